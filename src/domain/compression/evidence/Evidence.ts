@@ -35,7 +35,7 @@ import type { CheckKind } from "./Commands.ts"
 import { type Edit, type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
 import { type Anchor, maxScannedChars, type NameWeights, ranking, show, use, weighed } from "./NameWeights.ts"
 import { taskSource } from "./TaskTexts.ts"
-import { follow, type TodoHistory } from "./TodoHistory.ts"
+import { follow, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, sentence, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
@@ -208,6 +208,7 @@ const gatherSummary = (state: Gathering, said: UserWordsWitness, role: Content["
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
     for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
     resumeFailures(state.commands, known)
+    resumeTodos(state.todos, words.entry, known)
   } else if (role === "user") state.summaries.push(words)
   use(state.weights, words.text, ranking.earlierIndex)
 }

@@ -1,6 +1,8 @@
 import { Predicate } from "effect"
 import { isErrorResponse, type Part } from "../../content/Content.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
+import { unprotect } from "../../text/UntrustedText.ts"
+import type { Snapshot } from "../Snapshot.ts"
 import { type Action, answerText, type Todo } from "../ToolCalls.ts"
 
 /** The agent's todo list: written whole by some agents, item by item by others (Claude Code's task tools). */
@@ -8,6 +10,26 @@ export interface TodoHistory {
   list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
   /** Items that are kept one by one, by number. */
   readonly items: Map<string, Todo>
+}
+
+/** The agent needs the number of an item to change it. */
+const numbered = (id: string, subject: unknown): string => `#${id} ${String(subject)}`
+
+/** Matches an item in a snapshot: `[status] text`. */
+const todoLine = /^- \[([^\]\n]+)\] (.+)$/
+
+/** Takes over the items of an earlier snapshot. */
+export const resumeTodos = (history: TodoHistory, entry: EntryId, snapshot: Snapshot): void => {
+  const todos = snapshot.task_state.flatMap((item) => {
+    const [, status, text] = todoLine.exec(item.text) ?? []
+    return status === undefined || text === undefined ? [] : [{ status: unprotect(status), text: unprotect(text) }]
+  })
+  if (todos.length === 0) return
+  history.list = { entry, todos }
+  for (const todo of todos) {
+    const id = /^#(\d+) /.exec(todo.text)?.[1]
+    if (id !== undefined) history.items.set(id, todo)
+  }
 }
 
 /** Records a todo list, or the change of one item. */
@@ -26,11 +48,12 @@ export const follow = (
   const { items } = history
   if (name === "taskcreate") {
     const id = /#(\d+)/.exec(answerText(answer).slice(0, 200))?.[1]
-    if (id !== undefined) items.set(id, { text: String(args.subject ?? args.description ?? ""), status: "pending" })
+    if (id !== undefined)
+      items.set(id, { text: numbered(id, args.subject ?? args.description ?? ""), status: "pending" })
   } else {
     const id = String(args.taskId ?? "")
     const before = items.get(id)
-    const text = typeof args.subject === "string" ? args.subject : (before?.text ?? `task ${id}`)
+    const text = typeof args.subject === "string" ? numbered(id, args.subject) : (before?.text ?? `task #${id}`)
     const status = typeof args.status === "string" ? args.status : (before?.status ?? "pending")
     if (status === "deleted") items.delete(id)
     else items.set(id, { text, status })

@@ -1,0 +1,193 @@
+import { assert, describe, it } from "@effect/vitest"
+import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
+import { composeSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
+import { type SectionName, type Snapshot, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
+import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { Handle } from "../../../../src/domain/content/Handle.ts"
+import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
+
+/** What a snapshot says after many compressions, each of which read the one before. */
+
+const cwd = "/work/app"
+
+const entryOf = (sequence: number, content: Content, author?: "summary"): Entry => ({
+  id: entryId(sequence),
+  content,
+  tokens: content.parts.map(() => 50),
+  handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa")),
+  ...(author === undefined ? {} : { author })
+})
+
+let called = 0
+const turn = (tool: string, args: unknown, answer: object): ReadonlyArray<Content> => {
+  called += 1
+  return [model(call(tool, args, `c${called}`)), user(response(tool, answer, `c${called}`))]
+}
+
+/** One stretch of work: a wish, a change, a commit, a failure that stays, and one that is mended. */
+const stretch = (round: number): ReadonlyArray<Content> => [
+  user(text(`Round ${round}: build part${round}. Never touch legacy${round}.`)),
+  ...turn(
+    "Edit",
+    { file_path: `${cwd}/src/part${round}.ts`, old_string: "", new_string: `function part${round}() {}` },
+    { output: "ok" }
+  ),
+  ...turn("Bash", { command: `tool${round} check` }, { error: `Exit code 1\nerror: part${round} is wrong` }),
+  ...turn("Bash", { command: "npm test" }, { error: "Exit code 1\nerror: 1 failed" }),
+  ...turn("Edit", { file_path: `${cwd}/src/part${round}.ts`, old_string: "a", new_string: "b" }, { output: "ok" }),
+  ...turn("Bash", { command: "npm test" }, { output: "Tests  3 passed (3)" }),
+  ...turn(
+    "Bash",
+    { command: `git commit -am 'Build part${round}'` },
+    { output: `[main ${(0xabc0000 + round).toString(16)}] Build part${round}` }
+  ),
+  model(text(`Part ${round} is built. Next I will look at part ${round + 1}, which needs its own table.`))
+]
+
+/** Compresses again and again. `withLog`: the messages of the user come from the log, as in a chat. */
+const compressed = (
+  rounds: number,
+  { budget, first = [], withLog }: { budget: number; first?: ReadonlyArray<Content>; withLog: boolean }
+): { text: string; snapshot: Snapshot } => {
+  const log: Array<Entry> = []
+  let earlier: Entry | undefined
+  let made: { text: string; snapshot: Snapshot } | undefined
+  for (let round = 1; round <= rounds; round += 1) {
+    const fresh = [...(round === 1 ? first : []), ...stretch(round)].map((content, at) =>
+      entryOf(round * 1_000 + at, content)
+    )
+    log.push(...fresh)
+    const evidence = Work.runSync(
+      gatherEvidence(earlier === undefined ? fresh : [earlier, ...fresh], { cwd, userWords: witnessOf(log) })
+    )
+    made = Work.runSync(
+      composeSnapshot(evidence, {
+        budget,
+        kept: [],
+        cwd,
+        ...(withLog ? { messages: log.flatMap(requestSpans), pins: { original: log.flatMap(requestSpans)[0] } } : {})
+      })
+    )
+    earlier = entryOf(round * 1_000 + 999, user(text(made.text)), "summary")
+  }
+  if (made === undefined) throw new Error("no round")
+  return made
+}
+
+const lines = (snapshot: Snapshot, name: SectionName): ReadonlyArray<string> => snapshot[name].map((item) => item.text)
+const rounds = [1, 2, 3, 5, 10, 20]
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
+
+describe.each([
+  ["with the log", true],
+  ["with nothing but the last snapshot", false]
+] as const)("%s", (_, withLog) => {
+  describe.each(rounds)("after %i compressions", (count) => {
+    const { snapshot, text: whole } = compressed(count, {
+      budget: 16_000,
+      withLog,
+      first: [
+        ...turn(
+          "TodoWrite",
+          {
+            todos: [
+              { content: "ship the first release", status: "pending" },
+              { content: "draw a plan", status: "completed" }
+            ]
+          },
+          { output: "ok" }
+        )
+      ]
+    })
+
+    it("every message of the user is there once, in order", () => {
+      assert.deepStrictEqual(
+        userWordsIn(whole).map((words) => words.text),
+        numbers(count).map((n) => `Round ${n}: build part${n}. Never touch legacy${n}.`)
+      )
+      assert.strictEqual(whole.split("latest request:").length, count === 1 ? 1 : 2)
+    })
+    it("every changed file, commit and open failure is there once", () => {
+      for (const n of numbers(count)) {
+        assert.strictEqual(whole.split(`- src/part${n}.ts: `).length, 2, `part${n}`)
+        assert.strictEqual(whole.split(`: Build part${n} (`).length, 2, `commit ${n}`)
+        assert.strictEqual(whole.split(`- unresolved failure of tool${n} check (`).length, 2, `failure ${n}`)
+      }
+    })
+    it("the open item is there", () => {
+      assert.strictEqual(whole.split("[pending] ship the first release").length, 2)
+    })
+    it("what was mended is no open failure", () => {
+      assert.notInclude(whole, "unresolved failure of npm test")
+    })
+    it("says once where the work stands", () => {
+      const task = lines(snapshot, "task_state")
+      assert.strictEqual(task.filter((line) => line.startsWith("- now (")).length, 1)
+      assert.isAtMost(task.filter((line) => line.startsWith("- last action (")).length, 1)
+      assert.include(task.find((line) => line.startsWith("- now (")) ?? "", `Part ${count} is built`)
+    })
+    it("nothing stands there twice", () => {
+      for (const name of Object.keys(snapshot) as ReadonlyArray<SectionName>) {
+        const all = lines(snapshot, name)
+        assert.deepStrictEqual(
+          all.filter((line, index) => all.indexOf(line) !== index),
+          [],
+          name
+        )
+      }
+      assert.notInclude(whole, "written by a model")
+    })
+  })
+
+  it.each([600, 1_500, 4_000])("twenty compressions within %i tokens keep the first and the latest wish", (budget) => {
+    const { text: whole } = compressed(20, { budget, withLog })
+    assert.isAtMost(estimateText(whole), budget)
+    const words = userWordsIn(whole).map((each) => each.text)
+    assert.include(words[0], "Round 1")
+    assert.include(words.at(-1), "Round 20")
+  })
+})
+
+it("items that are kept one by one keep their numbers", () => {
+  const first = [
+    entryOf(1, user(text("Go."))),
+    ...[
+      ...turn("TaskCreate", { subject: "Write it" }, { output: "Task #1 created successfully: Write it" }),
+      ...turn("TaskCreate", { subject: "Test it" }, { output: "Task #2 created successfully: Test it" })
+    ].map((content, at) => entryOf(2 + at, content))
+  ]
+  const once = Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(first)), { budget: 2_000, kept: [] }))
+  const later = turn("TaskUpdate", { taskId: "1", status: "completed" }, { output: "Updated task #1 status" })
+  const { todos } = Work.runSync(
+    gatherEvidence([
+      entryOf(50, user(text(once.text)), "summary"),
+      ...later.map((content, at) => entryOf(51 + at, content))
+    ])
+  )
+  assert.deepStrictEqual(todos?.todos, [
+    { text: "#1 Write it", status: "completed" },
+    { text: "#2 Test it", status: "pending" }
+  ])
+})
+
+describe("a pinned message that is shown by its ends", () => {
+  it("does not pile up", () => {
+    const long = `Keep this. ${"It is long. ".repeat(3_000)}The end.`
+    const log = [entryOf(1, user(text(long)))]
+    const pinned = log.flatMap(requestSpans)
+    let entries: ReadonlyArray<Entry> = log
+    let whole = ""
+    for (let round = 0; round < 5; round += 1) {
+      const evidence = Work.runSync(gatherEvidence(entries, { userWords: witnessOf(log) }))
+      whole = Work.runSync(
+        composeSnapshot(evidence, { budget: 2_000, kept: [], messages: pinned, pins: { pinned } })
+      ).text
+      entries = [entryOf(100 + round, user(text(whole)), "summary")]
+    }
+    assert.strictEqual(whole.split(" more characters").length, 3)
+    assert.notInclude(whole, "written by a model")
+  })
+})
