@@ -13,7 +13,7 @@ import { type Entry, type EntryId, pairing, placeKey } from "../../conversation/
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { agentTexts, eachAnchor, toolTexts } from "../Anchors.ts"
+import { agentTexts, toolTexts } from "../Anchors.ts"
 import { emptySnapshot, isSnapshot, mergeSnapshots, parseSnapshot, type Snapshot, attributeWords } from "../Snapshot.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "../ToolCalls.ts"
 import {
@@ -72,8 +72,6 @@ export interface Evidence {
   /** The agent's latest calls, oldest first. */
   readonly recent: ReadonlyArray<RecentCall>
   readonly anchors: ReadonlyMap<string, Anchor>
-  /** By name: the file in which it was seen last. */
-  readonly places: ReadonlyMap<string, string>
   /** The names of the tools' parameters, which every request declares. */
   readonly declared: ReadonlySet<string>
   /** Snapshots of earlier compressions, merged, without superseded statements. */
@@ -134,7 +132,6 @@ interface Gathering {
   readonly tasks: Array<TaskText>
   readonly lastWords: Array<QuotedText>
   readonly recent: Array<RecentCall>
-  readonly places: Map<string, string>
   readonly declared: Set<string>
   readonly files: FileHistory
   readonly commands: CommandHistory
@@ -143,17 +140,10 @@ interface Gathering {
   previous: Snapshot | undefined
 }
 
-/** Notes for each name in a file that was read or changed where it stands. */
-const place = ({ files, places }: Gathering, call: Part, actions: ReadonlyArray<Action>, answer: Answer): void => {
+/** Returns the file that a call read or wrote. */
+const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | undefined => {
   const action = actions.find(({ _tag }) => _tag === "Read" || _tag === "Write" || _tag === "Edit")
-  if (action === undefined || !("path" in action)) return
-  const file = nameOf(files, action.path)
-  const note = (text: string) =>
-    eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
-      if (kind === "symbol") places.set(name, file)
-    })
-  if (action._tag === "Read") note(answerText(answer.part))
-  else agentTexts(call, note)
+  return action === undefined || !("path" in action) ? undefined : nameOf(files, action.path)
 }
 
 const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer: Answer | undefined): void => {
@@ -164,8 +154,14 @@ const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer
   }
 }
 
-/** Gathers what a call did, from its arguments and its response. */
-const gatherCall = (state: Gathering, entry: Entry, index: number, call: Part, answer: Answer | undefined): void => {
+/** Gathers what a call did, from its arguments and its response. Returns the file that it read or wrote. */
+const gatherCall = (
+  state: Gathering,
+  entry: Entry,
+  index: number,
+  call: Part,
+  answer: Answer | undefined
+): string | undefined => {
   const { commands, declared, recent, tasks } = state
   const actions = actionsOf(call, answer?.part)
   const tool = call.functionCall?.name ?? ""
@@ -178,14 +174,16 @@ const gatherCall = (state: Gathering, entry: Entry, index: number, call: Part, a
   const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
   for (const action of performed) recent.push({ entry: entry.id, tool, action, failed })
   recent.splice(0, recent.length - maxRecentCalls)
-  if (answer === undefined) return
+  const file = fileOf(state, actions)
+  if (answer === undefined) return file
   ended(commands, call, answer)
   judge(commands, { entry: entry.id, subject, actions, answer, failed })
-  place(state, call, actions, answer)
   const source = index < taskSearchEntries && tasks.length < maxTasks ? taskSource(call) : undefined
-  if (source === undefined || isErrorResponse(answer.part)) return
-  const text = printedText(answerText(answer.part)).trim()
-  if (text.length >= 80) tasks.push({ entry: entry.id, text, handle: answer.handle, source })
+  if (source !== undefined && !isErrorResponse(answer.part)) {
+    const text = printedText(answerText(answer.part)).trim()
+    if (text.length >= 80) tasks.push({ entry: entry.id, text, handle: answer.handle, source })
+  }
+  return file
 }
 
 /** Gathers a text of the agent: what it decided, and its latest words. */
@@ -250,7 +248,6 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     tasks: [],
     lastWords: [],
     recent: [],
-    places: new Map(),
     declared: new Set(),
     files: { cwd, files: new Map(), edits: [] },
     commands,
@@ -265,6 +262,8 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     const answer = at === undefined ? undefined : entry?.content.parts[at.part]
     return at === undefined || answer === undefined ? undefined : { part: answer, handle: entry?.handles[at.part] }
   }
+  /** By response: the file that it shows. */
+  const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
   yield entries.length * 20
   for (const [index, entry] of entries.entries()) {
@@ -288,20 +287,24 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
         }
         cost += part.text.length * 10
       } else if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
-        agentTexts(part, (text) => {
-          use(weights, text, 1)
-          cost += text.length * 8
-        })
+        let file: string | undefined
         if (isCall(part)) {
           use(weights, part.functionCall.name, 1)
-          gatherCall(state, entry, index, part, answerOf(index, at))
-        } else if (isText(part)) gatherWords(state, { entry: id, text: part.text, handle })
+          const answer = answerOf(index, at)
+          file = gatherCall(state, entry, index, part, answer)
+          if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)
+        }
+        agentTexts(part, (text) => {
+          use(weights, text, 1, file)
+          cost += text.length * 8
+        })
+        if (isText(part) && !isThought(part)) gatherWords(state, { entry: id, text: part.text, handle })
       } else if (author === "program" && isText(part)) {
         use(weights, part.text.slice(0, maxScannedChars), ranking.program)
         cost += Math.min(part.text.length, maxScannedChars) * 8
       } else if (isResponse(part) && index >= scannedFrom) {
         toolTexts(part, (text) => {
-          show(weights, text)
+          show(weights, text, shownFiles.get(part))
           cost += Math.min(text.length, maxScannedChars) * 8
         })
       }

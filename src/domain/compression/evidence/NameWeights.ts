@@ -12,6 +12,8 @@ export interface Anchor {
   readonly weight: number
   /** Whether the agent or the user used it. False when only a tool showed it. */
   readonly used: boolean
+  /** The file in which it was seen last. */
+  readonly file: string | undefined
 }
 
 /**
@@ -29,6 +31,7 @@ interface Weighing {
   usedAt: number
   shown: number
   shownAt: number
+  file: string | undefined
 }
 
 /** The names so far. `now` counts parts. */
@@ -37,36 +40,38 @@ export interface NameWeights {
   now: number
 }
 
-/** Counts the names that somebody used. */
-export const use = ({ names, now }: NameWeights, text: string, amount: number): void =>
+/** Counts the names that somebody used. `file`: the file that the text was written to. */
+export const use = ({ names, now }: NameWeights, text: string, amount: number, file?: string): void =>
   eachAnchor(text, (name, kind) => {
     const known = names.get(name)
-    if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, shown: 0, shownAt: now })
+    if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, shown: 0, shownAt: now, file })
     else {
       known.used = known.used * 0.5 ** ((now - known.usedAt) / ranking.agentHalfLife) + amount
       known.usedAt = now
+      known.file = file ?? known.file
     }
   })
 
-/** Counts the names that a tool showed. */
-export const show = ({ names, now }: NameWeights, text: string): void =>
+/** Counts the names that a tool showed. `file`: the file that was read. */
+export const show = ({ names, now }: NameWeights, text: string, file?: string): void =>
   eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
     const known = names.get(name)
-    if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, shown: 1, shownAt: now })
+    if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, shown: 1, shownAt: now, file })
     else {
       known.shown = known.shown * 0.5 ** ((now - known.shownAt) / ranking.toolHalfLife) + 1
       known.shownAt = now
+      known.file = file ?? known.file
     }
   })
 
 /** Returns the names with their weights at the end. */
 export const weighed = ({ names, now }: NameWeights): ReadonlyMap<string, Anchor> => {
   const anchors = new Map<string, Anchor>()
-  for (const [name, { kind, shown, shownAt, used, usedAt }] of names) {
+  for (const [name, { file, kind, shown, shownAt, used, usedAt }] of names) {
     const weight =
       used * 0.5 ** ((now - usedAt) / ranking.agentHalfLife) +
       ranking.tool * shown * 0.5 ** ((now - shownAt) / ranking.toolHalfLife)
-    anchors.set(name, { kind, weight, used: used > 0 })
+    anchors.set(name, { kind, weight, used: used > 0, file })
   }
   return anchors
 }

@@ -10,7 +10,7 @@ import {
   type SnapshotItem,
   snapshotTokens
 } from "../Snapshot.ts"
-import { type IndexedName, indexedNames, indexItems, namesIn, rankedNames } from "./NameIndex.ts"
+import { type IndexedName, indexedNames, indexItems, namesIn, rankedNames, seenPaths } from "./NameIndex.ts"
 import { cost, type ExtractOptions, focusWords, type Material, touchesFocus } from "./Room.ts"
 import { sectionsAt } from "./Sections.ts"
 import { mergeWritten } from "./WrittenSections.ts"
@@ -40,11 +40,34 @@ export interface ExtractedSnapshot {
 /** The largest share of the index. */
 const indexShare = 0.4
 
+/** Items of a kind that are looked at, by tokens of the budget: more than fit. */
+const itemsPerToken = 1 / 40
+const minItems = 60
+
+/** Returns the evidence with the latest items of each kind alone. */
+const latestOf = (evidence: Evidence, budget: number): Evidence => {
+  const maxItems = Math.max(minItems, Math.ceil(budget * itemsPerToken))
+  const latest = <K, V>(all: ReadonlyMap<K, V>, count = maxItems): ReadonlyMap<K, V> =>
+    all.size <= count ? all : new Map([...all].slice(-count))
+  return {
+    ...evidence,
+    files: latest(evidence.files, maxItems * 5),
+    commands: latest(evidence.commands),
+    errors: latest(evidence.errors),
+    constraints: evidence.constraints.slice(-maxItems * 5),
+    commits: evidence.commits.slice(-maxItems),
+    lessons: evidence.lessons.slice(-maxItems),
+    decisions: evidence.decisions.slice(-maxItems)
+  }
+}
+
 /** Returns what a snapshot of this evidence is written from. */
-const materialOf = (evidence: Evidence, options: ExtractOptions): Material => {
+const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
+  const evidence = latestOf(whole, options.budget)
   const focus = focusWords(options.focus)
   const isWanted = (name: string) => focus.length > 0 && touchesFocus(name, focus)
-  return { evidence, options, focus, names: rankedNames(evidence, isWanted, options.cwd) }
+  const names = rankedNames(evidence, isWanted, options.cwd)
+  return { evidence, options, focus, names, seen: seenPaths(evidence, names) }
 }
 
 /** The largest share of a model's own words. The rest is for what the log knows. */
@@ -188,7 +211,7 @@ const shortest = (file: string, text: string): string => {
 /** Returns the candidates by rank. The names of an earlier index are among them, because they were used before. */
 const earlierNamesFirst = (candidates: ReadonlyArray<string>, evidence: Evidence): ReadonlyArray<IndexedName> => {
   const earlier = indexedNames(evidence.previous)
-  const place = (name: string): IndexedName => ({ name, file: evidence.places.get(name) })
+  const place = (name: string): IndexedName => ({ name, file: evidence.anchors.get(name)?.file })
   if (earlier.length === 0) return candidates.map(place)
   const merged = new Map<string, IndexedName>()
   for (let i = 0; i < Math.max(candidates.length, earlier.length); i += 1) {

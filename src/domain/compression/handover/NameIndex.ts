@@ -106,3 +106,21 @@ export const namesIn = (text: string): ReadonlySet<string> => {
   }
   return names
 }
+
+/** Names among which the paths that results showed are looked for. */
+const maxSeenNames = 4_000
+
+/** Matches the path of a file with an extension. A first segment with a dot is a host (`github.com/…`). */
+const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-][\w.@+-]*(?:\/[\w.@+-]+)+\.\w{1,8}$/
+
+/** Returns the paths that results showed, best first, without files that were read or changed. */
+export const seenPaths = (evidence: Evidence, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const known = new Set<string>()
+  for (const path of evidence.files.keys()) {
+    known.add(path)
+    for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) known.add(path.slice(at + 1))
+  }
+  return names
+    .slice(0, maxSeenNames)
+    .filter((name) => evidence.anchors.get(name)?.kind === "path" && filePath.test(name) && !known.has(name))
+}

@@ -70,6 +70,8 @@ export interface Material {
   readonly focus: ReadonlyArray<string>
   /** The names of the conversation, best first. */
   readonly names: ReadonlyArray<string>
+  /** The paths that results showed, best first. */
+  readonly seen: ReadonlyArray<string>
 }
 
 /** The material of a section, and the tokens that it may take. */

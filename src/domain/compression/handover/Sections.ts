@@ -33,11 +33,6 @@ import { latestLabel, showMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
-/** More items of a kind than fit into any snapshot are not looked at. */
-const maxItems = 400
-/** Names among which the paths that results showed are looked for. */
-const maxSeenNames = 4_000
-
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
 
 const fileText = (path: string, file: FileState): string => {
@@ -128,9 +123,7 @@ const constraintItems = (room: Room, clipped: ReadonlySet<Span>): Array<Snapshot
   ]
   const constraints = pinnedItems(room)
   const said = within(
-    focused(focus, newestFirst(distinct))
-      .slice(0, maxItems)
-      .map((span) => labelledWordsItem(`the user said (${span.entry})`, span)),
+    focused(focus, newestFirst(distinct)).map((span) => labelledWordsItem(`the user said (${span.entry})`, span)),
     share("constraints")
   )
   constraints.push(...said)
@@ -211,15 +204,13 @@ const nowItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
 const taskItems = (room: Room): Array<SnapshotItem> => {
   const { evidence, share, short } = room
   const list = [...(evidence.todos?.todos ?? [])].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
-  const failures = newestFirst(evidence.errors)
-    .slice(0, maxItems)
-    .map(([what, failure]) =>
-      statement(
-        what,
-        `unresolved failure of ${short(shortSubject(what))} (${ofEntry(failure.entry, failure.handle)}):`,
-        failure.text.split("\n").map(short)
-      )
+  const failures = newestFirst(evidence.errors).map(([what, failure]) =>
+    statement(
+      what,
+      `unresolved failure of ${short(shortSubject(what))} (${ofEntry(failure.entry, failure.handle)}):`,
+      failure.text.split("\n").map(short)
     )
+  )
   const task = [
     ...nowItems(room),
     ...within(
@@ -242,14 +233,10 @@ const commandsHeading = "commands, latest first; they succeeded where no exit co
 
 /** Writes the commits, then the commands with their last results, milestones and then the newest first. */
 const actionItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
-  const commits = newestFirst(evidence.commits)
-    .slice(0, maxItems)
-    .map(({ entry, hash, subject }) =>
-      statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
-    )
-  const runs = newestFirst(evidence.commands)
-    .filter(([command]) => !trivial.test(command))
-    .slice(0, maxItems)
+  const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) =>
+    statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
+  )
+  const runs = newestFirst(evidence.commands).filter(([command]) => !trivial.test(command))
   const worth = ([command, { ok }]: (typeof runs)[number]): number =>
     ok === true && isMilestone(command) ? 2 : isLook(command) ? 0 : 1
   const commands = runs
@@ -278,7 +265,6 @@ const byWeight = (files: ReadonlyArray<readonly [string, FileState]>): ReadonlyA
         [path, file, (1 + file.changes + file.reads / 2) * (0.3 + (index + 1) / files.length)] as const
     )
     .sort((a, b) => b[2] - a[2])
-    .slice(0, maxItems)
     .map(([path, file]) => [path, file] as const)
 
 /** Lines of an edit that are shown, and characters of each. */
@@ -329,23 +315,12 @@ const artifactItems = (room: Room): Array<SnapshotItem> => {
 
 const seenHeading = "seen, but not read:"
 
-/** Returns the paths that results showed, best first, without the files that are listed above. */
-const seenPaths = ({ evidence, names }: Room): ReadonlyArray<string> => {
-  const known = [...evidence.files.keys()].join("\n")
-  return names
-    .slice(0, maxSeenNames)
-    .filter((name) => evidence.anchors.get(name)?.kind === "path" && filePath.test(name) && !known.includes(name))
-}
-
-/** Matches the path of a file with an extension. A first segment with a dot is a host (`github.com/…`). */
-const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-][\w.@+-]*(?:\/[\w.@+-]+)+\.\w{1,8}$/
-
 const fileItems = (room: Room): Array<SnapshotItem> => {
   const { evidence, share } = room
   const paths = byWeight([...evidence.files].filter(([, file]) => file.state === "read")).map(([path]) => path)
   const files = [
     ...listing("read", readHeading, paths, share("read")),
-    ...listing("seen", seenHeading, seenPaths(room), share("seen"))
+    ...listing("seen", seenHeading, room.seen, share("seen"))
   ]
   files.push(...within(carried(evidence, "file_system_state", files), share("carried")))
   return files
@@ -359,18 +334,14 @@ const knowledgeItems = ({ evidence, focus, share, short }: Room): Array<Snapshot
       `task text, ${short(source)} (${ofEntry(entry, handle)}): ${byEnds(short(text), Math.floor(share("task") * 3))}`
     )
   )
-  const lessons = newestFirst(evidence.lessons)
-    .slice(0, maxItems)
-    .map(({ command, entry, error, files }) =>
-      statement(
-        `lesson ${entry}`,
-        `${oneLine(short(command), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
-      )
+  const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
+    statement(
+      `lesson ${entry}`,
+      `${oneLine(short(command), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
+  )
   const latest = new Set(evidence.lastWords.slice(-4).map(({ entry }) => entry))
-  const stated = newestFirst(evidence.decisions)
-    .slice(0, maxItems)
-    .filter(({ entry }) => !latest.has(entry))
+  const stated = newestFirst(evidence.decisions).filter(({ entry }) => !latest.has(entry))
   const decisions = focused(focus, stated).map((said) =>
     statement(said.text, `the agent (${said.entry}): ${oneLine(short(said.text).replaceAll("**", ""), 300)}`)
   )
