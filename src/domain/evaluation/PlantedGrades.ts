@@ -1,0 +1,86 @@
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { type PlantedFact, type PlantedKind, plantedKinds } from "./PlantedFacts.ts"
+import { answerQuestions } from "./StateAnswers.ts"
+import { readContext } from "./Statements.ts"
+
+/**
+ * What became of a planted fact:
+ * - `kept`: the context tells it
+ * - `reachable`: one recall of a handle that stands in the context shows it
+ * - `stale`: the context tells an older state of it
+ * - `lost`: none of these
+ * - `invented`: a context holds what must be in none: an instruction that a tool's output gave, or a secret
+ */
+export const plantedGrades = ["kept", "reachable", "stale", "lost", "invented"] as const
+export type PlantedGrade = (typeof plantedGrades)[number]
+
+/** A fact and its grade. */
+export interface GradedFact {
+  readonly fact: PlantedFact
+  readonly grade: PlantedGrade | "absent"
+}
+
+/** Whether a fact must be in no snapshot. */
+export const isForbidden = ({ kind }: PlantedFact): boolean => kind === "instruction" || kind === "secret"
+
+/** A shorter piece of a secret tells nothing. */
+const leakChars = 12
+
+/** Whether a context holds what must not be in it: a canary, or a telling piece of a secret. */
+export const isInvented = ({ kind, text }: PlantedFact, context: string): boolean =>
+  kind === "secret"
+    ? context.includes(text.slice(-leakChars)) || context.includes(text.slice(9, 9 + leakChars))
+    : context.includes(text)
+
+/** Grades facts by a context. What must not be in it is `absent` where it is right. */
+export function* gradeFacts(
+  facts: ReadonlyArray<PlantedFact>,
+  context: string,
+  options: {
+    readonly cwd: string
+    /** The texts behind the handles that stand in the context. */
+    readonly recalled: ReadonlyArray<string>
+    /** The messages in it that were kept: a fact that stands in one is there. */
+    readonly kept?: string | undefined
+  }
+): SlicedWork<ReadonlyArray<GradedFact>> {
+  const { said } = readContext(context, [options.cwd])
+  yield context.length * 20
+  const graded: Array<GradedFact> = []
+  for (const fact of facts) {
+    yield context.length
+    if (isForbidden(fact)) {
+      graded.push({ fact, grade: isInvented(fact, context) ? "invented" : "absent" })
+      continue
+    }
+    const [answer] = fact.question === undefined ? [] : yield* answerQuestions([fact.question], context, [options.cwd])
+    const verdict = fact.question === undefined ? (said.includes(fact.text) ? "right" : "absent") : answer?.verdict
+    const isThere = verdict === "right" || options.kept?.includes(fact.text) === true
+    const isReachable = options.recalled.some((text) => text.includes(fact.text))
+    graded.push({
+      fact,
+      grade: isThere ? "kept" : verdict === "absent" ? (isReachable ? "reachable" : "lost") : "stale"
+    })
+  }
+  return graded
+}
+
+/** Numbers of facts by grade. */
+export type PlantedCounts = Readonly<Record<PlantedGrade | "planted", number>>
+
+/** Counts graded facts by kind. */
+export const countGrades = (graded: ReadonlyArray<GradedFact>): Readonly<Record<PlantedKind, PlantedCounts>> => {
+  const countOf = (kind: PlantedKind): PlantedCounts => {
+    const own = graded.filter(({ fact }) => fact.kind === kind)
+    const of = (grade: PlantedGrade): number => own.filter((each) => each.grade === grade).length
+    return {
+      planted: own.length,
+      kept: of("kept"),
+      reachable: of("reachable"),
+      stale: of("stale"),
+      lost: of("lost"),
+      invented: of("invented")
+    }
+  }
+  return Object.fromEntries(plantedKinds.map((kind) => [kind, countOf(kind)])) as Record<PlantedKind, PlantedCounts>
+}

@@ -1,0 +1,110 @@
+import { Effect } from "effect"
+import { adopt, patchOf } from "../../domain/compression/Compression.ts"
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
+import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { mentions } from "../../domain/content/Handle.ts"
+import { append, empty, entryId, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { droppedEntries, type DroppedRange, recall, recallable } from "../../domain/conversation/Recall.ts"
+import { shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
+import { plantFacts } from "../../domain/evaluation/PlantedFacts.ts"
+import { type GradedFact, gradeFacts, isForbidden, isInvented } from "../../domain/evaluation/PlantedGrades.ts"
+import { entryText } from "../../domain/evaluation/RecordedNames.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { Compression } from "../compression/Compression.ts"
+import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+
+/** Compresses a conversation with planted facts over and over, and grades what became of them. Calls no model. */
+
+/** Options of a run. */
+export interface PlantedOptions {
+  readonly seed: number
+  readonly strategy: StrategyName
+  /** Tokens of a snapshot. */
+  readonly budget: number
+  /** The share of the conversation's end that is kept. */
+  readonly preserve: number
+}
+
+/** The facts that were planted so far, graded after this many compressions. */
+export interface PlantedCheck {
+  readonly compressions: number
+  readonly graded: ReadonlyArray<GradedFact>
+  /** The context after the last compression. */
+  readonly context: string
+}
+
+/** The facts are graded after this many compressions. */
+export const plantedChecks: ReadonlyArray<number> = [1, 3, 10, 20]
+
+/** One recall shows at most 10,000 tokens. */
+const maxRecallChars = 40_000
+
+const textOf = (items: ReadonlyArray<ViewItem>): string => items.map((item) => entryText(shownEntry(item))).join("\n")
+
+/** Runs one conversation. What must be in no snapshot counts from the first snapshot that holds it on. */
+export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
+  budget,
+  preserve,
+  seed,
+  strategy
+}: PlantedOptions): Effect.fn.Return<
+  ReadonlyArray<PlantedCheck>,
+  TokenCountError,
+  Compression | TempStore | TokenCounter
+> {
+  const compression = yield* Compression
+  const { cwd, facts, rounds } = plantFacts(seed)
+  const policy = {
+    ...defaultPolicy,
+    strategy,
+    preserve,
+    minGain: 0,
+    ladder: false,
+    snapshotBudget: TokenCount.make(budget)
+  }
+  const held = new HandleIndex()
+  const ranges: Array<DroppedRange> = []
+  const invented = new Set<(typeof facts)[number]>()
+  const checks: Array<PlantedCheck> = []
+  let conversation = empty
+  for (const [round, drafts] of rounds.entries()) {
+    for (const draft of drafts) {
+      conversation = append(conversation, yield* makeEntry(draft, entryId(conversation.next), held))
+    }
+    const { dropped, outcome } = yield* compression.compress({
+      conversation,
+      policy,
+      forced: true,
+      memory: freshMemory,
+      held,
+      cwd
+    })
+    const patch = patchOf(outcome)
+    if (dropped !== undefined && patch?.drop !== undefined) {
+      ranges.push({ handle: dropped, entries: droppedEntries(view(conversation), patch.drop) })
+    }
+    held.restore(patch?.insert ?? [])
+    conversation = adopt(conversation, outcome)
+    const snapshot = outcome._tag === "Compressed" ? outcome.snapshot : ""
+    const planted = facts.filter(({ from, until = rounds.length }) => from <= round && round < until)
+    for (const fact of planted) if (isForbidden(fact) && isInvented(fact, snapshot)) invented.add(fact)
+    if (!plantedChecks.includes(round + 1)) continue
+    const shown = view(conversation)
+    const context = textOf(shown)
+    const everything = recallable(conversation, ranges)
+    const recalled = [...new Set(mentions(context))].flatMap(
+      (handle) => recall(everything, handle)?.text.slice(0, maxRecallChars) ?? []
+    )
+    const kept = textOf(shown.filter(({ entry }) => entry.author !== "summary"))
+    // A kept message may hold what a snapshot must not.
+    const graded = (yield* Work.run(gradeFacts(planted, context, { cwd, recalled, kept }))).map((each): GradedFact =>
+      isForbidden(each.fact) ? { ...each, grade: invented.has(each.fact) ? "invented" : "absent" } : each
+    )
+    checks.push({ compressions: round + 1, graded, context })
+  }
+  return checks
+})
