@@ -301,6 +301,8 @@ terminal("a chat on a terminal", () => {
         ["/compress", "Nothing to compress."],
         ["/undo", "There is no compression to undo."],
         ["/redo", "There is nothing to redo."],
+        ["/recall", "Give a handle or a pattern, for example: /recall timeout"],
+        ["/recall spoon", "No match in the 0 parts that left the window."],
         ["/pin", "There is no message to pin yet."],
         ["/copy", "There is no answer yet."],
         ["/model", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens."]
@@ -341,6 +343,12 @@ terminal("a chat on a terminal", () => {
       assert.match(compressed.replaceAll("\n", " "), /It took 2 calls .*\/undo reverses it\./)
       const summaries = yield* summariesOf(fake)
       assert.include(JSON.stringify(summaries[0]?.body), "the wooden spoon")
+      yield* prompt()
+      yield* say("/recall ^/comment")
+      const [, handle = ""] =
+        /(h_\w+) {2}e\d+ {2}[^\n]* {2}user\n {2}1: \/comment\n/.exec(yield* until("  1: /comment\n")) ?? []
+      yield* say(`/recall ${handle}`)
+      yield* until(`> /recall ${handle}\n/comment\n`)
       yield* prompt()
       yield* say("/compress")
       yield* until("Nothing to compress: no new messages since the last compression.")

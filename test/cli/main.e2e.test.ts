@@ -53,7 +53,6 @@ describe("palimpsest", () => {
     ["inspect", "a", "b"],
     ["inspect", "x", "--from", "word"],
     ["inspect", "x", "--log-level", "loud"],
-    ["recall", "x"],
     ["recall", "x", "h_a", "--lines", "9-1"],
     ["recall", "x", "h_a", "--max-tokens", "many"]
   ]) {

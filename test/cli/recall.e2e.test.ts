@@ -154,6 +154,43 @@ describe("recall", () => {
     })
   )
 
+  it.effect("searches everything that left the window, by a pattern alone", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      for (const [name, flags] of [
+        ["own.jsonl", ["--to", "palimpsest"]],
+        // The log lies beside a file whose format cannot hold it.
+        ["contents.json", ["--to", "contents"]]
+      ] as const) {
+        const out = path.join(folder, name)
+        const made = yield* run(["compress", example, "--force", "--limit", "40000", ...flags, "--out", out])
+        assert.strictEqual(made.status, 0)
+        const { status, stderr, stdout } = yield* run(["recall", out, "--grep", "elixir: .~>"])
+        assert.deepStrictEqual([status, stderr], [0, ""])
+        const [, handle = "", line = ""] =
+          /^(h_\w+) {2}e\d+ {2}[\d -:]+ {2}output of Read\n[^]*? {2}(8): [^\n]*elixir: /.exec(String(stdout)) ?? []
+        const exact = yield* run(["recall", out, handle, "--lines", `${line}-${line}`])
+        assert.match(String(exact.stdout), /elixir: "~>/)
+        const short = yield* run(["recall", out, "--grep", ".", "--max-tokens", "300"])
+        assert.isBelow(short.stdout.length, 2_000)
+        assert.match(String(short.stdout), /Left out: [^\n]+\. Narrow the pattern, or allow more tokens\.\n/)
+        const nothing = yield* run(["recall", out, "--grep", "no such words at all"])
+        assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [1, ""])
+        assert.match(
+          nothing.stderr,
+          /^palimpsest: No match in the [\d,]+ parts that left the window; try another --grep\n$/
+        )
+      }
+      const whole = yield* run(["recall", example, "--grep", "elixir"])
+      assert.deepStrictEqual([whole.status, String(whole.stdout)], [1, ""])
+      assert.match(whole.stderr, /nothing has left the window/)
+      for (const flags of [[], ["--lines", "1-2"], ["--lines", "1-2", "--grep", "a"], ["--grep", " "]]) {
+        const refused = yield* run(["recall", example, ...flags])
+        assert.deepStrictEqual([refused.status === 2 || flags[1] === " ", String(refused.stdout)], [true, ""])
+      }
+    })
+  )
+
   it.effect("says how to list handles when one is unknown", () =>
     Effect.gen(function* () {
       const file = yield* conversation

@@ -47,7 +47,7 @@ describe("parseLine", () => {
   for (const [rule, line, expected] of cases) it(rule, () => assert.deepStrictEqual(parsed(line), expected))
 
   it("completes a prefix to every matching command", () => {
-    assert.deepStrictEqual(completeCommand("/re"), ["/redo ", "/resume "])
+    assert.deepStrictEqual(completeCommand("/re"), ["/redo ", "/recall ", "/resume "])
     assert.lengthOf(completeCommand("/"), slashCommands.length)
   })
 })
