@@ -30,7 +30,10 @@ export const PolicyOptions = Schema.Struct({
   digestBudget: Schema.optionalKey(TokenCount),
   /** What the user wants kept. */
   focus: Schema.optionalKey(Schema.String),
-  /** Whether secrets are left out of the request to a summarizing model. Absent: yes. Snapshots never contain secrets. */
+  /**
+   * Whether secrets are left out of messages that are sent to a summarizing model as they are. Absent: yes. Snapshots and digests
+   * never contain secrets.
+   */
   redactSecrets: Schema.optionalKey(Schema.Boolean),
   /** Whether stronger plans may follow when the first does not reach the limit. */
   ladder: Schema.Boolean,

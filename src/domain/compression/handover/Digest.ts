@@ -1,7 +1,9 @@
 import { type Content, isCall, isText, isThought, outputText, type Part } from "../../content/Content.ts"
 import { type Entry, pairing, placeKey } from "../../conversation/Conversation.ts"
+import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { visibleBlock, visibleLine } from "../../text/InvisibleCharacters.ts"
+import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { protect } from "../../text/UntrustedText.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
@@ -160,11 +162,25 @@ const withoutOldest = (records: ReadonlyArray<DigestRecord>, chars: number): Rea
 /** A token has at least about this many characters in what agents write. */
 const charsPerToken = 3
 
+/** Options of a digest. */
+export interface DigestOptions {
+  /** Upper bound in estimated tokens. */
+  readonly budget: number
+  /** Paths below it are shown relative to it in calls. */
+  readonly cwd?: string | undefined
+  /** Secrets of the whole conversation. */
+  readonly secrets?: ReadonlyArray<Secret> | undefined
+}
+
 /**
- * Writes the digest of some entries within a budget in estimated tokens. Secrets have to be redacted before. `cwd`: paths below
- * it are shown relative to it in calls.
+ * Writes the digest of some entries within a budget, always without secrets: no snapshot may show them, and the half of one
+ * that a clipped text leaves could not be found in the model's answer.
  */
-export function* digestOf(entries: ReadonlyArray<Entry>, budget: number, cwd?: string | undefined): SlicedWork<string> {
+export function* digestOf(
+  whole: ReadonlyArray<Entry>,
+  { budget, cwd, secrets = [] }: DigestOptions
+): SlicedWork<string> {
+  const { entries } = yield* redactedEntries(whole, secrets)
   const all = yield* recordsOf(entries, shortener(cwd))
   // Heads are as long as they are; the bodies share the rest.
   const sizeAt = (records: ReadonlyArray<DigestRecord>, scale: number): number =>

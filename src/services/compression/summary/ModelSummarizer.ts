@@ -78,7 +78,7 @@ const recordOf = Effect.fnUntraced(function* (
     return sent.map(({ content }) => content)
   }
   const known = knownState(yield* evidenceOf(request), { ...request, budget: Math.min(knownTokens, budget / 4) })
-  const digest = yield* Work.run(digestOf(request.entries, budget - estimateText(known), request.cwd))
+  const digest = yield* Work.run(digestOf(request.entries, { ...request, budget: budget - estimateText(known) }))
   const parts = [text(`${digestHeading}\n\n${digest}`)]
   return [user(...parts, ...(known === "" ? [] : [text(`${knownHeading}\n\n${known}`)]))]
 })

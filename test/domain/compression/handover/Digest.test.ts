@@ -20,7 +20,7 @@ const digestOfDrafts = Effect.fnUntraced(
     const held = new HandleIndex()
     const entries: Array<Entry> = []
     for (const [index, draft] of drafts.entries()) entries.push(yield* makeEntry(draft, entryId(index + 1), held))
-    return runSync(digestOf(entries, budget, cwd))
+    return runSync(digestOf(entries, { budget, cwd }))
   },
   Effect.provide([TokenCounter.layerEstimate, MemoryTempStore.layer])
 )
