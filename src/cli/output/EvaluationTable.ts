@@ -49,7 +49,7 @@ export const describeEvaluation = (report: EvaluationReport, figures: ReadonlyAr
       heading(`  after ${point.after}: ${counts[0]} messages before, ${counts[1]} after`)
       for (const row of point.rows) {
         const sizes = [Output.number(row.snapshotTokens), Output.number(row.contextTokens)]
-        const status = row.isMeasured ? "" : `: ${row.status}`
+        const status = row.isMeasured ? "" : ": not compressed"
         rows.push([`    ${writerOf(row)}${status}`, ...sizes, ...ratios(figures, row.figures)])
       }
     }

@@ -23,6 +23,9 @@ const maxActions = 40
 
 const minNameChars = 4
 
+/** The same digits occur by chance: offsets, sizes, line numbers. */
+const bareNumber = /^[\d,]+$/
+
 /** Returns what the next actions of the agent needed, up to the fortieth that needed something. */
 export function* needsOf(compaction: Compaction): SlicedWork<Needs> {
   const relative = relativeTo(compaction.roots)
@@ -48,7 +51,7 @@ export function* needsOf(compaction: Compaction): SlicedWork<Needs> {
         if (!byAgent) return
         eachAnchor(relative(text), (anchor, kind) => {
           const name = comparable(anchor, relative)
-          if (isFromBefore(name)) facts.set(name, kind)
+          if (!bareNumber.test(name) && isFromBefore(name)) facts.set(name, kind)
         })
       })
     }

@@ -201,7 +201,7 @@ export function* factsKept(moments: ReadonlyArray<Session>, end: Conversation): 
       .map((item) => entryText({ ...item.entry, content: { ...item.entry.content, parts: itemParts(item) } }))
       .join("\n")
     const dropped = yield* reachable(session, context)
-    const found = yield* measureRetention(used, { snapshot: "", context, dropped })
+    const found = yield* measureRetention(used, { context, dropped })
     kept.used += found.used
     kept.inContext += found.inContext
     kept.behindHandle += found.behindHandle

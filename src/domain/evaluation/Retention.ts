@@ -2,10 +2,11 @@ import { type AnchorKind, eachAnchor } from "../compression/Anchors.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { eachText } from "./RecordedNames.ts"
+import { hasWord } from "./WholeWords.ts"
 
 /**
- * Measures whether a compression kept what the agent needed: of the names, paths and numbers that had occurred before and
- * that the agent used again before another message showed them, how many were in the context of the agent.
+ * Measures whether the compressions of a replay kept what the agent needed: of the names, paths and numbers that had occurred
+ * before and that the agent used again before another message showed them, how many were in the context of the agent.
  */
 
 /** Whether an entry is dialogue or tool output, and not a summary that a compression inserted. */
@@ -41,55 +42,36 @@ export function* reusedAnchors(
   return used
 }
 
-/** Where anchors are after a compression. The snapshot and the context are searched separately. */
+/** Where anchors are after a compression. */
 export interface Retention {
   readonly used: number
-  readonly inSnapshot: number
   readonly inContext: number
   /** Not in the context, but in content that a handle in it names. */
   readonly behindHandle: number
   readonly lost: number
-  readonly byKind: Readonly<Partial<Record<AnchorKind, KindRetention>>>
 }
 
-/** The same counts for anchors of one kind. */
-export interface KindRetention {
-  readonly used: number
-  readonly inSnapshot: number
-  readonly inContext: number
-}
-
-/** Searches for each anchor, verbatim, in the snapshot and in the context, and for missing ones in the dropped content. */
+/** Searches for each anchor, as a whole word, in the context, and for missing ones in the dropped content. */
 export function* measureRetention(
   used: ReadonlyMap<string, AnchorKind>,
-  places: { readonly snapshot: string; readonly context: string; readonly dropped: ReadonlyArray<string> }
+  places: { readonly context: string; readonly dropped: ReadonlyArray<string> }
 ): SlicedWork<Retention> {
-  const totals = { inSnapshot: 0, inContext: 0, behindHandle: 0, lost: 0 }
-  const kinds = new Map<AnchorKind, { used: number; inSnapshot: number; inContext: number }>()
+  const totals = { inContext: 0, behindHandle: 0, lost: 0 }
   for (const [anchor, kind] of used) {
-    const ofKind = kinds.get(kind) ?? { used: 0, inSnapshot: 0, inContext: 0 }
-    kinds.set(kind, ofKind)
-    ofKind.used += 1
-    yield places.snapshot.length + places.context.length
-    const inSnapshot = places.snapshot.includes(anchor)
-    if (inSnapshot) {
-      totals.inSnapshot += 1
-      ofKind.inSnapshot += 1
-    }
-    if (places.context.includes(anchor)) {
+    yield places.context.length
+    if (hasWord(places.context, anchor, kind)) {
       totals.inContext += 1
-      ofKind.inContext += 1
       continue
     }
     let found = false
     for (const text of places.dropped) {
       yield text.length / 8
-      if (!text.includes(anchor)) continue
+      if (!hasWord(text, anchor, kind)) continue
       found = true
       break
     }
     if (found) totals.behindHandle += 1
     else totals.lost += 1
   }
-  return { used: used.size, ...totals, byKind: Object.fromEntries(kinds) }
+  return { used: used.size, ...totals }
 }

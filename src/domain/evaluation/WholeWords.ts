@@ -42,25 +42,19 @@ const expandedPaths = (text: string): string => {
   return lines.join("\n")
 }
 
-const fits = (text: string, name: string, kind: AnchorKind, at: number): boolean => {
+/** Whether the name at this place is a whole word: what stands before and after it does not continue it. */
+const isWhole = (text: string, name: string, kind: AnchorKind, at: number): boolean => {
   const before = text.charAt(at - 1)
   const previous = text.charAt(at - 2)
   const after = text.charAt(at + name.length)
   const next = text.charAt(at + name.length + 1)
-  const isInside = (char: string, beyond: string, joiners: RegExp) =>
-    isWord(char) || (joiners.test(char) && isWord(beyond))
-  switch (kind) {
-    case "number":
-      return !isInside(before, previous, /[.,-]/) && !isInside(after, next, /[.,-]/)
-    case "path":
-    case "url":
-      return !isInside(before, previous, /[.-]/) && before !== "." && !isInside(after, next, /[.-]/)
-    default:
-      if (name.startsWith("-") && before === "-") return false
-      // The letter of an escape (`\nName`) belongs to no word.
-      if (isWord(before) && previous === "\\" && /[nrt]/.test(before)) return !isInside(after, next, /-/)
-      return !(isWord(name.charAt(0)) && isInside(before, previous, /-/)) && !isInside(after, next, /-/)
-  }
+  const joiners = kind === "number" ? /[.,-]/ : kind === "path" || kind === "url" ? /[.-]/ : /-/
+  const continues = (char: string, beyond: string) => isWord(char) || (joiners.test(char) && isWord(beyond))
+  if (continues(after, next)) return false
+  // The letter of an escape (`\\nName`) belongs to no word.
+  if (previous === "\\" && /[nrt]/.test(before)) return true
+  if (/^[-/]/.test(name)) return !/[\w-]/.test(before)
+  return !isWord(name.charAt(0)) || !continues(before, previous)
 }
 
 /** Whether a text, whose paths are relative already, has this name as a whole word. */
@@ -70,7 +64,7 @@ export const hasWord = (text: string, name: string, kind: AnchorKind): boolean =
 export const wordAt = (text: string, name: string, kind: AnchorKind, from: number): number => {
   if (name === "") return -1
   for (let at = text.indexOf(name, from); at >= 0; at = text.indexOf(name, at + 1)) {
-    if (fits(text, name, kind, at)) return at
+    if (isWhole(text, name, kind, at)) return at
   }
   return -1
 }

@@ -1,0 +1,79 @@
+import { actionsOf, answerText } from "../compression/ToolCalls.ts"
+import { isCall } from "../content/Content.ts"
+import { type Entry, pairing, placeKey } from "../conversation/Conversation.ts"
+import { estimateText } from "../tokens/Tokens.ts"
+import type { Compaction, Measure } from "./Measure.ts"
+import { withoutLineNumbers } from "./OneRecall.ts"
+import { comparable, relativeTo } from "./WholeWords.ts"
+
+/** Avoidable reads: what the agent read from files after a compaction although it had read it before. */
+
+const linesOf = (text: string): ReadonlyArray<string> =>
+  withoutLineNumbers(text)
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "")
+
+/** Calls `visit` with each file that a call read, and the lines that it returned. */
+const eachRead = (
+  entries: ReadonlyArray<Entry>,
+  relative: (text: string) => string,
+  visit: (path: string, lines: ReadonlyArray<string>) => void
+): void => {
+  const { responseOf } = pairing(entries.map(({ content }) => content))
+  for (const [item, { content }] of entries.entries()) {
+    for (const [part, call] of content.parts.entries()) {
+      const place = isCall(call) ? responseOf.get(placeKey({ item, part })) : undefined
+      const answer = place === undefined ? undefined : entries[place.item]?.content.parts[place.part]
+      if (answer === undefined) continue
+      const [action, other] = actionsOf(call, answer)
+      // The lines of several files in one answer cannot be told apart.
+      if (action?._tag === "Read" && other === undefined) {
+        visit(comparable(action.path, relative), linesOf(answerText(answer)))
+      }
+    }
+  }
+}
+
+/**
+ * Returns, for each file, the lines that were read again after a compaction as they had been read before it, each once: a
+ * second read after the compaction is not its doing. Lines that changed are none of them.
+ */
+export const linesReadAgain = ({ after, before, roots }: Compaction): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const relative = relativeTo(roots)
+  const known = new Map<string, Set<string>>()
+  eachRead(before, relative, (path, lines) => {
+    const own = known.get(path) ?? new Set<string>()
+    known.set(path, own)
+    for (const line of lines) own.add(line)
+  })
+  const again = new Map<string, Array<string>>()
+  eachRead(after, relative, (path, lines) => {
+    const own = known.get(path)
+    const repeated = lines.filter((line) => own?.has(line))
+    if (repeated.length > 0) again.set(path, [...(again.get(path) ?? []), ...repeated])
+    for (const line of repeated) own?.delete(line)
+  })
+  return again
+}
+
+/** Tokens a compaction of lines that were read again and that the context does not hold. */
+export const avoidableReads: Measure = {
+  name: "avoidable reads",
+  figures: [{ key: "avoidableReadTokens", title: "re-reads", unit: "mean" }],
+  *prepare(compaction) {
+    const again = linesReadAgain(compaction)
+    yield 100_000
+    return function* (replacement) {
+      const held = new Set(linesOf(replacement.context.original))
+      yield replacement.context.original.length
+      let tokens = 0
+      for (const lines of again.values()) {
+        const missing = lines.filter((line) => !held.has(line))
+        if (missing.length > 0) tokens += estimateText(missing.join("\n"))
+        yield lines.length * 100
+      }
+      return { avoidableReadTokens: { part: tokens, whole: 1 } }
+    }
+  }
+}

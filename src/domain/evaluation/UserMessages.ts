@@ -1,0 +1,62 @@
+import { requestSpans } from "../compression/evidence/UserRequests.ts"
+import type { Entry } from "../conversation/Conversation.ts"
+import type { Measure } from "./Measure.ts"
+import { relativeTo } from "./WholeWords.ts"
+
+/** Whether the messages of the user are still there. */
+
+/** Characters of each end that a clipped message has to show. */
+const endChars = 24
+
+/** White space, escapes of tags and quotation marks differ from one summary to the next. */
+const plain = (text: string): string =>
+  text
+    .replace(/&lt;/g, "<")
+    .replace(/&gt;/g, ">")
+    .replace(/&amp;/g, "&")
+    .replace(/\\"/g, '"')
+    .replace(/\s+/g, " ")
+    .trim()
+
+/** Returns the messages that the user wrote, without what programs put into them. */
+export const userMessages = (
+  entries: ReadonlyArray<Entry>,
+  relative: (text: string) => string
+): ReadonlyArray<string> =>
+  entries.flatMap((entry) => {
+    const text = plain(
+      relative(
+        requestSpans(entry)
+          .map((span) => span.text)
+          .join(" ")
+      )
+    )
+    return text === "" ? [] : [text]
+  })
+
+/** Whether a text, made plain, has a message: whole, or by both of its ends. */
+const hasMessage = (text: string, message: string): boolean =>
+  text.includes(message) ||
+  (message.length > 2 * endChars &&
+    text.includes(message.slice(0, endChars)) &&
+    text.includes(message.slice(-endChars)))
+
+/** Returns how many of the messages a text has. */
+export const messagesIn = (text: string, messages: ReadonlyArray<string>): number => {
+  const searched = plain(text)
+  return messages.filter((message) => hasMessage(searched, message)).length
+}
+
+/** The share of the user's messages that the context has, whole or by both ends. */
+export const keptUserMessages: Measure = {
+  name: "user messages",
+  figures: [{ key: "userMessages", title: "user", unit: "share" }],
+  *prepare({ before, roots }) {
+    const messages = userMessages(before, relativeTo(roots))
+    yield messages.reduce((sum, message) => sum + message.length, 0)
+    return function* ({ context }) {
+      yield context.text.length * (messages.length + 1)
+      return { userMessages: { part: messagesIn(context.text, messages), whole: messages.length } }
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { anchorKindOf } from "../compression/Anchors.ts"
+import type { Measure } from "./Measure.ts"
+
+/** What a snapshot spends on words that tell an agent nothing, and on lists of names. */
+
+const htmlTag =
+  /^<?\/?(?:a|article|aside|body|br|button|code|div|em|footer|form|h[1-6]|head|header|html|i|img|input|label|li|link|main|nav|ol|option|p|path|pre|script|section|select|small|span|strong|style|svg|table|tbody|td|template|textarea|th|thead|tr|ul)\/?>?$/i
+
+/** Members of modules and objects that come with a language. */
+const standardMember =
+  /^(?:Access|Agent|Application|Array|Atom|Base|Boolean|Buffer|Code|Date|DateTime|Document|Enum|Error|File|Float|GenServer|IO|Integer|JSON|Kernel|Keyword|List|Logger|Macro|Map|MapSet|Math|Module|NaiveDateTime|Number|Object|Path|Process|Promise|Reflect|RegExp|Regex|Set|Stream|String|Supervisor|Symbol|System|Task|Time|Tuple|URI|bufio|bytes|collections|console|context|datetime|document|errors|exec|filepath|fmt|fs|functools|http|io|itertools|json|localStorage|log|logging|math|module|navigator|np|os|path|pd|process|rand|re|reflect|regexp|slog|sort|std|strconv|strings|subprocess|sync|sys|testing|time|typing|unittest|utf8|window)(?:\.[a-z_]\w*[?!]?|::\w+)(?:\/\d+)?$/
+
+/** Names that most programs of a language have. */
+const standardName =
+  /^(?:__(?:file|init|main|name)__|addEventListener|className|console|forEach|hasOwnProperty|indexOf|innerHTML|isArray|isinstance|parseFloat|parseInt|querySelector(?:All)?|removeEventListener|setTimeout|startsWith|endsWith|stringify|textContent|toLowerCase|toString|toUpperCase|use(?:Callback|Effect|Memo|Ref|State)|\/dev\/null)$/
+
+const bareNumber = /^\d[\d,.]*$/
+
+/** A folder that is named in full more often than this could be named once. */
+const maxPrefixRepeats = 2
+const minPrefixSegments = 3
+
+const trimmed = (word: string): string => word.replace(/^[([{"'`*]+|[()\]}"'`*,.;:!?]+$/g, "")
+
+/** Returns the folder of a path with at least three folders. */
+const deepFolder = (word: string): string | undefined => {
+  const folder = /^[~.]?\/?((?:[\w@.+-]+\/)+)[\w@.+-]+/.exec(word)?.[1]
+  return folder !== undefined && folder.split("/").length > minPrefixSegments ? folder : undefined
+}
+
+/** A count of words, and of those that say nothing. */
+export interface WasteCount {
+  readonly words: number
+  readonly wasted: number
+}
+
+/** Counts bare numbers, HTML tags, names of standard libraries, and repeats of one folder. The number of a list item is none. */
+export const countWaste = (text: string): WasteCount => {
+  const folders = new Map<string, number>()
+  let words = 0
+  let wasted = 0
+  for (const line of text.split("\n")) {
+    for (const raw of line.replace(/^\s*\d+[.)]\s/, "").split(/\s+|,(?!\d)/)) {
+      if (!/[\p{L}\p{N}]/u.test(raw)) continue
+      words += 1
+      const word = trimmed(raw)
+      const folder = deepFolder(word)
+      const times = folder === undefined ? 0 : (folders.get(folder) ?? 0) + 1
+      if (folder !== undefined) folders.set(folder, times)
+      if (
+        bareNumber.test(word) ||
+        (/[<>/]/.test(raw) && htmlTag.test(word)) ||
+        standardMember.test(word) ||
+        standardName.test(word) ||
+        times > maxPrefixRepeats
+      ) {
+        wasted += 1
+      }
+    }
+  }
+  return { words, wasted }
+}
+
+const minListNames = 6
+const minLabelledNames = 2
+const minNameShare = 0.8
+
+/** Whether a line is a list of names: nearly all of its words are names. A label before a colon, such as a file, is none of them. */
+export const isListOfNames = (line: string): boolean => {
+  const [, label = "", list = ""] = /^\s*(?:[-*] )?([^\s:]+:\s)?(.*)$/.exec(line) ?? []
+  const words = list.split(/[\s,]+/).filter((word) => /\w/.test(word))
+  if (words.length < (label === "" ? minListNames : minLabelledNames)) return false
+  const names = words.filter((word) => anchorKindOf(trimmed(word)) !== undefined || /^\d+$/.test(word))
+  return names.length >= words.length * minNameShare
+}
+
+/** Returns the characters of the lines that are lists of names. */
+export const indexChars = (text: string): number =>
+  text
+    .split("\n")
+    .filter(isListOfNames)
+    .reduce((sum, line) => sum + line.length + 1, 0)
+
+/** Waste: the share of a snapshot's words that tell nothing. Index: the share of its characters in lists of names. */
+export const waste: Measure = {
+  name: "waste and index",
+  figures: [
+    { key: "waste", title: "waste", unit: "share" },
+    { key: "index", title: "index", unit: "share" }
+  ],
+  *prepare() {
+    yield 1
+    return function* ({ snapshot }) {
+      const text = snapshot.original
+      yield text.length * 20
+      const { wasted, words } = countWaste(text)
+      return { waste: { part: wasted, whole: words }, index: { part: indexChars(text), whole: text.length } }
+    }
+  }
+}
