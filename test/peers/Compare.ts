@@ -1,7 +1,7 @@
 import { outputText } from "../../src/domain/content/Content.ts"
 import { foreignNotes, missingResponse } from "../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
-import { nothingInPlace } from "../../src/domain/transcripts/Rows.ts"
+import { nothingInPlace } from "../../src/domain/transcripts/CompactionLayout.ts"
 import type { Json, ModelRequest } from "./FakeProviders.ts"
 import { type Item, ofContents, ofInput, ofMessages } from "./Items.ts"
 import type { Program } from "./Programs.ts"

@@ -1,9 +1,9 @@
 import { Duration, Effect, Fiber, Schema, Stdio, Stream } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { decode, encode } from "../../domain/text/Bytes.ts"
-import { number, plural } from "../../domain/text/Counts.ts"
 import { visibleBlock, visibleStream, printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
+import { number, plural } from "../../domain/text/NumberText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { ExitError, failed } from "./ExitError.ts"
 

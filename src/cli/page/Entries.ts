@@ -20,7 +20,7 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
 import { kindNames } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
-import { bar, kindOrder, swatch } from "./Kinds.ts"
+import { bar, kindOrder, swatch } from "./KindBars.ts"
 import { type Html, markup, none, preformatted, trusted } from "./Markup.ts"
 
 /**

@@ -3,7 +3,7 @@ import { clipped } from "../../domain/text/Bytes.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
 import { number, share, plural } from "../output/Output.ts"
-import { bar, kindOrder, swatch } from "./Kinds.ts"
+import { bar, kindOrder, swatch } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
 
 /**

@@ -1,7 +1,7 @@
 import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { firstUnits, lastUnits } from "../text/Bytes.ts"
-import { number, plural } from "../text/Counts.ts"
+import { number, plural } from "../text/NumberText.ts"
 import { redacting } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"

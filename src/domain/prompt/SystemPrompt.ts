@@ -1,7 +1,7 @@
+import { agentContexts, agentSkills } from "./AgentAndSkillSections.ts"
 import { coreMandates, preamble } from "./CoreMandates.ts"
 import { git, hookContext, interactiveYoloMode, sandbox } from "./EnvironmentSections.ts"
 import { finalReminder, operationalGuidelines } from "./Guidelines.ts"
-import { agentContexts, agentSkills } from "./Offers.ts"
 import { has, isModern, type PromptInputs, type SectionKey, sectionKeys } from "./PromptInputs.ts"
 import { planningWorkflow, primaryWorkflows, taskTracker } from "./Workflows.ts"
 

@@ -3,7 +3,7 @@ import { outputText, Part, payload, withOutput } from "../content/Content.ts"
 import type { Entry, EntryId } from "../conversation/Conversation.ts"
 import { maxLogDepth, parseJson } from "../text/JsonText.ts"
 import type { Checkpoint } from "./Checkpoint.ts"
-import { decodeCommonEvent } from "./CommonEvents.ts"
+import { decodeCommonEvent } from "./FastEventDecoding.ts"
 import { logVersion, SessionEvent, Spilled, entriesOf } from "./Session.ts"
 
 /**

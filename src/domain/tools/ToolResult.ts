@@ -1,7 +1,7 @@
 import { Predicate, Schema } from "effect"
 import type { Part } from "../content/Content.ts"
 import { clipped, lastUnits } from "../text/Bytes.ts"
-import { maxOutputChars, truncateOutput } from "./OutputTruncation.ts"
+import { maxOutputChars, truncateOutput } from "./LoggedOutputLimit.ts"
 
 /** The result of a tool, and its conversion to the answer for the model. */
 

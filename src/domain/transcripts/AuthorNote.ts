@@ -1,6 +1,6 @@
 import type { Author, Draft } from "../conversation/Conversation.ts"
 import { foreignNote, foreignNotes } from "../conversation/Projection.ts"
-import { type Piece, piecesOf } from "./Pieces.ts"
+import { type Piece, piecesOf } from "./ExactParts.ts"
 
 /** Names the author of a message in a note in front of it, for formats without a field for the author. */
 

@@ -2,7 +2,6 @@ import type { Author, Draft } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import {
   type Answer,
   answerPiece,
@@ -15,7 +14,8 @@ import {
   type Piece,
   textPiece,
   thoughtPiece
-} from "./Pieces.ts"
+} from "./ExactParts.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import {
   isProblem,
   isRecordProblem,

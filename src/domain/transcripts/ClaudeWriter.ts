@@ -2,10 +2,6 @@ import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, typ
 import { type Draft, type PartPlace, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../conversation/Projection.ts"
 import { nativeMessage, synthetic } from "./ClaudeReader.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
-import { piecesOf, samePieces } from "./Pieces.ts"
-import { recordLine } from "./RecordLine.ts"
-import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
 import {
   callIdOf,
   clock,
@@ -21,7 +17,11 @@ import {
   type Row,
   stretchesOf,
   uuidOf
-} from "./Rows.ts"
+} from "./CompactionLayout.ts"
+import { piecesOf, samePieces } from "./ExactParts.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { recordLine } from "./RecordLine.ts"
+import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
 import type { Writer } from "./Transcript.ts"
 

@@ -7,7 +7,6 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import {
   answerPiece,
   callPiece,
@@ -18,7 +17,8 @@ import {
   type Piece,
   textPiece,
   thoughtPiece
-} from "./Pieces.ts"
+} from "./ExactParts.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import { isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces, marksOf } from "./RecordLine.ts"
 import { markedAuthor, type Marks, readMarks } from "./RecordMarks.ts"

@@ -24,8 +24,8 @@ import {
   readItem,
   type Said
 } from "./CodexReader.ts"
+import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
 import { isJson, type Json, textAt } from "./JsonRecord.ts"
-import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
 import { isRecordProblem } from "./Problem.ts"
 import { recordLine } from "./RecordLine.ts"
 import type { Marks } from "./RecordMarks.ts"

@@ -2,8 +2,17 @@ import type { Author, Draft } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
+import {
+  answerPiece,
+  callPiece,
+  draftOf,
+  locate,
+  type Locator,
+  type Piece,
+  textPiece,
+  thoughtPiece
+} from "./ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
-import { answerPiece, callPiece, draftOf, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./Pieces.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces } from "./RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"

@@ -1,11 +1,6 @@
 import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
 import { type Draft, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote } from "../conversation/Projection.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
-import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
-import { nativeEntry, unknownModel } from "./PiReader.ts"
-import { recordLine } from "./RecordLine.ts"
-import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
 import {
   callIdOf,
   clock,
@@ -21,7 +16,12 @@ import {
   shortIdOf,
   stretchesOf,
   uuidOf
-} from "./Rows.ts"
+} from "./CompactionLayout.ts"
+import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { nativeEntry, unknownModel } from "./PiReader.ts"
+import { recordLine } from "./RecordLine.ts"
+import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
 import type { Writer } from "./Transcript.ts"
 

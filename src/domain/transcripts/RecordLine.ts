@@ -3,8 +3,8 @@ import { needsSource, PartShape, payload } from "../content/Content.ts"
 import { decode, encode } from "../text/Bytes.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { Piece } from "./ExactParts.ts"
 import { type Json, isJson } from "./JsonRecord.ts"
-import type { Piece } from "./Pieces.ts"
 import { recordProblem, type RecordProblem } from "./Problem.ts"
 
 /**

@@ -4,7 +4,7 @@ import { readFileSync, readlinkSync } from "node:fs"
 import { hostname } from "node:os"
 import { kill, pid } from "node:process"
 import { machineOf, type ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
-import { Processes } from "../../services/platform/Processes.ts"
+import { Processes } from "../../services/platform/ProcessIdentity.ts"
 import { hashSync } from "./Sha256.ts"
 
 /** Returns a few letters and digits that identify a text; `0` when there is none. */

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer"
 import { platform } from "node:process"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
-import { newTemporaryName } from "../../services/platform/Processes.ts"
+import { newTemporaryName } from "../../services/platform/ProcessIdentity.ts"
 import {
   BlobDamaged,
   BlobFolder,

@@ -33,7 +33,7 @@ import {
   type Question
 } from "../../services/terminal/ChatTerminal.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-import { ctrlCAction } from "./CtrlC.ts"
+import { ctrlCAction } from "./CtrlCAction.ts"
 
 /**
  * The chat terminal on Node: the history file, key input, the edited line and the output around it. `CtrlC.ts` decides what

@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
-import { newTemporaryName } from "./Processes.ts"
+import { newTemporaryName } from "./ProcessIdentity.ts"
 
 /**
  * Writes files whole or not at all: under a temporary name in the same folder, then renamed. A reader sees the old file or the new

@@ -4,7 +4,7 @@ import { encode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { newTemporaryName, Processes, processStatus } from "./Processes.ts"
+import { newTemporaryName, Processes, processStatus } from "./ProcessIdentity.ts"
 
 /**
  * Locks between processes, as files: the process that creates the file has the lock, and the file names that process. The lock of an

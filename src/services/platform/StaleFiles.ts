@@ -1,7 +1,7 @@
 import { Clock, Effect, FileSystem, Option, Path } from "effect"
 import { isTemporary, ownerOf } from "../../domain/platform/ProcessOwner.ts"
 import * as FileLock from "./FileLock.ts"
-import { processStatus } from "./Processes.ts"
+import { processStatus } from "./ProcessIdentity.ts"
 
 /**
  * Removes temporary files and locks that killed processes left. A file goes only when its owner has ended: a running process may be

@@ -1,7 +1,7 @@
 import { ByteSize, Clock, Effect, FileSystem, type Path, Result } from "effect"
 import { sum } from "../../domain/conversation/Conversation.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
-import { plural } from "../../domain/text/Counts.ts"
+import { plural } from "../../domain/text/NumberText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatReference, parse, readings, rebuild, type ReferenceSegment } from "../../domain/workspace/AtReference.ts"
 import { defaultMaxLines, maxLineChars } from "../../domain/workspace/FileText.ts"

@@ -1,7 +1,7 @@
 import { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { sum } from "../../domain/conversation/Conversation.ts"
-import { plural } from "../../domain/text/Counts.ts"
+import { plural } from "../../domain/text/NumberText.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 
 /** The result of expanding a message's references, and how it is reported. */

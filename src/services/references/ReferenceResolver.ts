@@ -1,5 +1,5 @@
 import { Clock, Effect, FileSystem, Option, Path, Result, Stream } from "effect"
-import { plural } from "../../domain/text/Counts.ts"
+import { plural } from "../../domain/text/NumberText.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { type PathReading, readings } from "../../domain/workspace/AtReference.ts"
 import { inspect } from "../platform/RegularFile.ts"

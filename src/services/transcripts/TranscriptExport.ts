@@ -21,7 +21,7 @@ import { writeGemini, writeGeminiDocument } from "../../domain/transcripts/Gemin
 import { writePi } from "../../domain/transcripts/PiWriter.ts"
 import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
 import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
-import { newTemporaryName } from "../platform/Processes.ts"
+import { newTemporaryName } from "../platform/ProcessIdentity.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
 

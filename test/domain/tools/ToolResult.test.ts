@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { maxOutputChars, truncateOutput } from "../../../src/domain/tools/OutputTruncation.ts"
+import { maxOutputChars, truncateOutput } from "../../../src/domain/tools/LoggedOutputLimit.ts"
 import {
   errorResponse,
   truncateDisplay,

@@ -7,8 +7,8 @@ import { rungCount } from "../../../domain/compression/strategies/palimpsest/Sho
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { compressed, view, viewTokens } from "../../../domain/conversation/Conversation.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
+import { carryOut } from "./CarryOutPlan.ts"
 import { type CompressionResult, type CompressRequest, noop } from "./CompressRequest.ts"
-import { carryOut } from "./PalimpsestPlan.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
 
 /** The ladder of the default strategy: the plan that the policy asks for, and stronger ones when its result does not fit. */

@@ -5,7 +5,7 @@ import { FileLimits } from "../../workspace/FileLimits.ts"
 import { walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { choiceOf, withoutNulls } from "./Filtering.ts"
+import { choiceOf, withoutNulls } from "./FolderToolArguments.ts"
 
 const parameters = Schema.Struct({
   pattern: Schema.NonEmptyString.annotate({ description: "The glob pattern, for example **/*.ts or src/{a,b}/*.md" }),

@@ -6,7 +6,7 @@ import { FileLimits } from "../../workspace/FileLimits.ts"
 import { rulesOf } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { choiceOf, filterOptions, withoutNulls } from "./Filtering.ts"
+import { choiceOf, filterOptions, withoutNulls } from "./FolderToolArguments.ts"
 
 const parameters = Schema.Struct({
   dir_path: Schema.String.annotate({ description: "The folder, absolute or from the root of the workspace" }),

@@ -8,7 +8,7 @@ import { FileLimits } from "../../workspace/FileLimits.ts"
 import { isIgnored, rulesOf, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool } from "../Tool.ts"
-import { choiceOf, filterOptions, withoutNulls } from "./Filtering.ts"
+import { choiceOf, filterOptions, withoutNulls } from "./FolderToolArguments.ts"
 import { pathMatcher } from "./Glob.ts"
 import { fileResult } from "./ReadFile.ts"
 

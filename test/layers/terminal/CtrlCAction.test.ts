@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ctrlCAction } from "../../../src/layers/terminal/CtrlC.ts"
+import { ctrlCAction } from "../../../src/layers/terminal/CtrlCAction.ts"
 
 describe("ctrlCAction", () => {
   const idle = { isWorking: false, hasInput: false, wasPressed: false }

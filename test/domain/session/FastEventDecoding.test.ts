@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
-import { decodeCommonEvent } from "../../../src/domain/session/CommonEvents.ts"
+import { decodeCommonEvent } from "../../../src/domain/session/FastEventDecoding.ts"
 import { SessionEvent } from "../../../src/domain/session/Session.ts"
 import { histories } from "../../../src/layers/testing/SessionHistories.ts"
 import { runsOf } from "../../support/runs.ts"
