@@ -36,7 +36,7 @@ import * as ThisProcess from "../platform/ThisProcess.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
 
 /**
- * The chat terminal on Node: the history file, key input, the edited line and the output around it. `CtrlC.ts` decides what
+ * The chat terminal on Node: the history file, key input, the edited line and the output around it. `CtrlCAction.ts` decides what
  * Ctrl+C does.
  *
  * One file: readline's state, the rows on the screen and the keys depend on each other at every step.
