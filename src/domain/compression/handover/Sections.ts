@@ -270,6 +270,9 @@ const byWeight = (files: ReadonlyArray<readonly [string, FileState]>): ReadonlyA
 /** Lines of an edit that are shown, and characters of each. */
 const shownEdit = { lines: 10, chars: 140 }
 
+/** Lines that only import say less than those that follow. */
+const importing = /^\s*(?:import\b|from\s|use\s|using\s|#include|package\s|require\b|alias\s|"[\w./-]+"$)/
+
 /** Writes what the latest edits wrote: the latest of each file first, then those before. */
 const editItems = ({ evidence }: Room): ReadonlyArray<SnapshotItem> => {
   const counts = new Map<string, number>()
@@ -282,7 +285,7 @@ const editItems = ({ evidence }: Room): ReadonlyArray<SnapshotItem> => {
     .sort((a, b) => a.rank - b.rank)
     .map(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
-      const shown = lines.filter((line) => line.trim().length > 2).slice(0, shownEdit.lines)
+      const shown = lines.filter((line) => line.trim().length > 2 && !importing.test(line)).slice(0, shownEdit.lines)
       const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
       return statement(`edit ${entry} ${index}`, `last written to ${path} (${entry}):`, [
         ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
@@ -328,12 +331,11 @@ const fileItems = (room: Room): Array<SnapshotItem> => {
 
 /** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, share, short }: Room): Array<SnapshotItem> => {
-  const tasks = evidence.tasks.map(({ entry, handle, source, text }) =>
-    statement(
-      `task ${source}`,
-      `task text, ${short(source)} (${ofEntry(entry, handle)}): ${byEnds(short(text), Math.floor(share("task") * 3))}`
-    )
-  )
+  const taskChars = Math.floor((share("task") / Math.max(1, evidence.tasks.length) - 40) * 3.2)
+  const tasks = evidence.tasks.map(({ entry, handle, source, text }) => {
+    const shown = taskChars < 80 ? "" : `: ${byEnds(short(text), taskChars)}`
+    return statement(`task ${source}`, `task text, ${short(source)} (${ofEntry(entry, handle)})${shown}`)
+  })
   const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
@@ -352,7 +354,7 @@ const knowledgeItems = ({ evidence, focus, share, short }: Room): Array<Snapshot
     )
   )
   const knowledge = [
-    ...within(tasks, share("task")),
+    ...within(tasks, Math.max(share("task"), 40 * tasks.length)),
     ...summaries.flatMap((summary) => within([summary], share("summary"))),
     ...within(lessons, share("lessons")),
     ...within(decisions, share("decisions"))
