@@ -7,10 +7,11 @@ import { relativeTo, SearchableText, wordAt } from "./WholeWords.ts"
 
 /** Decides what an agent can find with one recall: of a handle that stands in its context, or of a pattern of words there. */
 
-/** A word that more lines have is no pattern: the answer would be cut. */
+/** A word that more lines have is no pattern: the answer would be cut. Of one message, an answer shows this many lines. */
 const maxLines = 20
+const maxLinesPerMessage = 3
 /** Longer lines are shown in pieces. */
-const maxLineChars = 400
+const maxLineChars = 240
 /** The pattern may be an alternation of this many words. */
 const maxWords = 4
 
@@ -22,23 +23,28 @@ export const withoutLineNumbers = (text: string): string => text.replace(/^ *\d+
 /** Everything that was dropped, line by line, with paths in relative form. */
 export class DroppedText {
   readonly text: string
+  /** By line: where it begins, and the message that it is from. */
   private readonly starts: ReadonlyArray<number>
-  private readonly frequencies = new Map<string, number>()
+  private readonly messages: ReadonlyArray<number>
+  private readonly linesOfWords = new Map<string, ReadonlyArray<number>>()
 
-  private constructor(text: string, starts: ReadonlyArray<number>) {
+  private constructor(text: string, starts: ReadonlyArray<number>, messages: ReadonlyArray<number>) {
     this.text = text
     this.starts = starts
+    this.messages = messages
   }
 
   /** Collects the texts of everything that was recorded up to a compaction. */
   static *of({ log, roots }: Compaction): SlicedWork<DroppedText> {
     const relative = relativeTo(roots)
     const lines: Array<string> = []
-    for (const entry of log) {
+    const messages: Array<number> = []
+    for (const [message, entry] of log.entries()) {
       const text = withoutLineNumbers(relative(entryText(entry)))
       for (const line of text.split("\n")) {
         for (let from = 0; from === 0 || from < line.length; from += maxLineChars) {
           lines.push(line.slice(from, from + maxLineChars))
+          messages.push(message)
         }
       }
       yield text.length + 100
@@ -49,7 +55,7 @@ export class DroppedText {
       starts.push(at)
       at += line.length + 1
     }
-    return new DroppedText(lines.join("\n"), starts)
+    return new DroppedText(lines.join("\n"), starts, messages)
   }
 
   private lineAt(place: number): number {
@@ -68,20 +74,27 @@ export class DroppedText {
     return this.text.slice(this.starts[Math.max(0, first)] ?? 0, (this.starts[last + 1] ?? this.text.length + 1) - 1)
   }
 
-  /** Whether few enough lines have this word for a pattern to show all of them. */
-  private *isPattern(name: string): SlicedWork<boolean> {
-    let count = this.frequencies.get(name)
-    if (count === undefined) {
-      count = 0
-      for (let at = wordAt(this.text, name, "symbol", 0); at >= 0 && count <= maxLines;) {
-        count += 1
-        const end = this.starts[this.lineAt(at) + 1]
-        at = end === undefined ? -1 : wordAt(this.text, name, "symbol", end)
-      }
-      this.frequencies.set(name, count)
-      yield this.text.length / 8
+  /** Returns the lines that have a word: all of them, or one more than an answer shows. */
+  private *linesWith(name: string): SlicedWork<ReadonlyArray<number>> {
+    const known = this.linesOfWords.get(name)
+    if (known !== undefined) return known
+    const lines: Array<number> = []
+    for (let at = wordAt(this.text, name, "symbol", 0); at >= 0 && lines.length <= maxLines;) {
+      const line = this.lineAt(at)
+      lines.push(line)
+      const next = this.starts[line + 1]
+      at = next === undefined ? -1 : wordAt(this.text, name, "symbol", next)
     }
-    return count <= maxLines
+    this.linesOfWords.set(name, lines)
+    yield this.text.length / 8
+    return lines
+  }
+
+  /** Whether a pattern of this word shows its lines in a message: few enough lines have it, there and in all. */
+  private *isPattern(name: string, message: number | undefined): SlicedWork<boolean> {
+    const lines = yield* this.linesWith(name)
+    const own = lines.filter((line) => this.messages[line] === message)
+    return lines.length <= maxLines && own.length <= maxLinesPerMessage
   }
 
   /**
@@ -95,7 +108,7 @@ export class DroppedText {
       const line = this.lineAt(at)
       const reach = 2 - lineCount
       for (const [candidate] of this.lines(line - reach, line + lineCount - 1 + reach).matchAll(word)) {
-        if (context.has(candidate, "symbol") && (yield* this.isPattern(candidate))) return true
+        if (context.has(candidate, "symbol") && (yield* this.isPattern(candidate, this.messages[line]))) return true
       }
       yield this.text.length / 8
       at = next(this.starts[line + 1] ?? this.text.length)
