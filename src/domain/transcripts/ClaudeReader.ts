@@ -319,13 +319,17 @@ interface Delivered extends Queued {
   readonly after: Line | undefined
 }
 
+/** Whether words are a text, or whole lines of it: several messages that wait together become one. */
+const holdsLine = (text: string, words: string): boolean => `\n${text}\n`.includes(`\n${words}\n`)
+
 /**
  * Messages that the user typed while the agent worked. A message leaves the queue to be sent with the next request
  * ("remove"), to become a message at the end of the turn ("dequeue"), or because the user takes it back ("popAll").
  */
 class Queue {
   readonly delivered: Array<Delivered> = []
-  private waiting: Array<Queued> = []
+  /** Messages that no record took from the queue. */
+  waiting: Array<Queued> = []
 
   /** Adds a record. */
   add(record: Json, text: string, number: number, after: Line | undefined, skipped: Skipped): void {
@@ -335,7 +339,7 @@ class Queue {
       const blocks = readBlocks(content ?? "", locate(record, text, ["content"]), ["content"], skipped)
       if (isRecordProblem(blocks)) return
       this.waiting.push({ number, blocks, words: wordsIn(blocks) })
-    } else if (operation === "popAll") this.waiting = []
+    } else if (operation === "popAll") this.takeBack(content)
     else {
       const named = typeof content === "string" ? this.waiting.findIndex(({ words }) => words === content.trim()) : 0
       const [first] = named < 0 ? [] : this.waiting.splice(named, 1)
@@ -343,6 +347,13 @@ class Queue {
         this.delivered.push({ ...first, at: timeAt(record), by: number, after })
       }
     }
+  }
+
+  /** Removes the messages with these words; all where that names none. Notifications of programs stay in the queue. */
+  private takeBack(content: unknown): void {
+    const isNamed = ({ words }: Queued) => typeof content === "string" && holdsLine(content.trim(), words)
+    const isTaken = this.waiting.some(isNamed) ? isNamed : () => true
+    this.waiting = this.waiting.filter((queued) => !isTaken(queued))
   }
 }
 
@@ -494,11 +505,12 @@ const commandOf = (words: string): string | undefined => {
 
 /**
  * Inserts queued messages where they were delivered: after the results sent with them, before the agent's next text.
- * Messages that are in the file a second time are left out.
+ * Messages that are in the file a second time are left out. Returns the number of records that told of messages of the
+ * conversation.
  */
 function* deliver(
   stretches: Array<Stretch>,
-  delivered: ReadonlyArray<Delivered>,
+  { delivered, waiting }: Queue,
   messages: ReadonlyArray<Line>,
   taken: ReadonlySet<Line>
 ): SlicedWork<number> {
@@ -508,9 +520,11 @@ function* deliver(
     return isUser ? [{ line, words: wordsIn(said.blocks) }] : []
   })
   const used = new Set<Line>()
-  let placed = 0
+  let told = 0
   for (const { after, at, blocks, by, number, words } of delivered) {
     if (after !== undefined && !taken.has(after)) continue
+    // The record that put it into the queue, and the one that took it out.
+    told += 2
     yield (standing.length + stretches.length) * 4
     const answer = numberOf(stretches.find((stretch) => stretch._tag === "Model" && numberOf(stretch) > by))
     const command = commandOf(words)
@@ -524,13 +538,8 @@ function* deliver(
     )
     const next = stretches.findIndex((stretch) => stretch._tag !== "Answers" && numberOf(stretch) > by)
     const end = next < 0 ? Infinity : numberOf(stretches[next])
-    // Several messages that wait at the end of a turn become one message.
     const within = standing.some(
-      (one) =>
-        one.line.number > by &&
-        one.line.number <= end &&
-        !used.has(one.line) &&
-        `\n${one.words}\n`.includes(`\n${words}\n`)
+      (one) => one.line.number > by && one.line.number <= end && !used.has(one.line) && holdsLine(one.words, words)
     )
     if (same !== undefined) used.add(same.line)
     if (same !== undefined || within) continue
@@ -550,9 +559,16 @@ function* deliver(
       previous: after
     }
     stretches.splice(next < 0 ? stretches.length : next, 0, { _tag: "Queued", by, lines: [line] })
-    placed += 1
   }
-  return placed
+  // Older versions wrote no second record for a message that began the next turn.
+  const isStanding = ({ number, words }: Queued) =>
+    words !== "" &&
+    standing.some(({ line, words: known }) => line.number > number && taken.has(line) && known === words)
+  for (const queued of waiting) {
+    yield standing.length
+    if (isStanding(queued)) told += 1
+  }
+  return told
 }
 
 /** Returns the number of the first record of a stretch. */
@@ -639,8 +655,8 @@ function* transcript(
   const stretches = stretchesOf(lines, skipped)
   const used = gather(stretches, aside)
   const taken = new Set([...lines, ...used])
-  const placed = yield* deliver(stretches, queue.delivered, tree.messages, taken)
-  for (let n = placed; n > 0; n -= 1) skipped.take("queue-operation")
+  const told = yield* deliver(stretches, queue, tree.messages, taken)
+  for (let n = told; n > 0; n -= 1) skipped.take("queue-operation")
   countRest(tree, taken, skipped)
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")

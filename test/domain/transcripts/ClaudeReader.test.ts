@@ -691,8 +691,10 @@ describe("real files", () => {
       records.filter((record) => record.type === "assistant").map((record) => record.message.id)
     )
     assert.strictEqual(all.filter((content) => content.role === "model").length, messageIds.size)
+    // What was queued in these files stands in them as messages too.
+    const messageTypes = ["user", "assistant", "queue-operation"]
     const notMessages = records.filter(
-      (record) => record.type !== "user" && record.type !== "assistant" && record.subtype !== "compact_boundary"
+      (record) => !messageTypes.includes(record.type) && record.subtype !== "compact_boundary"
     )
     assert.strictEqual(
       Object.values(transcript.skipped).reduce((a, b) => a + b, 0),
@@ -761,7 +763,7 @@ describe("text the user typed while the agent worked", () => {
       third,
       assistant("4", "3", "n", text("both"))
     ]
-    assert.deepStrictEqual(said(records), [[...opening, "user: also the tests", "model: both"], 1])
+    assert.deepStrictEqual(said(records), [[...opening, "user: also the tests", "model: both"], undefined])
     const [, , , queued] = drafts(ok(readRecords(records)))
     assert.deepStrictEqual(queued?.origin, { line: 3, ids: [] })
     assert.strictEqual(queued?.at, Date.parse("2026-01-01T00:00:05Z"))
@@ -772,7 +774,7 @@ describe("text the user typed while the agent worked", () => {
       "that became a message",
       [queue("enqueue", "go on"), queue("dequeue"), user("4", "3", "go on")],
       ["user: go on"],
-      2
+      0
     ],
     [
       "that became one message with others",
@@ -785,7 +787,7 @@ describe("text the user typed while the agent worked", () => {
         assistant("5", "4", "n", text("ok"))
       ],
       ["user: one\ntwo", "model: ok"],
-      4
+      0
     ],
     [
       "that stands as an attachment",
@@ -798,15 +800,39 @@ describe("text the user typed while the agent worked", () => {
         assistant("5", "4", "n", text("ok"))
       ],
       ["user: go on", "model: ok"],
-      2
+      0
     ],
     ["that the user took back", [queue("enqueue", "go on"), queue("popAll", "go on")], [], 2],
+    [
+      "that the user took back together, with a program's beside them",
+      [
+        queue("enqueue", "one"),
+        queue("enqueue", "<task-notification>done</task-notification>"),
+        queue("enqueue", "two"),
+        queue("popAll", "one\ntwo"),
+        queue("remove")
+      ],
+      ["program: <task-notification>done</task-notification>"],
+      3
+    ],
+    [
+      "that the user took back, changed and sent",
+      [queue("enqueue", "one"), queue("popAll", "one"), queue("enqueue", "one and two"), queue("remove")],
+      ["user: one and two"],
+      2
+    ],
+    [
+      "that began the next turn without a record",
+      [queue("enqueue", "go on"), assistant("4", "3", "n", text("ok")), user("5", "4", "go on")],
+      ["model: ok", "user: go on"],
+      0
+    ],
     ["that is still waiting", [queue("enqueue", "go on")], [], 1],
     [
       "that is a command",
       [queue("enqueue", "/mcp"), queue("remove"), user("4", "3", "<command-name>/mcp</command-name>")],
       ["user: <command-name>/mcp</command-name>"],
-      2
+      0
     ],
     [
       "twice the same, of which one became a message",
@@ -819,7 +845,7 @@ describe("text the user typed while the agent worked", () => {
         assistant("5", "4", "n", text("ok"))
       ],
       ["user: go on", "user: go on", "model: ok"],
-      3
+      0
     ],
     [
       "that the user types again after the answer",
@@ -831,7 +857,7 @@ describe("text the user typed while the agent worked", () => {
         assistant("6", "5", "o", text("done"))
       ],
       ["user: continue", "model: ok", "user: continue", "model: done"],
-      1
+      0
     ],
     [
       "that only a summary repeats",
@@ -842,19 +868,19 @@ describe("text the user typed while the agent worked", () => {
         user("5", null, "All user messages: also the tests", { isCompactSummary: true, logicalParentUuid: "4" })
       ],
       ["user: also the tests", "model: ok", "summary: All user messages: also the tests"],
-      1
+      0
     ],
     [
       "that no user typed",
       [queue("enqueue", "<task-notification>done</task-notification>"), queue("remove")],
       ["program: <task-notification>done</task-notification>"],
-      1
+      0
     ],
     [
       "behind words of a program",
       [queue("enqueue", "<task-notification>done</task-notification>\nand now the tests"), queue("remove")],
       ["user: <task-notification>done</task-notification>\nand now the tests"],
-      1
+      0
     ],
     [
       "that quotes a program, in an attachment that says whose words they are",
@@ -872,7 +898,7 @@ describe("text the user typed while the agent worked", () => {
       0
     ],
     ["of which another one is removed", [queue("enqueue", "a"), queue("remove", "b")], [], 2],
-    ["of another order", [queue("enqueue", "a"), queue("enqueue", "b"), queue("remove", "b")], ["user: b"], 2],
+    ["of another order", [queue("enqueue", "a"), queue("enqueue", "b"), queue("remove", "b")], ["user: b"], 1],
     ["with broken content", [queue("enqueue", 7), queue("remove"), queue("later")], [], 3]
   ])("%s", (_, records, expected, skipped) => {
     assert.deepStrictEqual(said([...begin, ...records]), [[...opening, ...expected], skipped || undefined])
