@@ -17,4 +17,5 @@ export {
   viewTokens
 } from "../domain/conversation/Conversation.ts"
 export { projectMessages, type SentMessage } from "../domain/conversation/Projection.ts"
+export { type FoundParts, type RecallSearch } from "../domain/conversation/RecallSearch.ts"
 export { type Recallable, recall, recallable } from "../domain/conversation/Recall.ts"
