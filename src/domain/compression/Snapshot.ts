@@ -136,7 +136,14 @@ const visible = (text: string): string => visibleLine(text.trim())
 export const statement = (key: string, text: string, details: ReadonlyArray<string> = []): SnapshotItem => ({
   key,
   // An indented line is not an item of its own. Escaped as a whole, because an element may span lines.
-  text: itemText(protect([`- ${visible(text)}`, ...details.map((detail) => `    ${visible(detail)}`)].join("\n")))
+  text: itemText(
+    protect(
+      [
+        `- ${visible(text)}`,
+        ...details.flatMap((detail) => (visible(detail) === "" ? [] : [`    ${visible(detail)}`]))
+      ].join("\n")
+    )
+  )
 })
 
 /** Makes a statement that lists names after a heading. */

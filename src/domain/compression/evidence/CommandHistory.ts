@@ -118,6 +118,16 @@ export const run = (
   if (id !== undefined) background.set(id, command)
 }
 
+/** More open failures, the oldest first, are given up: no snapshot shows them, and each success looks at all. */
+const maxOpenFailures = 400
+/** Files that a lesson names. */
+const maxLessonFiles = 8
+
+const keepLatest = (open: Map<string, unknown>): void => {
+  const [oldest] = open.keys()
+  if (open.size > maxOpenFailures && oldest !== undefined) open.delete(oldest)
+}
+
 const fail = ({ failing }: CommandHistory, entry: EntryId, command: string, output: string): void => {
   const error = failureText(output).split("\n")[0] ?? ""
   failing.set(command, {
@@ -127,6 +137,7 @@ const fail = ({ failing }: CommandHistory, entry: EntryId, command: string, outp
     checks: new Set(checksOf(command)),
     files: failing.get(command)?.files ?? new Set()
   })
+  keepLatest(failing)
 }
 
 /** A command that succeeds ends the failures of its programs. What was changed in between is a lesson. */
@@ -148,7 +159,7 @@ const pass = ({ errors, failing, lessons }: CommandHistory, command: string): vo
 
 /** Notes that a file changed, for the lessons of the commands that fail. */
 export const changed = ({ failing }: CommandHistory, path: string): void => {
-  for (const { files } of failing.values()) files.add(path)
+  for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
 /** A request for the output of a background command may show how it ended. */
@@ -184,6 +195,7 @@ export const judge = (history: CommandHistory, { actions, answer, entry, failed,
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined && !failing.has(subject)) fail(history, entry, subject, answerText(answer.part))
     errors.set(subject, { entry, text: failureText(answerText(answer.part)), handle: answer.handle })
+    keepLatest(errors)
     return
   }
   for (const action of actions) {
@@ -193,7 +205,7 @@ export const judge = (history: CommandHistory, { actions, answer, entry, failed,
 }
 
 /** Matches an unresolved failure in a snapshot: `subject (entry handle):` and the verbatim lines. */
-export const failureLine = /^- unresolved failure of ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\):\n([\s\S]*)$/
+export const failureLine = /^- unresolved failure of ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\):(?:\n([\s\S]*))?$/
 
 /** Takes over the unresolved failures of an earlier snapshot. */
 export const resumeFailures = ({ errors, failing }: CommandHistory, snapshot: Snapshot): void => {

@@ -10,7 +10,15 @@ import {
   type SnapshotItem,
   snapshotTokens
 } from "../Snapshot.ts"
-import { type IndexedName, indexedNames, indexItems, namesIn, rankedNames, seenPaths } from "./NameIndex.ts"
+import {
+  type IndexedName,
+  indexedNames,
+  indexItems,
+  isStillTelling,
+  namesIn,
+  rankedNames,
+  seenPaths
+} from "./NameIndex.ts"
 import { cost, type ExtractOptions, focusWords, type Material, touchesFocus } from "./Room.ts"
 import { sectionsAt } from "./Sections.ts"
 import { mergeWritten } from "./WrittenSections.ts"
@@ -210,7 +218,7 @@ const shortest = (file: string, text: string): string => {
 
 /** Returns the candidates by rank. The names of an earlier index are among them, because they were used before. */
 const earlierNamesFirst = (candidates: ReadonlyArray<string>, evidence: Evidence): ReadonlyArray<IndexedName> => {
-  const earlier = indexedNames(evidence.previous)
+  const earlier = indexedNames(evidence.previous).filter(({ name }) => isStillTelling(name, evidence.declared))
   const place = (name: string): IndexedName => ({ name, file: evidence.anchors.get(name)?.file })
   if (earlier.length === 0) return candidates.map(place)
   const merged = new Map<string, IndexedName>()

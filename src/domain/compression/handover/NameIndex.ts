@@ -1,5 +1,5 @@
 import { estimateText } from "../../tokens/Tokens.ts"
-import { type AnchorKind, anchorsOf } from "../Anchors.ts"
+import { type AnchorKind, anchorKindOf, anchorsOf } from "../Anchors.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import { relativePath } from "../evidence/FileHistory.ts"
 import { isStandardName, ownName } from "../evidence/StandardNames.ts"
@@ -28,6 +28,12 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
   if (tagLike.test(name) || joinedSentences.test(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
+}
+
+/** Whether a name of an earlier index still tells something: older snapshots listed numbers and tags too. */
+export const isStillTelling = (name: string, declared: ReadonlySet<string>): boolean => {
+  const kind = anchorKindOf(name)
+  return kind !== undefined && isTelling(name, kind, true, declared)
 }
 
 /** Fitted on recorded conversations: the weight by kind, and how much the length of a name reduces its rank. */
