@@ -96,9 +96,10 @@ const question = (
 const filler = ({ number, pick, word }: Making): ReadonlyArray<Content> => {
   const file = `src/${word()}/${word()}.ts`
   const [before, after] = [word(), word()]
-  const lines = Array.from({ length: number(10, 40) }, (_, at) => `${at + 1}\tconst ${word()}Value = ${word()}(${at})`)
+  const listing = (): ReadonlyArray<string> =>
+    Array.from({ length: number(10, 40) }, (_, at) => `${at + 1}\tconst ${word()}Value = ${word()}(${at})`)
   const work: ReadonlyArray<() => ReadonlyArray<Content>> = [
-    () => did("Read", { file_path: `${cwd}/${file}` }, lines.join("\n")),
+    () => did("Read", { file_path: `${cwd}/${file}` }, listing().join("\n")),
     () =>
       did(
         "Edit",

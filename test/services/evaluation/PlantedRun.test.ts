@@ -44,8 +44,7 @@ describe("planted facts", () => {
   it.effect("no secret is in a snapshot", () =>
     Effect.map(failed(["secret"], ["invented"]), (all) => assert.deepStrictEqual(all, []))
   )
-  // Missing: items of a todo list that an earlier snapshot shows are left out of the next one.
-  it.effect.fails("no open item is lost", () =>
+  it.effect("no open item is lost", () =>
     Effect.map(failed(["open item"], ["lost"]), (all) => assert.deepStrictEqual(all, []))
   )
   // Missing: texts of tasks, lines of errors and the index take what a tool's output says for what the work is about.
