@@ -1,22 +1,50 @@
-import { Effect } from "effect"
+import { Effect, FileSystem, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
-import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { strategies, StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { EvaluationReport, type MeasuredFile, sumsOf } from "../../domain/evaluation/EvaluationReport.ts"
 import { measures } from "../../domain/evaluation/Measures.ts"
+import { type OwnQuestion, ownQuestions, parseQuestions } from "../../domain/evaluation/OwnQuestions.ts"
 import { evaluateRecording } from "../../services/evaluation/Evaluation.ts"
+import { sumPlanted } from "../../services/evaluation/PlantedRun.ts"
 import * as Input from "../input/Input.ts"
 import { describeEvaluation } from "../output/EvaluationTable.ts"
+import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import { describePlanted } from "../output/PlantedTable.ts"
 
-/** The command `palimpsest eval <files…>`. */
+/** Tokens of a snapshot over planted facts. */
+const defaultPlantedBudget = 4_000
+
+/** Whether a strategy writes a snapshot of a given size. */
+const writesSnapshots = (name: StrategyName): boolean =>
+  strategies.some((strategy) => strategy.name === name && strategy.hasSnapshotBudget)
+
+/** Reads a questions file. A file without valid questions is bad input: status 2. */
+const questionsIn = Effect.fnUntraced(function* (
+  file: string
+): Effect.fn.Return<ReadonlyArray<OwnQuestion>, ExitError, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* fs
+    .readFileString(file)
+    .pipe(
+      Effect.mapError(({ reason }) =>
+        badInput(
+          `${file}: ${reason._tag === "NotFound" ? "no such file; --questions expects a file with one JSON object a line" : `cannot be read (${reason.description ?? reason._tag})`}`
+        )
+      )
+    )
+  const questions = parseQuestions(text)
+  return Result.isFailure(questions)
+    ? yield* badInput(`${file}, line ${questions.failure.line}: ${questions.failure.message}`)
+    : questions.success
+})
+
+/** The command `palimpsest eval [files…]`. */
 export const evaluate = Command.make(
   "eval",
   {
-    files: Argument.String("files").pipe(
-      Argument.withDescription("Recorded conversations"),
-      Argument.variadic({ min: 1 })
-    ),
+    files: Argument.String("files").pipe(Argument.withDescription("Recorded conversations"), Argument.variadic()),
     from: Input.from,
     lenient: Input.lenient,
     budget: Input.optional(
@@ -29,26 +57,60 @@ export const evaluate = Command.make(
       Input.share("preserve"),
       "Keep this share of the conversation's end (default: none, and the policy's share beside it)"
     ),
-    seed: Flag.Int("seed").pipe(Flag.withDescription("Seed of the confidence intervals"), Flag.withDefault(1)),
+    questions: Input.optional(Flag.String("questions"), "Ask the questions in this file, one JSON object a line"),
+    planted: Input.optional(
+      Flag.Int("planted"),
+      "Plant facts in this many synthetic conversations, and compress each 20 times"
+    ),
+    seed: Flag.Int("seed").pipe(
+      Flag.withDescription("Seed of the confidence intervals and the planted facts"),
+      Flag.withDefault(1)
+    ),
     json: Input.json
   },
   Effect.fn("cli.eval")(function* (input) {
+    const { planted = 0 } = input
+    if (planted < 0) return yield* badInput(`--planted ${planted} is no number of conversations; expected 1 or more`)
+    if (input.files.length === 0 && planted === 0) {
+      return yield* badInput("name a recorded conversation, or plant facts with --planted N")
+    }
+    const own = input.questions === undefined ? [] : [ownQuestions(yield* questionsIn(input.questions))]
+    const used = [...measures, ...own]
+    const names = input.strategy === undefined ? StrategyName.literals : [input.strategy]
+    const seed = Math.abs(input.seed)
     const files: Array<MeasuredFile> = []
     for (const file of input.files) {
       const recording = yield* Input.load({ file, from: input.from, lenient: input.lenient })
       const points = yield* evaluateRecording(recording, {
-        measures,
-        strategies: input.strategy === undefined ? StrategyName.literals : [input.strategy],
+        measures: used,
+        strategies: names,
         preserves: input.preserve === undefined ? [0, defaultPolicy.preserve] : [input.preserve],
         budget: input.budget,
         scale: input.scale ?? 1
       }).pipe(Output.progress(`measuring ${file}`))
       files.push({ file, points })
     }
-    const figures = measures.flatMap((measure) => measure.figures)
-    const seed = Math.abs(input.seed)
-    const report = { seed, files, sums: sumsOf(files, figures, seed) }
+    const figures = used.flatMap((measure) => measure.figures)
+    const sums = yield* Effect.forEach(planted === 0 ? [] : names.filter(writesSnapshots), (strategy) =>
+      sumPlanted(planted, {
+        seed,
+        strategy,
+        budget: input.budget ?? defaultPlantedBudget,
+        preserve: input.preserve ?? 0
+      }).pipe(Output.progress("compressing planted facts"))
+    )
+    const report: EvaluationReport = {
+      seed,
+      files,
+      sums: sumsOf(files, figures, seed),
+      ...(planted === 0 ? {} : { planted: sums.flat() })
+    }
     if (input.json) return yield* Output.json(EvaluationReport, report)
-    yield* Output.text(describeEvaluation(report, figures))
+    yield* Output.text(
+      [
+        ...(files.length === 0 ? [] : [describeEvaluation(report, figures)]),
+        ...(planted === 0 ? [] : [describePlanted(sums.flat())])
+      ].join("\n\n")
+    )
   })
 ).pipe(Command.withDescription("Measure how much of what an agent needed later a compression keeps"))

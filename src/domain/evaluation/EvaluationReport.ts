@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { estimate } from "./Interval.ts"
 import { type Figure, sumRatios } from "./Measure.ts"
+import { PlantedSum } from "./PlantedGrades.ts"
 
 /** The report of `eval`, and its sums. */
 
@@ -58,7 +59,9 @@ export type MeasuredSum = typeof MeasuredSum.Type
 export const EvaluationReport = Schema.Struct({
   seed: Schema.Natural,
   files: Schema.Array(Schema.Struct({ file: Schema.String, points: Schema.Array(MeasuredPoint) })),
-  sums: Schema.Array(MeasuredSum)
+  sums: Schema.Array(MeasuredSum),
+  /** What became of planted facts. Absent when none were planted. */
+  planted: Schema.optionalKey(Schema.Array(PlantedSum))
 })
 export type EvaluationReport = typeof EvaluationReport.Type
 

@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type PlantedFact, type PlantedKind, plantedKinds } from "./PlantedFacts.ts"
 import { answerQuestions } from "./StateAnswers.ts"
@@ -66,7 +67,25 @@ export function* gradeFacts(
 }
 
 /** Numbers of facts by grade. */
-export type PlantedCounts = Readonly<Record<PlantedGrade | "planted", number>>
+export const PlantedCounts = Schema.Struct({
+  planted: Schema.Natural,
+  kept: Schema.Natural,
+  reachable: Schema.Natural,
+  stale: Schema.Natural,
+  lost: Schema.Natural,
+  invented: Schema.Natural
+})
+export type PlantedCounts = typeof PlantedCounts.Type
+
+/** The facts of all conversations after this many compressions, by kind. */
+export const PlantedSum = Schema.Struct({
+  writer: Schema.String,
+  preserve: Schema.Finite,
+  budget: Schema.Natural,
+  compressions: Schema.Natural,
+  kinds: Schema.Record(Schema.String, PlantedCounts)
+})
+export type PlantedSum = typeof PlantedSum.Type
 
 /** Counts graded facts by kind. */
 export const countGrades = (graded: ReadonlyArray<GradedFact>): Readonly<Record<PlantedKind, PlantedCounts>> => {

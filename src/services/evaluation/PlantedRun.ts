@@ -8,7 +8,14 @@ import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { droppedEntries, type DroppedRange, recall, recallable } from "../../domain/conversation/Recall.ts"
 import { shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
 import { plantFacts } from "../../domain/evaluation/PlantedFacts.ts"
-import { type GradedFact, gradeFacts, isForbidden, isInvented } from "../../domain/evaluation/PlantedGrades.ts"
+import {
+  type GradedFact,
+  countGrades,
+  gradeFacts,
+  isForbidden,
+  isInvented,
+  type PlantedSum
+} from "../../domain/evaluation/PlantedGrades.ts"
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
@@ -107,4 +114,18 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
     checks.push({ compressions: round + 1, graded, context })
   }
   return checks
+})
+
+/** Runs this many conversations, from the seed on, and sums the grades. */
+export const sumPlanted = Effect.fn("PlantedRun.sum")(function* (
+  count: number,
+  options: PlantedOptions
+): Effect.fn.Return<ReadonlyArray<PlantedSum>, TokenCountError, Compression | TempStore | TokenCounter> {
+  const seeds = Array.from({ length: count }, (_, index) => options.seed + index)
+  const runs = yield* Effect.forEach(seeds, (seed) => runPlanted({ ...options, seed }))
+  const { budget, preserve, strategy: writer } = options
+  return plantedChecks.map((compressions) => {
+    const graded = runs.flat().flatMap((check) => (check.compressions === compressions ? check.graded : []))
+    return { writer, preserve, budget, compressions, kinds: countGrades(graded) }
+  })
 })

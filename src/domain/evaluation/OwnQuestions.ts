@@ -1,0 +1,122 @@
+import { Result, Schema, SchemaIssue } from "effect"
+import { EntryId, sequenceOf } from "../conversation/Conversation.ts"
+import { faultIn } from "../text/JsonFault.ts"
+import { parseJson } from "../text/JsonText.ts"
+import type { Measure } from "./Measure.ts"
+import { hasWords, plain, readContext } from "./Statements.ts"
+
+/** Questions that a user asks of each context: one JSON object a line. */
+
+const Words = Schema.String.check(Schema.isPattern(/\S/, { expected: "a text that is not empty" }))
+
+/** A question of the user. */
+export const OwnQuestion = Schema.Struct({
+  /** Asked of compactions after this entry only. Absent: of all. */
+  after: Schema.optionalKey(EntryId),
+  question: Words,
+  /** What has to be in the context, as whole words: all of them. */
+  answer: Schema.Union([Words, Schema.NonEmptyArray(Words)]),
+  /** What must not be in it, as whole words: any of them makes the answer wrong. */
+  not: Schema.optionalKey(Schema.Array(Words))
+})
+export type OwnQuestion = typeof OwnQuestion.Type
+
+/** Why a line of a questions file is not a question. */
+export interface QuestionProblem {
+  readonly line: number
+  readonly message: string
+}
+
+const example = `{"question": "Which port?", "answer": "9090", "not": ["8080"]}`
+
+const decode = Schema.decodeUnknownResult(OwnQuestion, { onExcessProperty: "error" })
+const issues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const expectations: Readonly<Record<string, string>> = {
+  after: "the id of an entry, such as e120",
+  question: "a text",
+  answer: "a text or a list of texts, none of them empty",
+  not: "a list of texts, none of them empty"
+}
+
+/** Reads one line; a failure is what is wrong with it. */
+const readQuestion = (line: string): Result.Result<OwnQuestion, string> => {
+  const json = parseJson(line)
+  if (Result.isFailure(json)) {
+    const fault = faultIn(line)
+    const where = fault === undefined ? json.failure.message : `column ${fault.column} has to be ${fault.expected}`
+    return Result.fail(`not JSON: ${where}; an example: ${example}`)
+  }
+  const decoded = decode(json.success)
+  if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
+  const step = issues(decoded.failure.issue).issues[0]?.path?.[0]
+  const key = String(typeof step === "object" ? step.key : (step ?? ""))
+  const expected = expectations[key]
+  return Result.fail(
+    key === ""
+      ? `not an object; an example: ${example}`
+      : expected === undefined
+        ? `unknown key ${JSON.stringify(key)}; the keys are ${Object.keys(expectations).join(", ")}`
+        : `${key} has to be ${expected}; an example: ${example}`
+  )
+}
+
+/** Reads a questions file. Empty lines count for nothing; the first line that is no question fails. */
+export const parseQuestions = (text: string): Result.Result<ReadonlyArray<OwnQuestion>, QuestionProblem> => {
+  const questions: Array<OwnQuestion> = []
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, "")
+    .split("\n")
+    .entries()) {
+    if (line.trim() === "") continue
+    const read = readQuestion(line.trim())
+    if (Result.isFailure(read)) return Result.fail({ line: index + 1, message: read.failure })
+    questions.push(read.success)
+  }
+  return questions.length === 0
+    ? Result.fail({ line: 1, message: `no question in the file; an example: ${example}` })
+    : Result.succeed(questions)
+}
+
+/** Answers a question from a text: `right`, `wrong` when it holds what it must not, `absent` otherwise. */
+export const answerOwn = (
+  { answer, not = [] }: OwnQuestion,
+  context: string,
+  folders: ReadonlyArray<string> = []
+): "right" | "wrong" | "absent" => {
+  const { said } = readContext(context, folders)
+  const has = (words: string): boolean => hasWords(said, plain(words, folders))
+  if (not.some(has)) return "wrong"
+  return [answer].flat().every(has) ? "right" : "absent"
+}
+
+/** The measure of a user's questions. Beside the figures of the table, each question has one under its own text. */
+export const ownQuestions = (questions: ReadonlyArray<OwnQuestion>): Measure => ({
+  name: "questions",
+  figures: [
+    { key: "questionsRight", title: "questions", unit: "share" },
+    { key: "questionsWrong", title: "wrong", unit: "share" }
+  ],
+  *prepare({ log, roots }) {
+    const last = log.at(-1)
+    const asked = questions.filter(
+      ({ after }) => last !== undefined && (after === undefined || sequenceOf(after) <= sequenceOf(last.id))
+    )
+    yield 0
+    return function* ({ context }) {
+      const answers = asked.map((question) => ({ question, verdict: answerOwn(question, context.original, roots) }))
+      yield context.original.length * asked.length * 20
+      const ratio = (of: typeof answers, verdict: string) => ({
+        part: of.filter((answer) => answer.verdict === verdict).length,
+        whole: of.length
+      })
+      return {
+        questionsRight: ratio(answers, "right"),
+        questionsWrong: ratio(answers, "wrong"),
+        ...Object.fromEntries(
+          answers.map((answer) => [`question: ${answer.question.question}`, ratio([answer], "right")])
+        )
+      }
+    }
+  }
+})
