@@ -343,4 +343,67 @@ describe("eval", () => {
       assert.isAbove(kept[2], kept[1])
     })
   )
+
+  it.effect("asks the questions of a file", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderFor("questions")
+      const file = path.join(folder, "questions.jsonl")
+      const questions = [
+        { question: "Is there a snapshot?", answer: ["overall_goal", "task_state"] },
+        { question: "Is it empty?", answer: "overall_goal", not: ["task_state"] },
+        { after: "e999999", question: "Is there more?", answer: "more" }
+      ]
+      writeFileSync(file, questions.map((question) => JSON.stringify(question)).join("\n"))
+      const { stdout } = yield* run([
+        "eval",
+        sessionFile("claude-code-1512-lines"),
+        "--preserve",
+        "0",
+        "--questions",
+        file,
+        "--json"
+      ])
+      const [, { figures }] = JSON.parse(String(stdout)).sums
+      assert.deepInclude(figures.questionsRight, { part: 1, whole: 2 })
+      assert.deepInclude(figures.questionsWrong, { part: 1, whole: 2 })
+    })
+  )
+
+  it.effect("says which line of a questions file is no question, and what is missing without a file", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderFor("broken-questions")
+      const file = path.join(folder, "questions.jsonl")
+      writeFileSync(file, '{"question": "a", "answer": "b"}\n{"question": "a"}\n')
+      const refused = [
+        [[sessionFile("claude-code-short"), "--questions", file], /line 2: answer has to be a text or a list of texts/],
+        [
+          [sessionFile("claude-code-short"), "--questions", path.join(folder, "none")],
+          /none: no such file; --questions expects/
+        ],
+        [[], /name a recorded conversation, or plant facts with --planted N/],
+        [["--planted", "-1"], /--planted -1 is no number of conversations/]
+      ] as const
+      for (const [args, message] of refused) {
+        const { status, stderr } = yield* run(["eval", ...args])
+        assert.strictEqual(status, 2)
+        assert.match(stderr, oneLine)
+        assert.match(stderr, message)
+      }
+    })
+  )
+
+  it.effect("plants facts, the same for the same seed", () =>
+    Effect.gen(function* () {
+      const { status, stdout } = yield* run(["eval", "--planted", "1", "--seed", "7", "--json"])
+      assert.strictEqual(status, 0)
+      const { planted } = JSON.parse(String(stdout))
+      assert.deepStrictEqual(
+        planted.map(({ compressions }: { compressions: number }) => compressions),
+        [1, 3, 10, 20]
+      )
+      assert.strictEqual(planted[3].kinds.constraint.planted, 8)
+      const again = yield* run(["eval", "--planted", "1", "--seed", "7", "--json"])
+      assert.strictEqual(String(again.stdout), String(stdout))
+    })
+  )
 })
