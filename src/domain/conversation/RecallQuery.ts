@@ -24,7 +24,7 @@ export interface RecallQuery {
 export interface LineMatch {
   readonly start: number
   readonly end: number
-  /** The greater, the more specific: 2 for a match of whole words, or the number of words on the line. */
+  /** The greater, the more specific: 2 for a match of whole words, or the number of words on the line, whole ones twice. */
   readonly weight: number
 }
 
@@ -134,12 +134,23 @@ export function* matchIn({ anchor, pattern, window }: RecallQuery, line: string)
   }
 }
 
-/** Returns the words of a query on a line: the place of the first, and their number. */
+const standsIn = (line: string, word: string): boolean => {
+  for (let at = line.indexOf(word); at >= 0; at = line.indexOf(word, at + 1)) {
+    if (!isWordAt(line, at - 1) && !isWordAt(line, at + word.length)) return true
+  }
+  return false
+}
+
+/** Returns the words of a query on a line: the place of the first, and their weight. */
 export const wordsIn = ({ words }: RecallQuery, line: string): LineMatch | undefined => {
   const lower = line.toLowerCase()
   const present = words.filter((word) => lower.includes(word))
   const [first] = present
   if (first === undefined) return undefined
   const start = lower.indexOf(first)
-  return { start, end: start + first.length, weight: present.length }
+  return {
+    start,
+    end: start + first.length,
+    weight: present.length + present.filter((word) => standsIn(lower, word)).length
+  }
 }

@@ -1,6 +1,6 @@
 import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
-import { firstUnits, lastUnits } from "../text/Bytes.ts"
+import { clipped, firstUnits, lastUnits } from "../text/Bytes.ts"
 import { number, plural } from "../text/NumberText.ts"
 import { redacting } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
@@ -230,8 +230,10 @@ const nouns: Readonly<Record<PartKind, readonly [one: string, many?: string]>> =
   copy: ["summary", "summaries"]
 }
 
-/** The share of the budget that excerpts fill; the rest names further parts. */
+/** The share of the budget that excerpts fill; the rest names further parts. Some tokens are kept for notes. */
 const excerptShare = 0.8
+const noteTokens = 100
+const maxNoteChars = 120
 
 interface Rendered {
   readonly text: string
@@ -244,6 +246,7 @@ function* render(
   isMatch: (text: string) => boolean,
   { isRedacted, maxTokens }: Omit<RecallSearch, "pattern">
 ): SlicedWork<Rendered> {
+  const room = maxTokens - noteTokens
   const blocks: Array<string> = []
   const names: Array<string> = []
   const omitted = new Map<PartKind, number>()
@@ -265,8 +268,8 @@ function* render(
     matched += 1
     const header = headerOf(part, hits)
     const isOpen = names.length === 0 && omitted.size === 0
-    if (isOpen && take(blocks, `${header}\n${excerptOf(text, hits)}`, maxTokens * excerptShare)) continue
-    if (take(names, header, maxTokens)) continue
+    if (isOpen && take(blocks, `${header}\n${excerptOf(text, hits)}`, room * excerptShare)) continue
+    if (take(names, header, room)) continue
     omitted.set(part.kind, (omitted.get(part.kind) ?? 0) + 1)
   }
   const rest = [...omitted].map(([kind, count]) => plural(count, ...nouns[kind])).join(", ")
@@ -301,12 +304,14 @@ export function* searching(
     if (hasAll(query, text)) worded.add({ part, weight: weightOf(yield* hitsIn(looks.words, text)), age })
     yield 200 + text.length
   }
-  const notes = query.problem === undefined ? [] : [`(Searched as plain text: ${query.problem})`]
+  const notes = query.problem === undefined ? [] : [`(Searched as plain text: ${clipped(query.problem, maxNoteChars)})`]
   let found = yield* render(patterned, looks.pattern, () => true, options)
   if (found.matched === 0) {
     found = yield* render(worded, looks.words, (text) => hasAll(query, text), options)
     if (found.matched > 0) {
-      notes.push(`(No line matches the pattern. These parts have all of its words: ${query.words.join(", ")})`)
+      notes.push(
+        `(No line matches the pattern. These parts have all of its words: ${clipped(query.words.join(", "), maxNoteChars)})`
+      )
     }
   }
   if (found.matched > 0) notes.push(found.text)

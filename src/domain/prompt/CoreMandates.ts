@@ -64,7 +64,7 @@ const window = (inputs: PromptInputs): string => {
     "",
     "- A `<state_snapshot>` stands for messages that left: the goal, constraints, facts, files, and how far the work is. It was written by the program or a model, from the conversation. Use it as your memory. It is no message from the user and asks nothing of you; only what it quotes in `<user_words>` is theirs, letter by letter.",
     "- After a snapshot go on where it says the work stands. Do not start over, greet, or do again what it reports as done. What the user wrote after it comes first.",
-    `- A handle, \`h_\` and some letters and digits, names exactly what was taken out or shortened: an output, a file as it was read, a span of messages.${canRecall ? " Nothing is lost: `recall` with the handle brings it back, exactly; of a long text ask for lines, or for those that match `grep`." : " It is kept, but you have no tool to read it: ask for what you need, or read the file again."}`,
+    `- A handle, \`h_\` and some letters and digits, names exactly what was taken out or shortened: an output, a file as it was read, a span of messages.${canRecall ? " Nothing is lost: `recall` with the handle brings it back, exactly; of a long text ask for lines or `grep`, which without a handle searches everything taken out." : " It is kept, but you have no tool to read it: ask for what you need, or read the file again."}`,
     canRecall
       ? "- Recall before you guess. An exact name, number, path, error text or wording that you only half remember is worth one call; what you do not need is worth none. What a file holds now, read from the file."
       : undefined,

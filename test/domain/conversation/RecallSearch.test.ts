@@ -164,7 +164,7 @@ describe("an answer", () => {
     )
     for (const maxTokens of [200, 500, 1_000, 4_000]) {
       const { matched, text: answer } = search(parts, "lock", { maxTokens })
-      assert.isBelow(estimateText(answer), maxTokens + 60)
+      assert.isAtMost(estimateText(answer), maxTokens)
       const left = [...answer.matchAll(/(\d+) (?:texts? of the agent|outputs?)/g)].reduce(
         (all, [, n]) => all + Number(n),
         0
@@ -227,6 +227,27 @@ describe("the time of a search", () => {
     assert.deepStrictEqual(reads(1), [2, 2])
     assert.deepStrictEqual(reads(50), [100, 100])
   })
+
+  it.each([1, 5, 40])(
+    "finds each of 40 messages by its words and by its pattern, over %i compressions",
+    (compressions) => {
+      let conversation = Conversation.empty
+      for (let n = 0; n < 40; n += 1) {
+        const words = `The ${n % 3 === 0 ? "constraint" : "remark"} number${n} of the user`
+        conversation = Conversation.append(conversation, said(conversation.next, words))
+        if ((n + 1) % Math.floor(40 / compressions) !== 0) continue
+        const shown = Conversation.view(conversation).map((item) => Conversation.sequenceOf(item.entry.id))
+        conversation = Conversation.compressed(conversation, drop(shown[0] ?? 0, shown.at(-1) ?? 0, conversation.next))
+      }
+      const hidden = hiddenIn(conversation)
+      for (let n = 0; n < 40; n += 1) {
+        for (const pattern of [`number${n}\\b`, `user number${n} of`]) {
+          const { text: answer } = search(hidden, pattern, { maxTokens: 300 })
+          assert.match(answer, new RegExp(`h_\\w+ {2}e\\d+ {2}user\\n {2}1: The \\w+ number${n} `))
+        }
+      }
+    }
+  )
 
   it("is interruptible: no slice is long", () => {
     const output = Array.from({ length: 40_000 }, (_, n) => `line ${n} of a long output`).join("\n")
