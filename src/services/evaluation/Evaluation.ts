@@ -4,7 +4,7 @@ import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { payload } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
-import { entries, inserted, sourceOf, view } from "../../domain/conversation/Conversation.ts"
+import { entries, type Entry, inserted, sourceOf, view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import { type CompactionPoint, compactionPoints, shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
@@ -45,14 +45,19 @@ const recaller = (
 ): Replacement["recall"] => {
   const contents = new Map<Handle, () => string>()
   for (const entry of [...entries(conversation), ...inserted(conversation)]) {
-    for (const [index, part] of entry.content.parts.entries()) {
-      const handle = entry.handles[index]
-      if (handle !== undefined) contents.set(handle, () => payload(part, sourceOf(entry, index)).text)
-    }
+    for (const [index, handle] of entry.handles.entries()) contents.set(handle, () => partText(entry, index))
   }
   for (const range of Chain.toArray(ranges)) contents.set(range.handle, () => rangeText(range.entries))
   if (dropped.handle !== undefined) contents.set(dropped.handle, () => rangeText(dropped.entries))
   return (handle) => contents.get(handle)?.().slice(0, maxRecallChars)
+}
+
+/** A recall shows calls as JSON; a reader takes the escapes in it for what they stand for. */
+const partText = (entry: Entry, index: number): string => {
+  const part = entry.content.parts[index]
+  if (part === undefined) return ""
+  const { form, text } = payload(part, sourceOf(entry, index))
+  return form === "json" ? entryText({ ...entry, content: { ...entry.content, parts: [part] } }) : text
 }
 
 const rangeText = (range: ReturnType<typeof droppedEntries>): string => {
