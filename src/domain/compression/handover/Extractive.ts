@@ -21,7 +21,7 @@ import {
 } from "./NameIndex.ts"
 import { cost, type ExtractOptions, focusWords, type Material, touchesFocus } from "./Room.ts"
 import { sectionsAt } from "./Sections.ts"
-import { mergeWritten } from "./WrittenSections.ts"
+import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
 
 /**
  * The snapshot that code writes, without a model: a handover (the user's words, where the work stands, what was done and
@@ -79,7 +79,7 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
 }
 
 /** The largest share of a model's own words. The rest is for what the log knows. */
-const writtenShare = 0.3
+const writtenShare = 0.2
 
 /**
  * Writes a snapshot from the evidence that `gatherEvidence` returned. `written`: what a model wrote, verified; it is merged into
@@ -92,8 +92,11 @@ export function* composeSnapshot(
 ): SlicedWork<ExtractedSnapshot> {
   const material = materialOf(evidence, options)
   yield evidence.anchors.size * 200
-  const budget = options.budget * (1 - indexShare)
-  const bounded = fitToBudget(written, options.budget * writtenShare)
+  const writtenTokens = options.budget * writtenShare
+  // No statement takes the room of all others.
+  const bounded = fitToBudget(clippedStatements(written, writtenTokens / 3), writtenTokens)
+  // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
+  const budget = options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
   const sectionsOf = (scale: number) => mergeWritten(sectionsAt(scale, material), bounded, evidence)
   // The largest scale at which the sections leave the index its room.
   let [low, high] = [0.05, 12]

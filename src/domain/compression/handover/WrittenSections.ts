@@ -1,11 +1,14 @@
+import { firstUnits } from "../../text/Bytes.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import {
+  changeItem,
   emptySnapshot,
   fileLine,
   type SectionName,
   sectionNames,
   type Snapshot,
-  type SnapshotItem
+  type SnapshotItem,
+  userWordsIn
 } from "../Snapshot.ts"
 
 /**
@@ -41,6 +44,24 @@ const isRefuted = (text: string, { checks }: Evidence): boolean =>
   success.test(text) &&
   !trouble.test(text) &&
   [...checks].some(([kind, { ok }]) => ok === false && checkNames[kind].test(text))
+
+/** Returns the snapshot with long statements cut at the end of a line or a word. Words of the user stay whole. */
+export const clippedStatements = (written: Snapshot, maxTokens: number): Snapshot => {
+  // A token has about 3.5 characters of prose.
+  const maxChars = Math.floor(maxTokens * 3.5)
+  const cut = (text: string): string => {
+    const start = firstUnits(text, maxChars)
+    const end = Math.max(start.lastIndexOf("\n"), start.lastIndexOf(" "))
+    return `${start.slice(0, end < maxChars / 2 ? start.length : end)} …`
+  }
+  const clipped: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...written }
+  for (const name of sectionNames) {
+    clipped[name] = written[name].map((item) =>
+      item.text.length <= maxChars || userWordsIn(item.text).length > 0 ? item : changeItem(item, cut)
+    )
+  }
+  return clipped
+}
 
 /** Returns the statements of the model that add to those of the log and do not contradict it. */
 const usable = (own: Snapshot, written: Snapshot, evidence: Evidence): Snapshot => {
