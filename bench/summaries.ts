@@ -21,7 +21,7 @@ import { TokenCounter } from "../src/services/tokens/TokenCounter.ts"
 import { load } from "../src/services/transcripts/Transcripts.ts"
 
 /**
- * `node bench/summaries.ts FILE…`: the estimated tokens that a summarizing model is sent and returns at each compaction that was
+ * `npm run bench:summaries -- FILE…`: the estimated tokens that a summarizing model is sent and returns at each compaction that was
  * recorded in the files, in two calls, without a network. Before: the whole history in both calls, and the whole snapshot in
  * both answers. Now: what `ModelSummarizer` sends. The recorded summary stands for the whole snapshot, and those of its sections
  * that state intent, errors, problems, the present work and the next step for the part that a model writes now.
