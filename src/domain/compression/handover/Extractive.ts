@@ -21,6 +21,7 @@ import {
 } from "./NameIndex.ts"
 import { cost, type ExtractOptions, focusWords, type Material, touchesFocus } from "./Room.ts"
 import { sectionsAt } from "./Sections.ts"
+import { leastRoom } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
 
 /**
@@ -75,7 +76,16 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
   const focus = focusWords(options.focus)
   const isWanted = (name: string) => focus.length > 0 && touchesFocus(name, focus)
   const names = rankedNames(evidence, isWanted, options.cwd)
-  return { evidence, options, focus, names, seen: seenPaths(evidence, names) }
+  const messages = options.messages ?? evidence.requests
+  return {
+    evidence,
+    options,
+    focus,
+    names,
+    messages,
+    messagesNeed: leastRoom(messages),
+    seen: seenPaths(evidence, names)
+  }
 }
 
 /** The largest share of a model's own words. The rest is for what the log knows. */
@@ -98,19 +108,32 @@ export function* composeSnapshot(
   // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
   const budget = options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
   const sectionsOf = (scale: number) => mergeWritten(sectionsAt(scale, material), bounded, evidence)
-  // The largest scale at which the sections leave the index its room.
+  const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), material)
+  // What the index did not need is the sections'.
+  const left = options.budget - snapshotTokens(first.snapshot)
+  if (left < options.budget * leftShare) return first
+  const larger = yield* largestWithin(sectionsOf, budget + left * (1 - indexShare))
+  return yield* withIndex(larger, material)
+}
+
+/** A smaller rest of the budget is not worth a second writing. */
+const leftShare = 0.03
+const scaleRounds = 8
+
+/** Returns the sections at the largest scale at which they fit the budget; at the smallest, they lose what does not fit. */
+function* largestWithin(sectionsOf: (scale: number) => Snapshot, budget: number): SlicedWork<Snapshot> {
   let [low, high] = [0.05, 12]
   let best = sectionsOf(low)
-  for (let round = 0; round < 9; round += 1) {
+  for (let round = 0; round < scaleRounds; round += 1) {
     const middle = Math.sqrt(low * high)
     const sections = sectionsOf(middle)
-    yield options.budget * 40
+    yield budget * 40
     if (snapshotTokens(sections) <= budget) {
       low = middle
       best = sections
     } else high = middle
   }
-  return yield* withIndex(fitToBudget(best, options.budget), material)
+  return fitToBudget(best, budget)
 }
 
 /** The sections of which a summarizing model need not write anything, as far as it does not see them elsewhere. */

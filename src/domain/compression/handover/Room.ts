@@ -70,6 +70,9 @@ export interface Material {
   readonly focus: ReadonlyArray<string>
   /** The names of the conversation, best first. */
   readonly names: ReadonlyArray<string>
+  /** Every message of the user that the snapshot shows, oldest first, and the tokens that all of them need at least. */
+  readonly messages: ReadonlyArray<Span>
+  readonly messagesNeed: number
   /** The paths that results showed, best first. */
   readonly seen: ReadonlyArray<string>
 }

@@ -67,6 +67,9 @@ const carried = (evidence: Evidence, name: SectionName, taken: ReadonlyArray<Sna
   )
 }
 
+/** The share of the budget within which every message of the user is shown, at least by its ends. */
+const mostMessages = 0.35
+
 /** Returns what a summary by another program says of the goal: under its heading, or at its beginning. */
 const goalIn = (text: string): string => {
   const under = /(?:Primary Request and Intent:?|#+ Goal|<overall_goal>)\s*([\s\S]{1,2000})/i.exec(text)?.[1] ?? text
@@ -74,11 +77,20 @@ const goalIn = (text: string): string => {
 }
 
 /** Writes the user's messages, and what an earlier snapshot held besides. */
-const goalItems = ({ evidence, options, share }: Room): { items: Array<SnapshotItem>; clipped: ReadonlySet<Span> } => {
-  const messages = options.messages ?? evidence.requests
+const goalItems = ({
+  evidence,
+  messages,
+  messagesNeed,
+  options,
+  share
+}: Room): { items: Array<SnapshotItem>; clipped: ReadonlySet<Span> } => {
   // After an earlier summary, the first request in the entries is not the one with which the conversation began.
   const first = options.pins?.original ?? (evidence.previous === undefined ? messages[0] : undefined)
-  const { clipped, items } = showMessages(messages, share("messages"), first)
+  const { clipped, items } = showMessages(
+    messages,
+    Math.max(share("messages"), Math.min(messagesNeed, options.budget * mostMessages)),
+    first
+  )
   const [summary] = evidence.summaries
   if (first === undefined && summary !== undefined) {
     items.unshift(

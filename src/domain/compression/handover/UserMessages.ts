@@ -88,6 +88,13 @@ const shownAmong = (messages: ReadonlyArray<Span>, room: number): ReadonlyArray<
   return shown.reverse()
 }
 
+/** Returns the tokens that all messages need, the long ones by their ends. */
+export const leastRoom = (messages: ReadonlyArray<Span>): number =>
+  messages.reduce(
+    (sum, span) => sum + Math.min(leastTokens, tokens(userWordsItem("", span))),
+    noteTokens + 2 * leastTokens
+  )
+
 /** Shows messages, oldest first, within a budget in tokens. `first`: the message with which the conversation began. */
 export const showMessages = (
   messages: ReadonlyArray<Span>,
