@@ -202,7 +202,7 @@ function* withIndex(
   const names: Array<IndexedName> = []
   const files = new Set<string>()
   let misses = 0
-  for (const { file, name } of earlierNamesFirst(candidates, evidence)) {
+  for (const { file, name } of earlierNamesFirst(candidates.slice(0, options.budget * 4), evidence)) {
     if (left < 3 || room < 8) break
     if (inSnapshot.has(name) || inTail.has(name)) continue
     const group = file === undefined ? undefined : shortest(file, text)
