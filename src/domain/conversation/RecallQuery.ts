@@ -76,7 +76,10 @@ const costOf = (structure: string): number => {
 }
 
 /** By cost: characters of a line that are matched at a time, in a fraction of a second at worst. A pattern that costs more is not run. */
-const windows = [4_000, 2_000, 500, 200]
+const windows = [4_000, 2_000, 400, 120]
+
+/** What matches anything at the ends of a pattern, which decides nothing and takes time. */
+const emptyEnds = /^\^?(?:\.[*]\??)+|(?<!\\)(?:\.[*]\??)+\$?$/g
 
 const wordsOf = (given: string): ReadonlyArray<string> => {
   const words =
@@ -94,7 +97,8 @@ export const parseQuery = (given: string): RecallQuery | undefined => {
   const written = given.slice(0, maxPatternChars).replace(inlineFlags, "")
   if (written.trim() === "") return undefined
   const parsed = parsePattern(written)
-  const structure = skeleton(written)
+  const trimmed = Result.isFailure(parsed) ? written : written.replace(emptyEnds, "")
+  const structure = skeleton(trimmed)
   const cost = Math.ceil(costOf(structure) - 0.5)
   const window = windows[Math.max(0, cost)]
   const problem = Result.isFailure(parsed)
@@ -103,7 +107,7 @@ export const parseQuery = (given: string): RecallQuery | undefined => {
       ? "the pattern could take too long: it repeats a group that repeats or chooses, or repeats too often"
       : undefined
   const isText = problem !== undefined
-  const source = isText ? written.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") : written
+  const source = isText ? written.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") : trimmed
   const isCased = /\p{Lu}/u.test(isText ? written : written.replace(escapeSequence, ""))
   const words = wordsOf(written)
   return {

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { matchIn, parseQuery, type RecallQuery, wordsIn } from "../../../src/domain/conversation/RecallQuery.ts"
+import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const parsed = (pattern: string): RecallQuery => parseQuery(pattern) ?? assert.fail(`${pattern} is blank`)
 const found = (pattern: string, line: string): string | undefined => {
@@ -19,7 +21,10 @@ describe("a pattern", () => {
     ["foo(bar", "call foo(bar)", "foo(bar"],
     [" b ", "ab a b c", " b "],
     ["^- ", "- item", "- "],
-    ["^x", "ax", undefined]
+    ["^x", "ax", undefined],
+    ["^.*lock.*$", "the lock is", "lock"],
+    [".*", "any", ""],
+    ["end\\.*", "the end...", "end..."]
   ])("%s in %s", (pattern, line, expected) => {
     assert.strictEqual(found(pattern, line), expected)
   })
@@ -59,6 +64,27 @@ describe("a pattern", () => {
     "(?:^|\\W)x"
   ])("that cannot is searched as it is: %s", (pattern) => {
     assert.isUndefined(parsed(pattern).problem)
+  })
+
+  it("matches where the regular expression does, and never throws", () => {
+    const random = seededRandom(7)
+    const text = (alphabet: string, length: number) =>
+      Array.from(
+        { length: Math.floor(random() * length) },
+        () => alphabet[Math.floor(random() * alphabet.length)]
+      ).join("")
+    let compared = 0
+    for (let run = 0; run < runsOf(20_000, 1_000); run += 1) {
+      const pattern = text("ab.*+?|()[]^$\\\\{}12,", 9)
+      const query = parseQuery(pattern)
+      if (query === undefined) continue
+      const line = text("ab.*12()", 12)
+      const match = Work.runSync(matchIn(query, line)) !== undefined
+      if (query.problem === undefined) compared += 1
+      const expected = query.problem === undefined ? new RegExp(pattern, "iu").test(line) : line.includes(pattern)
+      assert.strictEqual(match, expected, `${pattern} in ${line}`)
+    }
+    assert.isAbove(compared, 100)
   })
 
   it("takes little time on the worst line, in slices", () => {
