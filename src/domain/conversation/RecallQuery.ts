@@ -121,13 +121,18 @@ export const parseQuery = (given: string): RecallQuery | undefined => {
 
 const isWordAt = (line: string, at: number): boolean => /[\p{L}\p{N}_]/u.test(line.charAt(at))
 
-/** Returns the first match in a line. A match in a line longer than the window is found if it is at most three quarters as long as that. */
-export function* matchIn({ anchor, pattern, window }: RecallQuery, line: string): SlicedWork<LineMatch | undefined> {
+/** Returns the first match in a line from a place on. A match in a line longer than the window is found if it is at most three quarters as long as that. */
+export function* matchIn(
+  { anchor, pattern, window }: RecallQuery,
+  line: string,
+  begin = 0
+): SlicedWork<LineMatch | undefined> {
+  if (anchor === "start" && begin > 0) return undefined
   const step = Math.ceil(window / 4)
-  const first = anchor === "end" ? Math.max(0, line.length - window) : 0
+  const first = anchor === "end" ? Math.max(begin, line.length - window) : begin
   const last = anchor === "start" ? 0 : Math.max(first, line.length - window)
   for (let from = first; ; from = Math.min(from + step, last)) {
-    const found = pattern.exec(line.length <= window ? line : line.slice(from, from + window))
+    const found = pattern.exec(line.length <= window && from === 0 ? line : line.slice(from, from + window))
     if (found !== null) {
       const start = from + found.index
       const end = start + found[0].length

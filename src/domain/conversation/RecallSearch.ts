@@ -129,19 +129,23 @@ class Candidates {
   }
 }
 
-/** Looks at a line, by the pattern or by its words. */
-type Look = (line: string) => SlicedWork<LineMatch | undefined>
+/** Looks at a line from a place on, by the pattern or by its words. */
+type Look = (line: string, from: number) => SlicedWork<LineMatch | undefined>
 
 const byPattern =
   (query: RecallQuery): Look =>
-  (line) =>
-    matchIn(query, line)
+  (line, from) =>
+    matchIn(query, line, from)
 
 const byWords = (query: RecallQuery): Look =>
   // oxlint-disable-next-line require-yield -- a line is short work, but a look at a long pattern is not
-  function* (line) {
-    return wordsIn(query, line)
+  function* (line, from) {
+    return from === 0 ? wordsIn(query, line) : undefined
   }
+
+/** Matching lines of a part that are shown, and characters of a line. */
+const maxLines = 3
+const maxLineChars = 240
 
 /** Characters between two pauses within a text. */
 const sliceChars = 50_000
@@ -151,13 +155,24 @@ interface Hit extends LineMatch {
   readonly line: number
 }
 
+/** Adds the hits on a line: the first, or some places of a line that is too long to be shown. */
+function* hitsOn(look: Look, text: string, line: number, hits: Array<Hit>): SlicedWork<void> {
+  let from = 0
+  for (let count = 0; count < maxLines; count += 1) {
+    const found = yield* look(text, from)
+    if (found === undefined) return
+    hits.push({ ...found, line })
+    from = found.end + maxLineChars / 2
+    if (from >= text.length) return
+  }
+}
+
 function* hitsIn(look: Look, text: string): SlicedWork<ReadonlyArray<Hit>> {
   const hits: Array<Hit> = []
   let cost = 0
   for (let from = 0, line = 0; ; line += 1) {
     const end = text.indexOf("\n", from)
-    const found = yield* look(text.slice(from, end < 0 ? undefined : end))
-    if (found !== undefined) hits.push({ ...found, line })
+    yield* hitsOn(look, text.slice(from, end < 0 ? undefined : end), line, hits)
     if (end < 0) break
     cost += 20 + end - from
     from = end + 1
@@ -178,10 +193,6 @@ const hasAll = ({ words }: RecallQuery, text: string): boolean => {
   return words.every((word) => lower.includes(word))
 }
 
-/** Matching lines of a part that are shown, and characters of a line. */
-const maxLines = 3
-const maxLineChars = 240
-
 const clipAround = (line: string, { end, start }: { readonly start: number; readonly end: number }): string => {
   if (line.length <= maxLineChars) return line
   const room = Math.max(0, maxLineChars - (end - start))
@@ -192,23 +203,19 @@ const clipAround = (line: string, { end, start }: { readonly start: number; read
 
 /** Writes the most specific hits with a line of context, numbered as `recall HANDLE` numbers them. */
 const excerptOf = (text: string, hits: ReadonlyArray<Hit>): string => {
-  const best = new Map(
-    hits
-      .toSorted((a, b) => b.weight - a.weight || a.line - b.line)
-      .slice(0, maxLines)
-      .map((hit) => [hit.line, hit])
-  )
+  const best = hits.toSorted((a, b) => b.weight - a.weight || a.line - b.line || a.start - b.start).slice(0, maxLines)
   const lines = text.split("\n")
-  const numbers = [...best.keys()].flatMap((line) => [line - 1, line, line + 1])
+  const numbers = best.flatMap(({ line }) => [line - 1, line, line + 1])
   return [...new Set(numbers)]
     .sort((a, b) => a - b)
     .flatMap((at, index, all) => {
       const line = lines[at]?.replace(/\r$/, "")
-      const hit = best.get(at)
+      const found = best.filter((hit) => hit.line === at)
       // A blank line of context says nothing.
-      if (line === undefined || (hit === undefined && line.trim() === "")) return []
+      if (line === undefined || (found.length === 0 && line.trim() === "")) return []
       const gap = index > 0 && (all[index - 1] ?? at) < at - 1 ? ["  …"] : []
-      return [...gap, `  ${at + 1}${hit === undefined ? "-" : ":"} ${clipAround(line, hit ?? { start: 0, end: 0 })}`]
+      if (found.length === 0) return [...gap, `  ${at + 1}- ${clipAround(line, { start: 0, end: 0 })}`]
+      return [...gap, ...found.map((place) => `  ${at + 1}: ${clipAround(line, place)}`)]
     })
     .join("\n")
 }
@@ -219,7 +226,7 @@ const headerOf = ({ at, entry, handle, label }: HiddenPart, hits: ReadonlyArray<
     entry,
     ...(at === undefined ? [] : [new Date(at).toISOString().slice(0, 16).replace("T", " ")]),
     label,
-    ...(hits.length > maxLines ? [`${number(hits.length)} matching lines`] : [])
+    ...(hits.length > maxLines ? [`${number(hits.length)} matches`] : [])
   ].join("  ")
 
 const nouns: Readonly<Record<PartKind, readonly [one: string, many?: string]>> = {

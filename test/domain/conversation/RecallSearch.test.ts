@@ -185,6 +185,10 @@ describe("an answer", () => {
     const { text: answer } = search([part(1, "arguments", `${"x".repeat(900)} lock ${"y".repeat(900)}`)], "lock")
     assert.match(answer, /\n {2}1: …x+ lock y+…$/)
     assert.isBelow(answer.length, 320)
+    const places = [1, 2, 3, 4].map((n) => `${"x".repeat(500)} lock${n} `).join("")
+    const shown = search([part(1, "arguments", places)], "lock").text
+    assert.deepStrictEqual(shown.match(/lock\d/g), ["lock1", "lock2", "lock3"])
+    assert.deepStrictEqual(shown.match(/^ {2}1: /gm)?.length, 3)
   })
 
   it("leaves secrets out, and finds none by their characters", () => {
