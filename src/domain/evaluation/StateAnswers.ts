@@ -247,7 +247,10 @@ const mentionOf = (
 }
 
 const verbBefore =
-  /\b(created|added|wrote|modified|changed|edited|updated|rewrote|fixed|implemented|refactored|extended|deleted|removed)\b(?:\W+\w+){0,2}\W*$/i
+  /\b(created|added|wrote|written|modified|changed|edited|updated|rewrote|fixed|implemented|refactored|extended|deleted|removed)\b(?:\W+\w+){0,2}\W*$/i
+
+/** A command that removes the file. */
+const removes = /(?:^|&& )(?:git )?rm(?: -\w+)* (?:[^&|;]* )?$/
 
 const stateOf = ({ after, before, under }: FileMention): string | undefined => {
   const isFirst = before.trim() === ""
@@ -258,6 +261,7 @@ const stateOf = ({ after, before, under }: FileMention): string | undefined => {
   // What was removed from a file changed it.
   const verb = /\b(?:from|in)\b/i.test(words) ? "changed" : first
   const isListed = /^(?:[\w./@~+-]+(?:\s*\([^)]*\))?[\s,]+)*$/.test(before)
+  if (removes.test(before) && resultIn(after) !== "failed" && !/exit (?:code )?[1-9]/.test(after)) return "deleted"
   return (
     (note === undefined ? undefined : stateIn(note)) ??
     (verb === undefined ? undefined : stateIn(verb)) ??

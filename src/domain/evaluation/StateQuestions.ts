@@ -40,6 +40,8 @@ const maxOfKind = 40
 /** Longer messages are documents that were pasted: they are asked for by their ends, without their sentences. */
 const maxMessageChars = 2_000
 
+const minOrderWords = 3
+
 /** What is known of a subject. */
 interface Known {
   expected: string
@@ -152,8 +154,8 @@ export function* stateQuestions(
     let cost = 200
     for (const span of requestSpans(entry)) {
       const text = plain(span.text)
-      if (text.length < 2) continue
-      orders.set(text, id)
+      // "Yes" and "go on" are no orders that anybody has to remember.
+      if (text.split(" ").length >= minOrderWords) orders.set(text, id)
       mentioned += `\n${span.text.slice(0, maxMessageChars)}`
       if (span.text.length > maxMessageChars) continue
       for (const constraint of constraintsIn(span)) constraints.set(plain(constraint.text), id)

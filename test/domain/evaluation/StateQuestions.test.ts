@@ -97,7 +97,12 @@ describe("the questions", () => {
       [says(text("Fix it. Never touch the API."))],
       ["Never touch the API.: said"]
     ],
-    ["ask for every message of the user", "order", [says(text("Fix it."))], ["Fix it.: said"]],
+    [
+      "ask for every message of the user",
+      "order",
+      [says(text("Fix the build.")), says(text("yes"))],
+      ["Fix the build.: said"]
+    ],
     [
       "ask for what never happened",
       "never happened",
@@ -189,6 +194,8 @@ describe("the answers", () => {
     ["absent", file, "- seen, but not read:\n    lib/spotter/annotation.ex"],
     ["absent", file, "the names of lib/spotter/annotation.ex: resolve"],
     ["right", gone, "- src/old.ts: deleted (e9)"],
+    ["right", gone, "- commands; they succeeded where no exit code stands:\n    git rm -f src/old.ts"],
+    ["right", file, "- last written to lib/spotter/annotation.ex (e5):\n    def x"],
     ["stale", gone, "- src/old.ts: modified (1 change; e3)"],
     ["right", port, "PORT was changed from 8080 to 9090"],
     ["stale", port, "- PORT is 8080"],
