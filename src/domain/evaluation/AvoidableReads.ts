@@ -1,6 +1,7 @@
 import { actionsOf, answerText } from "../compression/ToolCalls.ts"
 import { isCall } from "../content/Content.ts"
 import { type Entry, pairing, placeKey } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import type { Compaction, Measure } from "./Measure.ts"
 import { withoutLineNumbers } from "./OneRecall.ts"
@@ -15,11 +16,11 @@ const linesOf = (text: string): ReadonlyArray<string> =>
     .filter((line) => line !== "")
 
 /** Calls `visit` with each file that a call read, and the lines that it returned. */
-const eachRead = (
+function* eachRead(
   entries: ReadonlyArray<Entry>,
   relative: (text: string) => string,
   visit: (path: string, lines: ReadonlyArray<string>) => void
-): void => {
+): SlicedWork<void> {
   const { responseOf } = pairing(entries.map(({ content }) => content))
   for (const [item, { content }] of entries.entries()) {
     for (const [part, call] of content.parts.entries()) {
@@ -29,7 +30,9 @@ const eachRead = (
       const [action, other] = actionsOf(call, answer)
       // The lines of several files in one answer cannot be told apart.
       if (action?._tag === "Read" && other === undefined) {
-        visit(comparable(action.path, relative), linesOf(answerText(answer)))
+        const text = answerText(answer)
+        visit(comparable(action.path, relative), linesOf(text))
+        yield text.length * 8
       }
     }
   }
@@ -39,16 +42,20 @@ const eachRead = (
  * Returns, for each file, the lines that were read again after a compaction as they had been read before it, each once: a
  * second read after the compaction is not its doing. Lines that changed are none of them.
  */
-export const linesReadAgain = ({ after, before, roots }: Compaction): ReadonlyMap<string, ReadonlyArray<string>> => {
+export function* linesReadAgain({
+  after,
+  before,
+  roots
+}: Compaction): SlicedWork<ReadonlyMap<string, ReadonlyArray<string>>> {
   const relative = relativeTo(roots)
   const known = new Map<string, Set<string>>()
-  eachRead(before, relative, (path, lines) => {
+  yield* eachRead(before, relative, (path, lines) => {
     const own = known.get(path) ?? new Set<string>()
     known.set(path, own)
     for (const line of lines) own.add(line)
   })
   const again = new Map<string, Array<string>>()
-  eachRead(after, relative, (path, lines) => {
+  yield* eachRead(after, relative, (path, lines) => {
     const own = known.get(path)
     const repeated = lines.filter((line) => own?.has(line))
     if (repeated.length > 0) again.set(path, [...(again.get(path) ?? []), ...repeated])
@@ -62,8 +69,7 @@ export const avoidableReads: Measure = {
   name: "avoidable reads",
   figures: [{ key: "avoidableReadTokens", title: "re-reads", unit: "mean" }],
   *prepare(compaction) {
-    const again = linesReadAgain(compaction)
-    yield 100_000
+    const again = yield* linesReadAgain(compaction)
     return function* (replacement) {
       const held = new Set(linesOf(replacement.context.original))
       yield replacement.context.original.length

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { avoidableReads, linesReadAgain } from "../../../src/domain/evaluation/AvoidableReads.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { compactionOf, measured, ran, replacementOf } from "../../support/compactions.ts"
 
 const read = (path: string, ...lines: ReadonlyArray<string>) =>
@@ -20,7 +21,10 @@ const rules: ReadonlyArray<
 
 describe("avoidable reads", () => {
   it.each(rules)("%s", (_, after, expected) => {
-    assert.deepStrictEqual([...linesReadAgain(compactionOf(before, after))], expected as typeof expected & [])
+    assert.deepStrictEqual(
+      [...Work.runSync(linesReadAgain(compactionOf(before, after)))],
+      expected as typeof expected & []
+    )
   })
 
   it("counts the tokens of lines that the context does not hold", () => {

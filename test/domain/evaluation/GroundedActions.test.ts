@@ -115,13 +115,17 @@ describe("grounded actions", () => {
     assert.deepStrictEqual(figures(context, behind), expected)
   })
 
-  it("takes no word for a pattern that more lines have than an answer shows", () => {
-    const many = ran("bash", { command: "ls" }, Array.from({ length: 30 }, (_, n) => `common item${n}Name`).join("\n"))
-    const { actionsReachable } = measured(
-      groundedActions,
-      compactionOf(many, ran("grep", { pattern: "item7Name" }, "")),
-      replacementOf("common")
-    )
-    assert.deepStrictEqual(actionsReachable, { part: 0, whole: 1 })
+  const found = (messages: ReadonlyArray<ReadonlyArray<string>>) => {
+    const before = messages.flatMap((lines) => ran("bash", { command: "ls" }, lines.join("\n")))
+    const compaction = compactionOf(before, ran("grep", { pattern: "item2Name" }, ""))
+    return measured(groundedActions, compaction, replacementOf("common")).actionsReachable?.part === 1
+  }
+  const lines = (count: number) => Array.from({ length: count }, (_, n) => `common item${n}Name`)
+
+  it("takes no word for a pattern of which an answer would leave out lines", () => {
+    assert.isTrue(found([lines(3)]))
+    assert.isFalse(found([lines(4)]))
+    assert.isTrue(found([lines(3), ...Array.from({ length: 8 }, () => ["common", "common"])]))
+    assert.isFalse(found([lines(3), ...Array.from({ length: 9 }, () => ["common", "common"])]))
   })
 })
