@@ -1,9 +1,9 @@
-import { type AnchorKind, eachAnchor } from "../compression/Anchors.ts"
+import type { AnchorKind } from "../compression/Anchors.ts"
 import { isCall } from "../content/Content.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Compaction } from "./Measure.ts"
-import { eachAnswer, eachText, programsOf, referringTexts } from "./RecordedNames.ts"
-import { comparable, relativeTo } from "./WholeWords.ts"
+import { eachAnswer, eachName, eachText, programsOf, referringTexts } from "./RecordedNames.ts"
+import { relativeTo } from "./WholeWords.ts"
 
 /** What the agent needed after a compaction and could only know from before it. */
 
@@ -39,8 +39,8 @@ export function* needsOf(compaction: Compaction): SlicedWork<Needs> {
         if (isFromBefore(name)) needed.set(name, kind)
       }
       referringTexts(part.functionCall.args, (text) =>
-        eachAnchor(relative(text), (anchor, kind) => {
-          if (kind !== "number" && anchor.length >= minNameChars) need(comparable(anchor, relative), kind)
+        eachName(text, relative, (name, kind) => {
+          if (kind !== "number" && name.length >= minNameChars) need(name, kind)
         })
       )
       for (const program of programsOf(part)) need(program, "symbol")
@@ -49,8 +49,7 @@ export function* needsOf(compaction: Compaction): SlicedWork<Needs> {
     for (const entry of answer) {
       eachText(entry, (text, byAgent) => {
         if (!byAgent) return
-        eachAnchor(relative(text), (anchor, kind) => {
-          const name = comparable(anchor, relative)
+        eachName(text, relative, (name, kind) => {
           if (!bareNumber.test(name) && isFromBefore(name)) facts.set(name, kind)
         })
       })

@@ -1,9 +1,10 @@
 import { Predicate } from "effect"
-import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
+import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Compaction } from "./Measure.ts"
+import { isStandardName } from "./StandardNames.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
 
 /** The names of a recording: what occurred, what a tool declares, and what was shown again after a compaction. */
@@ -96,12 +97,31 @@ export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => 
   return declared
 }
 
-/** Names, by their comparable form. */
-export type NameKinds = Map<string, AnchorKind>
+/**
+ * Returns the form in which a name is searched: a path in relative form, and of `state.filesTouched` what it says beyond the
+ * variable. Undefined for a name that comes with a language.
+ */
+export const searchedName = (
+  name: string,
+  kind: AnchorKind,
+  relative: (text: string) => string
+): string | undefined => {
+  if (kind !== "symbol") return comparable(name, relative)
+  if (isStandardName(name)) return undefined
+  const own = /^[a-z_$][\w$]*\./.test(name) ? name.slice(name.lastIndexOf(".") + 1) : name
+  return own !== name && anchorKindOf(own) === "symbol" ? own : name
+}
 
-/** Adds the names of a text. */
-export const addNames = (text: string, relative: (text: string) => string, names: NameKinds): void =>
-  eachAnchor(relative(text), (anchor, kind) => names.set(comparable(anchor, relative), kind))
+/** Calls `visit` with each name of a text, in the form in which it is searched. */
+export const eachName = (
+  text: string,
+  relative: (text: string) => string,
+  visit: (name: string, kind: AnchorKind) => void
+): void =>
+  eachAnchor(relative(text), (anchor, kind) => {
+    const name = searchedName(anchor, kind, relative)
+    if (name !== undefined) visit(name, kind)
+  })
 
 const secretMark = /REDACTED/
 
@@ -117,12 +137,12 @@ export function* eachAnswer(
 ): SlicedWork<void> {
   const relative = relativeTo(roots)
   const declared = declaredNames([...log, ...after])
-  const occurred: NameKinds = new Map()
-  const shown: NameKinds = new Map()
-  const collect = function* (entry: Entry, names: NameKinds): SlicedWork<void> {
+  const occurred = new Set<string>()
+  const shown = new Set<string>()
+  const collect = function* (entry: Entry, names: Set<string>): SlicedWork<void> {
     const text = entryText(entry)
-    addNames(text, relative, names)
-    for (const part of entry.content.parts) for (const program of programsOf(part)) names.set(program, "symbol")
+    eachName(text, relative, (name) => names.add(name))
+    for (const part of entry.content.parts) for (const program of programsOf(part)) names.add(program)
     yield text.length * 8 + 100
   }
   for (const entry of before) yield* collect(entry, occurred)

@@ -1,18 +1,11 @@
 import { anchorKindOf } from "../compression/Anchors.ts"
 import type { Measure } from "./Measure.ts"
+import { isStandardName } from "./StandardNames.ts"
 
 /** What a snapshot spends on words that tell an agent nothing, and on lists of names. */
 
 const htmlTag =
   /^<?\/?(?:a|article|aside|body|br|button|code|div|em|footer|form|h[1-6]|head|header|html|i|img|input|label|li|link|main|nav|ol|option|p|path|pre|script|section|select|small|span|strong|style|svg|table|tbody|td|template|textarea|th|thead|tr|ul)\/?>?$/i
-
-/** Members of modules and objects that come with a language. */
-const standardMember =
-  /^(?:Access|Agent|Application|Array|Atom|Base|Boolean|Buffer|Code|Date|DateTime|Document|Enum|Error|File|Float|GenServer|IO|Integer|JSON|Kernel|Keyword|List|Logger|Macro|Map|MapSet|Math|Module|NaiveDateTime|Number|Object|Path|Process|Promise|Reflect|RegExp|Regex|Set|Stream|String|Supervisor|Symbol|System|Task|Time|Tuple|URI|bufio|bytes|collections|console|context|datetime|document|errors|exec|filepath|fmt|fs|functools|http|io|itertools|json|localStorage|log|logging|math|module|navigator|np|os|path|pd|process|rand|re|reflect|regexp|slog|sort|std|strconv|strings|subprocess|sync|sys|testing|time|typing|unittest|utf8|window)(?:\.[a-z_]\w*[?!]?|::\w+)(?:\/\d+)?$/
-
-/** Names that most programs of a language have. */
-const standardName =
-  /^(?:__(?:file|init|main|name)__|addEventListener|className|console|forEach|hasOwnProperty|indexOf|innerHTML|isArray|isinstance|parseFloat|parseInt|querySelector(?:All)?|removeEventListener|setTimeout|startsWith|endsWith|stringify|textContent|toLowerCase|toString|toUpperCase|use(?:Callback|Effect|Memo|Ref|State)|\/dev\/null)$/
 
 const bareNumber = /^\d[\d,.]*$/
 
@@ -50,8 +43,7 @@ export const countWaste = (text: string): WasteCount => {
       if (
         bareNumber.test(word) ||
         (/[<>/]/.test(raw) && htmlTag.test(word)) ||
-        standardMember.test(word) ||
-        standardName.test(word) ||
+        isStandardName(word) ||
         times > maxPrefixRepeats
       ) {
         wasted += 1

@@ -54,6 +54,13 @@ const rules: ReadonlyArray<
     [["mix"]]
   ],
   [
+    "of a member what it says beyond its variable",
+    [asks("state.filesTouched is wrong")],
+    ran("grep", { pattern: "next.filesTouched" }, ""),
+    [["filesTouched"]]
+  ],
+  ["no name that comes with a language", [asks("uses fmt.Sprintf")], ran("grep", { pattern: "fmt.Sprintf" }, ""), []],
+  [
     "names after an escape in a command are decoded",
     ran("bash", { command: "ls" }, "TabName"),
     ran("bash", { command: "printf '\tTabName'" }, ""),
