@@ -27,6 +27,7 @@ import { HandleIndex, makeEntry } from "../../src/services/session/EntryBuilder.
 import { recall } from "../../src/services/tools/builtin/Recall.ts"
 import { load } from "../../src/services/transcripts/Transcripts.ts"
 import { callTool } from "../support/callTool.ts"
+import { runsOf } from "../support/runs.ts"
 import { givenAway, type Planted, plantedSecrets } from "../support/secrets.ts"
 import { linesOf } from "../support/transcripts.ts"
 
@@ -240,6 +241,27 @@ describe("secrets", () => {
       assert.include(said, "[redacted: ")
       assert.include(said, `palimpsest recall`)
     }).pipe(Effect.provide(Offline.layer))
+  )
+
+  it.effect(
+    "are not found by a model's search, whatever its pattern",
+    () =>
+      Effect.gen(function* () {
+        const settings = { model: "gemini-2.5-flash", policy: { summarizer: "extractive" } } as const
+        const chat = yield* Chat.make({ session: emptySession, log: { append: () => Effect.void }, settings })
+        yield* chat.append(conversation.map((content) => ({ content })))
+        assert.strictEqual((yield* chat.compress())._tag, "Compressed")
+        const search = (grep: string) =>
+          Effect.map(callTool(recall(chat), { grep, maxTokens: 10_000 }), ({ result }) => String(result.value))
+        const around = yield* Effect.forEach(["loading", "part", "config|token|key|secret", "=|:"], search)
+        assert.deepStrictEqual(leaks(around.join("\n").replaceAll('\\"', '"')), [])
+        assert.isAbove(around.join("\n").split("[redacted: ").length, 20)
+        for (const { value } of planted.slice(0, runsOf(300))) {
+          const found = yield* search(value.slice(0, 12).replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"))
+          assert.deepStrictEqual(leaks(found.replaceAll('\\"', '"')), [])
+        }
+      }).pipe(Effect.provide(Offline.layer)),
+    60_000
   )
 
   /** A conversation with one command whose output contains this, and its snapshot. */
