@@ -2,6 +2,7 @@ import type { Entry } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { type Evidence, gatherEvidence } from "../evidence/Evidence.ts"
+import { constraintsIn } from "../evidence/UserRequests.ts"
 import {
   emptySnapshot,
   renderSnapshot,
@@ -77,6 +78,8 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
   const isWanted = (name: string) => focus.length > 0 && touchesFocus(name, focus)
   const names = rankedNames(evidence, isWanted, options.cwd)
   const messages = options.messages ?? evidence.requests
+  // A message that was shown whole before may be clipped now, so its constraints are looked for again.
+  const constraints = options.messages?.flatMap(constraintsIn) ?? evidence.constraints
   return {
     evidence,
     options,
@@ -84,7 +87,8 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
     names,
     messages,
     messagesNeed: leastRoom(messages),
-    seen: seenPaths(evidence, names)
+    seen: seenPaths(evidence, names),
+    constraints: [...new Map(constraints.map((span) => [span.text, span])).values()]
   }
 }
 

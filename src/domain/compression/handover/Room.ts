@@ -75,6 +75,8 @@ export interface Material {
   readonly messagesNeed: number
   /** The paths that results showed, best first. */
   readonly seen: ReadonlyArray<string>
+  /** The sentences of all messages of the user that constrain the work, oldest first, each once. */
+  readonly constraints: ReadonlyArray<Span>
 }
 
 /** The material of a section, and the tokens that it may take. */

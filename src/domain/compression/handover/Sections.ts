@@ -128,11 +128,7 @@ const pinnedItems = ({ options, share }: Room): Array<SnapshotItem> => {
 const constraintItems = (room: Room, clipped: ReadonlySet<Span>): Array<SnapshotItem> => {
   const { evidence, focus, share } = room
   const hidden = new Set([...clipped].map(({ entry, part }) => `${entry}:${part}`))
-  const distinct = [
-    ...new Map(
-      evidence.constraints.filter(({ entry, part }) => hidden.has(`${entry}:${part}`)).map((span) => [span.text, span])
-    ).values()
-  ]
+  const distinct = room.constraints.filter(({ entry, part }) => hidden.has(`${entry}:${part}`))
   const constraints = pinnedItems(room)
   const said = within(
     focused(focus, newestFirst(distinct)).map((span) => labelledWordsItem(`the user said (${span.entry})`, span)),

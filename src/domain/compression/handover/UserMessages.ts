@@ -70,19 +70,24 @@ interface ShownMessage {
   readonly weight: number
 }
 
-/** Returns the first message and as many of the latest as fit when each is clipped to the least, oldest first. */
-const shownAmong = (messages: ReadonlyArray<Span>, room: number): ReadonlyArray<ShownMessage> => {
+/** Returns the original message and as many of the latest as fit when each is clipped to the least, oldest first. */
+const shownAmong = (messages: ReadonlyArray<Span>, room: number, original: number): ReadonlyArray<ShownMessage> => {
   const shown: Array<ShownMessage> = []
   const last = messages.length - 1
   let left = room
-  // The first and the last are shown whatever the budget is.
-  for (let index = last; index >= 0; index = left < leastTokens ? Math.min(index - 1, 0) : index - 1) {
+  // The original and the last are shown whatever the budget is.
+  for (
+    let index = last;
+    index >= 0;
+    index = left < leastTokens ? Math.min(index - 1, index > original ? original : -1) : index - 1
+  ) {
     const span = messages[index]
     if (span === undefined) break
     const cost = tokens(userWordsItem("", { ...span, isSameDay: dayOf(span) === dayOf(messages[index - 1]) }))
     left -= Math.min(cost, leastTokens)
-    if (left >= leastTokens || index === 0 || index === last) {
-      shown.push({ span, cost, weight: index === 0 || index === last ? endWeight : 1 })
+    const isEnd = index === original || index === last
+    if (left >= leastTokens || isEnd) {
+      shown.push({ span, cost, weight: isEnd ? endWeight : 1 })
     }
   }
   return shown.reverse()
@@ -102,7 +107,8 @@ export const showMessages = (
   first?: Span | undefined
 ): ShownMessages => {
   const room = budget - noteTokens
-  const shown = shownAmong(messages, room)
+  const isFirst = ({ entry, part }: Span): boolean => entry === first?.entry && part === first.part
+  const shown = shownAmong(messages, room, Math.max(0, messages.findIndex(isFirst)))
   const allowed = (limit: number, weight: number) => Math.max(leastTokens, limit * weight)
   const fits = (limit: number): boolean =>
     shown.reduce((sum, { cost, weight }) => sum + Math.min(cost, allowed(limit, weight)), 0) <= room
@@ -113,24 +119,24 @@ export const showMessages = (
     if (fits(middle)) low = middle
     else high = middle - 1
   }
-  const leftOut = messages.length - shown.length
-  const clipped = new Set<Span>(messages.slice(1, 1 + leftOut))
+  const known = new Set(shown.map(({ span }) => span))
+  const leftOut = messages.filter((span) => !known.has(span))
+  const clipped = new Set<Span>(leftOut)
   const items: Array<SnapshotItem> = []
   for (const [index, { span, weight }] of shown.entries()) {
-    if (index === 1 && leftOut > 0) {
-      const names = `${messages[1]?.entry ?? ""} to ${messages[leftOut]?.entry ?? ""}`
+    if (index === 1 && leftOut.length > 0) {
+      const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
       items.push(
         statement(
           "messages left out",
-          `${leftOut} messages of the user (${names}) are not shown here; recall finds them`
+          `${leftOut.length} messages of the user (${names}) are not shown here; recall finds them`
         )
       )
     }
     const isSameDay = index > 0 && dayOf(span) === dayOf(shown[index - 1]?.span)
     const { isClipped, item } = itemOf({ ...span, isSameDay }, allowed(low, weight))
     if (isClipped) clipped.add(span)
-    const isFirst = first !== undefined && span.entry === first.entry && span.part === first.part
-    const label = isFirst ? "original request" : index === shown.length - 1 ? latestLabel : undefined
+    const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
     items.push(label === undefined ? item : labelled(label, item))
   }
   return { items, clipped }

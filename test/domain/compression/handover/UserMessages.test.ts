@@ -123,6 +123,18 @@ describe("the user's messages within a budget", () => {
     assert.strictEqual(clipped.size, 2_000 - words.length)
   })
 
+  it("the original request is shown, whatever stands before it", () => {
+    const spans = [
+      spanOf("hi", 0),
+      ...Array.from({ length: 200 }, (_, n) => spanOf(`Do step ${n} of the plan now.`, n + 1))
+    ]
+    const { clipped, items } = showMessages(spans, 400, spans[1])
+    const words = items.flatMap((item) => userWordsIn(item.text))
+    assert.strictEqual(items.filter((item) => item.text.startsWith("original request:\n")).length, 1)
+    assert.strictEqual(words[0]?.text, "Do step 0 of the plan now.")
+    assert.strictEqual(clipped.size, 201 - words.length)
+  })
+
   it("a long message shows its beginning, its end, and where the rest is", () => {
     const text = `First, read the plan. ${"Then go on. ".repeat(2_000)}Report at the end.`
     const { items } = showMessages([spanOf(text, 0)], 500)

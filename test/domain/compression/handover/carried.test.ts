@@ -143,9 +143,9 @@ describe.each([
   })
 
   it.each([600, 1_500, 4_000])("twenty compressions within %i tokens keep the first and the latest wish", (budget) => {
-    const { text: whole } = compressed(20, { budget, withLog })
+    const { snapshot, text: whole } = compressed(20, { budget, withLog })
     assert.isAtMost(estimateText(whole), budget)
-    const words = userWordsIn(whole).map((each) => each.text)
+    const words = snapshot.overall_goal.flatMap((item) => userWordsIn(item.text)).map((each) => each.text)
     assert.include(words[0], "Round 1")
     assert.include(words.at(-1), "Round 20")
   })
@@ -171,6 +171,12 @@ it("items that are kept one by one keep their numbers", () => {
     { text: "#1 Write it", status: "completed" },
     { text: "#2 Test it", status: "pending" }
   ])
+})
+
+it("a constraint that was shown whole is told when its message no longer fits", () => {
+  const first = [user(text(`Begin with the parser. Never push to main. ${"It reads dates. ".repeat(200)}`))]
+  const { text: whole } = compressed(20, { budget: 2_500, first, withLog: true })
+  assert.include(whole, "Never push to main.")
 })
 
 describe("a pinned message that is shown by its ends", () => {
