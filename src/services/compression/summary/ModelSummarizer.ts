@@ -18,7 +18,7 @@ import {
   summaryInstruction,
   summaryRequest
 } from "../../../domain/compression/SummaryPrompts.ts"
-import { type Content, isText, model as modelSays, plainText, text, user } from "../../../domain/content/Content.ts"
+import { type Content, isText, model as modelSays, text, user } from "../../../domain/content/Content.ts"
 import { type Entry, entryTokens, viewItem } from "../../../domain/conversation/Conversation.ts"
 import { projecting } from "../../../domain/conversation/Projection.ts"
 import { redact } from "../../../domain/text/Redaction.ts"
@@ -100,11 +100,9 @@ const fits = Effect.fnUntraced(function* (
   return bound <= room || (yield* countRequest(request)).tokens <= room
 })
 
-/**
- * Whether the entries contain a snapshot that a compression wrote. The tag alone proves nothing, because a user can type it.
- */
-const holdsSnapshot = (entries: ReadonlyArray<Entry>): boolean =>
-  entries.some(({ author, content }) => author === "summary" && plainText(content).includes("<state_snapshot>"))
+/** Whether the entries contain the summary of an earlier compression, by whichever agent. */
+const holdsSummary = (entries: ReadonlyArray<Entry>): boolean =>
+  entries.some(({ author, content }) => author === "summary" && content.role === "user")
 
 interface Written {
   readonly text: string
@@ -191,7 +189,7 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
   const name = modelOf(request)
   const calls: Array<SummaryCall> = []
   const ask = asking(name, summaryInstruction, calls, request.promptId)
-  const prompt = holdsSnapshot(request.entries) ? "merge" : "create"
+  const prompt = holdsSummary(request.entries) ? "merge" : "create"
   const contents = [...(yield* recordOf(request, name)), user(text(summaryRequest(prompt, request.focus)))]
   const first = yield* ask("generate", contents)
   const snapshot = parseSnapshot(first)

@@ -249,6 +249,13 @@ describe("ModelSummarizer", () => {
       assert.strictEqual(question(fresh.asked), summaryRequest("create"))
       const merged = yield* succeeded([snapshotText(), snapshotText()], { entries: [earlier, ...rest] })
       assert.strictEqual(question(merged.asked), summaryRequest("merge"))
+      // A tag that the user typed is no snapshot, and a summary by another agent has none.
+      const { author: _, ...typed } = earlier
+      const again = yield* succeeded([snapshotText(), snapshotText()], { entries: [typed, ...rest] })
+      assert.strictEqual(question(again.asked), summaryRequest("create"))
+      const foreign: Entry = { ...earlier, content: user(text("We talked about the parser.")) }
+      const continued = yield* succeeded([snapshotText(), snapshotText()], { entries: [foreign, ...rest] })
+      assert.strictEqual(question(continued.asked), summaryRequest("merge"))
     })
   )
 
