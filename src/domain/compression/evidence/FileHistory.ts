@@ -18,8 +18,10 @@ export interface FileState {
   readonly entry: EntryId
   /** The handle of the last response that showed the content of the file. */
   readonly handle: Handle | undefined
-  /** What the edits added (`+`), removed (`-`) or changed, newest first. */
-  readonly names: ReadonlyArray<string>
+  /** The latest calls that changed it, newest first. */
+  readonly calls: ReadonlyArray<Part>
+  /** The names that an earlier snapshot gave for its changes. */
+  readonly earlier: ReadonlyArray<string>
 }
 
 /** The files by path, below the working directory relative to it. */
@@ -42,6 +44,17 @@ const maxEdits = 60
 const maxEditChars = 2_000
 
 const maxFileNames = 12
+/** The calls of a file whose changes are named. */
+const maxNamedCalls = 8
+
+const known = new WeakMap<FileState, ReadonlyArray<string>>()
+
+/** Returns what the edits of a file added (`+`), removed (`-`) or changed, newest first. Found once, when it is asked for. */
+export const namesOf = (file: FileState): ReadonlyArray<string> => {
+  const found = known.get(file) ?? latest([...file.calls.flatMap(changedNames), ...file.earlier])
+  known.set(file, found)
+  return found
+}
 
 /** Returns a path below a folder relative to it, and any other path unchanged. */
 export const relativePath = (path: string, folder: string | undefined): string => {
@@ -89,7 +102,7 @@ const latest = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
 const record = ({ files }: FileHistory, path: string, { action, call, entry, handle }: Touch): void => {
   const before = files.get(path)
   const isChange = action._tag === "Write" || action._tag === "Edit"
-  const names = isChange ? [...changedNames(call), ...(before?.names ?? [])] : (before?.names ?? [])
+  const calls = isChange ? [call, ...(before?.calls ?? [])].slice(0, maxNamedCalls) : (before?.calls ?? [])
   // Inserted again, so that the file touched last comes last.
   files.delete(path)
   files.set(path, {
@@ -98,7 +111,8 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
     changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
     entry,
     handle: action._tag === "Read" ? (handle ?? before?.handle) : before?.handle,
-    names: latest(names)
+    calls,
+    earlier: before?.earlier ?? []
   })
 }
 
@@ -136,7 +150,8 @@ const stateIn = (state: FileState["state"], notes: string): FileState => {
     changes: count("change"),
     entry: EntryId.make(/\be[1-9]\d*\b/.exec(notes)?.[0] ?? "e1"),
     handle: mentions(notes)[0],
-    names: /: ([^;]*);/.exec(notes)?.[1]?.split(", ") ?? []
+    calls: [],
+    earlier: /: ([^;]*);/.exec(notes)?.[1]?.split(", ") ?? []
   }
 }
 

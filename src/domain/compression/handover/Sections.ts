@@ -1,7 +1,7 @@
 import { failureLine } from "../evidence/CommandHistory.ts"
 import { isLook, isMilestone } from "../evidence/Commands.ts"
 import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
-import { type FileState, readHeading } from "../evidence/FileHistory.ts"
+import { type FileState, namesOf, readHeading } from "../evidence/FileHistory.ts"
 import { oneLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import {
@@ -40,7 +40,8 @@ const fileText = (path: string, file: FileState): string => {
     file.changes > 0 ? plural(file.changes, "change") : "",
     file.reads > 0 && file.changes === 0 ? plural(file.reads, "read") : ""
   ].filter((text) => text !== "")
-  const names = file.names.length === 0 ? "" : `: ${file.names.map((name) => name.replace(/[(),;:]/g, "")).join(", ")}`
+  const changes = namesOf(file)
+  const names = changes.length === 0 ? "" : `: ${changes.map((name) => name.replace(/[(),;:]/g, "")).join(", ")}`
   const notes = [`${counts.join(", ")}${names}`, ofEntry(file.entry, file.handle)].filter((text) => text !== "")
   return `${path}: ${file.state} (${notes.join("; ")})`
 }
