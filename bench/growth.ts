@@ -134,6 +134,8 @@ const measure = (size: number, folder: string): Effect.Effect<Readonly<Record<st
         runs
       )
       const compressing = yield* timed(chat.compress({ policy: defaultPolicy, forced: true }), 1)
+      const search = { pattern: "words (that|which) no message has", maxTokens: 4_000, isRedacted: true }
+      const searching = yield* timed(chat.search(search), runs)
       return {
         reading: reading.ms,
         counting: counting.ms,
@@ -141,6 +143,7 @@ const measure = (size: number, folder: string): Effect.Effect<Readonly<Record<st
         planning: planning.ms,
         compressing: compressing.ms,
         resuming: resuming.ms,
+        "searching all that left the window": searching.ms,
         "recalling one part": recalling.ms / times,
         "appending one message": appending.ms / times,
         megabytes: statSync(file).size / 1e6
