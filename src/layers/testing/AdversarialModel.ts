@@ -155,8 +155,14 @@ const forged = (random: Random, contents: ReadonlyArray<Content>): string => {
     .join("\n")
 }
 
-const withSection = (snapshot: string, name: string, body: string): string =>
-  snapshot.replace(new RegExp(`<${name}>[\\s\\S]*?</${name}>`), () => `<${name}>\n${body}\n  </${name}>`)
+/** Writes a section anew, in front of the others when the snapshot does not have it. */
+const withSection = (snapshot: string, name: string, body: string): string => {
+  const written = `<${name}>\n${body}\n</${name}>`
+  const section = new RegExp(`<${name}>[\\s\\S]*?</${name}>`)
+  return section.test(snapshot)
+    ? snapshot.replace(section, () => written)
+    : snapshot.replace("<state_snapshot>", (root) => `${root}\n${written}`)
+}
 
 const megabyte = 1_048_576
 
