@@ -14,7 +14,15 @@ import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
-import { emptySnapshot, isSnapshot, mergeSnapshots, parseSnapshot, type Snapshot, attributeWords } from "../Snapshot.ts"
+import {
+  emptySnapshot,
+  isSnapshot,
+  mergeSnapshots,
+  parseSnapshot,
+  renderSnapshot,
+  type Snapshot,
+  attributeWords
+} from "../Snapshot.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "../ToolCalls.ts"
 import {
   type Answer,
@@ -200,7 +208,8 @@ const gatherWords = ({ decisions, lastWords }: Gathering, words: QuotedText): vo
 
 /** Gathers the summary of an earlier compression: what a snapshot still states, or its text. */
 const gatherSummary = (state: Gathering, said: UserWordsWitness, role: Content["role"], words: QuotedText): void => {
-  const snapshot = parseSnapshot(words.text)
+  // A snapshot of nothing worth telling is no summary by another program.
+  const snapshot = words.text.endsWith(renderSnapshot(emptySnapshot)) ? emptySnapshot : parseSnapshot(words.text)
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, said)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)

@@ -179,6 +179,15 @@ it("a constraint that was shown whole is told when its message no longer fits", 
   assert.include(whole, "Never push to main.")
 })
 
+it("a snapshot without statements is no summary by another program", () => {
+  const { text: nothing } = Work.runSync(composeSnapshot(Work.runSync(gatherEvidence([])), { budget: 500, kept: [] }))
+  const { previous, summaries } = Work.runSync(
+    gatherEvidence([entryOf(1, user(text(`The rest: ${nothing}`)), "summary")])
+  )
+  assert.deepStrictEqual(summaries, [])
+  assert.isDefined(previous)
+})
+
 describe("a pinned message that is shown by its ends", () => {
   it("does not pile up", () => {
     const long = `Keep this. ${"It is long. ".repeat(3_000)}The end.`
