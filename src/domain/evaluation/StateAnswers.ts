@@ -43,9 +43,9 @@ const gives = (text: string, name: string, value: string): boolean => {
 }
 
 const toldValues = ({ statements }: ReadContext, { earlier, expected, subject }: StateQuestion): Array<Told> =>
-  statements.flatMap(({ isQuoted, text }) => {
+  statements.flatMap(({ isQuoted, text, under }) => {
     if (!text.includes(subject)) return []
-    const entry = citedEntry(text)
+    const entry = citedEntry(text) || citedEntry(under[0] ?? "")
     if (gives(text, subject, expected)) return [{ answer: expected, entry }]
     // What the user wrote once is no statement about the present.
     const old = isQuoted ? undefined : earlier.find((value) => gives(text, subject, value))

@@ -199,6 +199,7 @@ describe("the answers", () => {
     ["stale", gone, "- src/old.ts: modified (1 change; e3)"],
     ["right", port, "PORT was changed from 8080 to 9090"],
     ["stale", port, "- PORT is 8080"],
+    ["right", port, "- last written to a (e9):\n    PORT=9090\n- last written to a (e4):\n    PORT=8080"],
     ["absent", port, "names: PORT HOST 80800"],
     ["right", port, '<user_words entry="e1">PORT=8080</user_words>\n- PORT=9090'],
     ["right", open, "- [in_progress] Write the parser"],
