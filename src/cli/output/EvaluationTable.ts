@@ -43,7 +43,7 @@ export const describeEvaluation = (report: EvaluationReport, figures: ReadonlyAr
   const heading = (line: string) => headings.set(rows.length, [...(headings.get(rows.length) ?? []), line])
   for (const { file, points } of report.files) {
     heading(printableLine(file))
-    if (points.length === 0) heading("  too short to measure")
+    if (points.length === 0) heading("  no point with four messages before and after it")
     for (const point of points) {
       const counts = [Output.number(point.entriesBefore), Output.number(point.entriesAfter)]
       heading(`  after ${point.after}: ${counts[0]} messages before, ${counts[1]} after`)
@@ -54,8 +54,11 @@ export const describeEvaluation = (report: EvaluationReport, figures: ReadonlyAr
       }
     }
   }
-  heading(`all files, with 95 % intervals by file`)
+  if (report.sums.length > 0) heading("all files, with 95 % intervals by file")
   rows.push(...report.sums.flatMap((sum) => sumRows(sum, figures)))
   const lines = Output.table(rows, `l${"r".repeat(figures.length + 2)}`).split("\n")
-  return lines.flatMap((line, index) => [...(headings.get(index) ?? []), line]).join("\n")
+  return [
+    ...lines.flatMap((line, index) => [...(headings.get(index) ?? []), line]),
+    ...(headings.get(rows.length) ?? [])
+  ].join("\n")
 }

@@ -40,7 +40,7 @@ describe("the table of eval", () => {
       "    palimpsest alone                 1,900    2,000     0.75        10",
       "    gemini alone: not compressed     1,900    2,000        –         –",
       "short.jsonl",
-      "  too short to measure",
+      "  no point with four messages before and after it",
       "all files, with 95 % intervals by file",
       "  recorded summary (1)               1,900    2,000     0.25     1,234",
       "  palimpsest alone (1)               1,900    2,000     0.75        10"
@@ -58,6 +58,13 @@ describe("the table of eval", () => {
     assert.deepStrictEqual(table(...files).slice(-2), [
       "  palimpsest alone (4)     1,900    2,000       0.50       100",
       "                                           0.25–0.75    50–150"
+    ])
+  })
+
+  it("says where there is nothing to measure", () => {
+    assert.deepStrictEqual(table({ file: "short.jsonl", points: [] }).slice(1), [
+      "short.jsonl",
+      "  no point with four messages before and after it"
     ])
   })
 })
