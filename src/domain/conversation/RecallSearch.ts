@@ -138,14 +138,15 @@ const byPattern =
     matchIn(query, line, from)
 
 const byWords = (query: RecallQuery): Look =>
-  // oxlint-disable-next-line require-yield -- a line is short work, but a look at a long pattern is not
+  // oxlint-disable-next-line require-yield -- counting words is short work
   function* (line, from) {
     return from === 0 ? wordsIn(query, line) : undefined
   }
 
-/** Matching lines of a part that are shown, and characters of a line. */
+/** Matching lines of a part that are shown, and characters of a line and of one of context. */
 const maxLines = 3
 const maxLineChars = 240
+const maxContextChars = 120
 
 /** Characters between two pauses within a text. */
 const sliceChars = 50_000
@@ -193,6 +194,9 @@ const hasAll = ({ words }: RecallQuery, text: string): boolean => {
   return words.every((word) => lower.includes(word))
 }
 
+/** The last time that a date can have. */
+const maxTime = 8.64e15
+
 const clipAround = (line: string, { end, start }: { readonly start: number; readonly end: number }): string => {
   if (line.length <= maxLineChars) return line
   const room = Math.max(0, maxLineChars - (end - start))
@@ -214,7 +218,7 @@ const excerptOf = (text: string, hits: ReadonlyArray<Hit>): string => {
       // A blank line of context says nothing.
       if (line === undefined || (found.length === 0 && line.trim() === "")) return []
       const gap = index > 0 && (all[index - 1] ?? at) < at - 1 ? ["  …"] : []
-      if (found.length === 0) return [...gap, `  ${at + 1}- ${clipAround(line, { start: 0, end: 0 })}`]
+      if (found.length === 0) return [...gap, `  ${at + 1}- ${clipped(line, maxContextChars)}`]
       return [...gap, ...found.map((place) => `  ${at + 1}: ${clipAround(line, place)}`)]
     })
     .join("\n")
@@ -224,7 +228,7 @@ const headerOf = ({ at, entry, handle, label }: HiddenPart, hits: ReadonlyArray<
   [
     handle,
     entry,
-    ...(at === undefined ? [] : [new Date(at).toISOString().slice(0, 16).replace("T", " ")]),
+    ...(at === undefined || Math.abs(at) > maxTime ? [] : [new Date(at).toISOString().slice(0, 16).replace("T", " ")]),
     label,
     ...(hits.length > maxLines ? [`${number(hits.length)} matches`] : [])
   ].join("  ")
@@ -234,7 +238,7 @@ const nouns: Readonly<Record<PartKind, readonly [one: string, many?: string]>> =
   agent: ["text of the agent", "texts of the agent"],
   arguments: ["call"],
   output: ["output"],
-  copy: ["summary", "summaries"]
+  copy: ["summary or earlier recall", "summaries or earlier recalls"]
 }
 
 /** The share of the budget that excerpts fill; the rest names further parts. Some tokens are kept for notes. */

@@ -118,6 +118,10 @@ describe("an answer", () => {
     })
   })
 
+  it("shows no time that is no date", () => {
+    assert.match(search([{ ...part(1, "user", "lock"), at: 1e300 }], "lock").text, /^h_\w+ {2}e1 {2}user\n/)
+  })
+
   it("ranks by author, then whole words, then the newest", () => {
     const parts = [
       part(9, "copy", "lock"),

@@ -90,7 +90,7 @@ describe("recall", () => {
         Effect.succeed([
           {
             session: "s1",
-            search: child.chat.search,
+            search: ({ pattern }) => Effect.succeed({ text: `the child has ${pattern}`, searched: 1, matched: 1 }),
             recall: (handle, selection) => {
               asked.push(handle)
               return child.chat.recall(handle, selection)
@@ -112,6 +112,12 @@ describe("recall", () => {
         (yield* failureOf(recall(own.chat), { handle: own.handle, session: "s1" })) ?? "",
         /no agent was started here/
       )
+      assert.match(
+        (yield* failureOf(tool, { grep: "x", session: "s2" })) ?? "",
+        /^unknown_session: there is no session s2/
+      )
+      assert.strictEqual(yield* value({ grep: "x", session: "s1" }), "the child has x")
+      assert.match(yield* value({ grep: "child saw" }), /^No match in the 0 parts/)
       assert.match(
         (yield* failureOf(tool, { handle: "h_zzzzzzzzzz", session: "s1" })) ?? "",
         /^unknown_handle: .*in session s1/
