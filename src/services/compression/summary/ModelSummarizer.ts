@@ -198,7 +198,7 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
   if (isSnapshot(snapshot)) {
     const corrections = yield* again(correctionRequest).pipe(
       // The first answer is used when only its check fails.
-      Effect.catch(() => Effect.succeed(""))
+      Effect.orElseSucceed(() => "")
     )
     return { text: renderSnapshot(corrected(snapshot, corrections)), calls }
   }
