@@ -136,8 +136,24 @@ export const touch = (history: FileHistory, done: Touch): void => {
 export const readHeading = "read, but not changed:"
 const readList = `- ${readHeading}\n`
 
-/** Whether an item lists files that were read. */
-export const isReadList = ({ text }: SnapshotItem): boolean => text.startsWith(readList)
+/** The statement that lists changed files for which no more room is left than for their names. */
+export const changedHeading = "changed, too:"
+const changedList = `- ${changedHeading}\n`
+
+/** Returns how such a list names a file. */
+export const listedFile = (path: string, { state }: FileState): string =>
+  state === "modified" ? path : `${path} (${state})`
+
+/** Returns the files of a list, the last first. */
+const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, state: FileState]> | undefined => {
+  const isRead = text.startsWith(readList)
+  if (!isRead && !text.startsWith(changedList)) return undefined
+  const lines = text.split("\n").slice(1).reverse()
+  return lines.map((line) => {
+    const [, path = "", state = isRead ? "read" : "modified"] = /^ *(.*?)(?: \((created|deleted)\))?$/.exec(line) ?? []
+    return [unprotect(path), stateIn(isState(state) ? state : "modified", isRead ? "1 read" : "1 change")] as const
+  })
+}
 
 const isState = (state: string): state is FileState["state"] =>
   state === "read" || state === "created" || state === "modified" || state === "deleted"
@@ -158,10 +174,8 @@ const stateIn = (state: FileState["state"], notes: string): FileState => {
 /** Returns the files that a snapshot lists, oldest first. */
 export const filesIn = (snapshot: Snapshot): Array<readonly [path: string, state: FileState]> =>
   [...snapshot.file_system_state, ...snapshot.artifact_trail].reverse().flatMap((item) => {
-    if (isReadList(item)) {
-      const paths = item.text.slice(readList.length).split("\n").reverse()
-      return paths.map((line) => [unprotect(line.trim()), stateIn("read", "1 read")] as const)
-    }
+    const listed = listedFiles(item)
+    if (listed !== undefined) return listed
     const [, path, state, notes = ""] = fileLine.exec(item.text) ?? []
     return path === undefined || state === undefined || !isState(state)
       ? []

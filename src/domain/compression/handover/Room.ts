@@ -45,7 +45,7 @@ const shares = {
   failures: 0.05,
   todos: 0.06,
   commits: 0.04,
-  commands: 0.1,
+  commands: 0.13,
   changed: 0.14,
   edits: 0.06,
   read: 0.07,

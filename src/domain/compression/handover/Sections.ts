@@ -1,7 +1,7 @@
 import { failureLine } from "../evidence/CommandHistory.ts"
 import { isLook, isMilestone } from "../evidence/Commands.ts"
 import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
-import { type FileState, namesOf, readHeading } from "../evidence/FileHistory.ts"
+import { changedHeading, type FileState, listedFile, namesOf, readHeading } from "../evidence/FileHistory.ts"
 import { oneLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import {
@@ -50,7 +50,7 @@ const open = (status: string): boolean => !/^(?:completed|done|cancelled|cancele
 
 /** Lines of an earlier snapshot that code writes anew each time. */
 const rewritten =
-  /^- (?:seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
+  /^- (?:changed, too|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
 
 /**
  * Returns what an earlier snapshot says in a section and the new items do not cover, newest first. Files, failures and what
@@ -211,7 +211,7 @@ const nowItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
 
 /** Writes where the work stands, the unresolved failures and the todo list, open items first. */
 const taskItems = (room: Room): Array<SnapshotItem> => {
-  const { evidence, share, short } = room
+  const { evidence, options, share, short } = room
   const list = [...(evidence.todos?.todos ?? [])].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
   const failures = newestFirst(evidence.errors).map(([what, failure]) =>
     statement(
@@ -224,7 +224,7 @@ const taskItems = (room: Room): Array<SnapshotItem> => {
     ...nowItems(room),
     ...within(
       list.map((todo) => statement(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`)),
-      share("todos")
+      Math.max(share("todos"), options.budget * leastShare)
     ),
     ...within(failures, share("failures"))
   ]
@@ -256,7 +256,7 @@ const actionItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
         run.ok === true
           ? ""
           : ` → ${run.exit === undefined ? "no exit code" : run.exit === 0 ? hidden : `exit ${run.exit}`} (${ofEntry(run.entry, run.handle)})`
-      return `${oneLine(withoutInput(short(command)), 160)}${result}`
+      return `${oneLine(withoutInput(short(command)), 120)}${result}`
     })
   const actions = [
     ...within(commits, share("commits")),
@@ -309,17 +309,23 @@ const oneLineKeeping = (line: string, length: number): string => {
   return `${" ".repeat(Math.min(indent, 8))}${oneLine(line, length)}`
 }
 
+/** The share of the budget within which all changed files, and all items of a todo list, are named. */
+const leastShare = 0.12
+
 const artifactItems = (room: Room): Array<SnapshotItem> => {
   const { evidence, options, share } = room
+  const changed = byWeight([...evidence.files].filter(([, file]) => file.state !== "read"))
   const artifacts = within(
     [
       ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
-      ...byWeight([...evidence.files].filter(([, file]) => file.state !== "read")).map(([path, file]) =>
-        statement(path, fileText(path, file))
-      )
+      ...changed.map(([path, file]) => statement(path, fileText(path, file)))
     ],
     share("changed")
   )
+  // Every changed file is named, whatever else can be said of it.
+  const told = new Set(artifacts.map(({ key }) => key))
+  const others = changed.filter(([path]) => !told.has(path)).map(([path, file]) => listedFile(path, file))
+  artifacts.push(...listing("changed", changedHeading, others, Math.max(share("changed"), options.budget * leastShare)))
   artifacts.push(...within(editItems(room), share("edits")))
   artifacts.push(...within(carried(evidence, "artifact_trail", artifacts), share("carried")))
   return artifacts
