@@ -91,6 +91,12 @@ const shortened = Effect.fnUntraced(function* (
   return found
 })
 
+/** Returns the tokens of a snapshot by code: a quarter of what it replaces, because one that is larger is given up. */
+const budgetFor = (dropped: ReadonlyArray<Entry>): number => {
+  const total = dropped.reduce((sum, { tokens }) => tokens.reduce((all, part) => all + part, sum), 0)
+  return Math.min(8_000, Math.max(320, Math.ceil(total / 4)))
+}
+
 /** Returns the summary of the slice: a model's two answers, or a text written by code. */
 const answersTo = Effect.fnUntraced(function* (
   request: CompressRequest,
@@ -109,7 +115,7 @@ const answersTo = Effect.fnUntraced(function* (
   const summaryRequest: SummaryRequest = {
     entries: isRedacted ? (yield* Work.run(redactedEntries(dropped, secrets))).entries : dropped,
     kept: [],
-    budget: policy.snapshotBudget ?? 8_000,
+    budget: policy.snapshotBudget ?? budgetFor(dropped),
     focus: policy.focus === undefined ? undefined : redact(policy.focus),
     cwd: request.cwd,
     pins: { original: undefined, latest: undefined },
