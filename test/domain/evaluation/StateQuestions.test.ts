@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { plantFacts } from "../../../src/domain/evaluation/PlantedFacts.ts"
 import { answerQuestions, type Verdict } from "../../../src/domain/evaluation/StateAnswers.ts"
 import { type QuestionKind, type StateQuestion, stateQuestions } from "../../../src/domain/evaluation/StateQuestions.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const entries = (...contents: ReadonlyArray<Content>): ReadonlyArray<Entry> =>
   contents.map((content, index) => ({
@@ -232,4 +234,51 @@ describe("the answers", () => {
       assert.strictEqual(answer?.verdict, verdict)
     })
   }
+})
+
+describe("questions about a whole conversation", () => {
+  /** What a perfect snapshot says about a question. */
+  const told = ({ expected, kind, subject }: StateQuestion): string => {
+    switch (kind) {
+      case "exit code":
+        return `- ${subject} → exit ${expected === "failed" ? "1" : expected}`
+      case "test run":
+        return `- tests ${expected}`
+      case "file":
+        return `- ${subject}: ${expected === "changed" ? "modified" : expected}`
+      case "value":
+        return `- ${subject}: ${expected}`
+      case "item":
+        return `- [${expected}] ${subject}`
+      case "constraint":
+      case "order":
+        return `<user_words entry="e1">${subject}</user_words>`
+      case "never happened":
+        return ""
+    }
+  }
+  const conversations = Array.from({ length: runsOf(20, 4) }, (_, seed) =>
+    entries(...plantFacts(seed).rounds.flatMap((round) => round.map(({ content }) => content)))
+  )
+  const answered = (conversation: ReadonlyArray<Entry>, write: (asked: ReadonlyArray<StateQuestion>) => string) => {
+    const asked = runSync(stateQuestions(conversation, ["/work/app"]))
+    return runSync(answerQuestions(asked, write(asked), ["/work/app"]))
+  }
+
+  it("are all answered by a text that says it all, and it tells nothing that never happened", () => {
+    for (const conversation of conversations) {
+      const wrong = answered(conversation, (asked) => asked.map(told).join("\n")).filter(
+        ({ verdict }) => verdict !== "right"
+      )
+      assert.deepStrictEqual(wrong, [])
+    }
+  })
+
+  it("are not answered by an empty text, which tells nothing wrong", () => {
+    for (const conversation of conversations) {
+      for (const { question, verdict } of answered(conversation, () => "")) {
+        assert.strictEqual(verdict, question.kind === "never happened" ? "right" : "absent")
+      }
+    }
+  })
 })
