@@ -35,7 +35,8 @@ export const stateOfWork: Measure = {
       )
       const states = answers.filter(({ question }) => question.kind !== "never happened")
       const decoys = answers.filter(({ question }) => question.kind === "never happened")
-      const kinds = Map.groupBy(states, ({ question }) => question.kind)
+      const kinds = new Map<string, Array<StateAnswer>>()
+      for (const answer of states) kinds.set(answer.question.kind, [...(kinds.get(answer.question.kind) ?? []), answer])
       return {
         statesRight: ratioOf(states, ({ verdict }) => verdict === "right"),
         statesStale: ratioOf(states, ({ verdict }) => verdict === "stale"),

@@ -199,7 +199,7 @@ const fileLine = /^- (.+): (read|created|modified|deleted) \(/gm
 const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no exit code|failed) (?:behind a pipe )?\(e\d[^)]*\))?$/gm
 
 /** A command as the list shows it: here-documents are left out. */
-const commandShown = (command: string): string => oneLine(command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…"), 160)
+const commandShown = (command: string): string => oneLine(command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…"), 120)
 
 const readHeading = "- read, but not changed:\n"
 

@@ -88,6 +88,7 @@ export const emptyCommands = (): CommandHistory => ({
 export interface Answer {
   readonly part: Part
   readonly handle: Handle | undefined
+  readonly tokens: number
 }
 
 const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/

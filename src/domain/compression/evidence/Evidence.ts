@@ -42,6 +42,7 @@ import {
 import type { CheckKind } from "./Commands.ts"
 import { type Edit, type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
 import { type Anchor, maxScannedChars, type NameWeights, ranking, show, use, weighed } from "./NameWeights.ts"
+import { withoutPosing } from "./PosingText.ts"
 import { taskSource } from "./TaskTexts.ts"
 import { follow, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
@@ -157,7 +158,7 @@ const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | 
 const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer: Answer | undefined): void => {
   if (action._tag === "Command") run(state.commands, id, action, answer)
   else if ("path" in action) {
-    touch(state.files, { entry: id, call, action, handle: answer?.handle })
+    touch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") changed(state.commands, nameOf(state.files, action.path))
   }
 }
@@ -188,7 +189,7 @@ const gatherCall = (
   judge(commands, { entry: entry.id, subject, actions, answer, failed })
   const source = index < taskSearchEntries && tasks.length < maxTasks ? taskSource(call) : undefined
   if (source !== undefined && !isErrorResponse(answer.part)) {
-    const text = printedText(answerText(answer.part)).trim()
+    const text = withoutPosing(printedText(answerText(answer.part))).trim()
     if (text.length >= 80) tasks.push({ entry: entry.id, text, handle: answer.handle, source })
   }
   return file
@@ -269,7 +270,9 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     const at = responseOf.get(placeKey({ item, part }))
     const entry = at === undefined ? undefined : entries[at.item]
     const answer = at === undefined ? undefined : entry?.content.parts[at.part]
-    return at === undefined || answer === undefined ? undefined : { part: answer, handle: entry?.handles[at.part] }
+    return at === undefined || answer === undefined
+      ? undefined
+      : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
   }
   /** By response: the file that it shows. */
   const shownFiles = new Map<Part, string>()
@@ -313,7 +316,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
         cost += Math.min(part.text.length, maxScannedChars) * 8
       } else if (isResponse(part) && index >= scannedFrom) {
         toolTexts(part, (text) => {
-          show(weights, text, shownFiles.get(part))
+          show(weights, withoutPosing(text.slice(0, maxScannedChars)), shownFiles.get(part))
           cost += Math.min(text.length, maxScannedChars) * 8
         })
       }

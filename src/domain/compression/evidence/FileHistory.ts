@@ -16,8 +16,10 @@ export interface FileState {
   /** Number of writes and edits. */
   readonly changes: number
   readonly entry: EntryId
-  /** The handle of the last response that showed the content of the file. */
+  /** The handle of the last response that showed the content of the file, as far as it was not much shorter than one before. */
   readonly handle: Handle | undefined
+  /** Tokens of that response. */
+  readonly shown: number
   /** The latest calls that changed it, newest first. */
   readonly calls: ReadonlyArray<Part>
   /** The names that an earlier snapshot gave for its changes. */
@@ -87,7 +89,12 @@ interface Touch {
   readonly call: Part
   readonly action: Action & { readonly path: string }
   readonly handle: Handle | undefined
+  /** Tokens of the response. */
+  readonly tokens: number
 }
+
+/** A read of less than this share of an earlier one is of a part: the earlier one shows more of the file. */
+const partShare = 0.5
 
 /** Returns each name once, as the newest edit marks it. */
 const latest = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -99,8 +106,9 @@ const latest = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
   return [...marked.values()].slice(0, maxFileNames)
 }
 
-const record = ({ files }: FileHistory, path: string, { action, call, entry, handle }: Touch): void => {
+const record = ({ files }: FileHistory, path: string, { action, call, entry, handle, tokens }: Touch): void => {
   const before = files.get(path)
+  const isShown = action._tag === "Read" && handle !== undefined && tokens >= (before?.shown ?? 0) * partShare
   const isChange = action._tag === "Write" || action._tag === "Edit"
   const calls = isChange ? [call, ...(before?.calls ?? [])].slice(0, maxNamedCalls) : (before?.calls ?? [])
   // Inserted again, so that the file touched last comes last.
@@ -110,7 +118,8 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
     reads: (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0),
     changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
     entry,
-    handle: action._tag === "Read" ? (handle ?? before?.handle) : before?.handle,
+    handle: isShown ? handle : before?.handle,
+    shown: isShown ? tokens : (before?.shown ?? 0),
     calls,
     earlier: before?.earlier ?? []
   })
@@ -166,6 +175,7 @@ const stateIn = (state: FileState["state"], notes: string): FileState => {
     changes: count("change"),
     entry: EntryId.make(/\be[1-9]\d*\b/.exec(notes)?.[0] ?? "e1"),
     handle: mentions(notes)[0],
+    shown: 0,
     calls: [],
     earlier: /: ([^;]*);/.exec(notes)?.[1]?.split(", ") ?? []
   }

@@ -3,6 +3,7 @@ import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { type Action, answerText, printedText } from "../ToolCalls.ts"
 import { foundNothing } from "./Commands.ts"
+import { withoutPosing } from "./PosingText.ts"
 
 /** Whether a call failed, what it was about, and the lines that say why. */
 
@@ -16,7 +17,7 @@ export const failureText = (answer: string): string => {
       .replaceAll("\t", " ")
       .split("\n")
       .filter((line) => line.trim() !== "" && !/^Exit code:? -?\d+$/i.test(line.trim()))
-  const text = answer.slice(0, 200_000)
+  const text = withoutPosing(answer.slice(0, 200_000))
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
   const best = lines.filter((line) => telling.test(line)).slice(0, 3)

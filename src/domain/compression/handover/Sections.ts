@@ -145,7 +145,8 @@ const intention =
 
 /** Returns the agent's last sentence that states what it is about to do. */
 const intentionOf = ({ lastWords }: Evidence): { readonly entry: string; readonly text: string } | undefined => {
-  for (const { entry, text } of newestFirst(lastWords).slice(0, 3)) {
+  // An intention that later words followed has been carried out, or given up.
+  for (const { entry, text } of lastWords.slice(-1)) {
     const sentences = text.match(/[^\n.!?]+(?:[.!?](?!\s|$)[^\n.!?]*)*[.!?:]?/g) ?? []
     const found = sentences.findLast((sentence) => intention.test(sentence) && sentence.trim().length >= 12)
     if (found !== undefined) return { entry, text: found.trim() }
