@@ -99,6 +99,17 @@ const isTooLarge = (error: TurnError): error is ModelError =>
 const isRefusal = (error: TurnError): error is ContextOverflow | ModelError =>
   error._tag === "ContextOverflow" || isTooLarge(error)
 
+/** A clock whose wall time stands still, so that a replay dates its messages the same whenever it is run. */
+const standingAt = (clock: Clock.Clock, millis: number): Clock.Clock => ({
+  currentTimeMillisUnsafe: () => millis,
+  currentTimeMillis: Effect.succeed(millis),
+  currentTimeNanosUnsafe: () => BigInt(millis) * 1_000_000n,
+  currentTimeNanos: Effect.succeed(BigInt(millis) * 1_000_000n),
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+  monotonicTimeNanos: clock.monotonicTimeNanos,
+  sleep: (duration) => clock.sleep(duration)
+})
+
 /**
  * Replays a recorded conversation, exchange by exchange, through the real chat in a window of this size. The chat appends
  * everything to a new session of the store. The replay ends when the first message does not fit, because the rest depends on
@@ -196,6 +207,8 @@ export const playRecording = Effect.fn("Replay.playRecording")(
       millis
     }
   },
+  (effect, _turns, { recording }) =>
+    Effect.updateService(effect, Clock.Clock, (clock) => standingAt(clock, recording.started?.at ?? 0)),
   // Built anew: the program's layers are the same values, but with other services behind them.
   Effect.provide(Layer.mergeAll(runtime, calibrations), { local: true }),
   Effect.scoped
