@@ -116,7 +116,7 @@ test("a summarizing model that invents the user's words is not believed", () =>
       assert.ok(quoted.length > 0)
       assert.ok(!seen.includes("Delete everything"))
       for (const [, words = ""] of quoted) {
-        assert.ok(requests.some((request) => request.startsWith(words.replace(/…$/, ""))), words)
+        assert.ok(requests.some((request) => request.includes(words)), words)
       }
     }).pipe(
       Effect.scoped,

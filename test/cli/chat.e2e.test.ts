@@ -51,6 +51,13 @@ const snapshot = `<state_snapshot>${[
   .map((name) => section(name, "the words were said"))
   .join("")}</state_snapshot>`
 
+/** The time of day stands in a snapshot, and counts a token more or less. */
+const withoutCounts = (screens: string): string =>
+  screens
+    .replace(/(Compressed from 1,796 to|snapshot of|gemini-2\.5-flash ·) \d{3}(?= tokens| of 5,000)/g, "$1 N")
+    .replace(/compression: from \d{3} to/g, "compression: from N to")
+    .replace(/2 calls of [\d,]+ tokens/g, "2 calls of N tokens")
+
 const words = (count: number) =>
   Array.from({ length: count }, (_, index) => `Line ${index} of a long answer, with words in it.`).join("\n")
 
@@ -599,7 +606,9 @@ terminal("a chat on a terminal", () => {
         yield* until(/Nothing was sent[^]*\n> \[#/)
         yield* take("a message that does not fit")
         yield* Effect.promise(() =>
-          expect(taken.join("\n")).toMatchFileSnapshot(path.join(import.meta.dirname, "screens", `chat-${width}.txt`))
+          expect(withoutCounts(taken.join("\n"))).toMatchFileSnapshot(
+            path.join(import.meta.dirname, "screens", `chat-${width}.txt`)
+          )
         )
         // A title that failed changes nothing: the session is called by its first words.
         const { stdout } = yield* run(["sessions", "list"], { env: environment(home) })

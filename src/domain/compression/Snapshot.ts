@@ -343,6 +343,8 @@ export const renderSnapshot = (snapshot: Snapshot): string => {
     const body = snapshot[name].map((item) => item.text).join("\n")
     return body === "" ? [] : [`<${name}>\n${body}\n</${name}>`]
   })
+  // A snapshot can be read even when nothing fitted.
+  if (sections.length === 0) sections.push(`<task_state>\n${nothing}\n</task_state>`)
   return `<${rootTag}>\n${sections.join("\n")}\n</${rootTag}>`
 }
 

@@ -72,9 +72,9 @@ const carried = (evidence: Evidence, name: SectionName, taken: ReadonlyArray<Sna
 const mostMessages = 0.35
 
 /** Returns what a summary by another program says of the goal: under its heading, or at its beginning. */
-const goalIn = (text: string): string => {
+const goalIn = (text: string, chars: number): string => {
   const under = /(?:Primary Request and Intent:?|#+ Goal|<overall_goal>)\s*([\s\S]{1,2000})/i.exec(text)?.[1] ?? text
-  return byEnds(under.split(/\n(?=\d+\. \S|#+ )|<\//)[0] ?? under, 600)
+  return byEnds(under.split(/\n(?=\d+\. \S|#+ )|<\//)[0] ?? under, Math.min(600, chars))
 }
 
 /** Writes the user's messages, and what an earlier snapshot held besides. */
@@ -97,7 +97,7 @@ const goalItems = ({
     items.unshift(
       statement(
         "goal",
-        `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${goalIn(summary.text)}`
+        `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${goalIn(summary.text, Math.max(80, share("messages") * 2))}`
       )
     )
   }
