@@ -87,7 +87,7 @@ const session = (count: number): Array<Content> => [
 ]
 
 describe("any conversation gives a snapshot within its budget that reads back", () => {
-  const giant = `Do this. ${"Then read src/File.ts and tell me of it. ".repeat(20_000)}And stop.`
+  const giant = `Do this. ${"Then read src/File.ts and tell me of it. ".repeat(sizeOf(20_000, 1_000))}And stop.`
   const conversations: ReadonlyArray<readonly [name: string, contents: ReadonlyArray<Content>]> = [
     ["none", []],
     ["a message without parts", [user()]],
@@ -129,7 +129,10 @@ describe("any conversation gives a snapshot within its budget that reads back", 
     ["a giant edit", [user(text("Go.")), ...calls(["Write", { file_path: "a.ts", content: giant }, { output: "ok" }])]],
     [
       "a giant path",
-      [user(text("Go.")), ...calls(["Read", { file_path: `${"dir/".repeat(20_000)}a.ts` }, { output: "ok" }])]
+      [
+        user(text("Go.")),
+        ...calls(["Read", { file_path: `${"dir/".repeat(sizeOf(20_000, 1_000))}a.ts` }, { output: "ok" }])
+      ]
     ],
     [
       "CRLF",
@@ -147,8 +150,14 @@ describe("any conversation gives a snapshot within its budget that reads back", 
         ...calls(["Write", { file_path: "src/größe/日本語 1.ts", content: "const größe = 1" }, { output: "ok" }])
       ]
     ],
-    ["emoji without end", [user(text("😀".repeat(40_000))), model(text("👩‍👩‍👧".repeat(20_000)))]],
-    ["one word without end", [user(text("x".repeat(200_000))), model(text("A_b".repeat(50_000)))]],
+    [
+      "emoji without end",
+      [user(text("😀".repeat(sizeOf(40_000, 2_000)))), model(text("👩‍👩‍👧".repeat(sizeOf(20_000, 1_000))))]
+    ],
+    [
+      "one word without end",
+      [user(text("x".repeat(sizeOf(200_000, 10_000)))), model(text("A_b".repeat(sizeOf(50_000, 3_000))))]
+    ],
     ["a session", session(60)]
   ]
   describe.each(conversations)("%s", (_, contents) => {
