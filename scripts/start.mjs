@@ -65,8 +65,6 @@ const demonstrate = () => {
   const header = lines.indexOf("") + 1
   const clipped = (line) => (line.length > shownColumns ? `${line.slice(0, shownColumns - 1)}…` : line)
   const more = lines.length - header - shownLines
-  // The handle of a file that the agent read, from the snapshot.
-  const handle = stdout.match(/h_[a-z2-7]+/g)?.at(-1)
   console.log(`$ palimpsest ${args.join(" ")}`)
   console.log(
     lines
@@ -77,7 +75,7 @@ const demonstrate = () => {
   console.log(`  … ${more} more lines in ${text}
 
 Next:
-  npm start -- recall ${session} ${handle} --lines 1-5   read back a file that left the window
+  npm start -- recall ${session} --grep igniter   search what left the window
   npm start -- inspect ${recording}   see where its tokens go
   npm start -- --help`)
   return 0

@@ -4,7 +4,7 @@ import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import { program } from "./program.ts"
+import { program, run } from "./program.ts"
 
 /** `npm start`: the first command of a new user, with any environment. */
 
@@ -40,6 +40,11 @@ describe("the demonstration", () => {
       const whole = /more lines in (\S+)/.exec(stdout)?.[1] ?? ""
       assert.include(readFileSync(path.join(root, whole), "utf8"), "</state_snapshot>")
       assert.deepStrictEqual(yield* fake.requests, [])
+      // The command that it suggests first works.
+      const suggested = /npm start -- (recall .+?) {2,}/.exec(stdout)?.[1]?.split(" ") ?? []
+      const recalled = yield* run(suggested, { cwd: root })
+      assert.strictEqual(recalled.status, 0)
+      assert.match(String(recalled.stdout), /^h_\w+ {2}e\d+ [^]*igniter/)
     })
   )
 })
