@@ -20,8 +20,8 @@ export const sectionNames = [
 export type SectionName = (typeof sectionNames)[number]
 
 /**
- * The text of a statement. Only this module creates it, so all text from a tool or a model passes through `statement`,
- * `listItem` or `changeItem`, and all text from the user through `userWordsItem` or `labelledWordsItem`.
+ * The text of a statement. Only this module creates it, so all text from a tool or a model passes through `statement` or
+ * `changeItem`, and all text from the user through `userWordsItem` or `labelledWordsItem`.
  */
 export type ItemText = Brand.Branded<string, "palimpsest/domain/Snapshot/ItemText">
 const itemText = Brand.nominal<ItemText>()
@@ -144,12 +144,6 @@ export const statement = (key: string, text: string, details: ReadonlyArray<stri
       ].join("\n")
     )
   )
-})
-
-/** Makes a statement that lists names after a heading. */
-export const listItem = (key: string, heading: string, names: ReadonlyArray<string>): SnapshotItem => ({
-  key,
-  text: itemText(protect([`- ${heading}`, ...names.map(visible)].join(" ")))
 })
 
 /** Makes text from another author safe for a snapshot and keeps its line breaks. Applying it twice changes nothing. */

@@ -1,4 +1,4 @@
-/** Names that come with a language: no agent has to be told them. */
+/** Names that come with a language: no agent has to be told them. The writer of snapshots has a list of its own, which this one must not share: a mistake in it would hide itself. */
 
 /** Members of modules and objects that come with a language. */
 const standardMember =

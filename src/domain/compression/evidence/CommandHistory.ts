@@ -5,7 +5,7 @@ import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type Action, answerText, printedText } from "../ToolCalls.ts"
 import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
-import { failureText, lastLine, shortSubject } from "./ToolFailures.ts"
+import { failureText, shortSubject } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
@@ -17,8 +17,6 @@ export interface CommandRun {
   readonly times: number
   readonly entry: EntryId
   readonly handle: Handle | undefined
-  /** The last line of the output. */
-  readonly ending: string
 }
 
 /** The last run of a check. */
@@ -105,7 +103,7 @@ export const run = (
   const { background, checks, commands, commits } = history
   const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
-  commands.set(command, { exit, ok, times, entry, handle: answer?.handle, ending: lastLine(output) })
+  commands.set(command, { exit, ok, times, entry, handle: answer?.handle })
   for (const kind of checksOf(command)) {
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })

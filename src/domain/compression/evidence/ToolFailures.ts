@@ -24,12 +24,6 @@ export const failureText = (answer: string): string => {
   return (best.length > 0 ? best : lines.slice(0, 2)).map((line) => firstUnits(line.trim(), 240)).join("\n")
 }
 
-/** Returns the last line that a command printed, without the labels around its output. */
-export const lastLine = (text: string): string => {
-  const tail = lastUnits(printedText(text.length > 400_000 ? lastUnits(text, 2_000) : text), 2_000).trimEnd()
-  return firstUnits(tail.slice(tail.lastIndexOf("\n") + 1).trim(), 160)
-}
-
 const signalled = /(?:^|\n)Signal: (?!\(none\))\S/
 
 /**
