@@ -26,17 +26,6 @@ const noJson: LineProblem = { _tag: "Malformed", message: "this is not JSON" }
 
 const newline = 10
 
-const joined = (pieces: ReadonlyArray<Uint8Array>, last: Uint8Array): Uint8Array => {
-  if (pieces.length === 0) return last
-  const whole = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, last.length))
-  let at = 0
-  for (const piece of [...pieces, last]) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
-}
-
 /** The size of each line in bytes, without its line break. */
 const sizesOf = (block: Uint8Array): ReadonlyArray<number> => {
   const sizes: Array<number> = []
@@ -91,7 +80,7 @@ export class LogReader {
     const lines: Array<ReadLine> = []
     const last = chunk.lastIndexOf(newline)
     if (last >= 0) {
-      const block = joined(this.pieces, chunk.subarray(0, last))
+      const block = Bytes.joinBytes([...this.pieces, chunk.subarray(0, last)])
       this.pieces = []
       const sizes = sizesOf(block)
       const values = this.broken === 0 ? parseAll(block, sizes.length) : undefined

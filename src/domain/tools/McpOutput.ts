@@ -1,4 +1,5 @@
 import { Predicate } from "effect"
+import { joinBytes } from "../text/Bytes.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { shortLine } from "../text/OneLine.ts"
 import { redact } from "../text/Redaction.ts"
@@ -41,18 +42,6 @@ const isServerRequest = (line: string): boolean => {
   return Predicate.isObject(message) && "method" in message && "id" in message
 }
 
-const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const [first] = pieces
-  if (pieces.length === 1 && first !== undefined) return first
-  const whole = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
-}
-
 /**
  * Passes on the lines of a server's output that are messages. Programs also print greetings and logs there, and other clients
  * tolerate that; those lines are kept as the server's last words. Only a limited number of requests is passed on. Mutable.
@@ -83,7 +72,7 @@ export class MessageLines {
       this.size += piece.length
       if (this.size > maxLineBytes) this.isLong = true
       if (end >= 0 || this.isLong) {
-        const line = joined(this.pieces)
+        const line = joinBytes(this.pieces)
         this.pieces = []
         this.size = 0
         if (this.isPassedOn(line, now)) messages.push(line)

@@ -1,17 +1,4 @@
-import { decode } from "../../domain/text/Bytes.ts"
-
-/** Joins chunks into one array, without a copy when there is only one. */
-export const joinBytes = (pieces: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
-  const [only] = pieces
-  if (pieces.length === 1 && only !== undefined) return only
-  const whole = new Uint8Array(size)
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
-}
+import { decode, joinBytes } from "../../domain/text/Bytes.ts"
 
 /** Splits bytes into lines. A line that spans chunks is copied once, when it is complete. */
 export class LineSplitter {
@@ -34,7 +21,7 @@ export class LineSplitter {
 
   /** Returns the bytes after the last line break. */
   rest(): Uint8Array {
-    const line = joinBytes(this.pieces, this.pending)
+    const line = joinBytes(this.pieces)
     this.pieces = []
     this.pending = 0
     return line

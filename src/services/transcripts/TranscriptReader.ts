@@ -1,4 +1,5 @@
 import { Effect, Result } from "effect"
+import { joinBytes } from "../../domain/text/Bytes.ts"
 import { type JsonProblem, maxDepth, maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import { run, type SlicedWork } from "../../domain/text/SlicedWork.ts"
 import { formatOfRecord } from "../../domain/transcripts/DetectFormat.ts"
@@ -8,7 +9,7 @@ import type { FormatName, LineReader, Transcript } from "../../domain/transcript
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { importWithSession } from "./ImportTranscript.ts"
-import { joinBytes, LineSplitter, lineText } from "./LineSplitter.ts"
+import { LineSplitter, lineText } from "./LineSplitter.ts"
 import type { LoadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
 import { problemError, shortLine, transcriptError, type TranscriptError } from "./TranscriptError.ts"
 
@@ -158,7 +159,7 @@ export const documentReader = (
         : Effect.void
     },
     end: Effect.gen(function* () {
-      const text = lineText(joinBytes(chunks, size), 1)
+      const text = lineText(joinBytes(chunks), 1)
       yield* Effect.yieldNow
       const value = parse(text, format)
       if (Result.isFailure(value)) return yield* transcriptError(path, 0, value.failure.message)

@@ -1,7 +1,7 @@
 import { Context, Effect, FileSystem, Layer, type PlatformError, Stdio, Stream } from "effect"
+import { joinBytes } from "../../domain/text/Bytes.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
-import { joinBytes } from "./LineSplitter.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 import { sidecarLogs } from "./TranscriptExport.ts"
@@ -56,7 +56,7 @@ export const load = Effect.fn("Transcripts.load")(function* (
   let reader: TranscriptReader | undefined
   /** Chooses the reader and gives it the bytes read so far. */
   const begin = Effect.fnUntraced(function* () {
-    const whole = joinBytes(head, size)
+    const whole = joinBytes(head)
     const chosen = yield* chooseReader(path, whole, options, fileSize)
     reader = chosen
     yield* chosen.push(whole)
