@@ -30,3 +30,10 @@ export const webAddresses = (text: string): ReadonlyArray<URL> => {
   }
   return [...addresses.values()]
 }
+
+/** Returns the host of an address, as grants and rate limits name it. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/\.$/, "")
+
+/** Whether permission for one address covers the other: the same host, with or without `www`. */
+export const isSameSite = (one: URL, other: URL): boolean =>
+  hostOf(one).replace(/^www\./, "") === hostOf(other).replace(/^www\./, "")
