@@ -1,13 +1,15 @@
-import { Result, Schema } from "effect"
+import { Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 import { estimateText } from "../tokens/Tokens.ts"
+import { type LinePattern, matchIn } from "./RecallQuery.ts"
 
 /** Excerpts of long texts: by lines, by pattern, within a token budget. */
 
 /** Selects a part of a stored text. Lines count from 1, both ends included. */
 export const Selection = Schema.Struct({
   lines: Schema.optionalKey(Schema.Tuple([Schema.Natural, Schema.Natural])),
-  /** A regular expression (flags `u`). Selects only the lines that match, with their numbers. */
+  /** A regular expression (flags `u`, see `parsePattern`). Selects only the lines that match, with their numbers. */
   grep: Schema.optionalKey(Schema.String),
   maxTokens: Schema.optionalKey(Schema.Natural)
 })
@@ -20,20 +22,6 @@ export interface Excerpt {
   readonly totalLines: number
   readonly omittedLines: number
 }
-
-/** An invalid regular expression. */
-export interface PatternProblem {
-  readonly _tag: "PatternProblem"
-  /** What is wrong, in one line. */
-  readonly message: string
-}
-
-/** Parses a regular expression from a user or a model. */
-export const parsePattern = (pattern: string): Result.Result<RegExp, PatternProblem> =>
-  Result.try({
-    try: () => new RegExp(pattern, "u"),
-    catch: (error) => ({ _tag: "PatternProblem", message: error instanceof Error ? error.message : String(error) })
-  })
 
 const cut = (line: string, tokens: number): string => {
   let low = 0
@@ -50,7 +38,7 @@ const cut = (line: string, tokens: number): string => {
  * Returns the selected part of `text`: whole lines, in order, or the beginning of a line that alone exceeds the token
  * budget. Without a selection it returns the text unchanged.
  */
-export const excerpt = (text: string, selection: Selection, pattern?: RegExp): Excerpt => {
+export function* excerpt(text: string, selection: Selection, pattern?: LinePattern): SlicedWork<Excerpt> {
   if (selection.lines === undefined && pattern === undefined && selection.maxTokens === undefined) {
     return { text, totalLines: text.split("\n").length, omittedLines: 0 }
   }
@@ -60,7 +48,10 @@ export const excerpt = (text: string, selection: Selection, pattern?: RegExp): E
   for (let number = Math.max(1, from); number <= Math.min(to, all.length); number += 1) {
     const line = all[number - 1] ?? ""
     if (pattern === undefined) selected.push(line)
-    else if (pattern.test(line)) selected.push(`${number}: ${line}`)
+    else {
+      yield 20 + line.length
+      if ((yield* matchIn(pattern, line)) !== undefined) selected.push(`${number}: ${line}`)
+    }
   }
   const budget = selection.maxTokens ?? Number.POSITIVE_INFINITY
   const shown: Array<string> = []

@@ -1,21 +1,35 @@
 import { Result } from "effect"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import { parsePattern } from "./Excerpt.ts"
 
 /**
- * The pattern of a search without a handle. It comes from a model or a user and runs on texts from anywhere, so a pattern that could take too long is
- * not run as one.
+ * The patterns of a search and of an excerpt. They come from a model or a user and run on texts from anywhere, so a pattern that could take too long is
+ * not run.
  */
 
-/** A parsed pattern. */
-export interface RecallQuery {
+/** A regular expression whose time on a line is bounded. */
+export interface LinePattern {
   readonly pattern: RegExp
-  /** The words of the pattern in lower case. Texts that hold all of them are the answer where no line matches. */
-  readonly words: ReadonlyArray<string>
   /** Characters of a line that are matched at a time. */
   readonly window: number
   /** Whether only the beginning or the end of a line can match. */
   readonly anchor: "start" | "end" | undefined
+}
+
+/** Why a pattern is not run. */
+export type PatternProblem =
+  /** `detail` is the engine's message. */
+  { readonly _tag: "Invalid"; readonly detail: string } | { readonly _tag: "Slow" }
+
+/** A problem in words, in one line. */
+export const patternProblemText = (problem: PatternProblem): string =>
+  problem._tag === "Invalid"
+    ? problem.detail
+    : "the pattern could take too long: it repeats a group that repeats or chooses, or repeats too often"
+
+/** The parsed pattern of a search. */
+export interface RecallQuery extends LinePattern {
+  /** The words of the pattern in lower case. Texts that hold all of them are the answer where no line matches. */
+  readonly words: ReadonlyArray<string>
   /** Why the pattern is searched for as plain text. */
   readonly problem: string | undefined
 }
@@ -90,32 +104,45 @@ const wordsOf = (given: string): ReadonlyArray<string> => {
   return [...new Set(words)].filter((word) => word.length > 2).slice(0, maxWords)
 }
 
+/** Parses a regular expression from a user or a model, and checks that its time is bounded. */
+export const parsePattern = (given: string, flags = "u"): Result.Result<LinePattern, PatternProblem> => {
+  const valid = Result.try({
+    try: () => new RegExp(given, flags),
+    catch: (error): PatternProblem => ({
+      _tag: "Invalid",
+      detail: error instanceof Error ? error.message : String(error)
+    })
+  })
+  if (Result.isFailure(valid)) return Result.fail(valid.failure)
+  const source = given.replace(emptyEnds, "")
+  const structure = skeleton(source)
+  const window = windows[Math.max(0, Math.ceil(costOf(structure) - 0.5))]
+  if (window === undefined) return Result.fail({ _tag: "Slow" })
+  const anchor = structure.includes("^") ? "start" : structure.includes("$") ? "end" : undefined
+  return Result.succeed({ pattern: new RegExp(source, flags), window, anchor })
+}
+
+const caseFlags = (text: string): string => (/\p{Lu}/u.test(text) ? "u" : "iu")
+
+const plainText = (text: string): LinePattern => ({
+  pattern: new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), caseFlags(text)),
+  window: 4_000,
+  anchor: undefined
+})
+
 /**
- * Parses a pattern: a regular expression, or else plain text. It ignores case unless it has a capital letter. Returns undefined for a blank one.
+ * Parses the pattern of a search: a regular expression, or else plain text. It ignores case unless it has a capital letter. Returns undefined for a
+ * blank one.
  */
 export const parseQuery = (given: string): RecallQuery | undefined => {
   const written = given.slice(0, maxPatternChars).replace(inlineFlags, "")
   if (written.trim() === "") return undefined
-  const parsed = parsePattern(written)
-  const trimmed = Result.isFailure(parsed) ? written : written.replace(emptyEnds, "")
-  const structure = skeleton(trimmed)
-  const cost = Math.ceil(costOf(structure) - 0.5)
-  const window = windows[Math.max(0, cost)]
-  const problem = Result.isFailure(parsed)
-    ? parsed.failure.message
-    : window === undefined
-      ? "the pattern could take too long: it repeats a group that repeats or chooses, or repeats too often"
-      : undefined
-  const isText = problem !== undefined
-  const source = isText ? written.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") : trimmed
-  const isCased = /\p{Lu}/u.test(isText ? written : written.replace(escapeSequence, ""))
+  const parsed = parsePattern(written, caseFlags(written.replace(escapeSequence, "")))
   const words = wordsOf(written)
   return {
-    pattern: new RegExp(source, isCased ? "u" : "iu"),
+    ...Result.getOrElse(parsed, () => plainText(written)),
     words: words.length === 1 && words[0] === written.toLowerCase() ? [] : words,
-    window: (isText ? undefined : window) ?? 4_000,
-    anchor: isText ? undefined : structure.includes("^") ? "start" : structure.includes("$") ? "end" : undefined,
-    problem
+    problem: Result.isFailure(parsed) ? patternProblemText(parsed.failure) : undefined
   }
 }
 
@@ -123,7 +150,7 @@ const isWordAt = (line: string, at: number): boolean => /[\p{L}\p{N}_]/u.test(li
 
 /** Returns the first match in a line from a place on. A match in a line longer than the window is found if it is at most three quarters as long as that. */
 export function* matchIn(
-  { anchor, pattern, window }: RecallQuery,
+  { anchor, pattern, window }: LinePattern,
   line: string,
   begin = 0
 ): SlicedWork<LineMatch | undefined> {

@@ -1,7 +1,7 @@
 import { Context, Effect, type Layer, Result, Schema } from "effect"
 import type { Handle, Hash } from "../../domain/content/Handle.ts"
-import { type Excerpt, excerpt, parsePattern, type Selection } from "../../domain/conversation/Excerpt.ts"
-import { parseQuery } from "../../domain/conversation/RecallQuery.ts"
+import { type Excerpt, excerpt, type Selection } from "../../domain/conversation/Excerpt.ts"
+import { parsePattern, parseQuery, patternProblemText } from "../../domain/conversation/RecallQuery.ts"
 import {
   type FoundParts,
   type HiddenPart,
@@ -58,7 +58,7 @@ export class ConversationNotNamed extends Schema.TaggedError<ConversationNotName
   }
 }
 
-/** The pattern of a selection is not a regular expression, or that of a search is blank. */
+/** The pattern of a selection is not a regular expression or could take too long, or that of a search is blank. */
 export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}
 
 /** Bytes could not be stored or read back. */
@@ -110,16 +110,15 @@ export class BlobFolder extends Context.Service<
 /** The folder of the blobs of a file. */
 export const blobFolderOf = (file: string): string => `${file}.blobs`
 
-/** The selected part of a text (see `Selection`). */
+/** The selected part of a text (see `Selection`), in slices. */
 export const select = Effect.fnUntraced(function* (
   text: string,
   selection: Selection
 ): Effect.fn.Return<Excerpt, BadPattern> {
-  if (selection.grep === undefined) return excerpt(text, selection)
-  const pattern = parsePattern(selection.grep)
-  return Result.isFailure(pattern)
-    ? yield* new BadPattern({ message: pattern.failure.message })
-    : excerpt(text, selection, pattern.success)
+  const pattern = selection.grep === undefined ? undefined : parsePattern(selection.grep)
+  return pattern !== undefined && Result.isFailure(pattern)
+    ? yield* new BadPattern({ message: patternProblemText(pattern.failure) })
+    : yield* Work.run(excerpt(text, selection, pattern?.success))
 })
 
 /** Searches parts for a pattern (see `RecallSearch`), in slices. */

@@ -1,13 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { excerpt, parsePattern, type Selection } from "../../../src/domain/conversation/Excerpt.ts"
+import { excerpt, type Selection } from "../../../src/domain/conversation/Excerpt.ts"
+import { parsePattern, patternProblemText } from "../../../src/domain/conversation/RecallQuery.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const ten = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join("\n")
 const part = (text: string, selection: Selection) => {
   const pattern = selection.grep === undefined ? undefined : Result.getOrThrow(parsePattern(selection.grep))
-  return excerpt(text, selection, pattern)
+  return Work.runSync(excerpt(text, selection, pattern))
 }
 
 describe("excerpt", () => {
@@ -98,17 +100,27 @@ describe("excerpt", () => {
 
 describe("patterns", () => {
   it("are regular expressions of Unicode", () => {
-    assert.isTrue(Result.getOrThrow(parsePattern("^.$")).test("😀"))
+    assert.isTrue(Result.getOrThrow(parsePattern("^.$")).pattern.test("😀"))
   })
   it("reports an invalid pattern in one line", () => {
     for (const wrong of ["(", "[", "a**", "\\", "(?<n>a)(?<n>b)", "\\p{No}{2"]) {
-      const { message } = Result.getOrThrow(Result.flip(parsePattern(wrong)))
+      const message = patternProblemText(Result.getOrThrow(Result.flip(parsePattern(wrong))))
       assert.isAbove(message.length, 5)
       assert.notInclude(message, "\n")
     }
   })
+  it.each(["(a+)+$", "(a|a)*b", "a.*b.*c.*d.*e", "(a)\\1{2,}(\\w+)*$"])(
+    "that could take too long are refused: %s",
+    (slow) => {
+      assert.deepStrictEqual(parsePattern(slow), Result.fail({ _tag: "Slow" }))
+    }
+  )
+  it("match also far into a long line", () => {
+    const line = `${"a".repeat(20_000)}needle${"b".repeat(20_000)}`
+    for (const grep of ["needle", "a+needle", "b{9}$"]) assert.isNotEmpty(part(line, { grep }).text)
+  })
   it("keep no state between uses", () => {
     const pattern = Result.getOrThrow(parsePattern("a"))
-    assert.strictEqual(excerpt("a\na\na", {}, pattern).text, "1: a\n2: a\n3: a")
+    assert.strictEqual(Work.runSync(excerpt("a\na\na", {}, pattern)).text, "1: a\n2: a\n3: a")
   })
 })

@@ -165,7 +165,7 @@ export const recall = (
           const error = read.failure
           if (isMissing(error)) continue
           return yield* error._tag === "BadPattern"
-            ? failed(`grep is not a regular expression: ${error.message}`, "invalid_tool_params")
+            ? failed(`grep is not a regular expression that can be used: ${error.message}`, "invalid_tool_params")
             : failed(error.message, "recall_failed")
         }
         return yield* yield* unknown(handle, session)
