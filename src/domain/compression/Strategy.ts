@@ -1,3 +1,4 @@
+import type { AgentDefaults } from "./AgentDefaults.ts"
 import type { PolicyOptions } from "./PolicyOptions.ts"
 
 /**
@@ -13,6 +14,8 @@ export interface Strategy {
   readonly description: string
   /** Defaults of a policy that differ from one strategy to another. */
   readonly defaults: Pick<PolicyOptions, "minGain" | "outputForm">
+  /** Defaults of settings outside of compression that differ from one strategy to another. Absent: none differs. */
+  readonly agentDefaults?: AgentDefaults
   /**
    * Whether the strategy uses the prompt tokens that the API reported for the last request, in the model's own tokens, with
    * the whole window as its limit. Others use the expected cost of the next request.

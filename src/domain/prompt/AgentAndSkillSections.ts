@@ -28,6 +28,9 @@ export const agentContexts = (inputs: PromptInputs): string =>
     "- An agent sees nothing of this conversation. Write the whole task: the goal, the paths, what must not be touched, what you know already, and what the result has to say.",
     "- Agents that only read may run side by side. Never let two change the same files at once.",
     "- A result is a report, not a proof: check what you build on.",
+    has(inputs, "run_agents")
+      ? "- `run_agents` gives several tasks in one call: side by side, or as a chain in which each task gets the answer to the one before."
+      : undefined,
     has(inputs, "sessions_spawn")
       ? "- `sessions_spawn` starts one that works beside you while you go on; its result arrives as a message."
       : undefined,

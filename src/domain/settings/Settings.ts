@@ -1,5 +1,11 @@
 import { Effect, Schema } from "effect"
-import { defaultStrategy, strategies, strategyDefaults, StrategyName } from "../compression/strategies/Strategies.ts"
+import {
+  agentDefaultsOf,
+  defaultStrategy,
+  strategies,
+  strategyDefaults,
+  StrategyName
+} from "../compression/strategies/Strategies.ts"
 import { defaultMasking } from "../conversation/Masking.ts"
 import { defaultBound } from "../conversation/ToolOutputBound.ts"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
@@ -27,6 +33,7 @@ const withDefault = <S extends Schema.Constraint>(schema: S, defaultValue: S["En
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const Positive = Schema.Int.check(Schema.isGreaterThan(0))
 const Natural = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 const Names = Schema.Array(Schema.NonEmptyString)
 
 /** A file name without folders, so that it cannot lead elsewhere. */
@@ -157,6 +164,26 @@ const prompt = Schema.Struct({
     "Sections of the system prompt to include or leave out, by key",
     `an object such as {"git": false}`,
     {}
+  )
+})
+
+/** How agents start agents. */
+const subagents = Schema.Struct({
+  depth: field(between(1, 5), "How deep agents may start agents", "a whole number from 1 to 5", 2),
+  children: field(between(1, 20), "Running agents that one agent may have started", "a whole number from 1 to 20", 8),
+  running: positive("Running agents in all", "agents", 8),
+  tasks: field(
+    between(0, 20),
+    "Tasks that one call of the tool run_agents may give; 0: there is no such tool",
+    "a whole number from 0 to 20, such as 8",
+    0
+  ),
+  parallel: positive("How many of these tasks run at once", "tasks", 4),
+  forkTokens: natural(
+    "Largest conversation, in tokens, that an agent may begin with a copy of; 0: agents begin with their task alone",
+    "tokens",
+    100_000,
+    0
   )
 })
 
@@ -382,6 +409,12 @@ export const Settings = Schema.Struct({
     {}
   ),
   backgroundAgents: flag("Allow the model to start background agents and exchange messages with them", false),
+  subagents: field(
+    subagents,
+    "How agents start agents",
+    `an object such as {"depth": 2, "children": 8, "tasks": 8}`,
+    {}
+  ),
   memory: field(
     memory,
     "Which memory files are loaded",
@@ -445,9 +478,11 @@ const filled = new WeakMap<SettingsFile, Settings>()
 
 /** Fills in the defaults of everything unset. */
 export const withDefaults = (file: SettingsFile): Settings => {
-  // The least gain depends on the strategy.
-  const { minGain } = strategyDefaults(file.strategy ?? defaultStrategy.name)
-  const settings = filled.get(file) ?? fill({ minGain, ...file })
+  const strategy = file.strategy ?? defaultStrategy.name
+  // The least gain depends on the strategy, and so do settings of the agent that the strategy is from.
+  const { minGain } = strategyDefaults(strategy)
+  const { subagents } = agentDefaultsOf(strategy)
+  const settings = filled.get(file) ?? fill({ minGain, ...file, subagents: { ...subagents, ...file.subagents } })
   filled.set(file, settings)
   return settings
 }

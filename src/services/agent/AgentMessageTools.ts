@@ -2,27 +2,41 @@ import { Duration, Effect, Schema } from "effect"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import { make as makeTool, type Tool } from "../tools/Tool.ts"
 import { type Children, ChildState, failed } from "./AgentMessages.ts"
+import type { AgentContextMode } from "./AgentRunner.ts"
 import { firstLine } from "./ChildMessages.ts"
 import type { Mailbox } from "./Mailbox.ts"
+import { contextParameter } from "./RunAgents.ts"
 
 const sessionParameter = Schema.String.annotate({ description: "The session that sessions_spawn gave" })
+
+const spawnParameters = {
+  agent: Schema.String.annotate({ description: "The name of the agent" }),
+  task: Schema.String.annotate({ description: "What it has to do, and all it needs to know for that" })
+}
+
+interface Spawn {
+  readonly agent: string
+  readonly task: string
+  readonly context?: AgentContextMode
+}
+
+/** Where nothing can be forked, the model is not told of it. */
+const spawnSchema = (canFork: boolean): Schema.Codec<Spawn> =>
+  canFork ? Schema.Struct({ ...spawnParameters, context: contextParameter }) : Schema.Struct(spawnParameters)
 
 const spawnTool = (children: Children): Tool =>
   makeTool({
     name: "sessions_spawn",
-    description: `Starts an agent that works beside you and gives its session at once. Its result comes to you as a message when it is done: go on with other work, or wait for it with sessions_yield. It sees nothing of this conversation, so put all it needs into the task. Agents:\n${children.agents
+    description: `Starts an agent that works beside you and gives its session at once. Its result comes to you as a message when it is done: go on with other work, or wait for it with sessions_yield. ${children.canFork ? `Unless its context is fork, it` : "It"} sees nothing of this conversation, so put all it needs into the task. Agents:\n${children.agents
       .map(({ description, name }) => `- ${name}: ${description}`)
       .join("\n")}`,
-    parameters: Schema.Struct({
-      agent: Schema.String.annotate({ description: "The name of the agent" }),
-      task: Schema.String.annotate({ description: "What it has to do, and all it needs to know for that" })
-    }),
+    parameters: spawnSchema(children.canFork),
     result: Schema.Struct({ session: Schema.String, status: Schema.Literal("accepted") }),
     kind: "execute",
     title: ({ agent, task }) => `${agent}: ${firstLine(task)}`,
     question: ({ agent, task }) => children.question(agent, task),
-    run: ({ agent, task }) =>
-      Effect.map(children.spawn(agent, task), (session) => ({
+    run: ({ agent, context, task }) =>
+      Effect.map(children.spawn(agent, task, context), (session) => ({
         value: { session, status: "accepted" as const },
         display: textDisplay(`${session} is at work`)
       }))

@@ -4,6 +4,7 @@ import * as AgentHistory from "../../domain/conversation/AgentHistory.ts"
 import { type CallContext, type Question, ToolFailure } from "../tools/Tool.ts"
 import {
   AgentBounds,
+  type AgentContextMode,
   type AgentFailure,
   type AgentLimits,
   type AgentResult,
@@ -55,6 +56,8 @@ export interface ChildrenOptions {
   readonly agents: ReadonlyArray<SpawnableAgent>
   /** Receives the results. */
   readonly mailbox: Mailbox
+  /** Whether an agent may begin with a copy of the parent's conversation (`Task.context`). */
+  readonly canFork?: boolean | undefined
   /** How many agents stand above this one. 0: the agent that talks to the user. */
   readonly depth?: number | undefined
   /** Receives the activities of the agents as they happen. */
@@ -80,7 +83,9 @@ export type ChildState = typeof ChildState.Type
 export interface Children {
   readonly agents: ReadonlyArray<SpawnableAgent>
   /** Starts an agent and returns its id, by which messages reach it. */
-  readonly spawn: (agent: string, task: string) => Effect.Effect<string, ToolFailure>
+  readonly spawn: (agent: string, task: string, context?: AgentContextMode) => Effect.Effect<string, ToolFailure>
+  /** Whether `spawn` takes the context `fork`. */
+  readonly canFork: boolean
   /** Sends a message to an agent and returns its reply. If the reply takes longer than `patience`, it arrives as a message. */
   readonly send: (
     id: string,
@@ -118,7 +123,8 @@ export const makeChildren = Effect.fnUntraced(function* (
   }
   return {
     agents: parent.agents,
-    spawn: (name, task) => spawn(parent, name, task),
+    spawn: (name, task, context) => spawn(parent, name, task, context),
+    canFork: options.canFork === true,
     send: (id, message, patience, context) => send(parent, id, message, patience, context),
     list: Effect.map(Clock.currentTimeMillis, (now) =>
       childrenInOrder(parent.registry).map((child) => stateOf(child, now))
@@ -192,7 +198,8 @@ const stateOf = ({ agent, id, started, status, task }: Child, now: number): Chil
 const spawn = Effect.fn("Children.spawn")(function* (
   parent: Parent,
   name: string,
-  task: string
+  task: string,
+  context: AgentContextMode | undefined
 ): Effect.fn.Return<string, ToolFailure> {
   const { agents, bounds, depth = 0 } = parent
   const agent = agents.find((candidate) => candidate.name === name.trim())
@@ -207,7 +214,7 @@ const spawn = Effect.fn("Children.spawn")(function* (
     Effect.gen(function* () {
       const child = yield* place(parent, agent, task)
       const { id, scope } = child
-      const running = yield* restore(agent.runner.start(taskOf(parent, child))).pipe(
+      const running = yield* restore(agent.runner.start({ ...taskOf(parent, child), context })).pipe(
         Scope.provide(scope),
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : forget(parent, child))),
         Effect.mapError(({ message }) => failed(`${name} could not be started: ${message}`))

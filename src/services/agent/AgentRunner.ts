@@ -31,9 +31,15 @@ export interface AgentResult {
 /** An agent could not be started or reached. The message says what a user or a model can do. */
 export class AgentFailure extends Schema.TaggedError<AgentFailure>()("AgentFailure", { message: Schema.String }) {}
 
+/** What an agent begins with: its task alone, or before it a copy of what its parent sees. */
+export const AgentContextMode = Schema.Literals(["isolated", "fork"])
+export type AgentContextMode = typeof AgentContextMode.Type
+
 /** The task of an agent. */
 export interface Task {
   readonly prompt: string
+  /** Whether the agent begins with its task alone (default), or with a copy of what its parent sees. */
+  readonly context?: AgentContextMode | undefined
   /** Arguments in addition to the prompt, by the names the definition declares. */
   readonly inputs?: Readonly<Record<string, unknown>> | undefined
   /** Receives each activity of the agent as it happens. */
@@ -66,10 +72,13 @@ export interface AgentRunner {
 /** How deep agents may start agents, and how many may run at once, as in OpenClaw. */
 export interface AgentLimits {
   readonly depth: number
+  /** Running agents that one agent started. */
   readonly children: number
+  /** Running agents in all, at every depth. */
+  readonly running: number
 }
 
 /** The limits of agents that start agents. Defaults apply unless they are provided. */
 export const AgentBounds = Context.Reference<AgentLimits>("palimpsest/services/agent/AgentRunner/AgentBounds", {
-  defaultValue: () => ({ depth: 2, children: 8 })
+  defaultValue: () => ({ depth: 2, children: 8, running: 8 })
 })

@@ -51,7 +51,7 @@ export const endNote = (result: AgentResult): string => `It ${outcomes[result.re
 
 /** The message about an agent's result. */
 export const resultMessage = (id: string, result: AgentResult): string =>
-  `${runtimeMark} The agent ${id} that you started ${outcomes[result.reason]} (${result.reason}; ${statsOf(result)}). What it says, in its own words:\n\n${quote(result.text, id)}`
+  `${runtimeMark} The agent ${id} that you started ${outcomes[result.reason]} (${result.reason}; ${statsOf(result)}).${result.note === undefined ? "" : ` ${result.note}`} What it says, in its own words:\n\n${quote(result.text, id)}`
 
 /** The message about an agent that failed. */
 export const failureMessage = (id: string, why: string): string =>

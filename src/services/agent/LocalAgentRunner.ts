@@ -127,15 +127,18 @@ const trace = Effect.fnUntraced(function* ({ chat, id, progress }: StartedAgent)
   return `recall ${handle} of session ${id}`
 })
 
+const withNote = (outcome: ReturnType<typeof outcomeOf>, note: string | undefined) =>
+  note === undefined ? outcome : { ...outcome, note: outcome.note === undefined ? note : `${note} ${outcome.note}` }
+
 const resultOf = (
-  { id, isSaved, progress: { soFar, turns } }: StartedAgent,
+  { id, isSaved, note, progress: { soFar, turns } }: StartedAgent,
   begun: number,
   end: Pick<RunEnd, "reason" | "words"> | undefined,
   submitted: string | undefined,
   work?: string
 ): Effect.Effect<AgentResult> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
-    ...outcomeOf(end, submitted, soFar),
+    ...withNote(outcomeOf(end, submitted, soFar), note),
     turns,
     duration: now - begun,
     session: isSaved ? id : undefined,

@@ -7,8 +7,9 @@ import {
   type LocalAgent,
   selectTools
 } from "../../domain/agent/AgentDefinition.ts"
+import { forkedMessages } from "../../domain/agent/ForkedConversation.ts"
 import { text, user } from "../../domain/content/Content.ts"
-import { entries } from "../../domain/conversation/Conversation.ts"
+import { type Draft, entries, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import { emptySession, type Started, applyEvent } from "../../domain/session/Session.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
@@ -51,8 +52,19 @@ export interface ParentAgent {
   readonly mcp?: ((servers: McpServersSettings) => Effect.Effect<McpOffer, never, Scope.Scope>) | undefined
   /** The content of the memory files with its framing; empty if there is none. Absent: agents see no memory. */
   readonly memory?: Effect.Effect<string> | undefined
+  /** The conversation that an agent may begin with a copy of. Absent: none may. */
+  readonly fork?: ForkSource | undefined
   /** The loop detector, output summaries and hooks of their conversations. Runs once per conversation. */
   readonly guards?: Effect.Effect<Guards> | undefined
+}
+
+/** A conversation of which agents may get a copy, and how large it may be. */
+export interface ForkSource {
+  readonly chat: Pick<Chat["Service"], "conversation" | "recall" | "search">
+  /** The id of its session, for `recall`. */
+  readonly session: string
+  /** The most tokens that are copied. A larger conversation is not copied at all. */
+  readonly maxTokens: number
 }
 
 /** What watches over the conversation of an agent. */
@@ -87,6 +99,8 @@ export interface StartedAgent {
   readonly task: Task
   /** Start time in milliseconds since the epoch. */
   readonly started: number
+  /** What a reader of the result must know about how it began. Undefined: nothing. */
+  readonly note: string | undefined
   /** The first message, in the words of the definition. */
   readonly message: string
   readonly chat: Chat["Service"]
@@ -258,6 +272,35 @@ const toolsFor = Effect.fnUntraced(function* (
   return [...tools, ...agents].sort((a, b) => (a.name < b.name ? -1 : 1))
 })
 
+/** The messages that the agent begins with, or why it begins without them. */
+interface Inherited {
+  readonly messages: ReadonlyArray<Draft>
+  readonly sources: ReadonlyArray<RecallSource>
+  readonly note: string | undefined
+}
+
+const isolated = (note?: string): Inherited => ({ messages: [], sources: [], note })
+
+/** What a task hands over of its parent's conversation. */
+const inheritedBy = Effect.fnUntraced(function* (
+  { fork }: ParentAgent,
+  { context }: Task
+): Effect.fn.Return<Inherited> {
+  if (context !== "fork") return isolated()
+  if (fork === undefined) return isolated("It began with its task alone: nothing is copied here.")
+  const { chat, maxTokens, session } = fork
+  const conversation = yield* chat.conversation
+  const tokens = viewTokens(conversation)
+  if (tokens > maxTokens) {
+    return isolated(
+      `It began with its task alone: the conversation has about ${Math.round(tokens)} tokens, and at most ${maxTokens} are copied.`
+    )
+  }
+  // Handles in the copy name what only the parent's conversation holds.
+  const source: RecallSource = { session, recall: chat.recall, search: chat.search }
+  return { messages: forkedMessages(conversation), sources: [source], note: undefined }
+})
+
 /** Begins the conversation of an agent, with its tools, and changes nothing else yet. */
 export const begin = Effect.fnUntraced(function* (
   knownAgent: KnownAgent,
@@ -287,12 +330,14 @@ export const begin = Effect.fnUntraced(function* (
   const chat = yield* conversation(parent, id, started, settingsFor(definition, about, instruction))
   const progress = new RunProgress()
   if (parent.onConversation !== undefined) yield* parent.onConversation(sourceOf(id, chat, progress))
+  const handedOver = yield* inheritedBy(parent, task)
   const completion = yield* CompleteTask.make(definition.output)
   const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
   const inherited: ParentAgent = {
     ...parent,
     settings: chat.settings,
     session: id,
+    ...(parent.fork === undefined ? {} : { fork: { ...parent.fork, chat, session: id } }),
     // The parent and all its ancestors can read the agent's work.
     onConversation: (source) =>
       Effect.andThen(
@@ -302,18 +347,25 @@ export const begin = Effect.fnUntraced(function* (
   }
   const tools = [
     ...(yield* toolsFor(knownAgent, definition, inherited, nested, task)),
-    recall(chat, Ref.get(nestedWork)),
+    recall(
+      chat,
+      Effect.map(Ref.get(nestedWork), (nestedSources) => [...nestedSources, ...handedOver.sources])
+    ),
     completion.tool
   ]
   const guards = parent.guards === undefined ? {} : yield* parent.guards
   yield* chat
-    .append([{ content: user(text(yield* surroundings(about.cwd, started))), at: started, author: "environment" }])
+    .append([
+      { content: user(text(yield* surroundings(about.cwd, started))), at: started, author: "environment" },
+      ...handedOver.messages
+    ])
     .pipe(Effect.mapError(({ message }) => failure(`the agent ${definition.name} cannot start: ${message}`)))
   return {
     id,
     definition,
     task,
     started,
+    note: handedOver.note,
     message: first.trim() === "" ? "Begin." : first,
     chat,
     isSaved: parent.sessions !== undefined,

@@ -15,6 +15,7 @@ import {
 } from "./AgentRunner.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
 import { type AgentTool, maxRecallSources, type ParentAgent, type Runtime } from "./LocalAgentStart.ts"
+import * as RunAgents from "./RunAgents.ts"
 
 /** The agents that an agent may start: one tool each, with the agent's name. */
 
@@ -25,12 +26,16 @@ export interface SubagentsOptions extends ParentAgent {
   readonly elsewhere?: ((agent: KnownAgent) => AgentRunner | undefined) | undefined
   /** Names of opt-in agents to offer. */
   readonly include?: ReadonlyArray<string> | undefined
+  /** Offers the tool `run_agents` with these limits. Absent: there is no such tool. */
+  readonly batch?: RunAgents.BatchLimits | undefined
 }
 
 /** The agents that can be started, as tools and by name. */
 export interface Subagents {
   /** One tool per agent, in the order of the agents. */
   readonly tools: ReadonlyArray<AgentTool>
+  /** The tool `run_agents`, which gives several tasks in one call. Undefined: not offered. */
+  readonly batch: Tool.Tool | undefined
   /** The runner for an agent's name or the name of its tool. Undefined: no such agent can be started. */
   readonly runner: (name: string) => AgentRunner | undefined
   /** The conversations of the agents started last, for the parent's `recall`. */
@@ -83,7 +88,7 @@ export const toolName = (name: string): string => (/^[a-z_]/.test(name) ? name :
 const nameOf = ({ definition }: KnownAgent): string => toolName(definition.name)
 
 /** Tools that an agent may have beside those it inherits. No agent takes their names. */
-const reserved = ["complete_task", "recall", "write_todos", "ask_user", "activate_skill"]
+const reserved = ["complete_task", "recall", "write_todos", "ask_user", "activate_skill", "run_agents"]
 
 const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind): AgentTool => {
   const { definition } = knownAgent
@@ -146,14 +151,16 @@ export const make = Effect.fn("Subagents.make")(function* (
     // Without the scope of this function: an agent lives in the scope of its caller.
     context: Context.omit(Scope.Scope)(yield* Effect.context<Runtime>()),
     bounds: yield* AgentBounds,
-    atWork: yield* Ref.make<ReadonlySet<object>>(new Set())
+    atWork: yield* Ref.make<ReadonlySet<Place>>(new Set())
   }
   const parent: ParentAgent = {
     ...options,
     onConversation: (source) => Ref.update(sources, (before) => [source, ...before].slice(0, maxRecallSources))
   }
+  const tools = toolsOf(host, parent, 1)
   return {
-    tools: toolsOf(host, parent, 1),
+    tools,
+    batch: batchOf(host, parent, tools),
     runner: (name) => {
       const agent = agents.find((one) => one.definition.name === name || nameOf(one) === name)
       return agent === undefined ? undefined : runnerOf(host, agent, parent, 1)
@@ -169,8 +176,12 @@ interface Host {
   readonly agents: ReadonlyArray<KnownAgent>
   readonly context: Context.Context<Runtime>
   readonly bounds: AgentLimits
-  /** One object for each running agent. */
-  readonly atWork: Ref.Ref<ReadonlySet<object>>
+  readonly atWork: Ref.Ref<ReadonlySet<Place>>
+}
+
+/** The place of a running agent. */
+interface Place {
+  readonly parent: ParentAgent
 }
 
 /** The agents whose tool takes no name of another, and a warning about each of the others. */
@@ -202,34 +213,63 @@ const toolsOf = (host: Host, parent: ParentAgent, depth: number): ReadonlyArray<
     })
 }
 
+/** The tool that gives tasks to several of the agents whose tools are offered. */
+const batchOf = (host: Host, parent: ParentAgent, tools: ReadonlyArray<AgentTool>): Tool.Tool | undefined => {
+  const { batch: limits } = host.options
+  const offered = new Set(tools.map(({ name }) => name))
+  const agents = host.agents.flatMap((agent): ReadonlyArray<RunAgents.BatchAgent> => {
+    const name = nameOf(agent)
+    const runner = offered.has(name) ? runnerOf(host, agent, parent, 1) : undefined
+    return runner === undefined ? [] : [{ name, runner, place: remotePlace(agent.definition) }]
+  })
+  if (limits === undefined || agents.length === 0) return undefined
+  return RunAgents.make({
+    agents,
+    limits,
+    canFork: parent.fork !== undefined,
+    kind: tools.every(({ kind }) => kind === "read") ? "read" : "execute",
+    report
+  })
+}
+
+/** An agent that runs elsewhere cannot begin with a copy of a conversation; its result says so. */
+const withoutFork = (runner: AgentRunner | undefined): AgentRunner | undefined => {
+  if (runner === undefined) return undefined
+  const note = "It began with its task alone: an agent that runs elsewhere gets no copy."
+  return {
+    start: (task) =>
+      Effect.map(runner.start(task), (running) =>
+        task.context === "fork"
+          ? { ...running, result: Effect.map(running.result, (result) => ({ note, ...result })) }
+          : running
+      )
+  }
+}
+
 const runnerOf = (host: Host, agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
   const { definition } = agent
   const runner =
     definition.kind === "local" && definition.runner === "inside"
       ? LocalAgentRunner.make(host.context, agent, definition, parent, (child) => toolsOf(host, child, depth + 1))
-      : host.options.elsewhere?.(agent)
-  return runner === undefined ? undefined : { start: (task) => startBounded(host, runner, depth, task) }
+      : withoutFork(host.options.elsewhere?.(agent))
+  return runner === undefined ? undefined : { start: (task) => startBounded(host, parent, runner, depth, task) }
 }
 
 /** Starts an agent, unless it would be too deep or one too many. */
 const startBounded = Effect.fn("Subagents.start")(function* (
   host: Host,
+  parent: ParentAgent,
   { start }: AgentRunner,
   depth: number,
   task: Task
 ): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
-  const { children, depth: maxDepth } = host.bounds
+  const { depth: maxDepth } = host.bounds
   if (depth > maxDepth) {
     return yield* new AgentFailure({
       message: `agents may start agents ${maxDepth} deep at most, and this would be one deeper; do this part of the work yourself`
     })
   }
-  const leave = yield* place(host)
-  if (leave === undefined) {
-    return yield* new AgentFailure({
-      message: `${children} agents are at work already, which is the most; wait until one has ended, or do this yourself`
-    })
-  }
+  const leave = yield* place(host, parent)
   const running = yield* start(task)
   // The scope may stay open long after the agent ended, because the agent can still receive messages.
   yield* Effect.forkScoped(Effect.interruptible(Effect.ensuring(Effect.exit(running.result), leave)), {
@@ -238,13 +278,29 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   return running
 })
 
-/** Reserves a place among the running agents; returns how to release it before the scope does. Undefined: all places are taken. */
-const place = Effect.fnUntraced(function* ({ atWork, bounds: { children } }: Host) {
-  const mine = {}
+/** Reserves a place among the running agents; returns how to release it before the scope does. */
+const place = Effect.fnUntraced(function* ({ atWork, bounds }: Host, parent: ParentAgent) {
+  const mine: Place = { parent }
   const leave = Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
-  const hasRoom = yield* Effect.acquireRelease(
-    Ref.modify(atWork, (all) => (all.size < children ? [true, new Set([...all, mine])] : [false, all])),
+  const refusal = yield* Effect.acquireRelease(
+    Ref.modify(atWork, (all) => {
+      const why = refusalOf(bounds, parent, all)
+      return [why, why === undefined ? new Set([...all, mine]) : all]
+    }),
     () => leave
   )
-  return hasRoom ? leave : undefined
+  return refusal === undefined ? leave : yield* new AgentFailure({ message: refusal })
 })
+
+/** Why no more agents may be started. Undefined: one may. */
+const refusalOf = (
+  { children, running }: AgentLimits,
+  parent: ParentAgent,
+  all: ReadonlySet<Place>
+): string | undefined => {
+  const advice = "wait until one has ended, or do this yourself"
+  if (all.size >= running) return `${running} agents are at work already, which is the most; ${advice}`
+  return [...all].filter((one) => one.parent === parent).length >= children
+    ? `${children} agents that you started are at work already, which is the most; ${advice}`
+    : undefined
+}

@@ -2,15 +2,17 @@ import { Effect, type FileSystem, Path, type Scope } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { remotePlace } from "../../domain/agent/AgentDefinition.ts"
+import { agentDefaultsOf } from "../../domain/compression/strategies/Strategies.ts"
 import { hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
 import type { Offer } from "../../domain/prompt/PromptInputs.ts"
-import type { SettingsFile } from "../../domain/settings/Settings.ts"
+import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { commandReason, fileWords, memoryReason } from "../../domain/tools/SteeringFiles.ts"
 import * as AgentMessages from "../agent/AgentMessages.ts"
 import * as AgentMessageTools from "../agent/AgentMessageTools.ts"
 import type { Profile } from "../agent/AgentRun.ts"
+import { AgentBounds, type AgentLimits } from "../agent/AgentRunner.ts"
 import * as Mailbox from "../agent/Mailbox.ts"
 import * as Subagents from "../agent/Subagents.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
@@ -53,7 +55,8 @@ const startServers = Effect.fnUntraced(function* (servers: McpServersSettings) {
 /** The tools and the inbox of agents that run in the background, and report between two turns. */
 const backgroundAgents = Effect.fnUntraced(function* (
   { runner, tools }: Subagents.Subagents,
-  places: ReadonlyMap<string, string>
+  places: ReadonlyMap<string, string>,
+  canFork: boolean
 ): Effect.fn.Return<Pick<Profile, "inbox" | "reminder" | "tools">, never, Scope.Scope> {
   const mailbox = yield* Mailbox.make
   const agents = tools.flatMap(({ description, name }) => {
@@ -68,7 +71,7 @@ const backgroundAgents = Effect.fnUntraced(function* (
     })
     return [{ name, description, runner: agentRunner, ...(place === undefined ? {} : { question }) }]
   })
-  const children = yield* AgentMessages.makeChildren({ agents, mailbox })
+  const children = yield* AgentMessages.makeChildren({ agents, mailbox, canFork })
   return {
     tools: AgentMessageTools.tools(children, mailbox),
     inbox: (use) => mailbox.deliver((letters) => use(letters.map(({ text }) => text))),
@@ -95,7 +98,7 @@ export interface AgentEquipment extends Pick<AgentHost, "agents" | "definitions"
 
 /** The equipment of an agent without tools. */
 export const noEquipment: AgentEquipment = {
-  agents: { tools: [], runner: () => undefined, sources: Effect.succeed([]) },
+  agents: { tools: [], batch: undefined, runner: () => undefined, sources: Effect.succeed([]) },
   definitions: { agents: [], problems: [] },
   tools: [],
   skills: [],
@@ -131,7 +134,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
   isTrusted: isRootTrusted,
   memory,
   plans,
-  session: { chat, files, id, settings },
+  session: { chat, files, id, session, settings },
   workspace
 }: EquipmentOptions): Effect.fn.Return<AgentEquipment, never, RuntimeServices | Scope.Scope> {
   const platform = yield* RuntimePlatform
@@ -168,8 +171,15 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
     | Path.Path
     | TokenCounter
   >()
+  const { strategy, subagents: limits } = withDefaults(settings)
+  const { children, depth, forkTokens, parallel, running, tasks } = limits
+  const isLimited = settings.subagents !== undefined || agentDefaultsOf(strategy).subagents !== undefined
+  // What a program provides holds where the settings say nothing.
+  const bounds: AgentLimits = isLimited ? { children, depth, running } : yield* AgentBounds
   const subagents = yield* Subagents.make({
     tools: touching,
+    ...(tasks === 0 ? {} : { batch: { tasks, parallel } }),
+    ...(forkTokens === 0 ? {} : { fork: { chat, session, maxTokens: forkTokens } }),
     settings: chat.settings,
     ...(id === undefined ? {} : { sessions: store, session: id }),
     mcp: (named) => Effect.provideContext(startServers(named), context),
@@ -178,7 +188,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
     agents: definitions.agents,
     elsewhere: ({ definition: { name } }) => runners.get(name),
     include: Object.entries(settings.agents ?? {}).flatMap(([name, isWanted]) => (isWanted ? [name] : []))
-  }).pipe(Effect.provideService(Approval, approval))
+  }).pipe(Effect.provideService(Approval, approval), Effect.provideService(AgentBounds, bounds))
 
   const places = new Map(
     definitions.agents.flatMap(({ definition }) => {
@@ -186,7 +196,10 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
       return place === undefined ? [] : [[Subagents.toolName(definition.name), place] as const]
     })
   )
-  const messages = settings.backgroundAgents === true ? yield* backgroundAgents(subagents, places) : undefined
+  const messages =
+    settings.backgroundAgents === true
+      ? yield* Effect.provideService(backgroundAgents(subagents, places, forkTokens > 0), AgentBounds, bounds)
+      : undefined
   const planning =
     plans === undefined
       ? []
@@ -209,6 +222,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
       ...(prompt === undefined ? [] : [yield* Effect.provideService(askUser, UserPrompt, prompt)]),
       ...(offeredSkills.length === 0 ? [] : [yield* Effect.provideService(activateSkill, Skills, skills)]),
       ...subagents.tools,
+      ...(subagents.batch === undefined ? [] : [subagents.batch]),
       ...(messages?.tools ?? [])
     ]
   }

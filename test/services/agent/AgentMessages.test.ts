@@ -196,7 +196,7 @@ describe("sessions_spawn", () => {
       yield* end(0, Exit.succeed(done("x")))
       yield* spawn
       assert.strictEqual((yield* children.list).length, 3)
-    }).pipe(Effect.provideService(AgentBounds, { depth: 2, children: 2 }))
+    }).pipe(Effect.provideService(AgentBounds, { depth: 2, children: 2, running: 2 }))
   )
 
   it.effect("asks the agent's own approval questions, for spawning and for sending", () =>
@@ -286,7 +286,7 @@ describe("started agents", () => {
       assert.isAbove(points, 3)
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual(yield* Ref.get(closed), tasks.length)
-    }).pipe(Effect.provideService(AgentBounds, { depth: 2, children: 10_000 }))
+    }).pipe(Effect.provideService(AgentBounds, { depth: 2, children: 10_000, running: 10_000 }))
   )
 })
 

@@ -313,7 +313,7 @@ describe("limits", () => {
           })
         )
       ),
-      Effect.provideService(AgentBounds, { depth: 1, children: 2 })
+      Effect.provideService(AgentBounds, { depth: 1, children: 2, running: 2 })
     )
   )
 
@@ -344,7 +344,7 @@ describe("limits", () => {
     }).pipe(
       Effect.scoped,
       Effect.provide(runtime(each({ helper: () => complete("did it"), slow: () => hang }))),
-      Effect.provideService(AgentBounds, { depth: 1, children: 2 })
+      Effect.provideService(AgentBounds, { depth: 1, children: 2, running: 2 })
     )
   )
 

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import type { AgentDefaults } from "../AgentDefaults.ts"
 import type { Strategy } from "../Strategy.ts"
 import { gemini } from "./gemini/Gemini.ts"
 import { palimpsest } from "./palimpsest/Palimpsest.ts"
@@ -22,6 +23,9 @@ export const countsByReport = (name: string): boolean => strategyNamed(name)?.co
 
 /** Whether a strategy waits for growth after a failure. An unknown strategy waits. See `Strategy.waitsForGrowth`. */
 export const waitsForGrowth = (name: string): boolean => strategyNamed(name)?.waitsForGrowth !== false
+
+/** Returns the defaults outside of compression that come with this strategy. */
+export const agentDefaultsOf = (name: StrategyName): AgentDefaults => strategyNamed(name)?.agentDefaults ?? {}
 
 /** Returns the policy defaults of this strategy. */
 export const strategyDefaults = (name: StrategyName): Strategy["defaults"] & { readonly strategy: StrategyName } => ({

@@ -1,0 +1,15 @@
+/**
+ * The defaults of settings outside of compression that come with a strategy, so that the strategy of another agent runs among
+ * that agent's habits. A setting that the user gives wins. Absent: the default of the setting.
+ */
+export interface AgentDefaults {
+  /** How deep agents start agents, how many at once, and what they begin with (setting `subagents`). */
+  readonly subagents?: {
+    readonly depth?: number
+    readonly children?: number
+    readonly running?: number
+    readonly tasks?: number
+    readonly parallel?: number
+    readonly forkTokens?: number
+  }
+}

@@ -1,0 +1,198 @@
+import { Effect, Ref, Schema } from "effect"
+import { chainedTask, numberedResults, previousPlaceholder } from "../../domain/agent/AgentBatch.ts"
+import { textDisplay } from "../../domain/tools/ToolResult.ts"
+import * as Tool from "../tools/Tool.ts"
+import { AgentContextMode, type AgentResult, type AgentRunner } from "./AgentRunner.ts"
+import { firstLine } from "./ChildMessages.ts"
+
+/** The tool `run_agents`: several tasks for agents in one call, side by side or one after the other, as in Pi. */
+
+/** How many tasks one call may give, and how many of them run at once. */
+export interface BatchLimits {
+  readonly tasks: number
+  readonly parallel: number
+}
+
+/** An agent that a task can be given to. */
+export interface BatchAgent {
+  /** The name of its tool. */
+  readonly name: string
+  readonly runner: AgentRunner
+  /** Where its tasks are sent. Undefined: they stay on this machine. */
+  readonly place: string | undefined
+}
+
+/** What the tool is made from. */
+export interface RunAgentsOptions {
+  readonly agents: ReadonlyArray<BatchAgent>
+  readonly limits: BatchLimits
+  /** Whether an agent may begin with a copy of the conversation. */
+  readonly canFork: boolean
+  /** `read`: all agents only read, so that calls run beside others. */
+  readonly kind: Extract<Tool.ToolKind, "read" | "execute">
+  /** How a result is reported to the model. */
+  readonly report: (name: string, result: AgentResult) => string
+}
+
+/** The context that a task asks for. */
+export const contextParameter = Schema.optionalKey(AgentContextMode).annotate({
+  description: "isolated: it begins with the task alone (default). fork: it begins with a copy of this conversation"
+})
+
+const Assignment = Schema.Struct({
+  agent: Schema.String.annotate({ description: "The name of the agent's tool" }),
+  task: Schema.NonEmptyString.annotate({ description: "What it has to do, and all it needs to know for that" }),
+  context: contextParameter
+})
+type Assignment = typeof Assignment.Type
+
+/** How one task ended. */
+interface TaskEnd {
+  readonly isDone: boolean
+  /** For the parent's model. */
+  readonly report: string
+  /** What the agent handed in. */
+  readonly answer: string
+}
+
+const failed = (report: string): TaskEnd => ({ isDone: false, report, answer: "" })
+
+const parametersOf = ({ canFork, limits: { tasks } }: RunAgentsOptions) => {
+  const { context: _context, ...without } = Assignment.fields
+  // Where nothing can be forked, the model is not told of it.
+  const item: Schema.Codec<Assignment> = canFork ? Assignment : Schema.Struct(without)
+  const list = (description: string) =>
+    Schema.optionalKey(Schema.Array(item).check(Schema.isMinLength(1), Schema.isMaxLength(tasks))).annotate({
+      description
+    })
+  return Schema.Struct({
+    tasks: list("Tasks that do not need each other's results; they run at the same time"),
+    chain: list(
+      `Tasks one after the other; ${previousPlaceholder} in a task stands for the answer to the one before. The first failure ends the chain`
+    )
+  }).check(
+    Schema.makeFilter(
+      ({ chain, tasks: parallel }) => (chain === undefined) !== (parallel === undefined) || "give either tasks or chain"
+    )
+  )
+}
+
+/** Makes the tool. */
+export const make = (options: RunAgentsOptions): Tool.Tool => {
+  const { agents, kind, limits } = options
+  const listOf = ({ chain = [], tasks = [] }: { readonly [K in "chain" | "tasks"]?: ReadonlyArray<Assignment> }) =>
+    tasks.length === 0 ? chain : tasks
+  return Tool.make({
+    name: "run_agents",
+    description: `Gives up to ${limits.tasks} tasks to agents in one call: tasks run at the same time, ${limits.parallel} at once; a chain runs one after the other. Returns all results, in order.`,
+    parameters: parametersOf(options),
+    result: Schema.String,
+    kind,
+    // The agents' own limits end it.
+    timeout: "Infinity",
+    title: (given) => `${given.chain === undefined ? "" : "chain: "}${listOf(given).map(titleOf).join(", ")}`,
+    question: agents.every(({ place }) => place === undefined)
+      ? undefined
+      : (given) => Effect.succeed(questionAbout(listOf(given), agents)),
+    run: Effect.fnUntraced(function* (given, context) {
+      const list = listOf(given)
+      const ends = yield* given.chain === undefined
+        ? inParallel(options, list, context)
+        : inChain(options, list, context)
+      const done = ends.filter(({ isDone }) => isDone).length
+      const isChainBroken = given.chain !== undefined && done < list.length
+      const heading = isChainBroken
+        ? `The chain stopped at task ${ends.length} of ${list.length}.`
+        : `${done} of ${list.length} tasks reached their goal.`
+      const message = `${heading}\n\n${numberedResults(ends.map(({ report }) => report))}`
+      if (done === 0 || isChainBroken) return yield* new Tool.ToolFailure({ message, type: "agent_failure" })
+      return { value: message, display: textDisplay(heading) }
+    })
+  })
+}
+
+const titleOf = ({ agent, task }: Assignment): string => `${agent}: ${firstLine(task)}`
+
+/** The user sees each task that leaves this machine. */
+const questionAbout = (
+  list: ReadonlyArray<Assignment>,
+  agents: ReadonlyArray<BatchAgent>
+): Tool.Question | undefined => {
+  const leaving = list.flatMap(({ agent, task }) => {
+    const place = agents.find(({ name }) => name === agent)?.place
+    return place === undefined ? [] : [{ agent, line: `${agent}: ${task}\n(goes to ${place})` }]
+  })
+  return leaving.length === 0
+    ? undefined
+    : {
+        detail: leaving.map(({ line }) => line).join("\n"),
+        grants: [],
+        covers: `tasks for the agents ${[...new Set(leaving.map(({ agent }) => agent))].join(", ")}`
+      }
+}
+
+/** Runs one task. A failure is an end like others, because the other tasks go on. */
+const runTask = (
+  { agents, report }: RunAgentsOptions,
+  { agent, context, task }: Assignment,
+  label: string,
+  { activity, waiting }: Tool.CallContext
+): Effect.Effect<TaskEnd> => {
+  const runner = agents.find(({ name }) => name === agent.trim())?.runner
+  if (runner === undefined) {
+    const names = agents.map(({ name }) => name).join(", ")
+    return Effect.succeed(failed(`${agent} failed: there is no such agent; there are ${names}`))
+  }
+  return runner.start({ prompt: task, context, activity: (what) => activity(label, what), waiting }).pipe(
+    Effect.flatMap(({ result }) => result),
+    Effect.match({
+      onSuccess: (result): TaskEnd => ({
+        isDone: result.reason === "GOAL",
+        report: report(agent, result),
+        answer: result.text
+      }),
+      onFailure: ({ message }) => failed(`${agent} failed: ${message}`)
+    }),
+    Effect.scoped
+  )
+}
+
+const inParallel = Effect.fnUntraced(function* (
+  options: RunAgentsOptions,
+  list: ReadonlyArray<Assignment>,
+  context: Tool.CallContext
+): Effect.fn.Return<ReadonlyArray<TaskEnd>> {
+  const ended = yield* Ref.make(0)
+  return yield* Effect.forEach(
+    list,
+    (one, index) =>
+      Effect.tap(runTask(options, one, labelOf(one, index, list), context), () =>
+        Effect.flatMap(
+          Ref.updateAndGet(ended, (count) => count + 1),
+          (count) => context.progress(`${count} of ${list.length} tasks have ended`)
+        )
+      ),
+    { concurrency: options.limits.parallel }
+  )
+})
+
+const inChain = Effect.fnUntraced(function* (
+  options: RunAgentsOptions,
+  list: ReadonlyArray<Assignment>,
+  context: Tool.CallContext
+): Effect.fn.Return<ReadonlyArray<TaskEnd>> {
+  const ends: Array<TaskEnd> = []
+  let previous = ""
+  for (const [index, one] of list.entries()) {
+    const task = chainedTask(one.task, previous)
+    const end = yield* runTask(options, { ...one, task }, labelOf(one, index, list), context)
+    ends.push(end)
+    if (!end.isDone) break
+    previous = end.answer
+  }
+  return ends
+})
+
+/** The agent's name where its activity is shown, with the number of its task if it has several. */
+const labelOf = ({ agent }: Assignment, index: number, list: ReadonlyArray<Assignment>): string =>
+  list.filter((other) => other.agent === agent).length > 1 ? `${agent} ${index + 1}` : agent

@@ -1,0 +1,19 @@
+import { assert, describe, it } from "@effect/vitest"
+import { chainedTask, numberedResults } from "../../../src/domain/agent/AgentBatch.ts"
+
+describe("a chain", () => {
+  it("puts the answer before it into a task, wherever it is named, and reads no pattern in it", () =>
+    assert.strictEqual(
+      chainedTask("Check {previous}, then {previous}.", "$& {previous}"),
+      "Check $& {previous}, then $& {previous}."
+    ))
+})
+
+describe("results", () => {
+  it("are numbered in order, and share the room equally", () => {
+    assert.strictEqual(numberedResults(["one", "two"]), "1. one\n\n2. two")
+    const shared = numberedResults(["a".repeat(50_000), "b", "c", "d"])
+    assert.isBelow(shared.length, 10_000)
+    assert.include(shared, "a\n(41000 more characters)\n\n2. b")
+  })
+})
