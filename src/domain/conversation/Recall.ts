@@ -1,5 +1,6 @@
 import { type Content, partJson, type Payload, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
+import { closestNames } from "../text/SpellingSuggestion.ts"
 import {
   type Conversation,
   type Draft,
@@ -73,6 +74,14 @@ export const recall = (self: Recallable, handle: string): Payload | undefined =>
   for (const [name, read] of candidates(self)) if (name === handle) return read()
   return undefined
 }
+
+/** Handles with up to this many wrong characters are suggested, and how many of them. */
+const maxTypos = 3
+const maxSuggestions = 3
+
+/** Returns the handles that differ from a name by a few characters, the most similar first. */
+export const similarHandles = (self: Recallable, name: string): ReadonlyArray<Handle> =>
+  closestNames(name, new Set([...candidates(self)].map(([handle]) => handle)), maxTypos).slice(0, maxSuggestions)
 
 /** The match of a handle that the user typed. */
 export type HandleMatch =

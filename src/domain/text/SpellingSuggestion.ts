@@ -17,18 +17,24 @@ export const editDistance = (one: string, other: string): number => {
 /** Longer words are not compared: they are no typing error, and comparing them takes long. */
 const maxNameChars = 64
 
-/** Returns the known name closest to the given one, at most `far` letters away. Of equally close names, the first. */
+/** Returns the known names at most `far` letters away from the given one, the closest first. Equally close names keep their order. */
+export const closestNames = <Name extends string>(
+  name: string,
+  names: Iterable<Name>,
+  far: number
+): ReadonlyArray<Name> => {
+  if (name.length > maxNameChars) return []
+  return [...names]
+    .filter((one) => Math.abs(one.length - name.length) <= far)
+    .map((one) => ({ one, off: editDistance(name, one) }))
+    .filter(({ off }) => off <= far)
+    .sort((a, b) => a.off - b.off)
+    .map(({ one }) => one)
+}
+
+/** Returns the first of `closestNames`. */
 export const closestName = <Name extends string>(
   name: string,
   names: ReadonlyArray<Name>,
   far: number
-): Name | undefined => {
-  if (name.length > maxNameChars) return undefined
-  let best: { readonly name: Name; readonly off: number } | undefined
-  for (const one of names) {
-    if (Math.abs(one.length - name.length) > far) continue
-    const off = editDistance(name, one)
-    if (off <= far && (best === undefined || off < best.off)) best = { name: one, off }
-  }
-  return best?.name
-}
+): Name | undefined => closestNames(name, names, far)[0]

@@ -2,7 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { call, model, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
-import { droppedEntries, findHandle, rangeText, recall, recallable } from "../../../src/domain/conversation/Recall.ts"
+import {
+  droppedEntries,
+  findHandle,
+  rangeText,
+  recall,
+  recallable,
+  similarHandles
+} from "../../../src/domain/conversation/Recall.ts"
 
 const first = Handle.make("h_aaaaaaaaaa")
 const second = Handle.make("h_aaaaaaaaab")
@@ -24,6 +31,13 @@ const called: Conversation.Entry = {
 }
 const conversation = [said, called].reduce(Conversation.append, Conversation.empty)
 const all = recallable(conversation, [{ handle: range, entries: [said, called] }])
+
+it.each([
+  ["h_aaaaaaaaac", [first, second]],
+  ["h_aaaaaaaabb", [second, first]],
+  ["h_cccccccc", [third]],
+  ["h_zzzzzzzzzz", []]
+])("suggests the handles closest to %s", (name, handles) => assert.deepStrictEqual(similarHandles(all, name), handles))
 
 describe("recall", () => {
   it("returns a text as itself and other parts as their original JSON", () => {

@@ -7,7 +7,7 @@ import { inspect, read } from "../../platform/RegularFile.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { Approval } from "../Approval.ts"
 import { Plans } from "../Plans.ts"
-import { fileReadFailure, make, makePrepared, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
+import { fileReadFailure, make, makePrepared, pathArgument, type Question, type Tool, ToolFailure } from "../Tool.ts"
 
 /** Plan mode: while a plan is made nothing is changed, and the user decides when it is done. */
 
@@ -68,108 +68,128 @@ export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effec
   })
 })
 
+/** The plan of one conversation, and what it is read and approved with. */
+interface Planning {
+  readonly approval: Approval["Service"]
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+  readonly plans: Plans["Service"]
+  readonly workspace: Workspace["Service"]
+}
+
+const missing = (file: string, what: string): ToolFailure =>
+  new ToolFailure({
+    message: `${what}; write the plan to ${quotedPath(file)} with write_file, then call exit_plan_mode again`,
+    type: "plan_missing"
+  })
+
+const tooLong = (what: string): ToolFailure =>
+  new ToolFailure({
+    message: `${what} has more than ${maxPlanBytes / 1_024} KiB, too much to review; make the plan shorter`,
+    type: "file_too_large"
+  })
+
+/** The file of a plan, by path or by name. */
+const fileOf = ({ path, plans, workspace }: Planning, given = ""): Effect.Effect<string, ToolFailure> => {
+  const name = given.trim()
+  return name === "" || name === path.basename(plans.file) || name === plans.file
+    ? Effect.succeed(plans.file)
+    : pathArgument(workspace, name, "read")
+}
+
+/** The plan in a file of the workspace. */
+const writtenPlan = Effect.fnUntraced(function* (
+  planning: Planning,
+  given: string | undefined
+): Effect.fn.Return<string, ToolFailure> {
+  const file = yield* fileOf(planning, given)
+  const shown = planning.workspace.shown(file)
+  const bytes = yield* Effect.gen(function* () {
+    const { size } = yield* inspect(file, shown)
+    if (size > BigInt(maxPlanBytes)) return yield* tooLong(shown)
+    return yield* read(file, shown)
+  }).pipe(
+    Effect.provideService(FileSystem.FileSystem, planning.fs),
+    Effect.catchIf(
+      ({ type }) => type === "file_not_found",
+      () => missing(file, `there is no plan in ${shown}`)
+    ),
+    Effect.catchTag("FileReadError", (error) => Effect.fail(fileReadFailure(error)))
+  )
+  const { text } = decode(bytes)
+  if (text.includes("\0")) return yield* missing(file, `${shown} is not a text file`)
+  return text.trim() === "" ? yield* missing(file, `${shown} is empty`) : text
+})
+
+const ExitParameters = Schema.Struct({
+  plan_path: Schema.optionalKey(
+    Schema.String.annotate({ description: "The file with the plan (default: the plan file)" })
+  ),
+  plan: Schema.optionalKey(Schema.String.annotate({ description: "The whole plan as text, if it is not in a file" }))
+})
+
+/** The plan that a call asks the user to approve. */
+const planOf = Effect.fnUntraced(function* (
+  planning: Planning,
+  { plan = "", plan_path }: typeof ExitParameters.Type
+): Effect.fn.Return<string, ToolFailure> {
+  if ((yield* planning.approval.mode) !== "plan") {
+    return yield* new ToolFailure({
+      message: "there is no plan to approve; start one with enter_plan_mode",
+      type: "no_plan_mode"
+    })
+  }
+  if (plan.trim() === "") return yield* writtenPlan(planning, plan_path)
+  return plan.length > maxPlanBytes ? yield* tooLong("the plan") : plan
+})
+
+const planQuestion = (detail: string): Question => ({
+  detail,
+  grants: [editGrant],
+  covers: "the plan, and edits of files from then on",
+  mustBeSeen: true,
+  otherwise: "revise the plan and call exit_plan_mode again"
+})
+
+/** Keeps the approved plan and ends planning. */
+const approvePlan = Effect.fnUntraced(function* ({ approval, plans }: Planning, plan: string) {
+  const kept = yield* plans.approve(plan)
+  const mode = yield* approval.leavePlan
+  return {
+    value: `The user approved the plan. It is stored in ${quotedPath(kept)}: read it again when in doubt. Carry it out now. ${modeAfterPlan[mode]}`,
+    display: textDisplay("the plan is approved")
+  }
+})
+
 /** The `exit_plan_mode` tool: shows the plan to the user. An approved plan is kept, and the mode before the plan applies again. */
 export const exitPlanMode: Effect.Effect<
   Tool,
   never,
   Approval | FileSystem.FileSystem | Path.Path | Plans | Workspace
 > = Effect.gen(function* () {
-  const approval = yield* Approval
-  const path = yield* Path.Path
-  const plans = yield* Plans
   const workspace = yield* Workspace
-  const fs = workspace.files(yield* FileSystem.FileSystem)
-
-  const missing = (file: string, what: string) =>
-    new ToolFailure({
-      message: `${what}; write the plan to ${quotedPath(file)} with write_file, then call exit_plan_mode again`,
-      type: "plan_missing"
-    })
-
-  /** The file of a plan, by path or by name. */
-  const fileOf = Effect.fnUntraced(function* (given: string | undefined) {
-    const name = given?.trim() ?? ""
-    return name === "" || name === path.basename(plans.file) || name === plans.file
-      ? plans.file
-      : yield* pathArgument(workspace, name, "read")
-  })
-
-  const textOf = Effect.fnUntraced(function* (given: string | undefined): Effect.fn.Return<string, ToolFailure> {
-    const file = yield* fileOf(given)
-    const shown = workspace.shown(file)
-    const bytes = yield* Effect.gen(function* () {
-      const { size } = yield* inspect(file, shown)
-      if (size > BigInt(maxPlanBytes)) return yield* tooLong(shown)
-      return yield* read(file, shown)
-    }).pipe(
-      Effect.provideService(FileSystem.FileSystem, fs),
-      Effect.catchIf(
-        ({ type }) => type === "file_not_found",
-        () => missing(file, `there is no plan in ${shown}`)
-      ),
-      Effect.catchTag("FileReadError", (error) => Effect.fail(fileReadFailure(error)))
-    )
-    const { text } = decode(bytes)
-    if (text.includes("\0")) return yield* missing(file, `${shown} is not a text file`)
-    return text.trim() === "" ? yield* missing(file, `${shown} is empty`) : text
-  })
-
-  const tooLong = (what: string) =>
-    new ToolFailure({
-      message: `${what} has more than ${maxPlanBytes / 1_024} KiB, too much to review; make the plan shorter`,
-      type: "file_too_large"
-    })
-
-  const planOf = Effect.fnUntraced(function* (args: {
-    readonly plan?: string
-    readonly plan_path?: string
-  }): Effect.fn.Return<string, ToolFailure> {
-    if ((yield* approval.mode) !== "plan") {
-      return yield* new ToolFailure({
-        message: "there is no plan to approve; start one with enter_plan_mode",
-        type: "no_plan_mode"
-      })
-    }
-    const { plan = "" } = args
-    if (plan.trim() === "") return yield* textOf(args.plan_path)
-    return plan.length > maxPlanBytes ? yield* tooLong("the plan") : plan
-  })
-
+  const planning: Planning = {
+    approval: yield* Approval,
+    fs: workspace.files(yield* FileSystem.FileSystem),
+    path: yield* Path.Path,
+    plans: yield* Plans,
+    workspace
+  }
   return makePrepared({
     name: "exit_plan_mode",
     description:
       "Shows the plan to the user for approval. Call it while planning, when the plan is complete. The user approves it or says what to change.",
-    parameters: Schema.Struct({
-      plan_path: Schema.optionalKey(
-        Schema.String.annotate({ description: "The file with the plan (default: the plan file)" })
-      ),
-      plan: Schema.optionalKey(
-        Schema.String.annotate({ description: "The whole plan as text, if it is not in a file" })
-      )
-    }),
+    parameters: ExitParameters,
     result: Schema.String,
     kind: "read",
     keeps: true,
     timeout: "Infinity",
     prepare: (args) =>
-      planOf(args).pipe(
+      planOf(planning, args).pipe(
         Effect.cached,
         Effect.map((plan) => ({
-          question: Effect.map(plan, (detail) => ({
-            detail,
-            grants: [editGrant],
-            covers: "the plan, and edits of files from then on",
-            mustBeSeen: true,
-            otherwise: "revise the plan and call exit_plan_mode again"
-          })),
-          run: Effect.gen(function* () {
-            const kept = yield* plans.approve(yield* plan)
-            const mode = yield* approval.leavePlan
-            return {
-              value: `The user approved the plan. It is stored in ${quotedPath(kept)}: read it again when in doubt. Carry it out now. ${modeAfterPlan[mode]}`,
-              display: textDisplay("the plan is approved")
-            }
-          }).pipe(Effect.uninterruptible)
+          question: Effect.map(plan, planQuestion),
+          run: Effect.uninterruptible(Effect.flatMap(plan, (text) => approvePlan(planning, text)))
         }))
       )
   })

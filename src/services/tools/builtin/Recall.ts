@@ -1,10 +1,9 @@
 import { Effect, Result, Schema } from "effect"
 import { type Handle, isHandle, mentions } from "../../../domain/content/Handle.ts"
-import { entries, inserted } from "../../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../../domain/conversation/Excerpt.ts"
+import { recallable, similarHandles } from "../../../domain/conversation/Recall.ts"
 import { markStart, redacting } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-import { distance } from "../../../domain/tools/Edit.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import type { Chat } from "../../chat/Chat.ts"
 import type { SessionStoreError } from "../../session/SessionStore.ts"
@@ -20,9 +19,6 @@ export interface RecallSource extends Pick<Chat["Service"], "recall" | "search">
 /** Default and maximum tokens of an answer. A larger answer would be shortened again. */
 const defaultTokens = 4_000
 const maxTokensLimit = 10_000
-/** Handles with up to this many wrong characters are suggested. */
-const maxTypos = 3
-
 /** The handle in an argument: models sometimes copy the text around it. */
 const handleIn = (given: string): Handle | undefined => {
   const trimmed = given.trim()
@@ -34,144 +30,140 @@ const isMissing = (error: TempStoreError | BadPattern | SessionStoreError): bool
 
 const failed = (message: string, type: string): ToolFailure => new ToolFailure({ message, type })
 
+/** The conversation whose agent recalls, and the agents it started. */
+interface RecallScope {
+  readonly chat: Pick<Chat["Service"], "recall" | "search" | "conversation"> &
+    Partial<Pick<Chat["Service"], "settings">>
+  readonly others: Effect.Effect<ReadonlyArray<RecallSource>>
+}
+
+const Parameters = Schema.Struct({
+  handle: Schema.optionalKey(
+    Schema.String.annotate({ description: "The handle, such as h_abcdefghij. Leave it out to search everything" })
+  ),
+  from: Schema.optionalKey(Schema.Natural.annotate({ description: "The first line, counted from 1" })),
+  to: Schema.optionalKey(Schema.Natural.annotate({ description: "The last line" })),
+  grep: Schema.optionalKey(Schema.String.annotate({ description: "A regular expression that the lines match" })),
+  maxTokens: Schema.optionalKey(
+    Schema.Natural.annotate({
+      description: `Maximum tokens to read. Default: ${defaultTokens}; never more than ${maxTokensLimit}`
+    })
+  ),
+  session: Schema.optionalKey(
+    Schema.String.annotate({
+      description: "For a handle from an agent that you started: the session that the agent named"
+    })
+  )
+})
+type Parameters = typeof Parameters.Type
+
+/** The failure for a handle under which nothing is kept. It suggests similar handles of this conversation. */
+const unknown = Effect.fnUntraced(function* ({ chat }: RecallScope, given: string, session: string | undefined) {
+  const near = session === undefined ? similarHandles(recallable(yield* chat.conversation), given) : []
+  if (near.length > 0) {
+    return yield* failed(`nothing is kept under ${given}; did you mean ${near.join(" or ")}?`, "unknown_handle")
+  }
+  const where = session === undefined ? "here" : `in session ${session}`
+  return yield* failed(
+    `nothing is kept under ${given} ${where}; copy a handle exactly as a shortened output or the summary shows it, or run again what gave that output`,
+    "unknown_handle"
+  )
+})
+
+/** The conversations in which a call looks: all, or the one of a session. */
+const sourcesOf = Effect.fnUntraced(function* ({ chat, others }: RecallScope, session: string | undefined) {
+  const known = yield* others
+  if (session === undefined) return [chat, ...known]
+  const one = known.find((source) => source.session === session)
+  if (one !== undefined) return [one]
+  const ids = known.map((source) => source.session)
+  return yield* failed(
+    ids.length === 0
+      ? `there is no session ${session}: no agent was started here; leave session out`
+      : `there is no session ${session}; there are: ${ids.join(", ")}`,
+    "unknown_session"
+  )
+})
+
+const showsSecrets = Effect.fnUntraced(function* ({ chat: { settings } }: RecallScope) {
+  return settings !== undefined && (yield* settings).policy?.redactSecrets === false
+})
+
+/** Searches everything that left the window. */
+const searchAll = Effect.fnUntraced(function* (scope: RecallScope, { grep, session }: Parameters, maxTokens: number) {
+  if (grep === undefined) {
+    return yield* failed("give a handle, or grep to search everything that left", "invalid_tool_params")
+  }
+  const [source = scope.chat] = yield* sourcesOf(scope, session)
+  const { matched, text } = yield* source
+    .search({ pattern: grep, maxTokens, isRedacted: !(yield* showsSecrets(scope)) })
+    .pipe(
+      Effect.mapError((error) =>
+        error._tag === "BadPattern"
+          ? failed(`grep: ${error.message}`, "invalid_tool_params")
+          : failed(error.message, "recall_failed")
+      )
+    )
+  const note = text.includes(markStart) ? "\n(secrets are left out; the user reads them with palimpsest recall)" : ""
+  return {
+    value: `${text}${note}`,
+    display: textDisplay(matched === 1 ? "1 part matches" : `${matched} parts match`)
+  }
+})
+
+/** Reads a selection of what is kept under a handle. */
+const readSelection = Effect.fnUntraced(function* (
+  source: Pick<Chat["Service"], "recall">,
+  handle: Handle,
+  selection: Selection,
+  isExact: boolean
+) {
+  if (isExact) return { found: yield* source.recall(handle, selection), secrets: 0 }
+  // Redacts the whole text first: a selection could separate a secret from its name.
+  const whole = yield* source.recall(handle)
+  const { secrets, text } = yield* Work.run(redacting(whole.text))
+  return { found: yield* select(text, selection), secrets: secrets.length }
+})
+
+const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
+  const { from, grep, handle: given = "", maxTokens: budget = defaultTokens, session, to } = args
+  const maxTokens = Math.min(budget, maxTokensLimit)
+  if (given.trim() === "") return yield* searchAll(scope, args, maxTokens)
+  const handle = handleIn(given)
+  if (handle === undefined) return yield* unknown(scope, given.trim(), session)
+  const selection: Selection = {
+    maxTokens,
+    ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
+    ...(grep === undefined ? {} : { grep })
+  }
+  const isExact = yield* showsSecrets(scope)
+  for (const source of yield* sourcesOf(scope, session)) {
+    const read = yield* Effect.result(readSelection(source, handle, selection, isExact))
+    if (Result.isSuccess(read)) return recallAnswer(handle, read.success, selection)
+    const error = read.failure
+    if (isMissing(error)) continue
+    return yield* error._tag === "BadPattern"
+      ? failed(`grep is not a regular expression that can be used: ${error.message}`, "invalid_tool_params")
+      : failed(error.message, "recall_failed")
+  }
+  return yield* unknown(scope, handle, session)
+})
+
 /**
  * The `recall` tool: reads back anything that left the window, by handle, lines or pattern, or searches all of it, within a token
  * budget. Secrets are left out unless the chat's policy says otherwise (`redactSecrets`); the user reads them with `palimpsest recall`.
  */
-export const recall = (
-  chat: Pick<Chat["Service"], "recall" | "search" | "conversation"> & Partial<Pick<Chat["Service"], "settings">>,
-  others: Effect.Effect<ReadonlyArray<RecallSource>> = Effect.succeed([])
-): Tool => {
-  /** Handles of this conversation that differ by a few characters, the most similar first. */
-  const nearest = Effect.fnUntraced(function* (given: string) {
-    const conversation = yield* chat.conversation
-    const known = new Set([...entries(conversation), ...inserted(conversation)].flatMap(({ handles }) => handles))
-    return [...known]
-      .flatMap((handle) => {
-        if (handle === undefined) return []
-        const typos = distance(handle, given, maxTypos)
-        return typos <= maxTypos ? [{ handle, typos }] : []
-      })
-      .toSorted((a, b) => a.typos - b.typos)
-      .slice(0, 3)
-      .map(({ handle }) => handle)
-  })
-
-  const unknown = Effect.fnUntraced(function* (given: string, session: string | undefined) {
-    const near = session === undefined ? yield* nearest(given) : []
-    if (near.length > 0) {
-      return failed(`nothing is kept under ${given}; did you mean ${near.join(" or ")}?`, "unknown_handle")
-    }
-    const where = session === undefined ? "here" : `in session ${session}`
-    return failed(
-      `nothing is kept under ${given} ${where}; copy a handle exactly as a shortened output or the summary shows it, or run again what gave that output`,
-      "unknown_handle"
-    )
-  })
-
-  const sourcesOf = Effect.fnUntraced(function* (session: string | undefined) {
-    const known = yield* others
-    if (session === undefined) return [chat, ...known]
-    const one = known.find((source) => source.session === session)
-    if (one !== undefined) return [one]
-    const ids = known.map((source) => source.session)
-    return yield* failed(
-      ids.length === 0
-        ? `there is no session ${session}: no agent was started here; leave session out`
-        : `there is no session ${session}; there are: ${ids.join(", ")}`,
-      "unknown_session"
-    )
-  })
-
-  const showsSecrets = Effect.gen(function* () {
-    const { policy } = chat.settings === undefined ? {} : yield* chat.settings
-    return policy?.redactSecrets === false
-  })
-
-  const searchAll = Effect.fnUntraced(function* (
-    pattern: string | undefined,
-    maxTokens: number,
-    session: string | undefined
-  ) {
-    if (pattern === undefined) {
-      return yield* failed("give a handle, or grep to search everything that left", "invalid_tool_params")
-    }
-    const [source = chat] = yield* sourcesOf(session)
-    const { matched, text } = yield* source
-      .search({ pattern, maxTokens, isRedacted: !(yield* showsSecrets) })
-      .pipe(
-        Effect.mapError((error) =>
-          error._tag === "BadPattern"
-            ? failed(`grep: ${error.message}`, "invalid_tool_params")
-            : failed(error.message, "recall_failed")
-        )
-      )
-    const note = text.includes(markStart) ? "\n(secrets are left out; the user reads them with palimpsest recall)" : ""
-    return {
-      value: `${text}${note}`,
-      display: textDisplay(matched === 1 ? "1 part matches" : `${matched} parts match`)
-    }
-  })
-
-  return make({
+export const recall = (chat: RecallScope["chat"], others: RecallScope["others"] = Effect.succeed([])): Tool =>
+  make({
     name: "recall",
     description:
       "Reads back exactly what left the conversation or was shortened. Give its handle (h_ and letters) as it is shown there; of long texts ask for lines, or for lines that match. Without a handle, grep searches everything that left: words of the user first, then yours, arguments and outputs, with the handle of each.",
-    parameters: Schema.Struct({
-      handle: Schema.optionalKey(
-        Schema.String.annotate({ description: "The handle, such as h_abcdefghij. Leave it out to search everything" })
-      ),
-      from: Schema.optionalKey(Schema.Natural.annotate({ description: "The first line, counted from 1" })),
-      to: Schema.optionalKey(Schema.Natural.annotate({ description: "The last line" })),
-      grep: Schema.optionalKey(Schema.String.annotate({ description: "A regular expression that the lines match" })),
-      maxTokens: Schema.optionalKey(
-        Schema.Natural.annotate({
-          description: `Maximum tokens to read. Default: ${defaultTokens}; never more than ${maxTokensLimit}`
-        })
-      ),
-      session: Schema.optionalKey(
-        Schema.String.annotate({
-          description: "For a handle from an agent that you started: the session that the agent named"
-        })
-      )
-    }),
+    parameters: Parameters,
     result: Schema.String,
     kind: "read",
     title: ({ grep, handle }) => [handle, grep].filter((each) => each !== undefined).join(" "),
-    run: ({ from, grep, handle: given = "", maxTokens: budget = defaultTokens, session, to }) =>
-      Effect.gen(function* () {
-        const maxTokens = Math.min(budget, maxTokensLimit)
-        if (given.trim() === "") return yield* searchAll(grep, maxTokens, session)
-        const handle = handleIn(given)
-        if (handle === undefined) return yield* yield* unknown(given.trim(), session)
-        const selection: Selection = {
-          maxTokens,
-          ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
-          ...(grep === undefined ? {} : { grep })
-        }
-        const isExact = yield* showsSecrets
-        for (const source of yield* sourcesOf(session)) {
-          const read = yield* Effect.result(
-            isExact
-              ? Effect.map(source.recall(handle, selection), (found) => ({ found, secrets: 0 }))
-              : Effect.gen(function* () {
-                  // Redacts the whole text first: a selection could separate a secret from its name.
-                  const whole = yield* source.recall(handle)
-                  const { secrets, text } = yield* Work.run(redacting(whole.text))
-                  return { found: yield* select(text, selection), secrets: secrets.length }
-                })
-          )
-          if (Result.isSuccess(read)) return recallAnswer(handle, read.success, selection)
-          const error = read.failure
-          if (isMissing(error)) continue
-          return yield* error._tag === "BadPattern"
-            ? failed(`grep is not a regular expression that can be used: ${error.message}`, "invalid_tool_params")
-            : failed(error.message, "recall_failed")
-        }
-        return yield* yield* unknown(handle, session)
-      })
+    run: (args) => run({ chat, others }, args)
   })
-}
 
 const lines = (count: number): string => (count === 1 ? "1 line" : `${count} lines`)
 
