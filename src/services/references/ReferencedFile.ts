@@ -7,9 +7,9 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import type { ReferenceSegment } from "../../domain/workspace/AtReference.ts"
 import { kindOf } from "../../domain/workspace/FileKind.ts"
 import { decodeFile, type ShownLines, showLines } from "../../domain/workspace/FileText.ts"
+import { asksFor } from "../../domain/workspace/ManyFiles.ts"
 import { read } from "../platform/RegularFile.ts"
 import { maxSvgBytes, partialNotice } from "../tools/builtin/ReadFile.ts"
-import { asksFor } from "../tools/builtin/ReadManyFiles.ts"
 import { type AtFile, type AtNote, leftOut } from "./ExpandedMessage.ts"
 
 /** Reads one referenced file, and renders all of them for the model. */
