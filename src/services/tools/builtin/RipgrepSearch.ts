@@ -3,6 +3,7 @@ import { ChildProcess } from "effect/process"
 import { childEnvironment } from "../../../domain/text/ChildEnvironment.ts"
 import { isWithin } from "../../../domain/text/WorkspacePath.ts"
 import { cutLine, decodeFile, linesOf } from "../../../domain/workspace/FileText.ts"
+import { addOutput, endOutput, noOutput, type RipgrepNotice } from "../../../domain/workspace/RipgrepOutput.ts"
 import { Environment } from "../../platform/Environment.ts"
 import { LineMatcher, type MatchedLine } from "../../platform/LineMatcher.ts"
 import { read } from "../../platform/RegularFile.ts"
@@ -26,78 +27,14 @@ import {
  */
 const maxColumns = 8_192
 
-/** The notice that ripgrep prints after the name of a file in which it found a NUL byte after some matches. */
-const binaryNotice =
-  /: (?:WARNING: stopped searching binary file after match|[Bb]inary file matches) \(found "\\0" byte around offset \d+\)\n/
-
 /** Beyond this many matches the search stops collecting, lists the files with matches, and searches those in batches. */
 const maxRipgrepMatches = 2_000
 /** Files searched by one ripgrep process when they are given by name. */
 const maxFilesPerRun = 200
 
-/** Longest line of output that is collected, name included. */
-const maxOutputLineBytes = 1_024 * 1_024
-
-/** The content of one piece of the output. */
-interface RipgrepOutput {
-  readonly matches: ReadonlyArray<{ readonly name: string } & MatchedLine>
-  readonly notices: ReadonlyArray<RipgrepNotice>
-}
-
-/** A notice about a binary file. A file name may look the same: then `all` is the name of a file. */
-interface RipgrepNotice {
-  readonly all: string
-  readonly binary: string
-}
-
-/** Reads `name NUL number:line`, with notices before the name, piece by piece. Undefined: the output has another form. */
-const lineReader = () => {
-  let rest = ""
-  const noticesIn = (text: string): { readonly notices: ReadonlyArray<RipgrepNotice>; readonly name: string } => {
-    const notices: Array<RipgrepNotice> = []
-    let name = text
-    while (name.includes("\n")) {
-      const found = binaryNotice.exec(name)
-      if (found === null) break
-      notices.push({ all: name, binary: name.slice(0, found.index) })
-      name = name.slice(found.index + found[0].length)
-    }
-    return { notices, name }
-  }
-  return {
-    add: (piece: string): RipgrepOutput | undefined => {
-      const text = rest + piece
-      const matches: Array<{ readonly name: string } & MatchedLine> = []
-      const notices: Array<RipgrepNotice> = []
-      let at = 0
-      for (;;) {
-        const nul = text.indexOf("\0", at)
-        const end = nul < 0 ? -1 : text.indexOf("\n", nul)
-        if (end < 0) break
-        const colon = text.indexOf(":", nul)
-        const number = Number(text.slice(nul + 1, colon))
-        if (colon < 0 || colon > end || !Number.isInteger(number) || number < 1) return undefined
-        const before = noticesIn(text.slice(at, nul))
-        notices.push(...before.notices)
-        matches.push({
-          name: before.name,
-          number,
-          text: cutLine(text.slice(colon + 1, text[end - 1] === "\r" ? end - 1 : end))
-        })
-        at = end + 1
-      }
-      rest = text.slice(at)
-      return rest.length > maxOutputLineBytes ? undefined : { matches, notices }
-    },
-    end: (): RipgrepOutput | undefined => {
-      const { name, notices } = noticesIn(rest)
-      return name === "" ? { matches: [], notices } : undefined
-    }
-  }
-}
-
 interface RipgrepRun {
-  readonly files: Map<string, Array<MatchedLine>>
+  /** By absolute path. */
+  readonly files: Map<string, ReadonlyArray<MatchedLine>>
   /** Whether the process was stopped because of too many matches. */
   readonly hasTooMany: boolean
 }
@@ -144,31 +81,23 @@ const plainLines = [
 /** Existence checks that run at the same time. */
 const concurrentChecks = 8
 
+/** Whether a notice can be told from a file name: a name may look like a notice, and a notice like a name. */
+const isClear = Effect.fnUntraced(function* (
+  { all, binary }: RipgrepNotice,
+  hasMatches: boolean,
+  exists: (name: string) => Effect.Effect<boolean>
+) {
+  if (yield* exists(all)) return false
+  return hasMatches || (yield* exists(binary))
+})
+
 /** Runs ripgrep. Undefined: it failed, or its output is ambiguous. */
 const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string, maxMatches: number) {
   const workspace = yield* Workspace
   const fs = workspace.files(yield* FileSystem.FileSystem)
   const path = yield* Path.Path
   const handle = yield* ripgrep([...plainLines, ...args], cwd, "pipe")
-  const files = new Map<string, Array<MatchedLine>>()
-  const notices: Array<RipgrepNotice> = []
-  const { add, end } = lineReader()
-  let count = 0
-  let isRead = true
-  const take = (output: RipgrepOutput | undefined) => {
-    if (output === undefined) {
-      isRead = false
-      return
-    }
-    for (const { name, number, text } of output.matches) {
-      const place = path.resolve(cwd, name)
-      const lines = files.get(place)
-      if (lines === undefined) files.set(place, [{ number, text }])
-      else lines.push({ number, text })
-    }
-    count += output.matches.length
-    notices.push(...output.notices)
-  }
+  const output = noOutput()
   // With --no-messages it is silent about unreadable files; anything it prints here is about the pattern.
   const complaint = yield* Effect.forkScoped(
     Stream.runFold(
@@ -179,30 +108,29 @@ const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: strin
   )
   yield* handle.stdout.pipe(
     Stream.decodeText,
-    Stream.takeWhile(() => isRead && count <= maxMatches),
-    Stream.runForEach((piece) => Effect.sync(() => take(add(piece))))
+    Stream.takeWhile(() => !output.isAmbiguous && output.count <= maxMatches),
+    Stream.runForEach((piece) => Effect.sync(() => addOutput(output, piece)))
   )
-  if (count <= maxMatches && isRead) {
+  const hasTooMany = output.count > maxMatches
+  if (!hasTooMany && !output.isAmbiguous) {
     // Its exit code is 2 also where some file could not be read.
     const code = yield* handle.exitCode
     if (code > 1 && (code > 2 || (yield* Fiber.join(complaint)))) return undefined
-    take(end())
+    endOutput(output)
   }
-  if (!isRead) return undefined
-  const isThere = (name: string) => Effect.orElseSucceed(fs.exists(path.resolve(cwd, name)), () => false)
-  // A file name may look like a notice, and a notice like a name. When they cannot be told apart, the search starts over without ripgrep.
-  const isClear = yield* Effect.forEach(
-    notices,
-    ({ all, binary }) =>
-      Effect.gen(function* () {
-        if (yield* isThere(all)) return false
-        return files.has(path.resolve(cwd, binary)) || (yield* isThere(binary))
-      }),
+  if (output.isAmbiguous) return undefined
+  const files = new Map<string, ReadonlyArray<MatchedLine>>()
+  for (const [name, lines] of output.files) files.set(path.resolve(cwd, name), lines)
+  const exists = (name: string) => Effect.orElseSucceed(fs.exists(path.resolve(cwd, name)), () => false)
+  const areClear = yield* Effect.forEach(
+    output.notices,
+    (notice) => isClear(notice, files.has(path.resolve(cwd, notice.binary)), exists),
     { concurrency: concurrentChecks }
   )
-  if (isClear.includes(false)) return undefined
-  for (const { binary } of notices) files.delete(path.resolve(cwd, binary))
-  return { files, hasTooMany: count > maxMatches }
+  // The search starts over without ripgrep.
+  if (areClear.includes(false)) return undefined
+  for (const { binary } of output.notices) files.delete(path.resolve(cwd, binary))
+  return { files, hasTooMany } satisfies RipgrepRun
 }, Effect.scoped)
 
 const listFileNames = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string) {
@@ -218,13 +146,66 @@ const listFileNames = Effect.fnUntraced(function* (args: ReadonlyArray<string>, 
 /** Whether a glob means the same to ripgrep: it names files, and no folders. */
 export const isPlainGlob = (pattern: string): boolean => /^[\w.*{},-]+$/.test(pattern) && !pattern.includes("**")
 
+/** The arguments of a search, without what is searched. */
+const argumentsOf = (
+  { choice, include, pattern, perFile }: Search,
+  rust: string,
+  ownRuleFiles: ReadonlyArray<string>
+): ReadonlyArray<string> => [
+  "--no-config",
+  "--hidden",
+  "--no-mmap",
+  "--no-messages",
+  "--crlf",
+  pattern.isCaseSensitive ? "--case-sensitive" : "--ignore-case",
+  `--max-count=${perFile}`,
+  "--no-ignore-dot",
+  "--no-ignore-global",
+  ...(choice?.git === true ? [] : ["--no-ignore-vcs", "--no-ignore-exclude"]),
+  ...(choice?.own === true ? ownRuleFiles.map((file) => `--ignore-file=${file}`) : []),
+  ...["**/.git", ...(choice?.vendored === true ? vendoredFolders : [])].map((name) => `--glob=!${name}`),
+  ...(include === undefined ? [] : [`--glob=${include}`]),
+  `--regexp=${rust}`
+]
+
+const byPlace = ({ files }: RipgrepRun): ReadonlyArray<FileMatches> =>
+  [...files].map(([place, lines]) => ({ place, lines })).sort((one, other) => (one.place < other.place ? -1 : 1))
+
+/** Collects the matches of the files that are wanted. Undefined: ripgrep failed, or its output is ambiguous. */
+const collect = Effect.fnUntraced(function* (
+  { perFile, total }: Search,
+  args: ReadonlyArray<string>,
+  base: string,
+  where: string,
+  isWanted: (place: string) => Effect.Effect<boolean>
+) {
+  const first = yield* run([...args, "--", where], base, maxRipgrepMatches)
+  if (first === undefined) return undefined
+  if (!first.hasTooMany) return yield* Effect.filter(byPlace(first), ({ place }) => isWanted(place))
+  // Too many to collect: only the first files are searched.
+  const all = yield* Effect.filter((yield* listFileNames([...args, "--", where], base)).sort(), isWanted)
+  const found: Array<FileMatches> = []
+  let count = 0
+  // Small batches, so that the search stops soon after `total`.
+  const together = Math.max(1, Math.min(maxFilesPerRun, Math.floor(maxRipgrepMatches / perFile)))
+  for (let i = 0; i < all.length && count <= total; i += together) {
+    const part = yield* run([...args, "--", ...all.slice(i, i + together)], base, Number.POSITIVE_INFINITY)
+    if (part === undefined) return undefined
+    for (const each of byPlace(part)) {
+      found.push(each)
+      count += each.lines.length
+    }
+  }
+  return found
+})
+
 /** Searches a folder or file with ripgrep. Undefined: it is not installed, or cannot do this search exactly; use the other engine. */
 export const searchWithRipgrep = Effect.fnUntraced(function* (
   search: Search
 ): Effect.fn.Return<ReadonlyArray<FileMatches> | undefined, never, Needs> {
   const path = yield* Path.Path
   const { folders } = yield* Workspace
-  const { choice, include, isFile, pattern, perFile, target, total } = search
+  const { choice, isFile, pattern, target } = search
   if (pattern.rust === undefined) return undefined
   const base = folders.find((folder) => isWithin(folder, target, path.sep)) ?? (isFile ? path.dirname(target) : target)
   const own = yield* ownRules()
@@ -233,54 +214,16 @@ export const searchWithRipgrep = Effect.fnUntraced(function* (
     // from one folder.
     if (own.hasNegated || own.files.some((file) => path.dirname(file) !== base)) return undefined
   }
-  const args = [
-    "--no-config",
-    "--hidden",
-    "--no-mmap",
-    "--no-messages",
-    "--crlf",
-    ...(pattern.isCaseSensitive ? ["--case-sensitive"] : ["--ignore-case"]),
-    `--max-count=${perFile}`,
-    "--no-ignore-dot",
-    "--no-ignore-global",
-    ...(choice?.git === true ? [] : ["--no-ignore-vcs", "--no-ignore-exclude"]),
-    ...(choice?.own === true ? own.files.map((file) => `--ignore-file=${file}`) : []),
-    ...["**/.git", ...(choice?.vendored === true ? vendoredFolders : [])].map((name) => `--glob=!${name}`),
-    ...(include === undefined ? [] : [`--glob=${include}`]),
-    `--regexp=${pattern.rust}`
-  ]
-  const rules = choice === undefined || isFile ? undefined : yield* rulesOf(target, choice)
-  const isOurs = ignoreFilter(rules)
-  const wanted = (place: string) => {
+  const isOurs = ignoreFilter(choice === undefined || isFile ? undefined : yield* rulesOf(target, choice))
+  const isWanted = (place: string) => {
     const relative = path.relative(target, place).replaceAll(path.sep, "/")
     return isFile || search.isWanted(relative) ? isOurs(relative) : Effect.succeed(false)
   }
-  const sorted = (ran: RipgrepRun): Array<FileMatches> =>
-    [...ran.files].map(([place, lines]) => ({ place, lines })).sort((one, other) => (one.place < other.place ? -1 : 1))
-  const where = `./${path.relative(base, target)}`
-
-  const work = Effect.gen(function* () {
-    const first = yield* run([...args, "--", where], base, maxRipgrepMatches)
-    if (first === undefined) return undefined
-    if (!first.hasTooMany) return yield* Effect.filter(sorted(first), ({ place: file }) => wanted(file))
-    // Too many to collect: only the first files are searched.
-    const all = yield* Effect.filter((yield* listFileNames([...args, "--", where], base)).sort(), wanted)
-    const found: Array<FileMatches> = []
-    let count = 0
-    // Small batches, so that the search stops soon after `total`.
-    const together = Math.max(1, Math.min(maxFilesPerRun, Math.floor(maxRipgrepMatches / perFile)))
-    for (let i = 0; i < all.length && count <= total; i += together) {
-      const part = yield* run([...args, "--", ...all.slice(i, i + together)], base, Number.POSITIVE_INFINITY)
-      if (part === undefined) return undefined
-      for (const each of sorted(part)) {
-        found.push(each)
-        count += each.lines.length
-      }
-    }
-    return found
-  })
-  // Not installed, or killed: the other engine finds the same.
-  const ran = yield* work.pipe(Effect.catchTag("PlatformError", () => Effect.undefined))
+  const args = argumentsOf(search, pattern.rust, own.files)
+  const ran = yield* collect(search, args, base, `./${path.relative(base, target)}`, isWanted).pipe(
+    // Not installed, or killed: the other engine finds the same.
+    Effect.catchTag("PlatformError", () => Effect.undefined)
+  )
   return ran === undefined ? undefined : yield* Effect.scoped(confirmed(search, ran))
 })
 
