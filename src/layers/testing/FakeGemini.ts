@@ -166,19 +166,20 @@ export const failureBody = (code: number, message: string, details?: FailureOpti
 export const failure = (code: number, message: string, { details, retryAfter }: FailureOptions = {}): Answer =>
   json(failureBody(code, message, details), code, retryAfter === undefined ? {} : { "retry-after": retryAfter })
 
-const quotaFailure = (quotaId: string) => ({
-  "@type": "type.googleapis.com/google.rpc.QuotaFailure",
-  violations: [{ quotaMetric: "generativelanguage.googleapis.com/generate_requests", quotaId, quotaValue: "250" }]
-})
+const quotaExceeded = (quotaId: string, retryDelay: string): Answer =>
+  failure(429, "You exceeded your current quota.", {
+    details: [
+      {
+        "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+        violations: [{ quotaMetric: "generativelanguage.googleapis.com/generate_requests", quotaId, quotaValue: "250" }]
+      },
+      { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay }
+    ]
+  })
 
 /** An error for too many requests this minute. `seconds` is sent in the details, as Google does. */
 export const rateLimited = (seconds: number): Answer =>
-  failure(429, "You exceeded your current quota.", {
-    details: [
-      quotaFailure("GenerateRequestsPerMinutePerProjectPerModel"),
-      { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: `${seconds}s` }
-    ]
-  })
+  quotaExceeded("GenerateRequestsPerMinutePerProjectPerModel", `${seconds}s`)
 
 /** The API's description of a model. */
 export const description = (name: string, window: number, output: number): Answer =>
@@ -199,12 +200,7 @@ export const noModel = (name: string): Answer =>
   )
 
 /** An error for an exhausted daily quota. */
-export const dailyQuota: Answer = failure(429, "You exceeded your current quota.", {
-  details: [
-    quotaFailure("GenerateRequestsPerDayPerProjectPerModel"),
-    { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "12s" }
-  ]
-})
+export const dailyQuota: Answer = quotaExceeded("GenerateRequestsPerDayPerProjectPerModel", "12s")
 
 /** An error for a request that is larger than the model's window. */
 export const contextLength = (sent: number, limit: number): Answer =>
@@ -338,14 +334,13 @@ const listening = (server: http.Server): Effect.Effect<string> =>
     })
   })
 
-/** Holds values by index; each can be awaited before it is set. */
-const slots = <A>() => {
-  const made = new Map<number, Deferred.Deferred<A>>()
-  return (index: number): Deferred.Deferred<A> => {
-    const slot = made.get(index) ?? Deferred.makeUnsafe<A>()
-    made.set(index, slot)
-    return slot
-  }
+/** Values by index. Each can be awaited before it is set. */
+type Slots<A> = Map<number, Deferred.Deferred<A>>
+
+const slot = <A>(slots: Slots<A>, index: number): Deferred.Deferred<A> => {
+  const held = slots.get(index) ?? Deferred.makeUnsafe<A>()
+  slots.set(index, held)
+  return held
 }
 
 /** Options of the server. */
@@ -356,6 +351,65 @@ export interface Options {
   readonly describe?: (name: string) => Answer
 }
 
+/** A server's script and its record. */
+interface Server extends Options {
+  readonly script: Script
+  readonly clock: Clock.Clock
+  readonly requests: Array<FakeRequest>
+  readonly lookups: Array<string>
+  readonly sightings: Array<ServerEvent>
+  readonly received: Slots<FakeRequest>
+  readonly closed: Slots<boolean>
+}
+
+/** Records a request, and when its socket closes. */
+const record = (
+  server: Server,
+  request: Omit<FakeRequest, "index">,
+  socket: Socket,
+  outgoing: http.ServerResponse
+): FakeRequest => {
+  const { clock, requests, sightings } = server
+  const index = requests.length
+  const recorded = { index, ...request }
+  requests.push(recorded)
+  sightings.push(Sighting.Received({ index, at: clock.currentTimeMillisUnsafe() }))
+  const close = () => {
+    const complete = outgoing.writableFinished
+    sightings.push(Sighting.Closed({ index, complete, at: clock.currentTimeMillisUnsafe() }))
+    Deferred.doneUnsafe(slot(server.closed, index), Effect.succeed(complete))
+  }
+  if (socket.destroyed) close()
+  else socket.once("close", close)
+  Deferred.doneUnsafe(slot(server.received, index), Effect.succeed(recorded))
+  return recorded
+}
+
+/** The answer to a request, which is recorded unless the server has no such route. */
+const answerTo = (server: Server, incoming: http.IncomingMessage, text: string, outgoing: http.ServerResponse) => {
+  const { describe = noModel, key, lookups, script } = server
+  const accepted = key === undefined || incoming.headers[keyHeader] === key
+  const named = incoming.method === "GET" ? modelRoute.exec(incoming.url ?? "")?.groups?.["model"] : undefined
+  if (named !== undefined) {
+    const name = decodeURIComponent(named)
+    lookups.push(name)
+    return accepted ? describe(name) : keyInvalid
+  }
+  const request = readRequest(incoming, text)
+  if (request === undefined) return failure(404, `${incoming.url} is not here`)
+  const recorded = record(server, request, incoming.socket, outgoing)
+  return accepted ? script(recorded) : keyInvalid
+}
+
+/** Answers a request, so that a script that throws does not look like a server that stalls. */
+const handle = (server: Server, incoming: http.IncomingMessage, outgoing: http.ServerResponse) =>
+  bodyText(incoming).pipe(
+    Effect.flatMap((text) => Effect.suspend(() => play(answerTo(server, incoming, text, outgoing), outgoing))),
+    Effect.catchDefect((defect) =>
+      outgoing.headersSent ? perform(outgoing)(drop) : play(failure(500, `the script threw: ${defect}`), outgoing)
+    )
+  )
+
 /**
  * Starts a server at a free port of the loopback interface. It answers `generateContent`, `streamGenerateContent` and `countTokens`
  * under `/v1` and `/v1beta` with the script, GET of a model with `describe`, and everything else with 404, which is not recorded. When
@@ -365,58 +419,21 @@ export const make = Effect.fnUntraced(function* (
   script: Script,
   options: Options = {}
 ): Effect.fn.Return<FakeGemini, never, Scope.Scope> {
-  const clock = yield* Clock.Clock
-  const requests: Array<FakeRequest> = []
-  const lookups: Array<string> = []
-  const sightings: Array<ServerEvent> = []
-  const received = slots<FakeRequest>()
-  const closed = slots<boolean>()
-
-  const onClose = (index: number, outgoing: http.ServerResponse) => () => {
-    const complete = outgoing.writableFinished
-    sightings.push(Sighting.Closed({ index, complete, at: clock.currentTimeMillisUnsafe() }))
-    Deferred.doneUnsafe(closed(index), Effect.succeed(complete))
+  const state: Server = {
+    ...options,
+    script,
+    clock: yield* Clock.Clock,
+    requests: [],
+    lookups: [],
+    sightings: [],
+    received: new Map(),
+    closed: new Map()
   }
-
-  const record = (request: Omit<FakeRequest, "index">, socket: Socket, outgoing: http.ServerResponse): FakeRequest => {
-    const index = requests.length
-    const recorded = { index, ...request }
-    requests.push(recorded)
-    sightings.push(Sighting.Received({ index, at: clock.currentTimeMillisUnsafe() }))
-    const close = onClose(index, outgoing)
-    if (socket.destroyed) close()
-    else socket.once("close", close)
-    Deferred.doneUnsafe(received(index), Effect.succeed(recorded))
-    return recorded
-  }
-
-  const handle = Effect.fnUntraced(function* (incoming: http.IncomingMessage, outgoing: http.ServerResponse) {
-    const request = readRequest(incoming, yield* bodyText(incoming))
-    const accepted = options.key === undefined || incoming.headers[keyHeader] === options.key
-    const named = incoming.method === "GET" ? modelRoute.exec(incoming.url ?? "")?.groups?.["model"] : undefined
-    if (named !== undefined) {
-      const name = decodeURIComponent(named)
-      lookups.push(name)
-      return yield* play(accepted ? (options.describe ?? noModel)(name) : keyInvalid, outgoing)
-    }
-    if (request === undefined) return yield* play(failure(404, `${incoming.url} is not here`), outgoing)
-    const recorded = record(request, incoming.socket, outgoing)
-    return yield* play(accepted ? script(recorded) : keyInvalid, outgoing)
-  })
-
-  /** Answers every request, so that a script that throws does not look like a server that stalls. */
-  const handleAll = (incoming: http.IncomingMessage, outgoing: http.ServerResponse) =>
-    handle(incoming, outgoing).pipe(
-      Effect.catchDefect((defect) =>
-        outgoing.headersSent ? perform(outgoing)(drop) : play(failure(500, `the script threw: ${defect}`), outgoing)
-      )
-    )
-
   const fork = yield* FiberSet.makeRuntime()
   const server = yield* Effect.acquireRelease(
     Effect.sync(() =>
       http.createServer((incoming, outgoing) => {
-        const fiber = fork(handleAll(incoming, outgoing))
+        const fiber = fork(handle(state, incoming, outgoing))
         incoming.socket.once("close", () => fiber.interruptUnsafe())
       })
     ),
@@ -426,14 +443,12 @@ export const make = Effect.fnUntraced(function* (
         made.closeAllConnections()
       })
   )
-  const url = yield* listening(server)
-
   return {
-    url,
-    requests: Effect.sync(() => [...requests]),
-    lookups: Effect.sync(() => [...lookups]),
-    sightings: Effect.sync(() => [...sightings]),
-    received: (index) => Deferred.await(received(index)),
-    closed: (index) => Deferred.await(closed(index))
+    url: yield* listening(server),
+    requests: Effect.sync(() => [...state.requests]),
+    lookups: Effect.sync(() => [...state.lookups]),
+    sightings: Effect.sync(() => [...state.sightings]),
+    received: (index) => Deferred.await(slot(state.received, index)),
+    closed: (index) => Deferred.await(slot(state.closed, index))
   }
 })
