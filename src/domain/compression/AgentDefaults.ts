@@ -12,4 +12,13 @@ export interface AgentDefaults {
     readonly parallel?: number
     readonly forkTokens?: number
   }
+  /** Which memory files are read, and how much of them (setting `memory`). */
+  readonly memory?: {
+    readonly fileNames?: ReadonlyArray<string>
+    readonly firstFound?: boolean
+    readonly downward?: boolean
+    readonly onTouch?: boolean
+    readonly fileChars?: number
+    readonly totalChars?: number
+  }
 }

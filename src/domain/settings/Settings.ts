@@ -137,6 +137,9 @@ const memory = Schema.Struct({
     `a list of names without folders that do not begin with a dot, such as ["GEMINI.md", "AGENTS.md"]`,
     ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"]
   ),
+  firstFound: flag("Read only the first of these names that a folder has", false),
+  fileChars: natural("Most characters of one memory file with its imports; 0: no limit", "characters", 20_000, 0),
+  totalChars: natural("Most characters of all memory files together; 0: no limit", "characters", 60_000, 0),
   boundaries: field(
     Schema.Array(FileName),
     "Files or folders that mark a project root; when empty, nothing above the working folder is searched",
@@ -481,8 +484,15 @@ export const withDefaults = (file: SettingsFile): Settings => {
   const strategy = file.strategy ?? defaultStrategy.name
   // The least gain depends on the strategy, and so do settings of the agent that the strategy is from.
   const { minGain } = strategyDefaults(strategy)
-  const { subagents } = agentDefaultsOf(strategy)
-  const settings = filled.get(file) ?? fill({ minGain, ...file, subagents: { ...subagents, ...file.subagents } })
+  const { memory, subagents } = agentDefaultsOf(strategy)
+  const settings =
+    filled.get(file) ??
+    fill({
+      minGain,
+      ...file,
+      memory: { ...memory, ...file.memory },
+      subagents: { ...subagents, ...file.subagents }
+    })
   filled.set(file, settings)
   return settings
 }

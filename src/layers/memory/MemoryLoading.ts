@@ -1,11 +1,7 @@
 import { Effect } from "effect"
+import { boundedMemory, type MemoryBounds } from "../../domain/memory/MemoryBounds.ts"
 import { problemLines } from "../../domain/memory/MemoryImports.ts"
-import {
-  type LoadedMemory,
-  type MemoryBlock,
-  type MemorySource,
-  touchedMemoryText
-} from "../../domain/memory/MemoryText.ts"
+import { type LoadedMemory, type MemorySource, touchedMemoryText } from "../../domain/memory/MemoryText.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as MemoryFiles from "../../services/memory/MemoryFiles.ts"
 import * as MemorySearch from "../../services/memory/MemorySearch.ts"
@@ -175,7 +171,7 @@ const trustedCandidates = Effect.fnUntraced(function* (
 
 /** Looks up candidates. A file counts at the first path where it is found. */
 const lookUp = Effect.fnUntraced(function* (
-  { path }: MemoryContext,
+  { choices, path }: MemoryContext,
   candidates: ReadonlyArray<MemorySearch.Candidate>,
   files: MemoryFiles.MemoryFiles,
   isTrusted: TrustCheck,
@@ -194,9 +190,13 @@ const lookUp = Effect.fnUntraced(function* (
     { concurrency: MemoryFiles.readConcurrency }
   )
   const foundFiles: Array<FoundFile> = []
+  const served = new Set<string>()
   for (const { candidate, result } of results) {
     const { place, source, within } = candidate
+    // With `firstFound` the other names of a folder do not count.
+    if (choices.firstFound && served.has(path.dirname(place))) continue
     const isElsewhere = result._tag === "File" && source === "project" && !(yield* isTrusted(path.dirname(result.real)))
+    if (result._tag === "File" && !isElsewhere && source !== "extension") served.add(path.dirname(place))
     if (result._tag === "File" && !isElsewhere && !knownKeys.has(result.key)) {
       knownKeys.add(result.key)
       const trust = source === "project" ? isTrusted : undefined
@@ -237,7 +237,8 @@ const readBlocks = Effect.fnUntraced(function* (
   foundFiles: ReadonlyArray<FoundFile>,
   before: ReadonlyMap<string, string>,
   files: MemoryFiles.MemoryFiles,
-  shown: (place: string) => string
+  shown: (place: string) => string,
+  bounds: MemoryBounds
 ) {
   const covered = yield* coveredFiles(foundFiles, files)
   const own = new Map(before)
@@ -261,8 +262,15 @@ const readBlocks = Effect.fnUntraced(function* (
     },
     { concurrency: MemoryFiles.readConcurrency }
   )
-  const blocks: ReadonlyArray<MemoryBlock> = resolved.flatMap((each) => each.blocks)
-  return { blocks, own, problems: problemLines(resolved.flatMap((each) => each.problems)) }
+  const bounded = boundedMemory(
+    resolved.flatMap((each) => each.blocks),
+    bounds
+  )
+  return {
+    blocks: bounded.blocks,
+    own,
+    problems: [...problemLines(resolved.flatMap((each) => each.problems)), ...bounded.problems]
+  }
 })
 
 /** Loads all memory. See `layer` in FileMemory.ts for which files count. */
@@ -301,7 +309,7 @@ export const loadAll = Effect.fnUntraced(function* (
     ...project
   ]
   const foundFiles = yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)
-  const { blocks, own, problems: fileProblems } = yield* readBlocks(foundFiles, new Map(), files, shown)
+  const { blocks, own, problems: fileProblems } = yield* readBlocks(foundFiles, new Map(), files, shown, memory.choices)
   const loaded: LoadedMemory = {
     blocks,
     problems: [...new Set([...problems, ...fileProblems])],
@@ -352,7 +360,7 @@ export const loadTouched = Effect.fnUntraced(function* (
   const newFiles = (yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)).filter(
     ({ real }) => !imported.has(real)
   )
-  const { blocks, own, problems: fileProblems } = yield* readBlocks(newFiles, before.own, files, shown)
+  const { blocks, own, problems: fileProblems } = yield* readBlocks(newFiles, before.own, files, shown, memory.choices)
   const touched = [...before.touched, ...newFiles.map(({ candidate }) => candidate)]
   return {
     state: { ...before, known: knownKeys, own, touched },

@@ -126,6 +126,9 @@ describe("defaults", () => {
         maxTurns: 100,
         memory: {
           fileNames: ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"],
+          firstFound: false,
+          fileChars: 0,
+          totalChars: 0,
           boundaries: [".git"],
           maxDirs: 200,
           importFormat: "tree",

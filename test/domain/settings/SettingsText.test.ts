@@ -50,6 +50,9 @@ const all: SettingsFile = {
   attempts: { calls: 3, answers: 2 },
   memory: {
     fileNames: ["GEMINI.md"],
+    firstFound: true,
+    fileChars: 20_000,
+    totalChars: 60_000,
     boundaries: [],
     maxDirs: 10,
     importFormat: "flat",

@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
 import { execFileSync } from "node:child_process"
+import { piAgentDefaults } from "../../../src/domain/compression/strategies/pi/AgentDefaults.ts"
 import { memoryText } from "../../../src/domain/memory/MemoryText.ts"
 import * as FileMemory from "../../../src/layers/memory/FileMemory.ts"
 import type { FileMemoryOptions } from "../../../src/layers/memory/MemoryContext.ts"
@@ -299,6 +300,63 @@ layer(NodeServices.layer)("memory files", (it) => {
         })
       )
     }
+
+    it.effect(
+      "pi: the first of AGENTS.md and CLAUDE.md in each folder, global first, then from the outermost folder down (Pi 0.73; ours: from the project's root on, where folders are trusted)",
+      () =>
+        Effect.gen(function* () {
+          const { fileNames } = piAgentDefaults.memory
+          const { memory, place } = yield* person(
+            {
+              "work/.git/HEAD": "ref",
+              ".palimpsest/AGENTS.md": "own",
+              ".palimpsest/CLAUDE.md": "not this",
+              "work/CLAUDE.md": "root",
+              "work/a/AGENTS.md": "a",
+              "work/a/CLAUDE.md": "not this",
+              "work/a/b/CLAUDE.MD": "b",
+              "work/a/b/GEMINI.md": "not this",
+              "work/a/b/c/AGENTS.md": "below",
+              "work/d/AGENTS.md": "aside"
+            },
+            { cwd: "work/a/b", memory: piAgentDefaults.memory, ownFileNames: fileNames }
+          )
+          assert.deepStrictEqual(
+            (yield* memory.load).blocks.map(({ text }) => text),
+            ["own", "root", "a", "b"]
+          )
+          yield* (yield* FileSystem.FileSystem).remove(place("work/a/AGENTS.md"))
+          assert.deepStrictEqual(
+            (yield* memory.refresh).blocks.map(({ text }) => text),
+            ["own", "root", "not this", "b"]
+          )
+        })
+    )
+
+    it.effect("the first found does not stand in the way when it leads into an untrusted folder", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { memory, place } = yield* person(
+          { ...git, "work/vendor/x.md": "evil", "work/CLAUDE.md": "good" },
+          { memory: piAgentDefaults.memory, isTrusted: answered({ work: "trusted", "work/vendor": "untrusted" }) }
+        )
+        yield* fs.symlink("vendor/x.md", place("work/AGENTS.md"))
+        assert.deepStrictEqual(shownIn(yield* memory.load), ["CLAUDE.md"])
+      })
+    )
+
+    it.effect("what is read of long files is bounded, also where a tool touches them", () =>
+      Effect.gen(function* () {
+        const { memory, place } = yield* person(
+          { ...git, "work/AGENTS.md": "x".repeat(500), "work/a/AGENTS.md": "y".repeat(500) },
+          { memory: { fileChars: 100, downward: false } }
+        )
+        const { blocks, problems } = yield* memory.load
+        assert.match(blocks[0]?.text ?? "", /^x{75}\n\[400 of 500 characters are left out here; AGENTS\.md has them/)
+        assert.deepStrictEqual(problems, ["AGENTS.md: has 500 characters, of which 100 are read (memory.fileChars)"])
+        assert.match((yield* memory.touched(place("work/a/b.txt"))) ?? "", /y{75}\n\[400 of 500 characters/)
+      })
+    )
 
     it.effect("loads nothing from an untrusted folder", () =>
       Effect.gen(function* () {

@@ -1,6 +1,12 @@
 import type { AgentDefaults } from "../../AgentDefaults.ts"
 
-/** The agent's defaults under strategy `pi`, as in Pi 0.73: eight tasks in a call, four at once. */
+/** The agent's defaults under strategy `pi`, as in Pi 0.73. */
 export const piAgentDefaults = {
-  subagents: { tasks: 8, parallel: 4 }
+  subagents: { tasks: 8, parallel: 4 },
+  memory: {
+    fileNames: ["AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"],
+    firstFound: true,
+    downward: false,
+    onTouch: false
+  }
 } as const satisfies AgentDefaults

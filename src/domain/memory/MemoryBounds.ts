@@ -1,0 +1,53 @@
+import { firstUnits, lastUnits } from "../text/Bytes.ts"
+import type { MemoryBlock } from "./MemoryText.ts"
+
+/** Bounds what memory files take of every request. */
+
+/** The most characters of one file and of all files together, imports included; 0: no limit. */
+export interface MemoryBounds {
+  readonly fileChars: number
+  readonly totalChars: number
+}
+
+/** Memory within its bounds, and one line for the user for each file that was cut. */
+export interface BoundedMemory {
+  readonly blocks: ReadonlyArray<MemoryBlock>
+  readonly problems: ReadonlyArray<string>
+}
+
+const unlessZero = (chars: number): number => (chars === 0 ? Infinity : chars)
+
+/**
+ * Cuts files that are too long. Where all together are too long, those that are nearest to the work, which come last, get room
+ * first. A marker in the text says how much is left out and which file has it.
+ */
+export const boundedMemory = (
+  blocks: ReadonlyArray<MemoryBlock>,
+  { fileChars, totalChars }: MemoryBounds
+): BoundedMemory => {
+  let left = unlessZero(totalChars)
+  const problems: Array<string> = []
+  const kept = blocks.toReversed().map((block) => {
+    const room = Math.min(unlessZero(fileChars), left)
+    left -= Math.min(block.text.length, room)
+    if (block.text.length <= room) return block
+    const setting = room === fileChars ? "fileChars" : "totalChars"
+    problems.unshift(
+      `${block.shown}: has ${block.text.length} characters, of which ${room} are read (memory.${setting})`
+    )
+    return { ...block, text: cutText(block, room) }
+  })
+  return { blocks: kept.toReversed(), problems }
+}
+
+/** The share of the room for the end of a file, where facts are added. */
+const tailShare = 0.25
+
+/** The head and the tail of a file, with a marker between them. */
+const cutText = ({ shown, text }: MemoryBlock, room: number): string => {
+  const tail = lastUnits(text, Math.floor(room * tailShare))
+  const head = firstUnits(text, room - tail.length)
+  const left = text.length - head.length - tail.length
+  const marker = `[${left} of ${text.length} characters are left out here; ${shown} has them: read it before work that it may concern]`
+  return [head, marker, tail].filter((piece) => piece !== "").join("\n")
+}
