@@ -1,4 +1,4 @@
-import { ByteSize, Clock, Effect, FileSystem, Layer, Option, PlatformError, Stream } from "effect"
+import { ByteSize, Clock, Effect, FileSystem, Layer, Option, PlatformError, Result, Stream } from "effect"
 import { posix } from "node:path"
 
 /** One file: a single implementation of the FileSystem service. */
@@ -42,6 +42,28 @@ const trouble = (method: string, place: string, what: keyof typeof codes): Platf
     cause: Object.assign(new Error(`${codes[what]}: ${method} ${place}`), { code: codes[what] })
   })
 
+/** The result of an operation. */
+type Answer<A> = Result.Result<A, PlatformError.PlatformError>
+
+type OptionsOf<Method extends "makeDirectory" | "remove"> = Parameters<FileSystem.FileSystem[Method]>[1]
+type TempOptions = Parameters<FileSystem.FileSystem["makeTempFile"]>[0]
+
+const refuse = (method: string, place: string, what: keyof typeof codes): Answer<never> =>
+  Result.fail(trouble(method, place, what))
+
+const beforeStart = (method: string, verb: string): Answer<never> =>
+  Result.fail(
+    PlatformError.badArgument({
+      module: "FileSystem",
+      method,
+      description: `Cannot ${verb} before the start of the file`
+    })
+  )
+
+/** Runs an operation in one step, at the time of the Clock. */
+const step = <A>(operation: (now: number) => Answer<A>): Effect.Effect<A, PlatformError.PlatformError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fromResult(operation(now)))
+
 /** Returns the segments of a path. A relative path begins at the root. */
 const namesOf = (place: string): ReadonlyArray<string> =>
   posix
@@ -71,393 +93,344 @@ const infoOf = (node: MemoryNode): FileSystem.File.Info => {
 
 const millis = (time: Date | number): number => (typeof time === "number" ? time * 1_000 : time.getTime())
 
+/** The tree, and the numbers given out so far. */
+interface Disk {
+  readonly top: MemoryFolder
+  inodes: number
+  temporaries: number
+}
+
+const newFolder = (disk: Disk, now: number, mode = 0o777): MemoryFolder => ({
+  type: "Directory",
+  ino: (disk.inodes += 1),
+  entries: new Map(),
+  mode,
+  modified: now
+})
+
+const newFile = (disk: Disk, now: number, bytes: Uint8Array, mode = 0o666): MemoryFile => ({
+  type: "File",
+  ino: (disk.inodes += 1),
+  bytes,
+  mode,
+  modified: now
+})
+
+const find = (disk: Disk, method: string, place: string): Answer<MemoryNode> => {
+  let node: MemoryNode = disk.top
+  for (const name of namesOf(place)) {
+    if (node.type === "File") return refuse(method, place, "NotFolder")
+    const next: MemoryNode | undefined = node.entries.get(name)
+    if (next === undefined) return refuse(method, place, "NotFound")
+    node = next
+  }
+  return Result.succeed(node)
+}
+
+const findFolder = (disk: Disk, method: string, place: string): Answer<MemoryFolder> =>
+  Result.flatMap(find(disk, method, place), (node) =>
+    node.type === "Directory" ? Result.succeed(node) : refuse(method, place, "NotFolder")
+  )
+
+const findFile = (disk: Disk, method: string, place: string): Answer<MemoryFile> =>
+  Result.flatMap(find(disk, method, place), (node) =>
+    node.type === "File" ? Result.succeed(node) : refuse(method, place, "IsFolder")
+  )
+
+/** A name in a folder, whether or not something has it. */
+interface Slot {
+  readonly parent: MemoryFolder
+  readonly name: string
+}
+
+const slotOf = (disk: Disk, method: string, place: string): Answer<Slot> => {
+  const name = namesOf(place).at(-1)
+  if (name === undefined) return refuse(method, place, "PermissionDenied")
+  const parent = findFolder(disk, method, posix.dirname(posix.resolve("/", place)))
+  return Result.map(parent, (found) => ({ parent: found, name }))
+}
+
+/** Gives a name to a node, or to nothing. */
+const assign = ({ name, parent }: Slot, now: number, node?: MemoryNode): void => {
+  if (node === undefined) parent.entries.delete(name)
+  else parent.entries.set(name, node)
+  parent.modified = now
+}
+
+const makeFolders = (disk: Disk, now: number, place: string, mode?: number): Answer<void> => {
+  let node = disk.top
+  for (const name of namesOf(place)) {
+    const next = node.entries.get(name) ?? newFolder(disk, now, mode)
+    if (next.type === "File") return refuse("makeDirectory", place, "NotFolder")
+    if (!node.entries.has(name)) assign({ parent: node, name }, now, next)
+    node = next
+  }
+  return Result.void
+}
+
+const makeFolder = (disk: Disk, now: number, place: string, options: OptionsOf<"makeDirectory"> = {}) => {
+  if (options.recursive === true) return makeFolders(disk, now, place, options.mode)
+  if (Result.isSuccess(find(disk, "makeDirectory", place))) return refuse("makeDirectory", place, "AlreadyExists")
+  return Result.map(slotOf(disk, "makeDirectory", place), (slot) =>
+    assign(slot, now, newFolder(disk, now, options.mode))
+  )
+}
+
+/** Gives a file another length. A gap at its end is filled with zeros. */
+const resize = (node: MemoryFile, now: number, length: number): void => {
+  const whole = new Uint8Array(length)
+  whole.set(node.bytes.subarray(0, length))
+  node.bytes = whole
+  node.modified = now
+}
+
+/** Writes bytes into a file at an offset. */
+const put = (node: MemoryFile, now: number, at: number, bytes: Uint8Array): void => {
+  resize(node, now, Math.max(node.bytes.length, at + bytes.length))
+  node.bytes.set(bytes, at)
+}
+
+/** Returns the file to open with a flag: an existing one or a new one. */
+const claim = (
+  disk: Disk,
+  method: string,
+  now: number,
+  place: string,
+  flag: FileSystem.OpenFlag,
+  mode?: number
+): Answer<MemoryFile> =>
+  flag.startsWith("r")
+    ? findFile(disk, method, place)
+    : Result.flatMap(slotOf(disk, method, place), (slot) => {
+        const there = slot.parent.entries.get(slot.name)
+        if (there?.type === "Directory") return refuse(method, place, "IsFolder")
+        if (there !== undefined && flag.includes("x")) return refuse(method, place, "AlreadyExists")
+        if (there !== undefined && flag.startsWith("w")) resize(there, now, 0)
+        const file = there ?? newFile(disk, now, new Uint8Array(), mode)
+        if (there === undefined) assign(slot, now, file)
+        return Result.succeed(file)
+      })
+
+const writeFile = (
+  disk: Disk,
+  now: number,
+  place: string,
+  bytes: Uint8Array,
+  { flag = "w", mode }: Parameters<FileSystem.FileSystem["writeFile"]>[2] = {}
+): Answer<void> =>
+  Result.map(claim(disk, "writeFile", now, place, flag, mode), (node) =>
+    put(node, now, flag.startsWith("a") ? node.bytes.length : 0, bytes)
+  )
+
+/** An open file, and where its next read or write begins. */
+interface Handle {
+  readonly node: MemoryFile
+  readonly place: string
+  readonly flag: FileSystem.OpenFlag
+  position: bigint
+}
+
+const readFrom = (handle: Handle, method: string, size: number, options?: FileSystem.File.ReadOptions) => {
+  const { flag, node, place } = handle
+  if (!flag.startsWith("r") && !flag.endsWith("+")) return refuse(method, place, "PermissionDenied")
+  const at = options?.position ?? handle.position
+  if (at < 0n || size < 0) return beforeStart(method, "read")
+  const found = node.bytes.slice(Number(at), Number(at) + size)
+  if (options?.position === undefined) handle.position += BigInt(found.length)
+  return Result.succeed(found)
+}
+
+const writeTo = (handle: Handle, method: string, now: number, bytes: Uint8Array): Answer<number> => {
+  const { flag, node, place } = handle
+  if (flag === "r") return refuse(method, place, "PermissionDenied")
+  const isAppending = flag.startsWith("a")
+  put(node, now, isAppending ? node.bytes.length : Number(handle.position), bytes)
+  if (!isAppending) handle.position += BigInt(bytes.length)
+  return Result.succeed(bytes.length)
+}
+
+const seek = (handle: Handle, offset: bigint, from: FileSystem.SeekMode): Answer<bigint> => {
+  const to = from === "start" ? offset : handle.position + offset
+  if (to < 0n) return beforeStart("seek", "seek")
+  handle.position = to
+  return Result.succeed(to)
+}
+
+const truncate = (handle: Handle, now: number, length: number): Answer<void> => {
+  if (handle.flag === "r") return refuse("truncate", handle.place, "PermissionDenied")
+  resize(handle.node, now, length)
+  if (handle.position > BigInt(length)) handle.position = BigInt(length)
+  return Result.void
+}
+
+const opened = (handle: Handle): FileSystem.File => ({
+  [FileSystem.FileTypeId]: FileSystem.FileTypeId,
+  stat: Effect.sync(() => infoOf(handle.node)),
+  seek: (offset, from) => step(() => seek(handle, offset, from)),
+  sync: Effect.void,
+  read: (buffer, options) =>
+    Effect.map(
+      step(() => readFrom(handle, "read", buffer.length, options)),
+      (bytes) => {
+        buffer.set(bytes)
+        return bytes.length
+      }
+    ),
+  readAlloc: (size, options) =>
+    Effect.map(
+      step(() => readFrom(handle, "readAlloc", size, options)),
+      (bytes) => (bytes.length === 0 ? Option.none() : Option.some(bytes))
+    ),
+  truncate: (length = 0) => step((now) => truncate(handle, now, length)),
+  write: (bytes) => step((now) => writeTo(handle, "write", now, bytes)),
+  writeAll: (bytes) => Effect.asVoid(step((now) => writeTo(handle, "writeAll", now, bytes)))
+})
+
+const remove = (
+  disk: Disk,
+  now: number,
+  place: string,
+  { force = false, recursive = false }: OptionsOf<"remove"> = {}
+): Answer<void> => {
+  const node = find(disk, "remove", place)
+  if (Result.isFailure(node) && force && node.failure.reason._tag === "NotFound") return Result.void
+  return Result.gen(function* () {
+    const { type } = yield* node
+    const slot = yield* slotOf(disk, "remove", place)
+    return type === "Directory" && !recursive ? yield* refuse("remove", place, "IsFolder") : assign(slot, now)
+  })
+}
+
+const copyOf = (disk: Disk, now: number, node: MemoryNode): MemoryNode => {
+  if (node.type === "File") return newFile(disk, now, node.bytes, node.mode)
+  const copy = newFolder(disk, now, node.mode)
+  for (const [name, entry] of node.entries) copy.entries.set(name, copyOf(disk, now, entry))
+  return copy
+}
+
+const copy = (disk: Disk, now: number, method: string, from: string, to: string, overwrite: boolean): Answer<void> =>
+  Result.gen(function* () {
+    const node = yield* find(disk, method, from)
+    const slot = yield* slotOf(disk, method, to)
+    if (overwrite || !slot.parent.entries.has(slot.name)) assign(slot, now, copyOf(disk, now, node))
+  })
+
+const rename = (disk: Disk, now: number, from: string, to: string): Answer<void> =>
+  Result.gen(function* () {
+    const source = yield* slotOf(disk, "rename", from)
+    const node = source.parent.entries.get(source.name)
+    if (node === undefined) return yield* refuse("rename", from, "NotFound")
+    const target = yield* slotOf(disk, "rename", to)
+    const there = target.parent.entries.get(target.name)
+    if (there === node) return
+    if (`${posix.resolve("/", to)}/`.startsWith(`${posix.resolve("/", from)}/`)) {
+      return yield* refuse("rename", to, "PermissionDenied")
+    }
+    if (there?.type === "Directory" && node.type === "File") return yield* refuse("rename", to, "IsFolder")
+    if (there?.type === "File" && node.type === "Directory") return yield* refuse("rename", to, "NotFolder")
+    if (there?.type === "Directory" && there.entries.size > 0) return yield* refuse("rename", to, "NotEmpty")
+    assign(source, now)
+    assign(target, now, node)
+  })
+
+const below = (node: MemoryFolder, before: string): Array<string> =>
+  [...node.entries].flatMap(([name, entry]) => [
+    `${before}${name}`,
+    ...(entry.type === "Directory" ? below(entry, `${before}${name}/`) : [])
+  ])
+
+const makeTempFolder = (
+  disk: Disk,
+  now: number,
+  { directory = "/tmp", prefix = "" }: TempOptions = {}
+): Answer<string> => {
+  const place = `${directory}/${prefix}${(disk.temporaries += 1)}`
+  return Result.map(makeFolders(disk, now, place, 0o700), () => place)
+}
+
+const makeTempFile = (disk: Disk, now: number, options: TempOptions = {}): Answer<string> =>
+  Result.gen(function* () {
+    const place = `${yield* makeTempFolder(disk, now, options)}/file${options.suffix ?? ""}`
+    yield* claim(disk, "makeTempFile", now, place, "wx")
+    return place
+  })
+
+/** Makes a given file with the folders above it. */
+const seed = (disk: Disk, now: number, place: string, content: string | Uint8Array): Answer<void> =>
+  place.endsWith("/")
+    ? makeFolders(disk, now, place)
+    : Result.flatMap(makeFolders(disk, now, posix.dirname(posix.resolve("/", place))), () =>
+        writeFile(disk, now, place, typeof content === "string" ? new TextEncoder().encode(content) : content)
+      )
+
 /**
  * Makes a file system in memory. Files, folders and open files behave as on a disk; times come from the Clock. There are no links, pipes
  * or owners, and modes refuse nothing. Paths are POSIX; relative ones begin at `/`. A given file name that ends with `/` makes an empty
  * folder.
  */
-export const make = (files: Readonly<Record<string, string | Uint8Array>> = {}): Effect.Effect<FileSystem.FileSystem> =>
-  Effect.gen(function* () {
-    let inodes = 0
-    const born = yield* Clock.currentTimeMillis
-    const folder = (now: number, mode = 0o777): MemoryFolder => ({
-      type: "Directory",
-      ino: (inodes += 1),
-      entries: new Map(),
-      mode,
-      modified: now
-    })
-    const file = (now: number, bytes: Uint8Array, mode = 0o666): MemoryFile => ({
-      type: "File",
-      ino: (inodes += 1),
-      bytes,
-      mode,
-      modified: now
-    })
-    const top = folder(born)
-
-    /** Runs an uninterruptible operation in one step. An error that it returns becomes the failure. */
-    const step = <A>(
-      body: (now: number) => A | PlatformError.PlatformError
-    ): Effect.Effect<A, PlatformError.PlatformError> =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const result = body(now)
-        return PlatformError.isPlatformError(result) ? Effect.fail(result) : Effect.succeed(result)
-      })
-
-    const find = (method: string, place: string): MemoryNode | PlatformError.PlatformError => {
-      let node: MemoryNode = top
-      for (const name of namesOf(place)) {
-        if (node.type === "File") return trouble(method, place, "NotFolder")
-        const next: MemoryNode | undefined = node.entries.get(name)
-        if (next === undefined) return trouble(method, place, "NotFound")
-        node = next
-      }
-      return node
-    }
-
-    const findFolder = (method: string, place: string): MemoryFolder | PlatformError.PlatformError => {
-      const node = find(method, place)
-      return PlatformError.isPlatformError(node) || node.type === "Directory"
-        ? node
-        : trouble(method, place, "NotFolder")
-    }
-
-    const findFile = (method: string, place: string): MemoryFile | PlatformError.PlatformError => {
-      const node = find(method, place)
-      return PlatformError.isPlatformError(node) || node.type === "File" ? node : trouble(method, place, "IsFolder")
-    }
-
-    /** Returns the folder that contains a path, and the name in it. */
-    const holder = (
-      method: string,
-      place: string
-    ): { readonly parent: MemoryFolder; readonly name: string } | PlatformError.PlatformError => {
-      const name = namesOf(place).at(-1)
-      if (name === undefined) return trouble(method, place, "PermissionDenied")
-      const parent = findFolder(method, posix.dirname(posix.resolve("/", place)))
-      return PlatformError.isPlatformError(parent) ? parent : { parent, name }
-    }
-
-    const makeFolders = (now: number, place: string, mode?: number): MemoryFolder | PlatformError.PlatformError => {
-      let node = top
-      for (const name of namesOf(place)) {
-        let next = node.entries.get(name)
-        if (next === undefined) {
-          next = folder(now, mode)
-          node.entries.set(name, next)
-          node.modified = now
-        }
-        if (next.type === "File") return trouble("makeDirectory", place, "NotFolder")
-        node = next
-      }
-      return node
-    }
-
-    /** Returns the file to open for writing: an existing one or a new one. */
-    const claim = (
-      method: string,
-      now: number,
-      place: string,
-      flag: FileSystem.OpenFlag,
-      mode?: number
-    ): MemoryFile | PlatformError.PlatformError => {
-      if (flag.startsWith("r")) return findFile(method, place)
-      const held = holder(method, place)
-      if (PlatformError.isPlatformError(held)) return held
-      const there = held.parent.entries.get(held.name)
-      if (there?.type === "Directory") return trouble(method, place, "IsFolder")
-      if (there !== undefined && flag.includes("x")) return trouble(method, place, "AlreadyExists")
-      if (there !== undefined) {
-        if (flag.startsWith("w")) {
-          there.bytes = new Uint8Array()
-          there.modified = now
-        }
-        return there
-      }
-      const made = file(now, new Uint8Array(), mode)
-      held.parent.entries.set(held.name, made)
-      held.parent.modified = now
-      return made
-    }
-
-    /** Writes bytes into a file at an offset. A gap after its end is filled with zeros. */
-    const put = (node: MemoryFile, now: number, at: number, bytes: Uint8Array): void => {
-      const whole = new Uint8Array(Math.max(node.bytes.length, at + bytes.length))
-      whole.set(node.bytes)
-      whole.set(bytes, at)
-      node.bytes = whole
-      node.modified = now
-    }
-
-    const cut = (node: MemoryFile, now: number, length: number): void => {
-      const whole = new Uint8Array(length)
-      whole.set(node.bytes.subarray(0, length))
-      node.bytes = whole
-      node.modified = now
-    }
-
-    const opened = (node: MemoryFile, place: string, flag: FileSystem.OpenFlag): FileSystem.File => {
-      let position = 0n
-      const isReadable = flag.startsWith("r") || flag.endsWith("+")
-      const isWritable = flag !== "r"
-      const refuse = (method: string) => trouble(method, place, "PermissionDenied")
-      const take = (method: string, size: number, options?: FileSystem.File.ReadOptions) =>
-        step(() => {
-          if (!isReadable) return refuse(method)
-          const at = options?.position ?? position
-          if (at < 0n || size < 0) {
-            return PlatformError.badArgument({
-              module: "FileSystem",
-              method,
-              description: "Cannot read before the start of the file"
-            })
-          }
-          const found = node.bytes.slice(Number(at), Number(at) + size)
-          if (options?.position === undefined) position += BigInt(found.length)
-          return found
-        })
-      const give = (method: string, bytes: Uint8Array) =>
-        step((now) => {
-          if (!isWritable) return refuse(method)
-          const at = flag.startsWith("a") ? node.bytes.length : Number(position)
-          put(node, now, at, bytes)
-          if (!flag.startsWith("a")) position += BigInt(bytes.length)
-          return bytes.length
-        })
-      return {
-        [FileSystem.FileTypeId]: FileSystem.FileTypeId,
-        stat: Effect.sync(() => infoOf(node)),
-        seek: (offset, from) =>
-          step(() => {
-            const to = from === "start" ? offset : position + offset
-            if (to < 0n) {
-              return PlatformError.badArgument({
-                module: "FileSystem",
-                method: "seek",
-                description: "Cannot seek before the start of the file"
-              })
-            }
-            return (position = to)
-          }),
-        sync: Effect.void,
-        read: (buffer, options) =>
-          Effect.map(take("read", buffer.length, options), (bytes) => {
-            buffer.set(bytes)
-            return bytes.length
-          }),
-        readAlloc: (size, options) =>
-          Effect.map(take("readAlloc", size, options), (bytes) =>
-            bytes.length === 0 ? Option.none() : Option.some(bytes)
-          ),
-        truncate: (length = 0) =>
-          step((now) => {
-            if (!isWritable) return refuse("truncate")
-            cut(node, now, length)
-            if (position > BigInt(length)) position = BigInt(length)
-            return undefined
-          }),
-        write: (bytes) => give("write", bytes),
-        writeAll: (bytes) => Effect.asVoid(give("writeAll", bytes))
-      }
-    }
-
-    const removeNode = (
-      place: string,
-      {
-        force = false,
-        recursive = false
-      }: { readonly force?: boolean | undefined; readonly recursive?: boolean | undefined },
-      now: number
-    ): undefined | PlatformError.PlatformError => {
-      const node = find("remove", place)
-      if (PlatformError.isPlatformError(node)) return force && node.reason._tag === "NotFound" ? undefined : node
-      const held = holder("remove", place)
-      if (PlatformError.isPlatformError(held)) return held
-      if (node.type === "Directory" && !recursive) return trouble("remove", place, "IsFolder")
-      held.parent.entries.delete(held.name)
-      held.parent.modified = now
-      return undefined
-    }
-
-    const copyNode = (node: MemoryNode, now: number): MemoryNode => {
-      if (node.type === "File") return file(now, node.bytes, node.mode)
-      const copy = folder(now, node.mode)
-      for (const [name, entry] of node.entries) copy.entries.set(name, copyNode(entry, now))
-      return copy
-    }
-
-    const copyTo = (method: string, from: string, to: string, overwrite: boolean) =>
-      step((now) => {
-        const node = find(method, from)
-        if (PlatformError.isPlatformError(node)) return node
-        const held = holder(method, to)
-        if (PlatformError.isPlatformError(held)) return held
-        if (held.parent.entries.has(held.name) && !overwrite) return undefined
-        held.parent.entries.set(held.name, copyNode(node, now))
-        held.parent.modified = now
-        return undefined
-      })
-
-    const below = (node: MemoryFolder, before: string): Array<string> =>
-      [...node.entries].flatMap(([name, entry]) => [
-        `${before}${name}`,
-        ...(entry.type === "Directory" ? below(entry, `${before}${name}/`) : [])
-      ])
-
-    const info = (method: string) => (place: string) =>
-      step(() => {
-        const node = find(method, place)
-        return PlatformError.isPlatformError(node) ? node : infoOf(node)
-      })
-
-    const change = (method: string, place: string, body: (node: MemoryNode) => void) =>
-      step(() => {
-        const node = find(method, place)
-        if (PlatformError.isPlatformError(node)) return node
-        body(node)
-        return undefined
-      })
-
-    let temporaries = 0
-    const temporary = (directory = "/tmp", prefix = "") => `${directory}/${prefix}${(temporaries += 1)}`
-    const makeTempDirectory: FileSystem.FileSystem["makeTempDirectory"] = ({ directory, prefix } = {}) =>
-      step((now) => {
-        const place = temporary(directory, prefix)
-        const made = makeFolders(now, place, 0o700)
-        return PlatformError.isPlatformError(made) ? made : place
-      })
-    const makeTempFile: FileSystem.FileSystem["makeTempFile"] = ({ directory, prefix, suffix = "" } = {}) =>
-      Effect.flatMap(makeTempDirectory({ directory, prefix }), (inside) =>
-        step((now) => {
-          const place = `${inside}/file${suffix}`
-          const made = claim("makeTempFile", now, place, "wx")
-          return PlatformError.isPlatformError(made) ? made : place
-        })
-      )
-    const discard = (place: string) =>
-      Effect.orDie(step((now) => removeNode(place, { force: true, recursive: true }, now)))
-
-    for (const [place, content] of Object.entries(files)) {
-      yield* Effect.orDie(
-        step((now) => {
-          const isFolder = place.endsWith("/")
-          const made = makeFolders(now, isFolder ? place : posix.dirname(posix.resolve("/", place)))
-          if (isFolder || PlatformError.isPlatformError(made)) return made
-          const node = claim("writeFile", now, place, "w")
-          if (PlatformError.isPlatformError(node)) return node
-          put(node, now, 0, typeof content === "string" ? new TextEncoder().encode(content) : content)
-          return undefined
-        })
-      )
-    }
-
-    return FileSystem.make({
-      access: (place) => Effect.asVoid(info("access")(place)),
-      chmod: (place, mode) =>
-        change("chmod", place, (node) => {
-          node.mode = mode
-        }),
-      chown: (place) => change("chown", place, () => undefined),
-      copy: (from, to, options) => copyTo("copy", from, to, options?.overwrite ?? false),
-      copyFile: (from, to) => copyTo("copyFile", from, to, true),
-      link: (from) => Effect.fail(trouble("link", from, "Unknown")),
-      lstat: info("lstat"),
-      makeDirectory: (place, options) =>
-        step((now) => {
-          const there = find("makeDirectory", place)
-          if (options?.recursive === true) {
-            const made = makeFolders(now, place, options.mode)
-            return PlatformError.isPlatformError(made) ? made : undefined
-          }
-          if (!PlatformError.isPlatformError(there)) return trouble("makeDirectory", place, "AlreadyExists")
-          const held = holder("makeDirectory", place)
-          if (PlatformError.isPlatformError(held)) return held
-          held.parent.entries.set(held.name, folder(now, options?.mode))
-          held.parent.modified = now
-          return undefined
-        }),
-      makeTempDirectory,
-      makeTempDirectoryScoped: (options) => Effect.acquireRelease(makeTempDirectory(options), discard),
-      makeTempFile,
-      makeTempFileScoped: (options) =>
-        Effect.acquireRelease(makeTempFile(options), (place) => discard(posix.dirname(place))),
-      open: (place, options) =>
-        step((now) => {
-          const flag = options?.flag ?? "r"
-          const node = claim("open", now, place, flag, options?.mode)
-          return PlatformError.isPlatformError(node) ? node : opened(node, place, flag)
-        }),
-      readDirectory: (place, options) =>
-        step(() => {
-          const node = findFolder("readDirectory", place)
-          if (PlatformError.isPlatformError(node)) return node
-          return options?.recursive === true ? below(node, "") : [...node.entries.keys()]
-        }),
-      readDirectoryEntries: (place) =>
-        step(() => {
-          const node = findFolder("readDirectoryEntries", place)
-          if (PlatformError.isPlatformError(node)) return node
-          return [...node.entries].map(([name, { type }]) => ({ name, type }))
-        }),
-      readFile: (place) =>
-        step(() => {
-          const node = findFile("readFile", place)
-          return PlatformError.isPlatformError(node) ? node : node.bytes.slice()
-        }),
-      readLink: (place) => Effect.fail(trouble("readLink", place, "Unknown")),
-      realPath: (place) =>
-        step(() => {
-          const node = find("realPath", place)
-          return PlatformError.isPlatformError(node) ? node : posix.resolve("/", place)
-        }),
-      remove: (place, options) => step((now) => removeNode(place, options ?? {}, now)),
-      rename: (from, to) =>
-        step((now) => {
-          const source = holder("rename", from)
-          if (PlatformError.isPlatformError(source)) return source
-          const node = source.parent.entries.get(source.name)
-          if (node === undefined) return trouble("rename", from, "NotFound")
-          const target = holder("rename", to)
-          if (PlatformError.isPlatformError(target)) return target
-          const there = target.parent.entries.get(target.name)
-          if (there === node) return undefined
-          if (`${posix.resolve("/", to)}/`.startsWith(`${posix.resolve("/", from)}/`)) {
-            return trouble("rename", to, "PermissionDenied")
-          }
-          if (there?.type === "Directory" && node.type === "File") return trouble("rename", to, "IsFolder")
-          if (there?.type === "File" && node.type === "Directory") return trouble("rename", to, "NotFolder")
-          if (there?.type === "Directory" && there.entries.size > 0) return trouble("rename", to, "NotEmpty")
-          source.parent.entries.delete(source.name)
-          target.parent.entries.set(target.name, node)
-          source.parent.modified = now
-          target.parent.modified = now
-          return undefined
-        }),
-      stat: info("stat"),
-      symlink: (_, place) => Effect.fail(trouble("symlink", place, "Unknown")),
-      truncate: (place, length = 0) =>
-        step((now) => {
-          const node = findFile("truncate", place)
-          if (PlatformError.isPlatformError(node)) return node
-          cut(node, now, length)
-          return undefined
-        }),
-      utimes: (place, _, mtime) =>
-        change("utimes", place, (node) => {
-          node.modified = millis(mtime)
-        }),
-      watch: (place) => Stream.fail(trouble("watch", place, "Unknown")),
-      writeFile: (place, data, options) =>
-        step((now) => {
-          const flag = options?.flag ?? "w"
-          const node = claim("writeFile", now, place, flag, options?.mode)
-          if (PlatformError.isPlatformError(node)) return node
-          put(node, now, flag.startsWith("a") ? node.bytes.length : 0, data)
-          return undefined
-        })
-    })
+export const make = Effect.fnUntraced(function* (
+  files: Readonly<Record<string, string | Uint8Array>> = {}
+): Effect.fn.Return<FileSystem.FileSystem> {
+  const born = yield* Clock.currentTimeMillis
+  const top: MemoryFolder = { type: "Directory", ino: 1, entries: new Map(), mode: 0o777, modified: born }
+  const disk: Disk = { top, inodes: 1, temporaries: 0 }
+  for (const [place, content] of Object.entries(files))
+    yield* Effect.orDie(step((now) => seed(disk, now, place, content)))
+  const onNode = <A>(method: string, place: string, use: (node: MemoryNode) => A) =>
+    step(() => Result.map(find(disk, method, place), use))
+  const discard = (place: string) =>
+    Effect.orDie(step((now) => remove(disk, now, place, { force: true, recursive: true })))
+  const tempFolder = (options?: TempOptions) => step((now) => makeTempFolder(disk, now, options))
+  const tempFile = (options?: TempOptions) => step((now) => makeTempFile(disk, now, options))
+  return FileSystem.make({
+    access: (place) => onNode("access", place, () => undefined),
+    chmod: (place, mode) =>
+      onNode("chmod", place, (node) => {
+        node.mode = mode
+      }),
+    chown: (place) => onNode("chown", place, () => undefined),
+    copy: (from, to, options) => step((now) => copy(disk, now, "copy", from, to, options?.overwrite ?? false)),
+    copyFile: (from, to) => step((now) => copy(disk, now, "copyFile", from, to, true)),
+    link: (from) => Effect.fail(trouble("link", from, "Unknown")),
+    lstat: (place) => onNode("lstat", place, infoOf),
+    makeDirectory: (place, options) => step((now) => makeFolder(disk, now, place, options)),
+    makeTempDirectory: tempFolder,
+    makeTempDirectoryScoped: (options) => Effect.acquireRelease(tempFolder(options), discard),
+    makeTempFile: tempFile,
+    makeTempFileScoped: (options) => Effect.acquireRelease(tempFile(options), (place) => discard(posix.dirname(place))),
+    open: (place, { flag = "r", mode } = {}) =>
+      step((now) =>
+        Result.map(claim(disk, "open", now, place, flag, mode), (node) => opened({ node, place, flag, position: 0n }))
+      ),
+    readDirectory: (place, options) =>
+      step(() =>
+        Result.map(findFolder(disk, "readDirectory", place), (node) =>
+          options?.recursive === true ? below(node, "") : [...node.entries.keys()]
+        )
+      ),
+    readDirectoryEntries: (place) =>
+      step(() =>
+        Result.map(findFolder(disk, "readDirectoryEntries", place), ({ entries }) =>
+          [...entries].map(([name, { type }]) => ({ name, type }))
+        )
+      ),
+    readFile: (place) => step(() => Result.map(findFile(disk, "readFile", place), ({ bytes }) => bytes.slice())),
+    readLink: (place) => Effect.fail(trouble("readLink", place, "Unknown")),
+    realPath: (place) => onNode("realPath", place, () => posix.resolve("/", place)),
+    remove: (place, options) => step((now) => remove(disk, now, place, options)),
+    rename: (from, to) => step((now) => rename(disk, now, from, to)),
+    stat: (place) => onNode("stat", place, infoOf),
+    symlink: (_, place) => Effect.fail(trouble("symlink", place, "Unknown")),
+    truncate: (place, length = 0) =>
+      step((now) => Result.map(findFile(disk, "truncate", place), (node) => resize(node, now, length))),
+    utimes: (place, _, mtime) =>
+      onNode("utimes", place, (node) => {
+        node.modified = millis(mtime)
+      }),
+    watch: (place) => Stream.fail(trouble("watch", place, "Unknown")),
+    writeFile: (place, data, options) => step((now) => writeFile(disk, now, place, data, options))
   })
+})
 
 /** `make` as a layer: a file system with these files and their parent folders. */
 export const layer = (files: Readonly<Record<string, string | Uint8Array>> = {}): Layer.Layer<FileSystem.FileSystem> =>
