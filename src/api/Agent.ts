@@ -4,8 +4,6 @@ export type { Profile, RunOptions } from "../services/agent/AgentRun.ts"
 export type { Limits } from "../services/agent/RunBounds.ts"
 export {
   AgentDefinitions,
-  type AgentProblem,
-  agentProblemText,
   type KnownAgent,
   type KnownAgents
 } from "../services/agent/AgentDefinitions.ts"
@@ -23,3 +21,4 @@ export {
   type RemoteAgent,
   parseDefinitions
 } from "../domain/agent/AgentDefinition.ts"
+export { type UnusableFile, unusableFileText } from "../domain/agent/UnusableFile.ts"

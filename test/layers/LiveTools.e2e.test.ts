@@ -8,12 +8,12 @@ import { withDefaults } from "../../src/domain/settings/Settings.ts"
 import type { ApprovalMode } from "../../src/domain/tools/Approval.ts"
 import * as LiveTools from "../../src/layers/LiveTools.ts"
 import * as MemoryTrust from "../../src/layers/testing/MemoryTrust.ts"
-import { agentProblemText, type AgentSource } from "../../src/services/agent/AgentDefinitions.ts"
+import { unusableFileText } from "../../src/domain/agent/UnusableFile.ts"
+import { type AgentSource } from "../../src/services/agent/AgentDefinitions.ts"
 import type { Task } from "../../src/services/agent/AgentRunner.ts"
 import { Environment } from "../../src/services/platform/Environment.ts"
 import { Settings } from "../../src/services/settings/Settings.ts"
 import { Approval } from "../../src/services/tools/Approval.ts"
-import { unusableSkillText } from "../../src/services/tools/Skills.ts"
 import { Trust } from "../../src/services/workspace/Trust.ts"
 
 const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }
@@ -154,7 +154,7 @@ describe("the user's own files", () => {
         return {
           agents: agents.agents.filter(({ definition: { name } }) => name === "evil").length,
           skills: skills.skills.filter(({ name }) => name === "evil").length,
-          told: [...agents.problems.map(agentProblemText), ...skills.problems.map(unusableSkillText)].filter((line) =>
+          told: [...agents.problems, ...skills.problems].map(unusableFileText).filter((line) =>
             line.includes(`it is in ${top}/bad`)
           ).length
         }

@@ -1,8 +1,9 @@
 import { Effect, Path, Schema, Stdio } from "effect"
 import { Argument, Command } from "effect/cli"
 import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
+import { type UnusableFile, unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { type AgentProblem, agentProblemText, type KnownAgent } from "../../services/agent/AgentDefinitions.ts"
+import type { KnownAgent } from "../../services/agent/AgentDefinitions.ts"
 import { TerminateReason } from "../../services/agent/AgentRunner.ts"
 import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
@@ -94,8 +95,8 @@ const unknownAgent = (name: string, agents: ReadonlyArray<KnownAgent>): ExitErro
   )
 
 /** Prints the problem of each broken file on one line. */
-const printProblems = (problems: ReadonlyArray<AgentProblem>) =>
-  Effect.forEach(problems, (problem) => Output.notice(agentProblemText(problem)), { discard: true })
+const printProblems = (problems: ReadonlyArray<UnusableFile>) =>
+  Effect.forEach(problems, (problem) => Output.notice(unusableFileText(problem)), { discard: true })
 
 const name = Argument.String("name").pipe(Argument.withDescription(`Agent name, as "agents list" shows it`))
 
@@ -107,7 +108,7 @@ const list = Command.make(
   Effect.fn("cli.agents.list")(function* ({ json }) {
     const { agents, problems } = yield* loadAgents
     if (json) {
-      const rows = problems.map((problem) => ({ file: problem.file, message: agentProblemText(problem) }))
+      const rows = problems.map((problem) => ({ file: problem.file, message: unusableFileText(problem) }))
       return yield* Output.json(List, { agents: agents.map(rowOf), problems: rows })
     }
     const { bold, dim } = yield* Output.style

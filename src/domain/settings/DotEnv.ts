@@ -1,4 +1,5 @@
 import { type HiddenValue, hiddenValues } from "../text/ChildEnvironment.ts"
+import { quotedPath } from "../text/WorkspacePath.ts"
 import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
 
 /**
@@ -132,6 +133,27 @@ export const keyVariables = ["GEMINI_API_KEY", "GOOGLE_API_KEY"] as const
 /** Replaces the system prompt. */
 export const promptVariable = "GEMINI_SYSTEM_MD"
 
+/** Why a folder's variable is left out. */
+export type VariableProblem =
+  /** An endpoint without a key of its own. */
+  | { readonly _tag: "NoKey" }
+  /** The environment's keys would go to the endpoint. */
+  | { readonly _tag: "EnvironmentKeys"; readonly names: ReadonlyArray<string> }
+  /** The file is not in the folder that names it. */
+  | { readonly _tag: "Outside"; readonly folder: string }
+
+/** A problem in words, in one line. */
+export const variableProblemText = (problem: VariableProblem): string => {
+  switch (problem._tag) {
+    case "NoKey":
+      return "no key stands there with it"
+    case "EnvironmentKeys":
+      return `${problem.names.join(" and ")} of the environment would go there`
+    case "Outside":
+      return `it leads out of ${quotedPath(problem.folder)}`
+  }
+}
+
 /**
  * Returns why a folder's file may not choose the endpoint, given the keys that the environment sets; undefined when it may. It needs
  * a key of its own, so that the user's key is never sent to an address that a folder chose.
@@ -139,9 +161,9 @@ export const promptVariable = "GEMINI_SYSTEM_MD"
 export const endpointProblem = (
   variables: Readonly<Record<string, string>>,
   environmentKeys: ReadonlyArray<string>
-): string | undefined => {
-  if (keyVariables.every((name) => variables[name] === undefined)) return "no key stands there with it"
-  return environmentKeys.length === 0 ? undefined : `${environmentKeys.join(" and ")} of the environment would go there`
+): VariableProblem | undefined => {
+  if (keyVariables.every((name) => variables[name] === undefined)) return { _tag: "NoKey" }
+  return environmentKeys.length === 0 ? undefined : { _tag: "EnvironmentKeys", names: environmentKeys }
 }
 
 /**

@@ -1,10 +1,10 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { homedir } from "node:os"
 import { isIgnored, parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
+import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import {
   AgentDefinitions,
-  type AgentProblem,
   type AgentSource,
   byName,
   type KnownAgent,
@@ -50,11 +50,11 @@ const maxAgents = 100
 
 interface Read {
   readonly agents: ReadonlyArray<KnownAgent>
-  readonly problems: ReadonlyArray<AgentProblem>
+  readonly problems: ReadonlyArray<UnusableFile>
 }
 
 const nothing: Read = { agents: [], problems: [] }
-const problem = (file: string, reason: AgentProblem["reason"]): Read => ({ agents: [], problems: [{ file, reason }] })
+const problem = (file: string, reason: UnusableFile["reason"]): Read => ({ agents: [], problems: [{ file, reason }] })
 
 const readFolder = Effect.fnUntraced(function* (
   { folder, source }: AgentFolder,
@@ -110,7 +110,7 @@ const readFile = Effect.fnUntraced(function* (
   if (type !== "File") return problem(file, { _tag: "NoFile" })
   if (size > maxFileBytes) return problem(file, { _tag: "TooLarge" })
   const read = parseDefinitions(yield* fs.readFileString(place))
-  if (Result.isFailure(read)) return problem(file, { _tag: "Invalid", problem: read.failure })
+  if (Result.isFailure(read)) return problem(file, { _tag: "InvalidAgent", problem: read.failure })
   const definitions = read.success.filter(({ name }) => !isIgnored(name))
   return { agents: definitions.map((definition) => ({ definition, source, file })), problems: [] }
 })

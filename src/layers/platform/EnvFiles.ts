@@ -10,7 +10,8 @@ import {
   parseDotEnv,
   promptVariable,
   rejectedVariables,
-  acceptedVariables
+  acceptedVariables,
+  type VariableProblem
 } from "../../domain/settings/DotEnv.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
@@ -123,9 +124,9 @@ const heeded = Effect.fnUntraced(function* (
 ) {
   const { notices } = search
   let kept = variables
-  const leaveOut = (name: string, why: string) => {
+  const leaveOut = (name: string, problem: VariableProblem) => {
     kept = without(kept, name)
-    notices.push({ _tag: "VariableLeftOut", file, name, why })
+    notices.push({ _tag: "VariableLeftOut", file, name, problem })
   }
   const endpoint = kept[endpointVariable]
   if (endpoint !== undefined) {
@@ -137,7 +138,7 @@ const heeded = Effect.fnUntraced(function* (
   }
   const prompt = kept[promptVariable]
   if (prompt !== undefined && !(yield* isInside(search, folder, prompt))) {
-    leaveOut(promptVariable, `it leads out of ${quotedPath(folder)}`)
+    leaveOut(promptVariable, { _tag: "Outside", folder })
   }
   return kept
 })

@@ -1,12 +1,12 @@
 import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
+import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import {
   type ActiveSkill,
   type KnownSkills,
   type Skill,
-  Skills,
-  type UnusableSkill
+  Skills
 } from "../../services/tools/Skills.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
@@ -48,13 +48,11 @@ const isNotThere = ({ reason }: PlatformError.PlatformError) =>
   reason._tag === "NotFound" || reason._tag === "BadResource"
 
 interface FoundSkill {
-  readonly _tag: "FoundSkill"
   readonly skill: Skill
   readonly file: SkillFile
 }
 
-const unusable = (file: string, reason: UnusableSkill["reason"]): UnusableSkill => ({
-  _tag: "UnusableSkill",
+const unusable = (file: string, reason: UnusableFile["reason"]): UnusableFile => ({
   file,
   reason
 })
@@ -95,9 +93,9 @@ export const layer = (
           if (type !== "File") return unusable(file, { _tag: "NoFile" })
           if (ByteSize.isGreaterThan(size, maxSkillBytes)) return unusable(file, { _tag: "TooLarge" })
           const parsed = parseSkill(yield* opened.readFileString(place))
-          if (Result.isFailure(parsed)) return unusable(file, { _tag: "Invalid", problem: parsed.failure })
+          if (Result.isFailure(parsed)) return unusable(file, { _tag: "InvalidSkill", problem: parsed.failure })
           const { description, name } = parsed.success
-          return { _tag: "FoundSkill" as const, skill: { name, description, folder }, file: parsed.success }
+          return { skill: { name, description, folder }, file: parsed.success }
         },
         (work, folder) =>
           work.pipe(
@@ -123,9 +121,9 @@ export const layer = (
         const found = (yield* Effect.forEach(places, inside)).flat()
         const skills = new Map<string, FoundSkill>()
         for (const one of found) {
-          if (one?._tag === "FoundSkill" && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
+          if (one !== undefined && "skill" in one && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
         }
-        return { skills, problems: found.filter((one) => one?._tag === "UnusableSkill") }
+        return { skills, problems: found.filter((one) => one !== undefined && "reason" in one) }
       })
 
       /** Lists the files below a folder level by level, so that the deepest ones are left out first. */

@@ -1,9 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
-import {
-  type AgentDefinition,
-  type DefinitionProblem,
-  definitionProblemText
-} from "../../domain/agent/AgentDefinition.ts"
+import type { AgentDefinition } from "../../domain/agent/AgentDefinition.ts"
+import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 import type { Tool } from "../tools/Tool.ts"
 import type { AgentFailure } from "./AgentRunner.ts"
 
@@ -24,41 +21,10 @@ export interface KnownAgent {
   readonly isOptIn?: boolean | undefined
 }
 
-/** A file or folder that was left out or not read to its end, and why. */
-export interface AgentProblem {
-  readonly file: string
-  readonly reason:
-    | { readonly _tag: "Untrusted"; readonly folder: string }
-    /** `detail` is the disk's message. */
-    | { readonly _tag: "Unreadable"; readonly detail: string }
-    | { readonly _tag: "NoFile" }
-    | { readonly _tag: "TooLarge" }
-    | { readonly _tag: "Invalid"; readonly problem: DefinitionProblem }
-    | { readonly _tag: "TooManyAgents"; readonly maxAgents: number }
-}
-
-/** A problem in words, in one line: the file, and what was expected. */
-export const agentProblemText = ({ file, reason }: AgentProblem): string => {
-  switch (reason._tag) {
-    case "Untrusted":
-      return `${file}: it is in ${reason.folder}, which is not trusted; it was left out`
-    case "Unreadable":
-      return `${file}: cannot be read: ${reason.detail}`
-    case "NoFile":
-      return `${file}: expected a file with the definition of an agent`
-    case "TooLarge":
-      return `${file}: expected a definition of at most 1 MiB`
-    case "Invalid":
-      return `${file}: ${definitionProblemText(reason.problem)}`
-    case "TooManyAgents":
-      return `${file}: expected at most ${reason.maxAgents} agents; the rest is left out`
-  }
-}
-
 /** All agents by name, and the files that could not be used. */
 export interface KnownAgents {
   readonly agents: ReadonlyArray<KnownAgent>
-  readonly problems: ReadonlyArray<AgentProblem>
+  readonly problems: ReadonlyArray<UnusableFile>
 }
 
 /** The agents sorted by name. Of several with the same name, the last wins. */

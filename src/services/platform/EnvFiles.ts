@@ -1,5 +1,11 @@
 import { Context } from "effect"
-import { type DotEnvProblem, dotEnvProblemText, endpointVariable } from "../../domain/settings/DotEnv.ts"
+import {
+  type DotEnvProblem,
+  dotEnvProblemText,
+  endpointVariable,
+  type VariableProblem,
+  variableProblemText
+} from "../../domain/settings/DotEnv.ts"
 import type { HiddenValue } from "../../domain/text/ChildEnvironment.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 
@@ -17,8 +23,12 @@ export type EnvNotice =
   | { readonly _tag: "NotTaken"; readonly file: string; readonly names: ReadonlyArray<string> }
   /** The model is asked at this address, with the file's own key. */
   | { readonly _tag: "EndpointUsed"; readonly file: string; readonly address: string }
-  /** A variable was left out; `why` completes the sentence. */
-  | { readonly _tag: "VariableLeftOut"; readonly file: string; readonly name: string; readonly why: string }
+  | {
+      readonly _tag: "VariableLeftOut"
+      readonly file: string
+      readonly name: string
+      readonly problem: VariableProblem
+    }
 
 /** A notice in one line. */
 export const envNoticeText = (notice: EnvNotice): string => {
@@ -42,7 +52,7 @@ export const envNoticeText = (notice: EnvNotice): string => {
     case "EndpointUsed":
       return `the model is asked at ${notice.address}, as ${endpointVariable} in ${shown} says`
     case "VariableLeftOut":
-      return `${shown}: ${notice.name} was left out: ${notice.why}; set it in the environment to use it`
+      return `${shown}: ${notice.name} was left out: ${variableProblemText(notice.problem)}; set it in the environment to use it`
   }
 }
 

@@ -2,6 +2,7 @@ import { Effect, type FileSystem, Path, type Scope } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { remotePlace } from "../../domain/agent/AgentDefinition.ts"
+import { unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { agentDefaultsOf } from "../../domain/compression/strategies/Strategies.ts"
 import { hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
@@ -31,7 +32,7 @@ import { saveMemory } from "../tools/builtin/SaveMemory.ts"
 import { writeTodos } from "../tools/builtin/WriteTodos.ts"
 import type { McpOffer } from "../tools/McpServers.ts"
 import { Plans } from "../tools/Plans.ts"
-import { Skills, unusableSkillText } from "../tools/Skills.ts"
+import { Skills } from "../tools/Skills.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"
 import { UserPrompt } from "../tools/UserPrompt.ts"
 import { Workspace } from "../workspace/Workspace.ts"
@@ -141,7 +142,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
   const path = yield* Path.Path
   const skills = yield* platform.skills(workspace.root, isRootTrusted)
   const { problems: unusable, skills: offeredSkills } = yield* skills.all
-  yield* Effect.forEach(unusable, (problem) => notify(message(unusableSkillText(problem))), { discard: true })
+  yield* Effect.forEach(unusable, (problem) => notify(message(unusableFileText(problem))), { discard: true })
   const { problems, tools: serverTools } = yield* startServers(settings.mcpServers ?? {})
   yield* Effect.forEach(problems, (problem) => notify(message(problem.message)), { discard: true })
   const commands = commandsOf(settings, files)

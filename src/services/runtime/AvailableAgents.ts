@@ -1,6 +1,7 @@
 import { Effect } from "effect"
+import { unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
-import { agentProblemText, type KnownAgent, type KnownAgents } from "../agent/AgentDefinitions.ts"
+import type { KnownAgent, KnownAgents } from "../agent/AgentDefinitions.ts"
 import type { AgentRunner } from "../agent/AgentRunner.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
@@ -38,7 +39,7 @@ export const availableAgents = Effect.fnUntraced(function* (
     if (withoutServers(agent) === agent) return []
     return [`the agent ${definition.name} starts MCP servers ${where}; it goes without`]
   })
-  const lines = [...problems.map(agentProblemText), ...refused]
+  const lines = [...problems.map(unusableFileText), ...refused]
   yield* Effect.forEach(lines, (line) => notify(message(line)), { discard: true })
   const definitions: KnownAgents = { agents: offered.filter((agent) => !takesKey(agent)).map(withoutServers), problems }
   const runners = new Map<string, AgentRunner>()

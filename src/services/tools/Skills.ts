@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import { type SkillProblem, skillProblemText } from "../../domain/agent/Skill.ts"
+import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 
 /** A skill that can be activated. */
 export interface Skill {
@@ -19,40 +19,10 @@ export interface ActiveSkill extends Skill {
   readonly hasMore: boolean
 }
 
-/** A skill or folder that cannot be used, and why. */
-export interface UnusableSkill {
-  readonly _tag: "UnusableSkill"
-  /** The file or folder. */
-  readonly file: string
-  readonly reason:
-    | { readonly _tag: "Untrusted"; readonly folder: string }
-    /** `detail` is the disk's message. */
-    | { readonly _tag: "Unreadable"; readonly detail: string }
-    | { readonly _tag: "NoFile" }
-    | { readonly _tag: "TooLarge" }
-    | { readonly _tag: "Invalid"; readonly problem: SkillProblem }
-}
-
-/** Why a skill cannot be used, in one line. */
-export const unusableSkillText = ({ file, reason }: UnusableSkill): string => {
-  switch (reason._tag) {
-    case "Untrusted":
-      return `${file}: it is in ${reason.folder}, which is not trusted; it was left out`
-    case "Unreadable":
-      return `${file}: ${reason.detail}`
-    case "NoFile":
-      return `${file}: expected a file`
-    case "TooLarge":
-      return `${file}: expected at most 1 MiB`
-    case "Invalid":
-      return `${file}: ${skillProblemText(reason.problem)}`
-  }
-}
-
 /** The available skills. */
 export interface KnownSkills {
   readonly skills: ReadonlyArray<Skill>
-  readonly problems: ReadonlyArray<UnusableSkill>
+  readonly problems: ReadonlyArray<UnusableFile>
 }
 
 /** Skills: instructions for special tasks, which a model reads when it needs them. */

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   endpointProblem,
+  variableProblemText,
   isAccepted,
   secretValues,
   type EnvFileOwner,
@@ -167,6 +168,9 @@ describe("an endpoint that a folder chooses", () => {
       "GEMINI_API_KEY and GOOGLE_API_KEY of the environment would go there"
     ]
   ] as const) {
-    it(title, () => assert.strictEqual(endpointProblem(variables, environmentKeys), expected))
+    it(title, () => {
+      const problem = endpointProblem(variables, environmentKeys)
+      assert.strictEqual(problem && variableProblemText(problem), expected)
+    })
   }
 })

@@ -4,7 +4,8 @@ import { Effect, FileSystem, Layer } from "effect"
 import { localDefaults } from "../../../src/domain/agent/AgentDefinition.ts"
 import * as FileAgentDefinitions from "../../../src/layers/agent/FileAgentDefinitions.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
-import { AgentDefinitions, agentProblemText, type KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
+import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
+import { AgentDefinitions, type KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
 
 const definition = (name: string, description: string) =>
   `---\nname: ${name}\ndescription: ${description}\n---\nYou do it.\n`
@@ -54,7 +55,7 @@ describe("agents from files", () => {
         {
           file: "/work/.gemini/agents/broken.md",
           reason: {
-            _tag: "Invalid",
+            _tag: "InvalidAgent",
             problem: {
               _tag: "InvalidFields",
               problems: [
@@ -68,7 +69,7 @@ describe("agents from files", () => {
           }
         }
       ])
-      assert.deepStrictEqual(problems.map(agentProblemText), [
+      assert.deepStrictEqual(problems.map(unusableFileText), [
         "/work/.gemini/agents/broken.md: name: expected lower-case letters, digits, hyphens and underscores"
       ])
     }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
@@ -107,7 +108,7 @@ describe("agents from files", () => {
         agents.map(({ definition: { name } }) => name),
         ["good", "three"]
       )
-      assert.deepStrictEqual(problems.map(agentProblemText), [
+      assert.deepStrictEqual(problems.map(unusableFileText), [
         `${top}/work/.gemini/agents/one.md: it is in ${top}/bad, which is not trusted; it was left out`,
         `${top}/work/.palimpsest/agents: it is in ${top}/bad/agents, which is not trusted; it was left out`
       ])
@@ -133,8 +134,8 @@ describe("agents from files", () => {
     Effect.gen(function* () {
       const { agents, problems } = yield* read
       assert.deepStrictEqual(agents, [builtIn])
-      assert.deepStrictEqual(problems.map(agentProblemText), [
-        "/work/.gemini/agents/big.md: expected a definition of at most 1 MiB"
+      assert.deepStrictEqual(problems.map(unusableFileText), [
+        "/work/.gemini/agents/big.md: expected at most 1 MiB"
       ])
     }).pipe(
       Effect.provide(
@@ -154,7 +155,7 @@ describe("agents from files", () => {
       const { agents, problems } = yield* read
       assert.strictEqual(agents.length, 202)
       assert.isTrue(agents.some(({ definition: { name } }) => name === "file-099"))
-      assert.deepStrictEqual(problems.map(agentProblemText), [
+      assert.deepStrictEqual(problems.map(unusableFileText), [
         "/work/.gemini/agents: expected at most 100 agents; the rest is left out",
         "/work/.palimpsest/agents: expected at most 100 agents; the rest is left out"
       ])

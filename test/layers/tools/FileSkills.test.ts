@@ -2,7 +2,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
 import * as FileSkills from "../../../src/layers/tools/FileSkills.ts"
-import { Skills, unusableSkillText } from "../../../src/services/tools/Skills.ts"
+import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
+import { Skills } from "../../../src/services/tools/Skills.ts"
 
 const skill = (name: string, description = `about ${name}`) =>
   `---\nname: ${name}\ndescription: ${description}\n---\nDo ${name}.\n`
@@ -74,7 +75,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
         found.map(({ name }) => name),
         ["good"]
       )
-      const notices = problems.map(unusableSkillText)
+      const notices = problems.map(unusableFileText)
       assert.strictEqual(notices.length, 3)
       assert.match(notices[0] ?? "", /bad.SKILL\.md: expected front matter/)
       assert.match(notices[1] ?? "", /folder.SKILL\.md: expected a file/)
@@ -107,7 +108,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
       )
       const bad = yield* fs.realPath(at("bad"))
       assert.deepStrictEqual(
-        problems.map(unusableSkillText).toSorted(),
+        problems.map(unusableFileText).toSorted(),
         [
           `${at("work/.gemini/skills/linked/SKILL.md")}: it is in ${bad}/one, which is not trusted; it was left out`,
           `${at("work/.gemini/skills/one/SKILL.md")}: it is in ${bad}/one, which is not trusted; it was left out`,
