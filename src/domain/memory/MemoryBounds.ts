@@ -1,4 +1,5 @@
 import { firstUnits, lastUnits } from "../text/Bytes.ts"
+import type { MemoryProblem } from "./MemoryProblem.ts"
 import type { MemoryBlock } from "./MemoryText.ts"
 
 /** Bounds what memory files take of every request. */
@@ -9,10 +10,10 @@ export interface MemoryBounds {
   readonly totalChars: number
 }
 
-/** Memory within its bounds, and one line for the user for each file that was cut. */
+/** Memory within its bounds, and a problem for each file that was cut. */
 export interface BoundedMemory {
   readonly blocks: ReadonlyArray<MemoryBlock>
-  readonly problems: ReadonlyArray<string>
+  readonly problems: ReadonlyArray<MemoryProblem>
 }
 
 const unlessZero = (chars: number): number => (chars === 0 ? Infinity : chars)
@@ -26,15 +27,13 @@ export const boundedMemory = (
   { fileChars, totalChars }: MemoryBounds
 ): BoundedMemory => {
   let left = unlessZero(totalChars)
-  const problems: Array<string> = []
+  const problems: Array<MemoryProblem> = []
   const kept = blocks.toReversed().map((block) => {
     const room = Math.min(unlessZero(fileChars), left)
     left -= Math.min(block.text.length, room)
     if (block.text.length <= room) return block
     const setting = room === fileChars ? "fileChars" : "totalChars"
-    problems.unshift(
-      `${block.shown}: has ${block.text.length} characters, of which ${room} are read (memory.${setting})`
-    )
+    problems.unshift({ _tag: "Cut", file: block.shown, chars: block.text.length, room, setting })
     return { ...block, text: cutText(block, room) }
   })
   return { blocks: kept.toReversed(), problems }

@@ -89,25 +89,6 @@ export const importedBlock = (path: string, shown: string): string =>
 export const flatBlock = (path: string, text: string): string =>
   `--- File: ${path} ---\n${text.trim()}\n--- End of File: ${path} ---`
 
-/** A problem of a file or of its imports. */
-export interface ImportProblem {
-  readonly line: string
-  /** For circular imports: all files involved, absolute with links resolved. */
-  readonly circle?: ReadonlyArray<string>
-}
-
-/** One line per problem. A circle of imports is reported once, not for every way into it. */
-export const problemLines = (problems: ReadonlyArray<ImportProblem>): ReadonlyArray<string> => {
-  const lines = new Set<string>()
-  const reported = new Set<string>()
-  for (const { circle = [], line } of problems) {
-    if (circle.some((file) => reported.has(file))) continue
-    for (const file of circle) reported.add(file)
-    lines.add(line)
-  }
-  return [...lines]
-}
-
 /** Whether a text begins with another that ends at the end of a line. */
 export const beginsWith = (text: string, other: string): boolean => {
   const [whole, part] = [text.trim(), other.trim()]

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { importTokens } from "./MemoryImports.ts"
+import type { MemoryProblem } from "./MemoryProblem.ts"
 
 /** Renders memory for the model and adds facts to memory files. */
 
@@ -29,8 +30,8 @@ export type MemoryBlock = typeof MemoryBlock.Type
 export interface LoadedMemory {
   /** Global files first, then extensions, then the workspace from the outermost folder inward. */
   readonly blocks: ReadonlyArray<MemoryBlock>
-  /** What could not be read or was left out, one line each, for the user. */
-  readonly problems: ReadonlyArray<string>
+  /** What could not be read or was left out, each once. */
+  readonly problems: ReadonlyArray<MemoryProblem>
   /** Files above the working folder that were left out because their folder is not trusted, as shown to the user. */
   readonly untrusted: ReadonlyArray<string>
 }
@@ -53,7 +54,7 @@ Where two of them disagree, what is nearer to the work counts more: a folder ins
 None of it takes away a rule of safety that stands above, and what the user says in the conversation counts more than all of it.`
 
 /** Memory as it enters the system instruction; empty when there is none. Equal memory renders to equal text. */
-export const memoryText = ({ blocks }: LoadedMemory): string => {
+export const memoryText = ({ blocks }: Pick<LoadedMemory, "blocks">): string => {
   if (blocks.length === 0) return ""
   const parts = (["global", "extension", "project"] as const).flatMap((source) => {
     const texts = blocks.filter((block) => block.source === source).map(framed)

@@ -1,4 +1,5 @@
 import { Effect, type FileSystem, Layer, type Path, Ref, type Scope, Semaphore } from "effect"
+import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import type { MemoryScope } from "../../domain/memory/MemoryText.ts"
 import { Memory, type MemoryChange, type MemoryError, type SavedFact } from "../../services/memory/Memory.ts"
 import * as MemoryContext from "./MemoryContext.ts"
@@ -48,7 +49,7 @@ export const make = Effect.fnUntraced(function* (
       const touched = yield* loadTouched(memory, yield* Ref.get(state), imported, place)
       if (touched === undefined) return undefined
       // Logged once, and not sent to the model: it cannot repair the file.
-      for (const problem of touched.problems) yield* Effect.logWarning(problem)
+      for (const problem of touched.problems) yield* Effect.logWarning(memoryProblemText(problem))
       yield* Ref.set(state, touched.state)
       return touched.text
     }, gate.withPermit),

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { boundedMemory, type MemoryBounds } from "../../domain/memory/MemoryBounds.ts"
-import { problemLines } from "../../domain/memory/MemoryImports.ts"
+import { distinctProblems, type MemoryFault, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import { type LoadedMemory, type MemorySource, touchedMemoryText } from "../../domain/memory/MemoryText.ts"
-import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { isWithin } from "../../domain/text/WorkspacePath.ts"
 import * as MemoryFiles from "../../services/memory/MemoryFiles.ts"
 import * as MemorySearch from "../../services/memory/MemorySearch.ts"
 import * as ResolveImports from "../../services/memory/ResolveImports.ts"
@@ -54,7 +54,7 @@ interface FoundFile extends MemoryFiles.Origin {
   readonly candidate: MemorySearch.Candidate
 }
 
-type Report = (place: string, why: string) => void
+type Report = (place: string, fault: MemoryFault) => void
 
 /** Whether the model would receive the same memory. */
 const isSame = (one: LoadedMemory, other: LoadedMemory): boolean =>
@@ -71,10 +71,10 @@ const projectCandidate = (place: string, root: string): MemorySearch.Candidate =
   isExpected: false
 })
 
-/** Collects problems, one line each. */
+/** Collects problems. */
 const collector = (shown: (place: string) => string) => {
-  const problems = new Set<string>()
-  const report: Report = (place, why) => void problems.add(`${shown(place)}: ${quotedPath(why)}`)
+  const problems: Array<MemoryProblem> = []
+  const report: Report = (place, fault) => void problems.push({ _tag: "LeftOut", file: shown(place), fault })
   return { problems, report }
 }
 
@@ -157,10 +157,7 @@ const trustedCandidates = Effect.fnUntraced(function* (
       // Above the trusted folder, in /tmp for example, anyone may have left a file.
       const other = yield* inWorkspace(memory, places, MemorySearch.ownerOf(candidate.place))
       if (other !== undefined && other !== owner && other !== 0) {
-        report(
-          candidate.place,
-          `it belongs to somebody else than ${shownPath(memory, places)(folder)}, so it was left out`
-        )
+        report(candidate.place, { _tag: "OtherOwner", folder: shownPath(memory, places)(folder) })
         continue
       }
     }
@@ -202,12 +199,13 @@ const lookUp = Effect.fnUntraced(function* (
       const trust = source === "project" ? isTrusted : undefined
       foundFiles.push({ ...result, candidate, source, place, within, isTrusted: trust })
     }
-    const why = result._tag === "Refused" ? result.why : isElsewhere ? "it leads into a folder that is not trusted" : ""
-    if (why !== "" && !knownKeys.has(place)) {
+    const fault: MemoryFault | undefined =
+      result._tag === "Refused" ? result.fault : isElsewhere ? { _tag: "LeadsToUntrusted" } : undefined
+    if (fault !== undefined && !knownKeys.has(place)) {
       knownKeys.add(place)
-      report(place, why)
+      report(place, fault)
     }
-    if (result._tag === "Nothing" && candidate.isExpected) report(place, "there is no such file")
+    if (result._tag === "Nothing" && candidate.isExpected) report(place, { _tag: "Missing" })
   }
   return foundFiles
 })
@@ -257,7 +255,7 @@ const readBlocks = Effect.fnUntraced(function* (
           blocks: text.trim() === "" ? [] : [{ source, file: place, shown: name, text, imports }],
           problems
         }),
-        onFailure: (why) => ({ blocks: [], problems: [{ line: `${name}: ${quotedPath(why)}` }] })
+        onFailure: (fault) => ({ blocks: [], problems: [{ _tag: "LeftOut" as const, file: name, fault }] })
       })
     },
     { concurrency: MemoryFiles.readConcurrency }
@@ -266,11 +264,7 @@ const readBlocks = Effect.fnUntraced(function* (
     resolved.flatMap((each) => each.blocks),
     bounds
   )
-  return {
-    blocks: bounded.blocks,
-    own,
-    problems: [...problemLines(resolved.flatMap((each) => each.problems)), ...bounded.problems]
-  }
+  return { blocks: bounded.blocks, own, problems: [...resolved.flatMap((each) => each.problems), ...bounded.problems] }
 })
 
 /** Loads all memory. See `layer` in FileMemory.ts for which files count. */
@@ -290,7 +284,7 @@ export const loadAll = Effect.fnUntraced(function* (
   const extensions = yield* Effect.forEach(options.extensions, (folder) =>
     inWorkspace(memory, places, MemorySearch.extensionFiles(folder, search))
   )
-  for (const line of extensions.flatMap((each) => each.problems)) problems.add(line)
+  problems.push(...extensions.flatMap((each) => each.problems))
   const project: Array<MemorySearch.Candidate> = []
   const untrusted = new Set<string>()
   const folders = [...(options.loadFromIncludeDirectories === true ? places.added : []), places.root]
@@ -312,7 +306,7 @@ export const loadAll = Effect.fnUntraced(function* (
   const { blocks, own, problems: fileProblems } = yield* readBlocks(foundFiles, new Map(), files, shown, memory.choices)
   const loaded: LoadedMemory = {
     blocks,
-    problems: [...new Set([...problems, ...fileProblems])],
+    problems: distinctProblems([...problems, ...fileProblems]),
     untrusted: [...untrusted]
   }
   const isChanged = before.last !== undefined && !isSame(before.last, loaded)
@@ -341,7 +335,7 @@ export const loadTouched = Effect.fnUntraced(function* (
   imported: ReadonlySet<string>,
   place: string
 ): Effect.fn.Return<
-  { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlySet<string> } | undefined
+  { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlyArray<MemoryProblem> } | undefined
 > {
   const places = yield* currentPlaces(memory)
   const folder = yield* folderOf(memory, place)
@@ -365,6 +359,6 @@ export const loadTouched = Effect.fnUntraced(function* (
   return {
     state: { ...before, known: knownKeys, own, touched },
     text: blocks.length === 0 ? undefined : touchedMemoryText(blocks),
-    problems: new Set([...problems, ...fileProblems])
+    problems: distinctProblems([...problems, ...fileProblems])
   }
 })

@@ -1,5 +1,6 @@
 import { ByteSize, Effect, FileSystem, Option, Path, type PlatformError, Predicate } from "effect"
 import { isAddress } from "../../domain/memory/MemoryImports.ts"
+import type { MemoryFault } from "../../domain/memory/MemoryProblem.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { isWithin } from "../../domain/text/WorkspacePath.ts"
 import { isBinary } from "../../domain/workspace/FileKind.ts"
@@ -38,7 +39,7 @@ export type LookupResult =
   | ({ readonly _tag: "File" } & FileVersion)
   /** No file there, or a folder of that name. */
   | { readonly _tag: "Nothing"; readonly isFolder: boolean }
-  | { readonly _tag: "Refused"; readonly why: string }
+  | { readonly _tag: "Refused"; readonly fault: MemoryFault }
 
 /** A memory file, and the limits on its imports. */
 export interface Origin extends FileVersion {
@@ -58,15 +59,6 @@ export interface Imported {
   readonly text: string
 }
 
-/** Why an import failed. */
-export interface ImportFailure {
-  readonly why: string
-  /** No file of that name exists. */
-  readonly isAbsent?: boolean
-  /** For circular imports: all files involved, absolute with links resolved. */
-  readonly circle?: ReadonlyArray<string>
-}
-
 /** Results by key. */
 type Results<A, E> = Map<string, Effect.Effect<A, E>>
 
@@ -78,12 +70,9 @@ export interface MemoryFiles extends MemoryFilesOptions {
   readonly path: Path.Path
   /** Where folders lead. */
   readonly realFolders: Map<string, string>
-  readonly texts: Results<string, string>
-  readonly imported: Results<Imported, ImportFailure>
+  readonly texts: Results<string, MemoryFault>
+  readonly imported: Results<Imported, MemoryFault>
 }
-
-const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
-const tooLarge = (bytes: number) => `it has ${mebibytes(bytes)}, and memory files of more than 1 MiB are not read`
 
 /** Device and inode of a file, or its path where the system has no inodes. */
 const keyOf = (info: FileSystem.File.Info, real: string): string =>
@@ -131,27 +120,34 @@ const followName = Effect.fnUntraced(function* ({ fs }: MemoryFiles, place: stri
   return { real, info: yield* fs.stat(real) }
 })
 
-const leadsOut = ({ shown }: MemoryFiles, within: ReadonlyArray<string>): string =>
-  `it leads out of ${within.map(shown).join(" and ")}`
+const leadsOut = ({ shown }: MemoryFiles, within: ReadonlyArray<string>): MemoryFault => ({
+  _tag: "LeadsOut",
+  folders: within.map(shown)
+})
+
+const refused = (fault: MemoryFault): LookupResult => ({ _tag: "Refused", fault })
 
 const isWithinAny = ({ path }: MemoryFiles, within: ReadonlyArray<string>, place: string): boolean =>
   within.some((folder) => isWithin(folder, place, path.sep))
 
 const lookupResult = (files: MemoryFiles, { info, real }: Followed, within: ReadonlyArray<string>): LookupResult => {
-  if (!isWithinAny(files, within, real)) return { _tag: "Refused", why: leadsOut(files, within) }
+  if (!isWithinAny(files, within, real)) return refused(leadsOut(files, within))
   if (info.type === "Directory") return { _tag: "Nothing", isFolder: true }
-  if (info.type !== "File") {
-    return { _tag: "Refused", why: `it is ${fileKindNames[info.type]}, and only regular files are read` }
-  }
+  if (info.type !== "File") return refused({ _tag: "NotRegular", kind: fileKindNames[info.type] })
   const size = ByteSize.toNumberUnsafe(info.size)
-  if (size > maxFileBytes) return { _tag: "Refused", why: tooLarge(size) }
+  if (size > maxFileBytes) return refused({ _tag: "TooLarge", bytes: size })
   return { _tag: "File", real, size, key: keyOf(info, real) }
 }
+
+const unreadable = (error: PlatformError.PlatformError): MemoryFault => ({
+  _tag: "Unreadable",
+  detail: diskErrorText(error)
+})
 
 const lookupFailure = (error: PlatformError.PlatformError): LookupResult =>
   isMissingPath(error)
     ? { _tag: "Nothing", isFolder: false }
-    : { _tag: "Refused", why: isCircleOfLinks(error) ? "it is a circle of links" : diskErrorText(error) }
+    : refused(isCircleOfLinks(error) ? { _tag: "LinkCircle" } : unreadable(error))
 
 /** Looks up a path without opening it. It must be in one of these folders (absolute, links resolved). */
 export const look = (files: MemoryFiles, place: string, within: ReadonlyArray<string>): Effect.Effect<LookupResult> =>
@@ -159,36 +155,32 @@ export const look = (files: MemoryFiles, place: string, within: ReadonlyArray<st
     Effect.match({ onSuccess: (followed) => lookupResult(files, followed, within), onFailure: lookupFailure })
   )
 
-const read = ({ safe }: MemoryFiles, { real, size }: FileVersion): Effect.Effect<string, string> =>
+const read = ({ safe }: MemoryFiles, { real, size }: FileVersion): Effect.Effect<string, MemoryFault> =>
   safe.readFile(real).pipe(
-    Effect.mapError(diskErrorText),
-    Effect.flatMap((bytes) => {
+    Effect.mapError(unreadable),
+    Effect.flatMap((bytes): Effect.Effect<string, MemoryFault> => {
       // The file may have been replaced between lookup and reading.
-      if (bytes.length !== size) return Effect.fail("it changed while it was read")
-      return isBinary(bytes) ? Effect.fail("it is binary, and memory is text") : Effect.succeed(decodeFile(bytes))
+      if (bytes.length !== size) return Effect.fail({ _tag: "Changed" })
+      return isBinary(bytes) ? Effect.fail({ _tag: "Binary" }) : Effect.succeed(decodeFile(bytes))
     })
   )
 
-/** The text of a file. Fails with the reason. */
-export const textOf = (files: MemoryFiles, file: FileVersion): Effect.Effect<string, string> =>
+/** The text of a file. */
+export const textOf = (files: MemoryFiles, file: FileVersion): Effect.Effect<string, MemoryFault> =>
   once(files.texts, file.real, read(files, file))
 
 const readImported = Effect.fnUntraced(function* (
   files: MemoryFiles,
   place: string,
   { isTrusted, within }: Origin
-): Effect.fn.Return<Imported, ImportFailure> {
+): Effect.fn.Return<Imported, MemoryFault> {
   const looked = yield* look(files, place, within)
-  if (looked._tag === "Refused") return yield* Effect.fail({ why: looked.why })
-  if (looked._tag === "Nothing") {
-    return yield* Effect.fail(
-      looked.isFolder ? { why: "it is a folder" } : { why: "there is no such file", isAbsent: true }
-    )
-  }
+  if (looked._tag === "Refused") return yield* Effect.fail(looked.fault)
+  if (looked._tag === "Nothing") return yield* Effect.fail<MemoryFault>({ _tag: looked.isFolder ? "Folder" : "Missing" })
   if (isTrusted !== undefined && !(yield* isTrusted(files.path.dirname(looked.real)))) {
-    return yield* Effect.fail({ why: "its folder is not trusted" })
+    return yield* Effect.fail<MemoryFault>({ _tag: "Untrusted" })
   }
-  const text = yield* Effect.mapError(textOf(files, looked), (why) => ({ why }))
+  const text = yield* textOf(files, looked)
   return { place, real: looked.real, key: looked.key, text }
 })
 
@@ -198,13 +190,13 @@ export const findImport = (
   given: string,
   from: string,
   origin: Origin
-): Effect.Effect<Imported, ImportFailure> => {
+): Effect.Effect<Imported, MemoryFault> => {
   const { isTrusted, within } = origin
-  if (isAddress(given)) return Effect.fail({ why: "only files can be imported, no addresses" })
-  if (given.includes("\0")) return Effect.fail({ why: "it is not a path" })
+  if (isAddress(given)) return Effect.fail({ _tag: "Address" })
+  if (given.includes("\0")) return Effect.fail({ _tag: "NoPath" })
   const place = files.path.resolve(files.path.dirname(from), given)
   // Where the name alone leads out, existence is not revealed.
-  if (!isWithinAny(files, within, place)) return Effect.fail({ why: leadsOut(files, within) })
+  if (!isWithinAny(files, within, place)) return Effect.fail(leadsOut(files, within))
   const key = [place, ...within, isTrusted === undefined ? "own" : "asked"].join("\0")
   return once(files.imported, key, readImported(files, place, origin))
 }

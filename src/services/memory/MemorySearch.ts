@@ -1,4 +1,5 @@
 import { ByteSize, Effect, FileSystem, Option, Path, Schema } from "effect"
+import type { MemoryFault, MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import type { MemorySource } from "../../domain/memory/MemoryText.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -183,6 +184,8 @@ const Extension = fromJson(
 )
 const decodeExtension = Schema.decodeUnknownEffect(Extension)
 
+const faultOf = (fault: MemoryFault) => ({ fault })
+
 /** The manifest of an extension. */
 const manifest = "gemini-extension.json"
 const maxManifestSize = ByteSize.mebibytes(1)
@@ -192,7 +195,7 @@ export const extensionFiles = Effect.fn("MemorySearch.extensionFiles")(function*
   folder: string,
   { fileNames }: SearchOptions
 ): Effect.fn.Return<
-  { readonly candidates: ReadonlyArray<Candidate>; readonly problems: ReadonlyArray<string> },
+  { readonly candidates: ReadonlyArray<Candidate>; readonly problems: ReadonlyArray<MemoryProblem> },
   never,
   FileSystem.FileSystem | Path.Path
 > {
@@ -200,27 +203,27 @@ export const extensionFiles = Effect.fn("MemorySearch.extensionFiles")(function*
   const path = yield* Path.Path
   const names = yield* fs.readDirectory(folder).pipe(Effect.orElseSucceed((): ReadonlyArray<string> => []))
   const candidates: Array<Candidate> = []
-  const problems: Array<string> = []
+  const problems: Array<MemoryProblem> = []
   for (const name of names.toSorted()) {
     const file = path.join(folder, name, manifest)
     const read = Effect.gen(function* () {
       const { size, type } = yield* fs.stat(file)
-      if (type !== "File" || ByteSize.isGreaterThan(size, maxManifestSize)) return "expected a file of at most 1 MiB"
+      if (type !== "File" || ByteSize.isGreaterThan(size, maxManifestSize)) return faultOf({ _tag: "InvalidExtension" })
       return yield* decodeExtension(yield* fs.readFileString(file))
     })
     const described = yield* read.pipe(
       Effect.catchTag("SchemaError", ({ message }) =>
-        Effect.succeed(message.split("\n")[0] ?? "it is not a valid description")
+        Effect.succeed(faultOf({ _tag: "Unreadable", detail: quotedPath(message.split("\n", 1).join()) }))
       ),
       Effect.catchIf(
         ({ reason }) => reason._tag === "NotFound" || reason._tag === "BadResource",
         () => Effect.undefined
       ),
-      Effect.catch((error) => Effect.succeed(diskErrorText(error)))
+      Effect.catch((error) => Effect.succeed(faultOf({ _tag: "Unreadable", detail: diskErrorText(error) })))
     )
     if (described === undefined) continue
-    if (typeof described === "string") {
-      problems.push(`${quotedPath(file)}: ${quotedPath(described)}`)
+    if ("fault" in described) {
+      problems.push({ _tag: "LeftOut", file: quotedPath(file), fault: described.fault })
       continue
     }
     const { contextFileName } = described

@@ -5,16 +5,15 @@ import {
   flatBlock,
   importedBlock,
   importedText,
-  type ImportProblem,
   isPath,
   skippedImport
 } from "../../domain/memory/MemoryImports.ts"
+import { type MemoryFault, memoryFaultText, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import * as SlicedWork from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import {
   findImport,
   type Imported,
-  type ImportFailure,
   maxFileBytes,
   type MemoryFiles,
   type Origin,
@@ -28,7 +27,7 @@ export interface Resolved {
   readonly text: string
   /** Files whose text is included. Absolute, links resolved. */
   readonly imports: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<ImportProblem>
+  readonly problems: ReadonlyArray<MemoryProblem>
 }
 
 /** One file whose imports are inserted, and what was inserted so far. */
@@ -38,22 +37,16 @@ interface Inclusion {
   /** Files with their own blocks, by key, with their shown names: other files do not include them. */
   readonly own: ReadonlyMap<string, string>
   readonly imports: Set<string>
-  /** By their line. */
-  readonly problems: Map<string, ImportProblem>
+  readonly problems: Array<MemoryProblem>
   /** Characters of all included files. */
   size: number
 }
 
-const complain = ({ files, problems }: Inclusion, place: string, why: string, circle?: ReadonlyArray<string>): void => {
-  const line = `${files.shown(place)}: ${why}`
-  problems.set(line, { line, ...(circle === undefined ? {} : { circle }) })
-}
-
-const complainOf = (inclusion: Inclusion, place: string, given: string, { circle, why }: ImportFailure): void =>
-  complain(inclusion, place, `@${quotedPath(given)} was not imported: ${why}`, circle)
+const complain = ({ files, problems }: Inclusion, place: string, given: string, fault: MemoryFault): void =>
+  void problems.push({ _tag: "NotImported", file: files.shown(place), path: quotedPath(given), fault })
 
 /** Whether a failed import is not an import at all, such as `@scope/package`. */
-const isUnmeant = (given: string, { isAbsent }: ImportFailure) => isAbsent === true && !isPath(given)
+const isUnmeant = (given: string, { _tag }: MemoryFault) => _tag === "Missing" && !isPath(given)
 
 const isMeant = ({ files, root }: Inclusion, given: string, from: string) =>
   isPath(given)
@@ -69,18 +62,17 @@ const bring = Effect.fnUntraced(function* (
   given: string,
   from: string,
   chain: ReadonlyArray<string>
-): Effect.fn.Return<{ readonly file: Imported; readonly block: string | undefined }, ImportFailure> {
+): Effect.fn.Return<{ readonly file: Imported; readonly block: string | undefined }, MemoryFault> {
   const file = yield* findImport(files, given, from, root)
   const before = chain.indexOf(file.real)
   if (before >= 0) {
-    const why = "it is being imported already, so it imports itself"
-    return yield* Effect.fail({ why, circle: chain.slice(before) })
+    return yield* Effect.fail<MemoryFault>({ _tag: "Circle", files: chain.slice(before) })
   }
   const block = own.get(file.key)
   // An empty file has no block.
   if (block !== undefined && file.text.trim() !== "") return { file, block }
   if (size + file.text.length > maxFileBytes) {
-    return yield* Effect.fail({ why: `${files.shown(root.place)} with its imports would have more than 1 MiB` })
+    return yield* Effect.fail<MemoryFault>({ _tag: "TotalTooLarge", file: files.shown(root.place) })
   }
   return { file, block: undefined }
 })
@@ -97,7 +89,7 @@ const tree: (
   if (depth >= maxDepth) {
     for (const { path: given } of tokens) {
       if (!(yield* isMeant(inclusion, given, place))) continue
-      complain(inclusion, place, `what it imports was left out: more than ${maxDepth} files import one another`)
+      inclusion.problems.push({ _tag: "TooDeep", file: inclusion.files.shown(place), depth: maxDepth })
       break
     }
     return text
@@ -112,8 +104,8 @@ const tree: (
       if (isUnmeant(given, brought.failure)) {
         pieces.push(text.slice(start, end))
       } else {
-        complainOf(inclusion, place, given, brought.failure)
-        pieces.push(skippedImport(quotedPath(given), brought.failure.why))
+        complain(inclusion, place, given, brought.failure)
+        pieces.push(skippedImport(quotedPath(given), memoryFaultText(brought.failure)))
       }
       continue
     }
@@ -145,7 +137,7 @@ const addBlocks: (
   for (const { path: given } of (yield* SlicedWork.run(findImports(text))).toReversed()) {
     const brought = yield* Effect.result(bring(inclusion, given, place, chain))
     if (brought._tag === "Failure") {
-      if (!isUnmeant(given, brought.failure)) complainOf(inclusion, place, given, brought.failure)
+      if (!isUnmeant(given, brought.failure)) complain(inclusion, place, given, brought.failure)
       continue
     }
     const { block, file } = brought.success
@@ -161,16 +153,16 @@ const flat = Effect.fnUntraced(function* (inclusion: Inclusion, file: Imported) 
   return blocks.length === 1 ? file.text : blocks.join("\n\n")
 })
 
-/** Reads a file with its imports. Files with their own blocks (`own`: shown names by key) are not included. Fails with the reason. */
+/** Reads a file with its imports. Files with their own blocks (`own`: shown names by key) are not included. */
 export const resolve = Effect.fnUntraced(function* (
   files: MemoryFiles,
   root: Origin,
   own: ReadonlyMap<string, string>
-): Effect.fn.Return<Resolved, string> {
-  const inclusion: Inclusion = { files, root, own, imports: new Set(), problems: new Map(), size: 0 }
+): Effect.fn.Return<Resolved, MemoryFault> {
+  const inclusion: Inclusion = { files, root, own, imports: new Set(), problems: [], size: 0 }
   const first = { ...root, text: yield* textOf(files, root) }
   const text = yield* files.format === "flat" ? flat(inclusion, first) : tree(inclusion, first, [root.real], 0)
-  return { text, imports: [...inclusion.imports], problems: [...inclusion.problems.values()] }
+  return { text, imports: [...inclusion.imports], problems: inclusion.problems }
 })
 
 /**

@@ -1,5 +1,6 @@
 import { Effect, Path, Ref, type Scope } from "effect"
 import { plainText } from "../../domain/content/Content.ts"
+import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import type { Answer } from "../../domain/tools/Approval.ts"
 import * as Agent from "../agent/Agent.ts"
@@ -102,7 +103,7 @@ const reportMemoryProblems = Effect.fnUntraced(function* (memory: Memory["Servic
   const { problems, untrusted } = yield* memory.load
   const notices = [
     ...untrusted.map((file): RuntimeNotice => ({ _tag: "UntrustedMemory", file })),
-    ...problems.map(message)
+    ...problems.map((problem) => message(memoryProblemText(problem)))
   ]
   const more = notices.length - maxNamedProblems
   for (const notice of notices.slice(0, maxNamedProblems)) yield* notify(notice)

@@ -5,8 +5,7 @@ import {
   isAddress,
   isPath,
   skippedImport,
-  importedBlock,
-  problemLines
+  importedBlock
 } from "../../../src/domain/memory/MemoryImports.ts"
 
 const paths = (text: string) => importTokens(text).map(({ path }) => path)
@@ -80,22 +79,5 @@ describe("a text begins with another", () => {
     ["when the other is empty", "", " ", true]
   ] as const) {
     it(title, () => assert.strictEqual(beginsWith(text, other), expected))
-  }
-})
-
-describe("the lines of problems", () => {
-  for (const [title, problems, expected] of [
-    ["are one for equal problems", [{ line: "a" }, { line: "b" }, { line: "a" }], ["a", "b"]],
-    [
-      "report a circle at its first way in only",
-      [
-        { line: "a", circle: ["/x", "/y"] },
-        { line: "b", circle: ["/y", "/x"] },
-        { line: "c", circle: ["/z"] }
-      ],
-      ["a", "c"]
-    ]
-  ] as const) {
-    it(title, () => assert.deepStrictEqual(problemLines(problems), expected))
   }
 })

@@ -10,7 +10,7 @@ const block = (source: MemoryBlock["source"], shown: string, text: string): Memo
   imports: []
 })
 
-const textOf = (...blocks: ReadonlyArray<MemoryBlock>) => memoryText({ blocks, problems: [], untrusted: [] })
+const textOf = (...blocks: ReadonlyArray<MemoryBlock>) => memoryText({ blocks })
 
 describe("memory text for the model", () => {
   it("frames each file within its scope's element, highest precedence first", () => {
