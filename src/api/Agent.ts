@@ -2,11 +2,7 @@
 export { equip, run } from "../services/agent/Agent.ts"
 export type { Profile, RunOptions } from "../services/agent/AgentRun.ts"
 export type { Limits } from "../services/agent/RunBounds.ts"
-export {
-  AgentDefinitions,
-  type KnownAgent,
-  type KnownAgents
-} from "../services/agent/AgentDefinitions.ts"
+export { AgentDefinitions, type KnownAgent, type KnownAgents } from "../services/agent/AgentDefinitions.ts"
 export {
   AgentFailure,
   type AgentLimits,

@@ -4,11 +4,11 @@ import { ConfigProvider, Effect, FileSystem, Layer, PlatformError } from "effect
 import { Dns, NetAddress } from "effect/net"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../src/domain/agent/AgentDefinition.ts"
+import { unusableFileText } from "../../src/domain/agent/UnusableFile.ts"
 import { withDefaults } from "../../src/domain/settings/Settings.ts"
 import type { ApprovalMode } from "../../src/domain/tools/Approval.ts"
 import * as LiveTools from "../../src/layers/LiveTools.ts"
 import * as MemoryTrust from "../../src/layers/testing/MemoryTrust.ts"
-import { unusableFileText } from "../../src/domain/agent/UnusableFile.ts"
 import { type AgentSource } from "../../src/services/agent/AgentDefinitions.ts"
 import type { Task } from "../../src/services/agent/AgentRunner.ts"
 import { Environment } from "../../src/services/platform/Environment.ts"
@@ -154,9 +154,9 @@ describe("the user's own files", () => {
         return {
           agents: agents.agents.filter(({ definition: { name } }) => name === "evil").length,
           skills: skills.skills.filter(({ name }) => name === "evil").length,
-          told: [...agents.problems, ...skills.problems].map(unusableFileText).filter((line) =>
-            line.includes(`it is in ${top}/bad`)
-          ).length
+          told: [...agents.problems, ...skills.problems]
+            .map(unusableFileText)
+            .filter((line) => line.includes(`it is in ${top}/bad`)).length
         }
       })
       assert.deepStrictEqual(yield* read, { agents: 0, skills: 0, told: 2 })

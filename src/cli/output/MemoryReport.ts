@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { LoadedMemory } from "../../domain/memory/MemoryText.ts"
 import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
+import type { LoadedMemory } from "../../domain/memory/MemoryText.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { failed } from "./ExitError.ts"

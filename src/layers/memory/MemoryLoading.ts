@@ -335,7 +335,8 @@ export const loadTouched = Effect.fnUntraced(function* (
   imported: ReadonlySet<string>,
   place: string
 ): Effect.fn.Return<
-  { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlyArray<MemoryProblem> } | undefined
+  | { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlyArray<MemoryProblem> }
+  | undefined
 > {
   const places = yield* currentPlaces(memory)
   const folder = yield* folderOf(memory, place)

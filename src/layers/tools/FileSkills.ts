@@ -2,12 +2,7 @@ import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result }
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
 import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
-import {
-  type ActiveSkill,
-  type KnownSkills,
-  type Skill,
-  Skills
-} from "../../services/tools/Skills.ts"
+import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../../services/tools/Skills.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
 /** A folder that contains skills, one folder each. */

@@ -12,6 +12,7 @@ import { text, user } from "../../domain/content/Content.ts"
 import { type Draft, entries, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import { emptySession, type Started, applyEvent } from "../../domain/session/Session.ts"
+import { mcpProblemText } from "../../domain/tools/McpError.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { Chat } from "../chat/Chat.ts"
 import { type ChatSettings, startedWith } from "../chat/ChatSettings.ts"
@@ -255,13 +256,13 @@ const toolsFor = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Tool>, AgentFailure, Scope.Scope> {
   const ours = own === undefined ? [] : yield* own.open
   const { mcpServers } = definition
-  const offer =
-    Object.keys(mcpServers).length === 0
-      ? { tools: [], problems: [] }
-      : parent.mcp === undefined
-        ? { tools: [], problems: [{ message: "its MCP servers are left out: none may be started here" }] }
-        : yield* parent.mcp(mcpServers)
-  yield* Effect.forEach(offer.problems, ({ message }) => activity({ _tag: "Failed", message }), { discard: true })
+  const hasServers = Object.keys(mcpServers).length > 0
+  const offer = hasServers && parent.mcp !== undefined ? yield* parent.mcp(mcpServers) : { tools: [], problems: [] }
+  const messages =
+    hasServers && parent.mcp === undefined
+      ? ["its MCP servers are left out: none may be started here"]
+      : offer.problems.map(mcpProblemText)
+  yield* Effect.forEach(messages, (message) => activity({ _tag: "Failed", message }), { discard: true })
   // Tools of a server that only this agent has need not be named.
   const taken = new Set([...ours, ...offer.tools].map(({ name }) => name))
   const shared = selectTools(definition.tools, parent.tools).filter(

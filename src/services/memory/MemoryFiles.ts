@@ -176,7 +176,8 @@ const readImported = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Imported, MemoryFault> {
   const looked = yield* look(files, place, within)
   if (looked._tag === "Refused") return yield* Effect.fail(looked.fault)
-  if (looked._tag === "Nothing") return yield* Effect.fail<MemoryFault>({ _tag: looked.isFolder ? "Folder" : "Missing" })
+  if (looked._tag === "Nothing")
+    return yield* Effect.fail<MemoryFault>({ _tag: looked.isFolder ? "Folder" : "Missing" })
   if (isTrusted !== undefined && !(yield* isTrusted(files.path.dirname(looked.real)))) {
     return yield* Effect.fail<MemoryFault>({ _tag: "Untrusted" })
   }

@@ -11,14 +11,7 @@ import {
 import { type MemoryFault, memoryFaultText, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import * as SlicedWork from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
-import {
-  findImport,
-  type Imported,
-  maxFileBytes,
-  type MemoryFiles,
-  type Origin,
-  textOf
-} from "./MemoryFiles.ts"
+import { findImport, type Imported, maxFileBytes, type MemoryFiles, type Origin, textOf } from "./MemoryFiles.ts"
 
 /** Inserts the imports of memory files, and compares files with all that they import. */
 

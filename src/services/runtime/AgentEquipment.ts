@@ -8,6 +8,7 @@ import { hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
 import type { Offer } from "../../domain/prompt/PromptInputs.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
+import { mcpProblemText } from "../../domain/tools/McpError.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { commandReason, fileWords, memoryReason } from "../../domain/tools/SteeringFiles.ts"
 import * as AgentMessages from "../agent/AgentMessages.ts"
@@ -144,7 +145,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
   const { problems: unusable, skills: offeredSkills } = yield* skills.all
   yield* Effect.forEach(unusable, (problem) => notify(message(unusableFileText(problem))), { discard: true })
   const { problems, tools: serverTools } = yield* startServers(settings.mcpServers ?? {})
-  yield* Effect.forEach(problems, (problem) => notify(message(problem.message)), { discard: true })
+  yield* Effect.forEach(problems, (problem) => notify(message(mcpProblemText(problem))), { discard: true })
   const commands = commandsOf(settings, files)
   const steering = Effect.map(memory.load, ({ blocks }) => [
     ...blocks.flatMap(({ file, imports }) => [file, ...imports]).map((place) => [place, memoryReason] as const),

@@ -22,13 +22,13 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
-import { mayBeNewer, mcpErrorText } from "../../domain/tools/McpError.ts"
+import { mayBeNewer, type McpFault } from "../../domain/tools/McpError.ts"
 import { MessageLines, ServerWords } from "../../domain/tools/McpOutput.ts"
 import { filledIn, type McpAddress, type McpProgram, type McpServerSettings } from "../../domain/tools/McpServer.ts"
 import { Environment } from "../platform/Environment.ts"
 import { makeProgramFinder } from "../platform/ProgramLookup.ts"
 
-/** The connection to one MCP server, from its start to the words for its end. */
+/** The connection to one MCP server, from its start to the reason for its end. */
 
 /** The services that starting and reaching servers needs. */
 export type Needs =
@@ -58,8 +58,8 @@ const olderProtocols: ReadonlySet<unknown> = new Set(["2024-11-05", "2025-03-26"
 /** A server with an established connection. */
 export interface Connected {
   readonly client: McpClient.McpClient
-  /** Explains in words why a call failed, for example because the server can no longer be reached. */
-  readonly why: (error: McpClientError) => Effect.Effect<string>
+  /** Explains why a call failed, for example because the server can no longer be reached. */
+  readonly why: (error: McpClientError) => Effect.Effect<McpFault>
 }
 
 /** A server that answered, with its list of tools. */
@@ -73,7 +73,7 @@ export const startServer = Effect.fnUntraced(function* (
   parent: Scope.Scope,
   settings: McpServerSettings,
   options: McpOptions
-): Effect.fn.Return<StartedServer, string, Needs> {
+): Effect.fn.Return<StartedServer, McpFault, Needs> {
   const scope = yield* Scope.fork(parent)
   const words = new ServerWords()
   const patience = Duration.fromInputUnsafe(options.startTimeout ?? defaultStartTimeout)
@@ -87,16 +87,16 @@ export const startServer = Effect.fnUntraced(function* (
     Scope.provide(scope),
     Effect.timeoutOrElse({
       duration: patience,
-      orElse: () => Effect.fail(`it did not answer within ${Duration.format(patience)}${words.lastWords}`)
+      orElse: () => Effect.fail<McpFault>({ _tag: "NoAnswer", timeout: patience, lastWords: words.lastWords })
     }),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
 })
 
-/** Fails with the words for an error. */
+/** Fails with the reason for an error. */
 const explained =
   (why: Connected["why"]) =>
-  <A, R>(work: Effect.Effect<A, McpClientError, R>): Effect.Effect<A, string, R> =>
+  <A, R>(work: Effect.Effect<A, McpClientError, R>): Effect.Effect<A, McpFault, R> =>
     Effect.catch(work, (error) => Effect.flatMap(why(error), Effect.fail))
 
 /** Makes a connection with the default protocol to a server that may answer with an older one. */
@@ -145,12 +145,9 @@ const client = ({ version }: McpOptions, transport: McpClient.Transport) =>
 const filled = Effect.fnUntraced(function* (
   values: Readonly<Record<string, string>>,
   variables: Readonly<Record<string, string | undefined>>
-): Effect.fn.Return<Readonly<Record<string, string>>, string> {
+): Effect.fn.Return<Readonly<Record<string, string>>, McpFault> {
   const { missing, values: all } = filledIn(values, variables)
-  if (missing.length === 0) return all
-  return yield* Effect.fail(
-    `its settings name ${missing.map((name) => `$${name}`).join(", ")}, not set in the environment`
-  )
+  return missing.length === 0 ? all : yield* Effect.fail<McpFault>({ _tag: "VariablesNotSet", names: missing })
 })
 
 /** A server's process. Mutable. */
@@ -163,14 +160,14 @@ interface ServerProcess {
   handle: ChildProcessSpawner.ChildProcessHandle | undefined
 }
 
-/** The words for an error of a server's process, with its own last words if it ended. */
+/** The reason for an error of a server's process, with its last words if it ended. */
 const whyProcess = Effect.fnUntraced(function* (
   { command, handle, silent, words }: ServerProcess,
   error: McpClientError
-) {
-  if (error.reason._tag !== "TransportError" || handle === undefined) return mcpErrorText(error, command)
-  yield* Deferred.await(silent).pipe(Effect.timeoutOption(outputWait))
-  return mcpErrorText(error, command) + words.lastWords
+): Effect.fn.Return<McpFault> {
+  const hasEnded = error.reason._tag === "TransportError" && handle !== undefined
+  if (hasEnded) yield* Deferred.await(silent).pipe(Effect.timeoutOption(outputWait))
+  return { _tag: "Failed", error, where: command, lastWords: hasEnded ? words.lastWords : "" }
 })
 
 /** A spawner that keeps what it starts as this process, and passes only messages on. */
@@ -206,17 +203,13 @@ const startProgram = Effect.fnUntraced(function* (
   { args = [], command, cwd, env = {} }: McpProgram,
   options: McpOptions,
   words: ServerWords
-): Effect.fn.Return<Connected, string, Exclude<Needs, HttpClient.HttpClient> | Scope.Scope> {
+): Effect.fn.Return<Connected, McpFault, Exclude<Needs, HttpClient.HttpClient> | Scope.Scope> {
   const variables = yield* (yield* Environment).variables
   const own = yield* filled(env, variables)
   const fs = yield* FileSystem.FileSystem
   const workspace = yield* Effect.orElseSucceed(fs.realPath("."), () => ".")
   const program = yield* (yield* makeProgramFinder([workspace]))(command)
-  if (program === undefined) {
-    return yield* Effect.fail(
-      `${command} cannot be started, there is no such program in an absolute part of PATH outside this folder; give its whole path`
-    )
-  }
+  if (program === undefined) return yield* Effect.fail<McpFault>({ _tag: "NoProgram", command })
   const process: ServerProcess = { command, words, silent: yield* Deferred.make<void>(), handle: undefined }
   const why = (error: McpClientError) => whyProcess(process, error)
   const named = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, Redacted.make(value)]))
@@ -248,11 +241,12 @@ const startProgram = Effect.fnUntraced(function* (
 const reachAddress = Effect.fnUntraced(function* (
   { headers = {}, url }: McpAddress,
   options: McpOptions
-): Effect.fn.Return<Connected, string, Environment | HttpClient.HttpClient | Scope.Scope> {
+): Effect.fn.Return<Connected, McpFault, Environment | HttpClient.HttpClient | Scope.Scope> {
   const own = yield* filled(headers, yield* (yield* Environment).variables)
   // The parts before the host and after the path may contain a key.
   const place = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//")
-  const why = (error: McpClientError) => Effect.succeed(mcpErrorText(error, place))
+  const why = (error: McpClientError) =>
+    Effect.succeed<McpFault>({ _tag: "Failed", error, where: place, lastWords: "" })
   const negotiated: { version: string | undefined } = { version: undefined }
   const over = (protocol: McpProtocol.ProtocolAdapter<McpClient.ProtocolVersion>) =>
     McpClient.http({ url, headers: own, protocol }).pipe(

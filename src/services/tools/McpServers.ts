@@ -3,6 +3,7 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { serverGrant } from "../../domain/tools/Approval.ts"
+import { mcpFaultText, type McpProblem } from "../../domain/tools/McpError.ts"
 import {
   fromServer,
   mcpAnswer,
@@ -12,13 +13,6 @@ import {
 } from "../../domain/tools/McpServer.ts"
 import { type Connected, type McpOptions, type Needs, type StartedServer, startServer } from "./McpConnection.ts"
 import { type Call, type Tool, ToolFailure } from "./Tool.ts"
-
-/** A server that could not be started or reached, or a tool that cannot be used. All others work. */
-export interface McpProblem {
-  readonly server: string
-  /** What is wrong, and what the user can do about it if anything, on one line. */
-  readonly message: string
-}
 
 /** The tools of all servers in the settings. */
 export interface McpOffer {
@@ -57,7 +51,7 @@ export class McpServers extends Context.Service<McpServers, McpOffer>()("palimps
     // In the order of the settings, so that each tool has the same name in each session.
     for (const { result, server, settings } of started) {
       if (result._tag === "Failure") {
-        problems.push({ server, message: `The MCP server ${server} is left out: ${result.failure}` })
+        problems.push({ _tag: "LeftOut", server, fault: result.failure })
         continue
       }
       const timeout = settings.timeout === undefined ? callTimeout : Duration.millis(settings.timeout)
@@ -90,8 +84,10 @@ const offerOf = (
     return toolOf(server, name, tool, connected, timeout)
   })
   if (left === 0) return { tools, problems: [] }
-  const message = `The MCP server ${server} offers ${listed.length} tools; ${left} are left out, beyond ${maxToolsPerServer} or described at too great a length`
-  return { tools, problems: [{ server, message }] }
+  return {
+    tools,
+    problems: [{ _tag: "ToolsLeftOut", server, offered: listed.length, left, maxTools: maxToolsPerServer }]
+  }
 }
 
 /** The arguments of a call: an object, or its JSON text. */
@@ -141,7 +137,7 @@ const callOf = (
   }),
   run: client.callTool({ tool: described, arguments: args }).pipe(
     Effect.catch((error) =>
-      Effect.flatMap(why(error), (words) => toolFailure(`The MCP server ${server} failed: ${words}`))
+      Effect.flatMap(why(error), (fault) => toolFailure(`The MCP server ${server} failed: ${mcpFaultText(fault)}`))
     ),
     Effect.flatMap((result) => {
       const { media, text } = mcpAnswer(result)

@@ -26,7 +26,9 @@ describe("the bounds of memory", () => {
       cut?.text ?? "",
       /^head [^]*\n\[20000 of 40000 characters are left out here; AGENTS\.md has them: read it before [^\]]*\]\n[^]*tail $/
     )
-    assert.deepStrictEqual(problems.map(memoryProblemText), ["AGENTS.md: has 40000 characters, of which 20000 are read (memory.fileChars)"])
+    assert.deepStrictEqual(problems.map(memoryProblemText), [
+      "AGENTS.md: has 40000 characters, of which 20000 are read (memory.fileChars)"
+    ])
   })
 
   it("openclaw: 60,000 characters in all (OpenClaw 2026.9; ours: the files nearest to the work get room first)", () => {

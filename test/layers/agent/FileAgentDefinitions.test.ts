@@ -2,9 +2,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { localDefaults } from "../../../src/domain/agent/AgentDefinition.ts"
+import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
 import * as FileAgentDefinitions from "../../../src/layers/agent/FileAgentDefinitions.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
-import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
 import { AgentDefinitions, type KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
 
 const definition = (name: string, description: string) =>
@@ -134,9 +134,7 @@ describe("agents from files", () => {
     Effect.gen(function* () {
       const { agents, problems } = yield* read
       assert.deepStrictEqual(agents, [builtIn])
-      assert.deepStrictEqual(problems.map(unusableFileText), [
-        "/work/.gemini/agents/big.md: expected at most 1 MiB"
-      ])
+      assert.deepStrictEqual(problems.map(unusableFileText), ["/work/.gemini/agents/big.md: expected at most 1 MiB"])
     }).pipe(
       Effect.provide(
         Layer.merge(

@@ -1,8 +1,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
-import * as FileSkills from "../../../src/layers/tools/FileSkills.ts"
 import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
+import * as FileSkills from "../../../src/layers/tools/FileSkills.ts"
 import { Skills } from "../../../src/services/tools/Skills.ts"
 
 const skill = (name: string, description = `about ${name}`) =>

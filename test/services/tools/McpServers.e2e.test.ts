@@ -10,6 +10,7 @@ import { TestClock } from "effect/testing"
 import http from "node:http"
 import path from "node:path"
 import type { Answer, ApprovalMode } from "../../../src/domain/tools/Approval.ts"
+import { mcpProblemText } from "../../../src/domain/tools/McpError.ts"
 import type { McpServersSettings } from "../../../src/domain/tools/McpServer.ts"
 import type { ToolResult } from "../../../src/domain/tools/ToolResult.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
@@ -226,7 +227,7 @@ describe("over standard input and output", () => {
         closed: { url: "http://me:word@127.0.0.1:1/mcp?key=abc" },
         sound: program("plain")
       })
-      const why = Object.fromEntries(offer.problems.map(({ message, server }) => [server, message]))
+      const why = Object.fromEntries(offer.problems.map((problem) => [problem.server, mcpProblemText(problem)]))
       assert.deepStrictEqual(Object.keys(why), ["missing", "nowhere", "broken", "unnamed", "ancient", "closed"])
       assert.include(why["missing"] ?? "", "no-such-program-4711 cannot be started")
       assert.include(why["nowhere"] ?? "", "no such program or folder")
@@ -243,7 +244,7 @@ describe("over standard input and output", () => {
     Effect.gen(function* () {
       const offer = yield* start({ many: program("many") })
       assert.strictEqual(offer.tools.length, 128)
-      assert.include(offer.problems[0]?.message ?? "", "73 are left out")
+      assert.include(offer.problems.map(mcpProblemText).join(), "73 are left out")
     }).pipe(Effect.provide(clients))
   )
 })
@@ -283,10 +284,9 @@ describe("processes", () => {
     Effect.gen(function* () {
       const { groups, layer, left } = yield* watched
       const offer = yield* Effect.provide(besideSound("hangs"), layer)
-      assert.deepStrictEqual(
-        offer.problems.map(({ message }) => message),
-        ["The MCP server hangs is left out: it did not answer within 3s"]
-      )
+      assert.deepStrictEqual(offer.problems.map(mcpProblemText), [
+        "The MCP server hangs is left out: it did not answer within 3s"
+      ])
       assert.strictEqual(groups.length, 2)
       yield* untilNone(() => left().slice(1))
       assert.strictEqual(left().length, 1)
@@ -298,7 +298,7 @@ describe("processes", () => {
     Effect.gen(function* () {
       const { problems } = yield* besideSound("speaks something else")
       assert.lengthOf(problems, 1)
-      assert.include(problems[0]?.message ?? "", `did not answer within 3s; it said: {"hello":"world"}`)
+      assert.include(problems.map(mcpProblemText).join(), `did not answer within 3s; it said: {"hello":"world"}`)
     }).pipe(Effect.provide(clients))
   )
 
@@ -376,13 +376,10 @@ describe("over HTTP", () => {
         keyed: { url, headers: { Authorization: "Bearer $WANTED_TOKEN" } },
         keyless: { url }
       })
-      assert.deepStrictEqual(
-        problems.map(({ message }) => message),
-        [
-          "The MCP server keyed is left out: it answered with HTTP 500",
-          "The MCP server keyless is left out: it refused with HTTP 401; see the headers in its settings"
-        ]
-      )
+      assert.deepStrictEqual(problems.map(mcpProblemText), [
+        "The MCP server keyed is left out: it answered with HTTP 500",
+        "The MCP server keyless is left out: it refused with HTTP 401; see the headers in its settings"
+      ])
     }).pipe(Effect.provide(clients))
   )
 })
