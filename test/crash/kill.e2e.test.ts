@@ -96,7 +96,9 @@ const letters = {
   CompressionFailed: "F",
   Masked: "K",
   Undone: "U",
-  Redone: "R"
+  Redone: "R",
+  Branched: "B",
+  Labelled: "L"
 } as const
 
 /** What each operation writes: when it is done, and when it is not. */

@@ -128,22 +128,39 @@ export const Patch = Schema.Struct({
 })
 export type Patch = typeof Patch.Type
 
-interface Layer {
+/** A compression in force, and the view before it. */
+export interface Layer {
   readonly patch: Patch
   readonly before: Chain.PersistentList<ViewItem>
   /** Number of log entries when the patch was applied. */
   readonly entries: number
 }
 
-/**
- * A conversation: the log of all entries, the view that the model sees, and the compressions that can be undone or redone.
- * Immutable. Versions share structure, and appending is O(1).
- */
-export interface Conversation {
+/** A state of a conversation that a branch can go back to. */
+export interface Moment {
   readonly log: Chain.PersistentList<Entry>
   readonly view: Chain.PersistentList<ViewItem>
   readonly undoable: Chain.PersistentList<Layer>
   readonly redoable: Chain.PersistentList<Patch>
+}
+
+/** A part of the past in which messages were appended and nothing else changed: the moments before and after them. */
+export interface Stretch {
+  readonly from: Moment
+  readonly to: Moment
+}
+
+/**
+ * A conversation: the log of its entries, the view that the model sees, and the compressions that can be undone or redone.
+ * After a branch, log and view are those of the current path; `left` returns the other entries. Immutable. Versions share
+ * structure, and appending is O(1).
+ */
+export interface Conversation extends Moment {
+  /** The moment at which the present stretch began, and the earlier stretches, oldest first. */
+  readonly since: Moment
+  readonly past: Chain.PersistentList<Stretch>
+  /** Whether the conversation went back at least once. */
+  readonly isBranched: boolean
   /** The entries that compressions inserted, including undone ones: their handles stay valid. */
   readonly inserted: Chain.PersistentList<Entry>
   /** The number of the next entry. */
@@ -152,18 +169,20 @@ export interface Conversation {
   readonly version: number
 }
 
+const start: Moment = { log: undefined, view: undefined, undoable: undefined, redoable: undefined }
+
 /** A conversation without messages. */
 export const empty: Conversation = {
-  log: undefined,
-  view: undefined,
-  undoable: undefined,
-  redoable: undefined,
+  ...start,
+  since: start,
+  past: undefined,
+  isBranched: false,
   inserted: undefined,
   next: 1,
   version: 0
 }
 
-/** Returns the log: every appended entry, oldest first. Compressions never remove entries from it. */
+/** Returns the log: the appended entries of the current path, oldest first. Compressions never remove entries from it. */
 export const entries = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.log)
 /** Returns the view of the model, oldest first: the entries that compressions left, and those that they inserted. */
 export const view = (self: Conversation): ReadonlyArray<ViewItem> => Chain.toArray(self.view)
@@ -201,7 +220,22 @@ export const shown = (
     if (isInserted(item.entry)) inserted = Chain.append(inserted, item.entry, 0)
     else log = Chain.append(log, item.entry, entryTokens(item.entry))
   }
-  return { ...empty, log, view, inserted, next, version }
+  return { ...empty, log, view, since: { ...start, log, view }, inserted, next, version }
+}
+
+/** Returns the present moment of a conversation. */
+export const momentOf = ({ log, redoable, undoable, view }: Moment): Moment => ({ log, view, undoable, redoable })
+
+/** Begins another stretch, with another view, after these changes. */
+export const turned = (self: Conversation, changes: Partial<Moment>): Conversation => {
+  const since = momentOf({ ...self, ...changes })
+  return {
+    ...self,
+    ...since,
+    since,
+    past: Chain.append(self.past, { from: self.since, to: momentOf(self) }, 0),
+    version: self.version + 1
+  }
 }
 
 const applyPatch = (chain: Chain.PersistentList<ViewItem>, patch: Patch): Chain.PersistentList<ViewItem> => {
@@ -238,27 +272,21 @@ const applyPatch = (chain: Chain.PersistentList<ViewItem>, patch: Patch): Chain.
 }
 
 /** Returns the conversation with these parts shown shorter from now on. This is not a compression and cannot be undone. */
-export const masked = (self: Conversation, shorten: Patch["shorten"]): Conversation => ({
-  ...self,
-  view: applyPatch(self.view, { insert: [], shorten }),
-  version: self.version + 1
-})
+export const masked = (self: Conversation, shorten: Patch["shorten"]): Conversation =>
+  turned(self, { view: applyPatch(self.view, { insert: [], shorten }) })
 
-const lay = (self: Conversation, patch: Patch): Conversation => {
-  const inserted = patch.insert.map((entry) => sequenceOf(entry.id) + 1)
-  return {
-    ...self,
+const lay = (self: Conversation, patch: Patch, redoable: Conversation["redoable"]): Conversation => ({
+  ...turned(self, {
     view: applyPatch(self.view, patch),
     undoable: Chain.append(self.undoable, { patch, before: self.view, entries: Chain.length(self.log) }, 0),
-    next: Math.max(self.next, ...inserted),
-    version: self.version + 1
-  }
-}
+    redoable
+  }),
+  next: Math.max(self.next, ...patch.insert.map((entry) => sequenceOf(entry.id) + 1))
+})
 
 /** Applies a compression. Clears the compressions that could be redone. */
 export const compressed = (self: Conversation, patch: Patch): Conversation => ({
-  ...lay(self, patch),
-  redoable: undefined,
+  ...lay(self, patch, undefined),
   inserted: patch.insert.reduce<Chain.PersistentList<Entry>>(
     (chain, entry) => Chain.append(chain, entry, 0),
     self.inserted
@@ -276,19 +304,17 @@ export const undone = (self: Conversation): Conversation => {
   if (last === undefined) return self
   let restored = last.value.before
   for (const entry of Chain.drop(self.log, last.value.entries)) restored = appendItem(restored, viewItem(entry))
-  return {
-    ...self,
+  return turned(self, {
     view: restored,
     undoable: last.before,
-    redoable: Chain.append(self.redoable, last.value.patch, 0),
-    version: self.version + 1
-  }
+    redoable: Chain.append(self.redoable, last.value.patch, 0)
+  })
 }
 
 /** Applies again the compression that was undone last. */
 export const redone = (self: Conversation): Conversation => {
   const last = self.redoable
-  return last === undefined ? self : { ...lay(self, last.value), redoable: last.before }
+  return last === undefined ? self : lay(self, last.value, last.before)
 }
 
 /** Returns the compressions in force, oldest first: the patch of each, and the number of log entries at that time. */

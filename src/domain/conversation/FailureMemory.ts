@@ -73,6 +73,12 @@ export const remember = (memory: FailureMemory, ended: CompressionEnd): FailureM
 export const isTried = ({ tried = [] }: FailureMemory, { from, to }: TriedRange): boolean =>
   tried.some((each) => each.from === from && each.to === to)
 
+/** Returns the memory after the conversation went back: another view gets a new try, and no model is paid again in vain. */
+export const afterBranch = ({ tried }: FailureMemory): FailureMemory => ({
+  ...freshMemory,
+  ...(tried === undefined ? {} : { tried })
+})
+
 /**
  * Returns the memory after an undo onto a view above the threshold. Automatic compression waits for the next growth mark,
  * and no model is paid again for the restored range.

@@ -1,16 +1,8 @@
 import { type Content, partJson, type Payload, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { closestNames } from "../text/SpellingSuggestion.ts"
-import {
-  type Conversation,
-  type Draft,
-  entries,
-  type Entry,
-  type EntryId,
-  inserted,
-  sourceOf,
-  type ViewItem
-} from "./Conversation.ts"
+import { allEntries } from "./Branches.ts"
+import { type Conversation, type Draft, type Entry, type EntryId, sourceOf, type ViewItem } from "./Conversation.ts"
 
 /** Finds the content that a handle names. */
 
@@ -26,12 +18,9 @@ export interface Recallable {
   readonly ranges: ReadonlyArray<DroppedRange>
 }
 
-/**
- * Returns everything that a conversation holds: its log, the entries that compressions inserted, and the ranges that they
- * dropped.
- */
+/** Returns everything that a conversation holds: its entries, also those of left branches, and the ranges that were dropped. */
 export const recallable = (conversation: Conversation, ranges: ReadonlyArray<DroppedRange> = []): Recallable => ({
-  entries: [...entries(conversation), ...inserted(conversation)],
+  entries: allEntries(conversation),
   ranges
 })
 

@@ -6,7 +6,8 @@ import { redacting } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
-import { type Conversation, type Draft, entries, inserted, sequenceOf, sourceOf, view } from "./Conversation.ts"
+import { allEntries } from "./Branches.ts"
+import { type Conversation, type Draft, sequenceOf, sourceOf, view } from "./Conversation.ts"
 import { type LineMatch, matchIn, type RecallQuery, wordsIn } from "./RecallQuery.ts"
 
 /** Searches everything that the window no longer shows. Each part is read once, however often the conversation was compressed. */
@@ -80,8 +81,7 @@ export function* hiddenParts(conversation: Conversation): SlicedWork<ReadonlyArr
   }
   yield items.length * 100
   const hidden: Array<HiddenPart> = []
-  const all = [...entries(conversation), ...inserted(conversation)]
-  for (const entry of all.sort((one, other) => sequenceOf(other.id) - sequenceOf(one.id))) {
+  for (const entry of allEntries(conversation).toSorted((one, other) => sequenceOf(other.id) - sequenceOf(one.id))) {
     const item = shown.get(entry.id)
     if (entry.author === "environment" || item?.shortened.size === 0) continue
     for (const [index, part] of entry.content.parts.entries()) {

@@ -1,5 +1,6 @@
 import { isCall } from "../content/Content.ts"
 import { entries, type Entry, itemParts, type Patch, view, type ViewItem } from "../conversation/Conversation.ts"
+import { currentPath } from "../session/CurrentPath.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../session/Session.ts"
 import * as Chain from "../text/PersistentList.ts"
 import type { Compaction } from "./Measure.ts"
@@ -46,7 +47,7 @@ const statesOf = (
   const compacted: Array<{ readonly session: Session; readonly patch: Patch }> = []
   const states: Array<Session> = []
   let session = emptySession
-  for (const event of events) {
+  for (const event of currentPath(events)) {
     if (event._tag === "Compressed" && event.patch.insert.length > 0) compacted.push({ session, patch: event.patch })
     session = applyEvent(session, event)
     states.push(session)

@@ -14,6 +14,7 @@ import {
   type ViewItem,
   viewTokens
 } from "../conversation/Conversation.ts"
+import { currentPath } from "../session/CurrentPath.ts"
 import type { SessionEvent } from "../session/Session.ts"
 import * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
@@ -108,7 +109,7 @@ const inForce = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<Decided> =>
     const last = from.pop()
     if (last !== undefined) to.push(last)
   }
-  for (const event of events) {
+  for (const event of currentPath(events)) {
     if (event._tag === "Undone") move(held, undone)
     else if (event._tag === "Redone") move(undone, held)
     else if (event._tag === "Compressed") {

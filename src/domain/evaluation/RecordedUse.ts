@@ -119,7 +119,7 @@ export const usageOf = (answers: Iterable<RecordedAnswer>): RecordedUsage | null
 /** Returns the model calls of the compressions in a log, including undone and failed ones, because they were paid for. */
 export const summaryRequests = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<PricedRequest> =>
   events.flatMap((event) =>
-    event._tag !== "Compressed" && event._tag !== "CompressionFailed"
+    event._tag !== "Compressed" && event._tag !== "CompressionFailed" && event._tag !== "Branched"
       ? []
       : (event.calls ?? []).flatMap(({ model, usage }) => (usage === null ? [] : [{ model, usage }]))
   )

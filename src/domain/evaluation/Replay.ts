@@ -1,12 +1,12 @@
 import { AnswerBuilder } from "../chat/Answer.ts"
 import { type Content, outputText, type Part, payload } from "../content/Content.ts"
 import { type Handle, mentions } from "../content/Handle.ts"
+import { allEntries } from "../conversation/Branches.ts"
 import {
   type Conversation,
   type Draft,
   entries,
   type Entry,
-  inserted,
   itemParts,
   sourceOf,
   view
@@ -158,7 +158,7 @@ export interface FactsAfterReplay {
 function* reachable(session: Session, context: string): SlicedWork<ReadonlyArray<string>> {
   const ranges = new Map(Chain.toArray(session.ranges).map((range) => [range.handle, range.entries]))
   const parts = new Map<Handle, { readonly entry: Entry; readonly part: number }>()
-  for (const entry of [...entries(session.conversation), ...inserted(session.conversation)]) {
+  for (const entry of allEntries(session.conversation)) {
     for (const [part, handle] of entry.handles.entries()) parts.set(handle, { entry, part })
     yield 50
   }

@@ -181,6 +181,9 @@ export class Survey {
         this.redo()
         break
       case "Pinned":
+      case "Labelled":
+      // A log with branches is not surveyed.
+      case "Branched":
         break
     }
     this.follow(event, bytes)

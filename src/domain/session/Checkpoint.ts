@@ -52,8 +52,11 @@ export const decodeCheckpoint = (value: unknown): Checkpoint | undefined => {
 }
 
 /** Whether an event can remove entries from the view, or put back entries that earlier events removed. */
-export const replacesView = (event: SessionEvent): boolean =>
-  event._tag === "Compressed" || event._tag === "Undone" || event._tag === "Redone"
+export const replacesView = (event: SessionEvent): boolean => event._tag === "Compressed" || restoresView(event)
+
+/** Whether an event puts back a view of the past, which only the whole log holds. */
+export const restoresView = ({ _tag }: SessionEvent): boolean =>
+  _tag === "Undone" || _tag === "Redone" || _tag === "Branched"
 
 /** Joins consecutive ids into runs. */
 const runsOf = (ids: ReadonlyArray<EntryId>): Array<string> => {
@@ -228,6 +231,7 @@ export const restoreSession = (checkpoint: Checkpoint, events: ReadonlyArray<Ses
     model: checkpoint.model,
     pins: checkpoint.pins.reduce<Chain.PersistentList<Pin>>((chain, pin) => Chain.append(chain, pin, 0), undefined),
     conversation: shown(items, (entry) => inserted.has(entry.id), checkpoint),
+    labels: undefined,
     memory: checkpoint.memory,
     ranges: undefined
   }

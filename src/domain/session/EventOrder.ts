@@ -42,6 +42,10 @@ export const checkNextEvent = (before: LogSoFar, event: SessionEvent, gaps: bool
     }
     next = sequence + 1
   }
+  const target = event._tag === "Branched" ? event.from : event._tag === "Labelled" ? event.entry : null
+  if (target !== null && sequenceOf(target) >= before.next) {
+    return malformed(`the event ${event._tag} refers to ${target}, which does not exist yet`)
+  }
   if (event._tag !== "Compressed") return undefined
   const { drop, shorten } = event.patch
   const named = [...(drop === undefined ? [] : [drop.from, drop.to]), ...shorten.map((one) => one.entry)]

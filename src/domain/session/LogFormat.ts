@@ -56,6 +56,8 @@ const mapEntries = (event: SessionEvent, f: (entry: Entry) => Entry): SessionEve
       }
     case "Compressed":
       return { ...event, patch: { ...event.patch, insert: event.patch.insert.map(f) } }
+    case "Branched":
+      return event.summary === undefined ? event : { ...event, summary: f(event.summary) }
     default:
       return event
   }

@@ -1,9 +1,10 @@
 import { Schema } from "effect"
 import { waitsForGrowth } from "../compression/strategies/Strategies.ts"
 import { Handle, Hash } from "../content/Handle.ts"
+import { branched } from "../conversation/Branches.ts"
 import { Entry, EntryId, Patch, Pin } from "../conversation/Conversation.ts"
 import * as Conversation from "../conversation/Conversation.ts"
-import { afterUndo, type FailureMemory, freshMemory, remember } from "../conversation/FailureMemory.ts"
+import { afterBranch, afterUndo, type FailureMemory, freshMemory, remember } from "../conversation/FailureMemory.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
 import * as Chain from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
@@ -79,6 +80,21 @@ export const Undone = Schema.TaggedStruct("Undone", { at })
 /** The compression that was undone last was applied again. */
 export const Redone = Schema.TaggedStruct("Redone", { at })
 
+/** The conversation went back: it continues after `from`, or with null from its beginning. What came after it stays in the log. */
+export const Branched = Schema.TaggedStruct("Branched", {
+  at,
+  from: Schema.NullOr(EntryId),
+  /** What stands for the branch that was left, appended after `from`. */
+  summary: Schema.optionalKey(Entry),
+  /** The model calls that the summary took; absent when it took none. */
+  calls: Schema.optionalKey(Schema.Array(PaidCall))
+})
+export type Branched = typeof Branched.Type
+
+/** The user gave an entry a label, or with null took it away. */
+export const Labelled = Schema.TaggedStruct("Labelled", { at, entry: EntryId, label: Schema.NullOr(Schema.String) })
+export type Labelled = typeof Labelled.Type
+
 /** A compression failed: it changed nothing but the memory of failures. */
 export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
   at,
@@ -104,7 +120,9 @@ export const SessionEvent = Schema.Union([
   CompressionFailed,
   Masked,
   Undone,
-  Redone
+  Redone,
+  Branched,
+  Labelled
 ])
 export type SessionEvent = typeof SessionEvent.Type
 
@@ -115,6 +133,8 @@ export interface Session {
   readonly model: string | undefined
   /** What the user pinned, oldest first. */
   readonly pins: Chain.PersistentList<Pin>
+  /** The labels in the order in which they were given; the last one for an entry counts. */
+  readonly labels: Chain.PersistentList<Pick<Labelled, "entry" | "label">>
   readonly conversation: Conversation.Conversation
   readonly memory: FailureMemory
   /** What each compression dropped, oldest first. Undone ones are included, as their handles stay valid. */
@@ -126,6 +146,7 @@ export const emptySession: Session = {
   started: undefined,
   model: undefined,
   pins: undefined,
+  labels: undefined,
   conversation: Conversation.empty,
   memory: freshMemory,
   ranges: undefined
@@ -195,6 +216,18 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
     }
     case "Redone":
       return { ...session, conversation: Conversation.redone(conversation) }
+    case "Branched": {
+      const before = branched(conversation, event.from)
+      return {
+        ...session,
+        conversation: event.summary === undefined ? before : Conversation.append(before, event.summary),
+        memory: afterBranch(session.memory)
+      }
+    }
+    case "Labelled": {
+      const { entry, label } = event
+      return { ...session, labels: Chain.append(session.labels, { entry, label }, 0) }
+    }
   }
 }
 
@@ -219,6 +252,8 @@ export const entriesOf = (event: SessionEvent): ReadonlyArray<Entry> => {
       return [event.message, ...(event.attached ?? []), event.answer]
     case "Compressed":
       return event.patch.insert
+    case "Branched":
+      return event.summary === undefined ? [] : [event.summary]
     default:
       return []
   }

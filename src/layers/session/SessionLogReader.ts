@@ -1,6 +1,12 @@
 import { Effect, type FileSystem, type PlatformError, type Scope } from "effect"
 import { Buffer } from "node:buffer"
-import { type Checkpoint, decodeCheckpoint, LogLines, restoreSession } from "../../domain/session/Checkpoint.ts"
+import {
+  type Checkpoint,
+  decodeCheckpoint,
+  LogLines,
+  restoreSession,
+  restoresView
+} from "../../domain/session/Checkpoint.ts"
 import { checkpointMark, restoreSpilled } from "../../domain/session/LogFormat.ts"
 import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
@@ -249,7 +255,7 @@ const readView = Effect.fnUntraced(function* (
       session = restoreSession(checkpoint, [...before.events, event])
     } else if (session !== undefined) {
       // Without a checkpoint of its own, such an event may need lines that were not read.
-      isUsable &&= event._tag !== "Undone" && event._tag !== "Redone"
+      isUsable &&= !restoresView(event)
       lines.add(event, read.from, read.to)
       session = applyEvent(session, event)
     }

@@ -68,12 +68,13 @@ const readAll = Effect.fnUntraced(function* ({ blobs, folder, id, offset }: Writ
 })
 
 /**
- * Returns the state before an event. An undo or redo beyond the part that was read makes the writer read the whole log
- * first.
+ * Returns the state before an event. An undo or redo beyond the part that was read, or a branch, makes the writer read the
+ * whole log first.
  */
 const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
   const { complete, session } = writer.state
   const isBeyond =
+    event._tag === "Branched" ||
     (event._tag === "Undone" && !canUndo(session.conversation)) ||
     (event._tag === "Redone" && !canRedo(session.conversation))
   if (!complete && isBeyond) writer.state = yield* readAll(writer)

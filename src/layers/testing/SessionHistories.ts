@@ -97,7 +97,10 @@ const kind = Arbitrary.schema(
     "ModelSwitched",
     "Pinned",
     "Undone",
-    "Redone"
+    "Redone",
+    "Branched",
+    "Branched",
+    "Labelled"
   ])
 )
 
@@ -154,6 +157,21 @@ const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): Session
         status: first < 5 ? "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT" : "NOOP",
         forced: second < 5,
         tokens: TokenCount.make(next)
+      }
+    case "Branched":
+      return {
+        _tag: kind,
+        at,
+        // Any entry that there was, the beginning, or now and then one that does not exist.
+        from: first === 0 ? null : entryId(first === 9 ? next + 1 : ((first * 7 + second) % next) + 1),
+        ...(second < 7 ? {} : { summary: { ...made(next), author: "summary" } })
+      }
+    case "Labelled":
+      return {
+        _tag: kind,
+        at,
+        entry: entryId(((first * 7 + second) % next) + 1),
+        label: second < 7 ? `label ${first}` : null
       }
     case "ModelSwitched":
       return { _tag: kind, at, model: `model ${first}` }

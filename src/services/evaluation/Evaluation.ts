@@ -4,6 +4,7 @@ import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { payload } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
+import { allEntries } from "../../domain/conversation/Branches.ts"
 import { entries, type Entry, inserted, sourceOf, view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
@@ -44,7 +45,7 @@ const recaller = (
   dropped: { readonly handle: Handle | undefined; readonly entries: Parameters<typeof rangeText>[0] }
 ): Replacement["recall"] => {
   const contents = new Map<Handle, () => string>()
-  for (const entry of [...entries(conversation), ...inserted(conversation)]) {
+  for (const entry of allEntries(conversation)) {
     for (const [index, handle] of entry.handles.entries()) contents.set(handle, () => partText(entry, index))
   }
   for (const range of Chain.toArray(ranges)) contents.set(range.handle, () => rangeText(range.entries))

@@ -28,6 +28,9 @@ import type { RecordLines } from "./TranscriptReader.ts"
 const maxHeldBytes = 64_000_000
 const eventCost = { byte: 2, least: 1_700 }
 
+const tooLongToBranch =
+  "the conversation goes back to an earlier message here, and the log is too long to be inspected whole; export it in another format and inspect that"
+
 const lineProblem = (line: number, problem: LineProblem): Problem =>
   problemAt(line, { path: "", detail: lineProblemText(problem) })
 
@@ -89,6 +92,8 @@ export const sessionLogLines = (path: string, lenient: boolean, surveys: boolean
   }
   let started: Session["started"]
   let bytes = 0
+  /** Whether the conversation went back: the log is then held, however long it is, because no survey can go back. */
+  let isBranched = false
   const before = (): LogSoFar =>
     held === undefined && survey !== undefined ? survey : logSoFar(held?.session ?? emptySession)
   return {
@@ -110,11 +115,15 @@ export const sessionLogLines = (path: string, lenient: boolean, surveys: boolean
       const problem = checkNextEvent(before(), event.success, lenient)
       if (problem !== undefined) return lineProblem(number, problem)
       if (event.success._tag === "Started") started = event.success
+      if (event.success._tag === "Branched") {
+        if (held === undefined) return yield* transcriptError(path, number, tooLongToBranch)
+        isBranched = true
+      }
       if (held !== undefined) {
         held.session = applyEvent(held.session, event.success)
         held.events.push(event.success)
       }
-      if (survey !== undefined) {
+      if (survey !== undefined && !isBranched) {
         const size = text.length + [...texts.values()].reduce((total, { length }) => total + length, 0)
         bytes += eventCost.least + eventCost.byte * size
         survey.add(event.success, size)

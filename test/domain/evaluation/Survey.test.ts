@@ -16,7 +16,9 @@ import { runsOf } from "../../support/runs.ts"
 const about = { model: "gemini-2.5-pro", cwd: "/home/user/work" }
 
 /** What a survey finds, and what holding everything does: without the facts, which a survey does not look for. */
-const both = (events: ReadonlyArray<SessionEvent>) => {
+const both = (history: ReadonlyArray<SessionEvent>) => {
+  // A log with branches is never surveyed.
+  const events = history.filter(({ _tag }) => _tag !== "Branched")
   const survey = new Survey()
   for (const event of events) survey.add(event, 100)
   const session = events.reduce(applyEvent, emptySession)
