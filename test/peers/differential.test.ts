@@ -85,6 +85,8 @@ const played = Effect.fnUntraced(function* (one: GeminiCase, limit: number, draf
   const policy: Policy = {
     ...defaultPolicy,
     ...strategyDefaults("gemini"),
+    // The last 30 lines were the form until 2026-02-06.
+    outputForm: "head-tail-chars",
     summarizer: "model",
     ladder: false,
     limit: TokenCount.make(limit),
@@ -116,7 +118,7 @@ const played = Effect.fnUntraced(function* (one: GeminiCase, limit: number, draf
 
 type Played = Effect.Success<ReturnType<typeof played>>
 
-/** A handle of ten characters stands where the original has none; which one it is does not matter. */
+/** A handle of ten characters stands where the original names a file; which one it is does not matter. */
 const json = (value: unknown): string => JSON.stringify(value).replace(/recall h_[a-z0-9]+/g, "recall h_0000000000")
 
 const contentsOf = ({ conversation }: Played, withoutEnvironment: boolean): ReadonlyArray<Content> =>

@@ -32,18 +32,20 @@ const replacements: Readonly<Record<string, ReadonlyArray<{ readonly what: strin
     { what: "function extractCuratedHistory(", by: "export function extractCuratedHistory(" }
   ],
   "utils/fileUtils.js": [
-    // The words of a placeholder are our own; the file's name and a handle stand where its path does.
+    // The words of a placeholder are our own; a handle stands where the original names a file.
     {
-      what: "`Output too large. Showing first ${headChars.toLocaleString()} and last ${tailChars.toLocaleString()} characters. For full output see: ${outputFile}",
-      by: "`[palimpsest: written by the runtime, not by the user] Shown are the first ${headChars.toLocaleString('en-US')} and last ${tailChars.toLocaleString('en-US')} characters of this output. All of it: ${path.basename(outputFile)} (recall h_0000000000)"
+      what: "return `Output too large. Showing first ${headChars.toLocaleString()} and last ${tailChars.toLocaleString()} characters. For full output see: ${outputFile}",
+      by: "const shortened = `[palimpsest: written by the runtime, not by the user] The first ${headChars} and last ${tailChars} of ${contentStr.length} characters. The whole output: recall h_0000000000"
     },
+    // A placeholder that is not shorter replaces nothing.
+    { what: "${tail}`;", by: "${tail}`;\n    return shortened.length < contentStr.length ? shortened : contentStr;" },
     // A cut through a pair of surrogates leaves out all of the character.
     {
       what: "contentStr.slice(0, headChars);",
       by: "contentStr.slice(0, headChars).replace(/[\\uD800-\\uDBFF]$/, '');"
     },
     { what: "contentStr.slice(-tailChars);", by: "contentStr.slice(-tailChars).replace(/^[\\uDC00-\\uDFFF]/, '');" },
-    { what: "${omittedChars.toLocaleString()} characters", by: "${omittedChars.toLocaleString('en-US')} characters" }
+    { what: "${omittedChars.toLocaleString()} characters", by: "${omittedChars} characters" }
   ]
 }
 

@@ -36,7 +36,6 @@ export interface OracleInput {
 
 export interface OracleSave {
   readonly id: number
-  readonly file: string
   readonly text: string
   readonly at: string
   readonly saved: boolean
@@ -100,8 +99,8 @@ const every = (contents: ReadonlyArray<Content>): Array<Part> => {
   return all
 }
 
-const english = new Intl.NumberFormat("en-US")
-const en = (n: number) => english.format(n)
+/** The handle of every output. */
+export const oracleHandle = "h_aaaaaaaaaa"
 const lowHalf = (s: string) => /^[\uDC00-\uDFFF]/.test(s)
 const highHalf = (s: string) => /[\uD800-\uDBFF]$/.test(s)
 const mark = "[palimpsest: written by the runtime, not by the user]"
@@ -113,24 +112,34 @@ const cut = (s: string, at: number): [string, string] => {
   return highHalf(a) && lowHalf(z) ? [a.slice(0, -1), z.slice(1)] : [a, z]
 }
 
-/** Truncation of outputs; the words are ours. */
-export const oraclePlaceholder = (s: string, max: number, lastLines: boolean, file: string): string => {
+/** Truncation of outputs; the words are ours, and so are two rules: no end of 0 characters, and nothing grows. */
+export const oraclePlaceholder = (s: string, max: number, lastLines: boolean): string => {
+  const short = oracleShort(s, max, lastLines)
+  return short.length < s.length ? short : s
+}
+
+const oracleShort = (s: string, max: number, lastLines: boolean): string => {
+  const whole = `The whole output: recall ${oracleHandle}`
+  const lines = s.split("\n")
   if (!lastLines) {
     if (s.length <= max) return s
+    if (max === 0) {
+      return `${mark} An output of ${lines.length} line${lines.length === 1 ? "" : "s"}, ${s.length} characters, stood here. ${whole}`
+    }
     const head = Math.floor(0.2 * max)
     const tail = max - head
     const shownHead = cut(s, head)[0]
     const shownTail = cut(s, s.length - tail)[1]
+    const ends = head === 0 ? `last ${tail}` : `first ${head} and last ${tail}`
     return [
-      `${mark} Shown are the first ${en(head)} and last ${en(tail)} characters of this output. All of it: ${file}`,
+      `${mark} The ${ends} of ${s.length} characters. ${whole}`,
       shownHead,
       "",
-      `... [${en(s.length - max)} characters omitted] ...`,
+      `... [${s.length - max} characters omitted] ...`,
       "",
       shownTail
     ].join("\n")
   }
-  const lines = s.split("\n")
   if (lines.length > 1) {
     const last = lines.filter((_, i) => i >= lines.length - 30)
     let wide = false
@@ -141,13 +150,11 @@ export const oraclePlaceholder = (s: string, max: number, lastLines: boolean, fi
         out.push(cut(line, 1000)[0] + "... [LINE WIDTH TRUNCATED]")
       } else out.push(line)
     }
-    const width = wide ? ", each cut at 1,000 characters" : ""
-    const header = `${mark} Shown are the last ${last.length} of ${en(lines.length)} lines of this output${width}. All of it: ${file}`
-    return [header, "...", ...out].join("\n")
+    const width = wide ? ", each cut at 1000 characters" : ""
+    return [`${mark} The last ${last.length} of ${lines.length} lines${width}. ${whole}`, "...", ...out].join("\n")
   }
   const end = s.length > 4000 ? cut(s, s.length - 4000)[1] : s
-  const header = `${mark} Shown are the last ${en(Math.min(4000, s.length))} of ${en(s.length)} characters of this output. All of it: ${file}`
-  return `${header}\n...\n${end}`
+  return `${mark} The last ${Math.min(4000, s.length)} of ${s.length} characters of one line. ${whole}\n...\n${end}`
 }
 
 /** The part of an output that is kept. */
@@ -170,15 +177,11 @@ const truncate = (input: OracleInput) => {
       else if (r !== undefined) s = JSON.stringify(r, null, 2)
       const tokens = oracleEstimate([{ text: s }])
       if (counter + tokens > input.budget) {
-        const tool = fr.name === undefined ? "unknown_tool" : fr.name
-        const file = `${Array.from({ length: tool.length }, (_, i) => tool[i] ?? "")
-          .map((ch) => (/[A-Za-z0-9_-]/.test(ch) ? ch : "_"))
-          .join("")}_${id}.txt`.toLowerCase()
         const saved = r !== undefined && !input.broken.includes(id)
-        saves.push({ id, file, text: s, at: `${c}/${p}`, saved })
+        saves.push({ id, text: s, at: `${c}/${p}`, saved })
         id++
         if (saved) {
-          const short = oraclePlaceholder(s, max, input.lastLines, file)
+          const short = oraclePlaceholder(s, max, input.lastLines)
           parts[p] = { functionResponse: { ...fr, response: { output: short } } }
           counter += oracleEstimate([{ text: short }])
         } else counter += tokens

@@ -17,6 +17,7 @@ import { type Conversation, EntryId, view, viewTokens } from "../../domain/conve
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
 import { type Session, type SessionEvent, minSpillBytes } from "../../domain/session/Session.ts"
+import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -113,6 +114,7 @@ const flags = {
     Flag.withDescription("Keep this many tokens of tool output in full, newest first"),
     Flag.withDefault(Number(defaultPolicy.toolBudget))
   ),
+  toolOutputForm: Input.outputForm,
   budget: Input.optional(Input.size("budget"), "Limit the snapshot to this many tokens"),
   focus: Input.optional(Flag.String("focus"), "What the snapshot must keep"),
   plan: Input.flag("plan", "Show the plan and change nothing; --out saves it"),
@@ -140,7 +142,7 @@ const policyOf = (
   limit: number,
   summarizer: Policy["summarizer"],
   strategy: StrategyName,
-  redactSecrets: boolean
+  { redactSecrets = true, toolOutput }: SettingsFile
 ): Policy => {
   const counted = viewTokens(loaded.session.conversation)
   const defaults = strategyDefaults(strategy)
@@ -156,6 +158,7 @@ const policyOf = (
     preserve: input.preserve,
     minGain: input.minGain ?? defaults.minGain,
     toolBudget: TokenCount.make(input.toolBudget),
+    outputForm: input.toolOutputForm ?? toolOutput?.form ?? defaults.outputForm,
     overhead: TokenCount.make(Math.max(0, (input.tokens ?? counted) - counted)),
     ...(input.tokens === undefined ? {} : { promptTokens: TokenCount.make(input.tokens) }),
     ...(input.model === undefined ? {} : { model: input.model }),
@@ -453,7 +456,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       const loaded = yield* Input.load(input)
       const { session } = loaded
       const settings = yield* FileWindow.settings
-      const { models = {}, redactSecrets = true } = settings
+      const { models = {} } = settings
       const summarizer = yield* summarizerOf(input)
       // The provider is queried only when it writes the snapshot anyway.
       const asks = summarizer === "model" && !input.plan
@@ -462,7 +465,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       }
       const limit =
         input.limit ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --limit N" }))
-      const policy = policyOf(input, loaded, limit, summarizer, input.strategy, redactSecrets)
+      const policy = policyOf(input, loaded, limit, summarizer, input.strategy, settings)
       const options = { policy, forced: input.force, tell }
       const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
       const events = yield* Ref.make(loaded.events)

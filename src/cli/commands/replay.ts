@@ -93,6 +93,7 @@ const flags = {
     Flag.withDescription(`Compress at this share of the window (default: ${defaultPolicy.threshold})`),
     Flag.withDefault(defaultPolicy.threshold)
   ),
+  toolOutputForm: Input.outputForm,
   json: Input.json
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
@@ -266,7 +267,10 @@ export const replay = Command.make(
         session: `replay-${strategy}`,
         window: input.window,
         threshold,
-        policy: strategyDefaults(strategy),
+        policy: {
+          ...strategyDefaults(strategy),
+          ...(input.toolOutputForm === undefined ? {} : { outputForm: input.toolOutputForm })
+        },
         recording: session
       }).pipe(
         Output.progress(`playing ${name} (${strategy})`),

@@ -1,5 +1,6 @@
 import { Effect, Option, Stdio } from "effect"
 import { Argument, Flag } from "effect/cli"
+import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { sizeText } from "../../services/transcripts/ChooseReader.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
@@ -29,6 +30,12 @@ export const lenient = flag("lenient", "Skip lines that cannot be read")
 
 /** The flag `--json`. */
 export const json = flag("json", "Print one JSON document")
+
+/** The flag `--tool-output-form`; undefined: the setting `toolOutput.form`, else the default of the strategy. */
+export const outputForm = optional(
+  Flag.Literals("tool-output-form", OutputForm.literals),
+  "Form of tool output beyond the budget (default: last-lines)"
+)
 
 /** The arguments of every command that reads a conversation. */
 export const conversation = { file, from, lenient }

@@ -18,6 +18,7 @@ export const PolicyOptions = Schema.Struct({
   toolBudget: TokenCount,
   /** Upper bound for the snapshot, in tokens. Absent: derived from the size of what is summarised. */
   snapshotBudget: Schema.optionalKey(TokenCount),
+  /** How tool outputs beyond `toolBudget` are shortened. */
   outputForm: OutputForm,
   /** Who writes the snapshot: code, or a model. */
   summarizer: Schema.Literals(["extractive", "model"]),

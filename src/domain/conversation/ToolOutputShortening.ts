@@ -5,7 +5,7 @@ import { runtimeMark } from "../text/RuntimeMark.ts"
 
 /**
  * The form in which an oversized tool output is shown: its last lines, its first and last characters, or its first and last
- * lines.
+ * lines. The setting `toolOutput.form`; every strategy honours it.
  */
 export const OutputForm = Schema.Literals(["last-lines", "head-tail-chars", "head-tail-lines"])
 export type OutputForm = typeof OutputForm.Type
@@ -84,33 +84,51 @@ const wrapped = (line: string): Array<string> => {
   return pieces
 }
 
-/** Returns the first fifth and the last four fifths of `size.lines` lines. An output with few, wide lines is wrapped first. */
-const headAndTail = (text: string, lines: number, handle: Handle, size: OutputSize): string => {
+/** Splits a size into the first fifth and the last four fifths. Below 5, only the end is shown. */
+const endsOf = (size: number) => ({ head: Math.floor(size / 5), tail: size - Math.floor(size / 5) })
+
+/** Says which ends are shown. An end of which nothing is shown is not named. */
+const endsNote = (size: number, total: number, unit: string, handle: Handle): string => {
+  const { head, tail } = endsOf(size)
+  return note(`The ${head === 0 ? "" : `first ${head} and `}last ${tail} of ${total} ${unit}`, handle)
+}
+
+/** Returns both ends of `size.lines` lines. An output with few, wide lines is wrapped first. */
+const headAndTailLines = (text: string, lines: number, handle: Handle, size: OutputSize): string => {
   const shown = lines <= size.lines ? text.split("\n").flatMap(wrapped).join("\n") : text
   const total = lineCount(shown)
   if (total <= size.lines) return text
-  const head = Math.floor(size.lines / 5)
-  const tail = size.lines - head
-  return `${note(`The first ${head} and last ${tail} of ${total} lines`, handle)}\n${firstLines(shown, head)}\n... [CONTENT TRUNCATED] ...\n${lastLines(shown, tail).join("\n")}`
+  const { head, tail } = endsOf(size.lines)
+  return `${endsNote(size.lines, total, "lines", handle)}\n${firstLines(shown, head)}\n... [CONTENT TRUNCATED] ...\n${lastLines(shown, tail).join("\n")}`
+}
+
+/** Returns both ends of `size.chars` characters. */
+const headAndTailChars = (text: string, handle: Handle, size: OutputSize): string => {
+  if (text.length <= size.chars) return text
+  const { head, tail } = endsOf(size.chars)
+  const omitted = `... [${text.length - size.chars} characters omitted] ...`
+  return `${endsNote(size.chars, text.length, "characters", handle)}\n${firstUnits(text, head)}\n\n${omitted}\n\n${lastUnits(text, tail)}`
+}
+
+/** The measure of each form: how much of an output it shows. */
+const shownBy: Readonly<Record<OutputForm, "lastLines" | "chars" | "lines">> = {
+  "last-lines": "lastLines",
+  "head-tail-chars": "chars",
+  "head-tail-lines": "lines"
 }
 
 /**
- * Returns the text that replaces an output in the window, with the handle of the whole. It is not shorter for every text:
- * compare before you use it.
+ * Returns the text that replaces an output in the window, with the handle of the whole. A form that may show nothing is the
+ * note alone. It is not shorter for every text: compare before you use it.
  */
 export const shorten = (text: string, handle: Handle, form: OutputForm, size: OutputSize = defaultSize): string => {
+  if (text === "") return text
   const total = lineCount(text)
-  if (form === "head-tail-chars" && size.chars > 0) {
-    const head = Math.floor(size.chars * 0.2)
-    const tail = size.chars - head
-    if (text.length <= size.chars) return text
-    const omitted = text.length - size.chars
-    return `${note(`The first ${head} and last ${tail} of ${text.length} characters`, handle)}\n${firstUnits(text, head)}\n\n... [${omitted} characters omitted] ...\n\n${lastUnits(text, tail)}`
-  }
-  if (form === "head-tail-lines" && size.lines > 0) return headAndTail(text, total, handle, size)
-  if (size.lastLines === 0) {
+  if (size[shownBy[form]] <= 0) {
     return note(`An output of ${noun(total, "line")}, ${text.length} characters, stood here`, handle)
   }
+  if (form === "head-tail-chars") return headAndTailChars(text, handle, size)
+  if (form === "head-tail-lines") return headAndTailLines(text, total, handle, size)
   if (total === 1) {
     return `${note(`The last ${Math.min(size.singleLine, text.length)} of ${text.length} characters of one line`, handle)}\n...\n${lastUnits(text, size.singleLine)}`
   }

@@ -89,7 +89,7 @@ const ToolOutputSettings = Schema.Struct({
   ),
   form: field(
     OutputForm,
-    "How long results are shortened: to their last lines, or to head and tail by characters or lines",
+    "How long results are shortened: to their last lines, or to head and tail by characters or lines; a compression uses last-lines where this is unset",
     `one of ${OutputForm.literals.join(", ")}`,
     defaultBound.form
   ),

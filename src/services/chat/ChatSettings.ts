@@ -52,7 +52,10 @@ export interface ChatSettings {
   /** Tool declarations in the wire shape of the Gemini API. */
   readonly tools?: ModelRequest["tools"]
   readonly generation?: Generation | undefined
-  /** How much of a tool result enters the window; the whole is kept. Default: `defaultBound`. */
+  /**
+   * How much of a tool result enters the window; the whole is kept. Default: `defaultBound`. A `form` is also that of results
+   * that a compression shortens, where `policy.outputForm` does not name another.
+   */
   readonly toolOutput?: Partial<OutputBound> | undefined
   /** When old tool results are masked. Default: `defaultMasking`; false: never. */
   readonly masking?: Partial<MaskLimits> | false | undefined

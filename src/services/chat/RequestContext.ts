@@ -66,7 +66,7 @@ const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: 
     model,
     ...(yield* windowLimits(settings, model)),
     threshold,
-    policy: settings.policy,
+    policy: { ...(settings.toolOutput?.form && { outputForm: settings.toolOutput.form }), ...settings.policy },
     recount: (all) =>
       Effect.map(
         countRequest({ ...settings, model, contents: [{ role: "user", parts: all.slice(declared.length) }] }),

@@ -105,6 +105,7 @@ const chatSettings = Effect.fnUntraced(function* (
       ...defaults.policy,
       preserve,
       minGain,
+      ...(toolOutput?.form === undefined ? {} : { outputForm: toolOutput.form }),
       toolBudget: TokenCount.make(toolBudget),
       redactSecrets
     },

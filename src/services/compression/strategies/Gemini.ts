@@ -291,12 +291,12 @@ const decided = Effect.fnUntraced(function* (
     const decision = yield* Work.run(deciding(requestOf(items, request.policy, { ...given, failedSaves })))
     const outputs = "truncation" in decision ? (decision.truncation?.outputs ?? []) : []
     let again = false
-    for (const { file, number, saved: isSaved, text: whole } of outputs.filter((output) => output.number > saved)) {
+    for (const { number, saved: isSaved, text: whole } of outputs.filter((output) => output.number > saved)) {
       saved = number
       if (!isSaved) continue
       const put = yield* Effect.result(store.put(encode(whole)))
       if (put._tag === "Success") continue
-      yield* Effect.logDebug(`${file} was not saved: ${put.failure.message}`)
+      yield* Effect.logDebug(`tool output ${number} was not saved: ${put.failure.message}`)
       failedSaves.add(number)
       again = true
       break

@@ -28,7 +28,7 @@ export interface GeminiRequest {
   readonly forced: boolean
   readonly hasFailed: boolean
   /** Without `maxChars`, placeholders are capped by what the window has left. */
-  readonly truncate?: TruncateOptions
+  readonly truncate: TruncateOptions
 }
 
 /** The trigger that PreCompress was fired with; undefined where there is no history. */
@@ -60,8 +60,8 @@ export type GeminiDecision =
       readonly before: number
       readonly after: number
       /**
-       * Present when tool outputs were truncated: their files were saved and their numbers used, even if the decision
-       * changes nothing.
+       * Present when tool outputs were truncated: they were saved and their numbers used, even if the decision changes
+       * nothing.
        */
       readonly truncation: Truncation | undefined
     }
@@ -80,7 +80,7 @@ const snapshotTag = "<state_snapshot>"
 const holdsSnapshot = (contents: ReadonlyArray<Content>): boolean =>
   contents.some(({ parts }) => parts.some((part) => part.text?.includes(snapshotTag) === true))
 
-const truncateOptions = ({ lastPromptTokens, limit, truncate = {} }: GeminiRequest): TruncateOptions => ({
+const truncateOptions = ({ lastPromptTokens, limit, truncate }: GeminiRequest): TruncateOptions => ({
   ...truncate,
   maxChars: truncate.maxChars ?? maxCharsOf(limit, lastPromptTokens)
 })
@@ -100,7 +100,7 @@ function* onlyTruncated(
   hook: HookTrigger,
   truncation: Truncation
 ): Work.SlicedWork<GeminiDecision> {
-  const rates = request.truncate?.rates
+  const rates = request.truncate.rates
   const before = request.lastPromptTokens
   const after = yield* estimating(partsOf(truncation.contents), rates)
   // Differs from Gemini CLI: `before` covers more than the history, so only the history's own estimates can show that it
@@ -123,7 +123,7 @@ export function* deciding(request: GeminiRequest): Work.SlicedWork<GeminiDecisio
   if (typeof split !== "number") return { ...split, hook, before, truncation }
   if (split === 0) return noop(hook, "nothing to compress", before, truncation)
   const original = contents.slice(0, split)
-  const fits = (yield* estimating(partsOf(original), request.truncate?.rates)) < limit
+  const fits = (yield* estimating(partsOf(original), request.truncate.rates)) < limit
   const summarized = fits ? original : truncation.contents.slice(0, split)
   return {
     _tag: "Summarize",

@@ -1,6 +1,7 @@
 import { type Conversation, itemParts, view, type ViewItem } from "../../../conversation/Conversation.ts"
 import { curatedIndexes, shownContent } from "../../../conversation/Curation.ts"
 import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
+import type { OutputForm } from "../../../conversation/ToolOutputShortening.ts"
 import type * as Work from "../../../text/SlicedWork.ts"
 import { TokenCount } from "../../../tokens/Tokens.ts"
 import type { Decision, PlanStep } from "../../Compression.ts"
@@ -9,7 +10,7 @@ import { countedParts, layoutOf } from "./Conclusion.ts"
 import { deciding, type GeminiRequest, type Summarize } from "./Decision.ts"
 import { gemini } from "./Gemini.ts"
 import { estimate, estimating } from "./TokenEstimate.ts"
-import type { PlaceholderForm, Truncation } from "./ToolOutputs.ts"
+import { outputOf, type Truncation } from "./ToolOutputs.ts"
 
 /** The input of a plan besides the conversation and the policy. */
 export interface GeminiPlanOptions {
@@ -20,10 +21,6 @@ export interface GeminiPlanOptions {
   readonly firstNumber?: number
   readonly failedSaves?: ReadonlySet<number>
 }
-
-/** Returns the placeholder form for a policy. This strategy has no `head-tail-lines`. */
-export const formOf = ({ outputForm }: Pick<PolicyOptions, "outputForm">): PlaceholderForm =>
-  outputForm === "last-lines" ? "last-lines" : "head-tail-chars"
 
 /** Returns the curated items of the view, including the environment message. `GeminiRequest.contents` is made from them. */
 export const curatedItems = (conversation: Conversation): ReadonlyArray<ViewItem> => {
@@ -47,11 +44,13 @@ export const requestOf = (
   hasFailed: memory.failed,
   truncate: {
     budget: policy.toolBudget,
-    pointer: ({ content, file, part }) => {
-      const handle = items[content]?.entry.handles[part]
-      return handle === undefined ? file : `${file} (recall ${handle})`
+    stored: (content, part) => {
+      const entry = items[content]?.entry
+      const handle = entry?.handles[part]
+      const answer = entry?.content.parts[part]?.functionResponse
+      return handle === undefined || answer === undefined ? undefined : { handle, text: outputOf(answer) }
     },
-    form: formOf(policy),
+    form: policy.outputForm,
     ...(firstNumber === undefined ? {} : { firstNumber }),
     ...(failedSaves === undefined ? {} : { failedSaves })
   }
@@ -62,7 +61,7 @@ function* shortenSteps(
   items: ReadonlyArray<ViewItem>,
   { outputs }: Truncation,
   from: number,
-  form: PlaceholderForm
+  form: OutputForm
 ): Work.SlicedWork<Array<PlanStep>> {
   const steps: Array<PlanStep> = []
   for (const output of outputs.toReversed()) {
@@ -96,7 +95,7 @@ function* summarizeSteps(
   // The range covers both ends, so messages that are not curated leave with their neighbours.
   const first = all[0]
   const last = all[end - 1]
-  const steps = yield* shortenSteps(items, truncation, slice === "truncated" ? 0 : split, formOf(policy))
+  const steps = yield* shortenSteps(items, truncation, slice === "truncated" ? 0 : split, policy.outputForm)
   if (first === undefined || last === undefined) return steps
   return [
     ...steps,
@@ -133,7 +132,7 @@ export function* plan(
       strategy: gemini.name,
       rung: 0,
       steps: truncated
-        ? yield* shortenSteps(items, decision.truncation, 0, formOf(policy))
+        ? yield* shortenSteps(items, decision.truncation, 0, policy.outputForm)
         : yield* summarizeSteps(view(conversation), items, policy, decision),
       before: TokenCount.make(before),
       after: TokenCount.make(

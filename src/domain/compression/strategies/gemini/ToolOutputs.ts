@@ -1,18 +1,15 @@
 import { Predicate } from "effect"
 import { type Content, type FunctionResponse, isResponse, type Part } from "../../../content/Content.ts"
-import { defaultSize } from "../../../conversation/ToolOutputShortening.ts"
-import { firstUnits, lastUnits } from "../../../text/Bytes.ts"
-import { runtimeMark } from "../../../text/RuntimeMark.ts"
+import type { Handle } from "../../../content/Handle.ts"
+import { defaultSize, type OutputForm, shorten } from "../../../conversation/ToolOutputShortening.ts"
 import type * as Work from "../../../text/SlicedWork.ts"
+import { gemini } from "./Gemini.ts"
 import { defaultRates, type Rates, textCost, unitsPerToken } from "./TokenEstimate.ts"
 
 /** Tokens of tool output to keep in full, newest first. */
 export const defaultToolBudget = 50_000
 /** Maximum characters of a placeholder. */
 export const maxPlaceholderChars = 40_000
-
-/** The placeholder forms of this strategy: Gemini CLI's of March 2026, and its form until 2026-02-06. */
-export type PlaceholderForm = "head-tail-chars" | "last-lines"
 
 /**
  * Returns the maximum characters of a placeholder: four for every token left in the window. A full window leaves 0, where
@@ -21,20 +18,21 @@ export type PlaceholderForm = "head-tail-chars" | "last-lines"
 export const maxCharsOf = (limit: number, lastPromptTokens: number, maxChars: number = maxPlaceholderChars): number =>
   Math.max(0, Math.min(maxChars, unitsPerToken * (limit - lastPromptTokens)))
 
-const safeFileName = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, "_").toLowerCase()
-
-/** Returns the file name of a saved output: `<tool>_<number>.txt`. */
-export const fileNameOf = (tool: string | undefined, number: number): string =>
-  `${safeFileName(tool ?? "unknown_tool")}_${number}.txt`
-
 /** A tool output over the budget that has to be saved. */
 export interface OutputSave {
   /** The session's counter value. */
   readonly number: number
-  readonly file: string
   /** Index of the message that holds the output. */
   readonly content: number
   readonly part: number
+  /** The whole output, however it is shown now. */
+  readonly text: string
+}
+
+/** An output as the conversation stores it. */
+export interface StoredOutput {
+  /** Recalls the whole output. */
+  readonly handle: Handle
   readonly text: string
 }
 
@@ -47,17 +45,18 @@ export interface TruncatedOutput extends OutputSave {
 
 /** Options for shortening outputs. Absent fields take Gemini CLI's values of March 2026. */
 export interface TruncateOptions {
+  /** Returns the stored output of a part. Undefined: nothing recalls it, so that it stays. */
+  readonly stored: (content: number, part: number) => StoredOutput | undefined
   /** Tokens to keep in full. */
   readonly budget?: number
-  readonly form?: PlaceholderForm
+  /** Default: `last-lines`. */
+  readonly form?: OutputForm
   /** See `maxCharsOf`. */
   readonly maxChars?: number
   /** The session's counter: the number of the next save. */
   readonly firstNumber?: number
   /** Numbers of saves that failed. */
   readonly failedSaves?: ReadonlySet<number>
-  /** Makes the text by which the placeholder refers to the whole output. Default: its file. */
-  readonly pointer?: (save: OutputSave) => string
   readonly rates?: Rates
 }
 
@@ -70,40 +69,22 @@ export interface Truncation {
   readonly nextNumber: number
 }
 
-const grouped = (count: number): string => count.toLocaleString("en-US")
-
-/** Makes the form of March 2026: the first fifth and the last four fifths. A text that is short enough stays unchanged. */
-const headAndTail = (whole: string, maxChars: number, pointer: string): string => {
-  if (whole.length <= maxChars) return whole
-  const head = Math.floor(maxChars * 0.2)
-  const tail = maxChars - head
-  const header = `${runtimeMark} Shown are the first ${grouped(head)} and last ${grouped(tail)} characters of this output. All of it: ${pointer}`
-  const marker = `... [${grouped(whole.length - maxChars)} characters omitted] ...`
-  return `${header}\n${firstUnits(whole, head)}\n\n${marker}\n\n${lastUnits(whole, tail)}`
+/**
+ * Returns the text that replaces an output in the window: its placeholder, made from the whole output, or what is shown now
+ * when that is not longer.
+ */
+export const placeholder = (
+  shown: string,
+  { handle, text }: StoredOutput,
+  form: OutputForm = gemini.defaults.outputForm,
+  maxChars: number = maxPlaceholderChars
+): string => {
+  const shortened = shorten(text, handle, form, { ...defaultSize, chars: maxChars })
+  return shortened.length < shown.length ? shortened : shown
 }
-
-const widthMark = "... [LINE WIDTH TRUNCATED]"
-
-/** Makes the form until 2026-02-06: the last lines with wide ones cut, or the end of a single line. */
-const lastLines = (whole: string, pointer: string): string => {
-  const lines = whole.split("\n")
-  if (lines.length === 1) {
-    const shown = Math.min(defaultSize.singleLine, whole.length)
-    return `${runtimeMark} Shown are the last ${grouped(shown)} of ${grouped(whole.length)} characters of this output. All of it: ${pointer}\n...\n${lastUnits(whole, defaultSize.singleLine)}`
-  }
-  const tail = lines.slice(-defaultSize.lastLines)
-  const isWide = (line: string): boolean => line.length > defaultSize.lineWidth
-  const cut = tail.some(isWide) ? `, each cut at ${grouped(defaultSize.lineWidth)} characters` : ""
-  const shown = tail.map((line) => (isWide(line) ? `${firstUnits(line, defaultSize.lineWidth)}${widthMark}` : line))
-  return `${runtimeMark} Shown are the last ${grouped(tail.length)} of ${grouped(lines.length)} lines of this output${cut}. All of it: ${pointer}\n...\n${shown.join("\n")}`
-}
-
-/** Returns the text that replaces an output in the window. */
-export const placeholder = (whole: string, form: PlaceholderForm, maxChars: number, pointer: string): string =>
-  form === "last-lines" ? lastLines(whole, pointer) : headAndTail(whole, maxChars, pointer)
 
 /** Returns the text of a response: the response itself, its `output`, its `content`, or all of it as JSON. */
-const outputOf = ({ response }: FunctionResponse): string => {
+export const outputOf = ({ response }: FunctionResponse): string => {
   if (typeof response === "string") return response
   if (Predicate.isObject(response)) {
     for (const value of [response.output, response.content]) if (typeof value === "string") return value
@@ -132,39 +113,32 @@ const truncatePart = (
 ) => {
   const answer = part.functionResponse
   if (answer === undefined) return part
-  const {
-    budget = defaultToolBudget,
-    form = "head-tail-chars",
-    maxChars = maxPlaceholderChars,
-    rates = defaultRates
-  } = options
-  const whole = outputOf(answer)
-  const tokens = Math.floor(textCost(whole, rates))
+  const { budget = defaultToolBudget, form, maxChars, rates = defaultRates } = options
+  const shown = outputOf(answer)
+  const tokens = Math.floor(textCost(shown, rates))
   if (state.used + tokens <= budget) {
     state.used += tokens
     return part
   }
   const number = state.number
   state.number += 1
-  const save: OutputSave = { number, file: fileNameOf(answer.name, number), ...at, text: whole }
+  const stored = options.stored(at.content, at.part)
+  const save: OutputSave = { number, ...at, text: stored?.text ?? shown }
   // Without a response, the original has nothing to save: the save fails and the part stays.
-  if (options.failedSaves?.has(number) === true || answer.response === undefined) {
+  if (stored === undefined || options.failedSaves?.has(number) === true || answer.response === undefined) {
     state.used += tokens
     state.outputs.push({ ...save, saved: false, replacement: undefined })
     return part
   }
-  const shown = placeholder(whole, form, maxChars, options.pointer?.(save) ?? save.file)
-  state.used += Math.floor(textCost(shown, rates))
-  const replacement = withNewOutput(answer, shown)
+  const output = placeholder(shown, stored, form, maxChars)
+  state.used += Math.floor(textCost(output, rates))
+  const replacement = withNewOutput(answer, output)
   state.outputs.push({ ...save, saved: true, replacement })
   return replacement
 }
 
 /** Keeps tool outputs within their budget, newest first. After one that exceeds it, smaller older ones may still fit. */
-export function* truncating(
-  contents: ReadonlyArray<Content>,
-  options: TruncateOptions = {}
-): Work.SlicedWork<Truncation> {
+export function* truncating(contents: ReadonlyArray<Content>, options: TruncateOptions): Work.SlicedWork<Truncation> {
   const state: BudgetState = { used: 0, number: options.firstNumber ?? 1, outputs: [] }
   const newest: Array<Content> = []
   for (let content = contents.length - 1; content >= 0; content -= 1) {

@@ -27,14 +27,17 @@ export interface Rung {
 /** Number of rungs. Rung 0 follows the policy, each higher one keeps less. */
 export const rungCount = 3
 
-const smallSize: OutputSize = { ...defaultSize, lastLines: 10, lineWidth: 240, singleLine: 800 }
+const smallSize: OutputSize = { ...defaultSize, lastLines: 10, lineWidth: 240, singleLine: 800, chars: 2_400 }
+
+/** Lines have no width in `head-tail-lines`, so that a small size of both ends counts characters. */
+const smallForm = (form: OutputForm): OutputForm => (form === "last-lines" ? form : "head-tail-chars")
 
 /** Returns the rung at this level, from 0. */
 export const rungAt = (policy: Pick<PolicyOptions, "outputForm">, level: number): Rung =>
   level === 0
     ? { preserve: 1, tools: 1, form: policy.outputForm, size: defaultSize }
     : level === 1
-      ? { preserve: 0.4, tools: 0.1, form: "last-lines", size: smallSize }
+      ? { preserve: 0.4, tools: 0.1, form: smallForm(policy.outputForm), size: smallSize }
       : { preserve: 0, tools: 0, form: "note", size: noteOnlySize }
 
 /** A part that is shown shortened, and its tokens. */
