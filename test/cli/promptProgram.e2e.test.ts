@@ -71,6 +71,7 @@ describe("prompt", () => {
       const minimal = yield* json(["--size", "minimal"])
       assert.isBelow(minimal.tokens.prompt, usual.tokens.prompt)
       assert.deepStrictEqual((yield* json(["--size", "none"])).keys.length <= 1, true)
+      assert.deepStrictEqual(yield* json(["--mode", "minimal"]), minimal)
     })
   )
 

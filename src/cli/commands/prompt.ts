@@ -62,7 +62,7 @@ const lines = (text: string): string =>
 
 const flags = {
   size: Input.optional(
-    Flag.Literals("size", PromptSize.literals),
+    Flag.Literals("size", PromptSize.literals).pipe(Flag.withAlias("mode")),
     "Prompt size: full, minimal (as agents get it) or none (identity only)"
   ),
   plan: Input.flag("plan", "Print the prompt of plan mode"),
@@ -97,6 +97,6 @@ export const promptCommand = <R>(
         command: "palimpsest prompt --json",
         description: "Print it with the tokens of each section and of the tools"
       },
-      { command: "palimpsest prompt --size minimal > agent.md", description: "Save the short form" }
+      { command: "palimpsest prompt --mode minimal > agent.md", description: "Save the short form" }
     ])
   )

@@ -10,6 +10,7 @@ export interface AgentDefaults {
     readonly running?: number
     readonly tasks?: number
     readonly parallel?: number
+    readonly prompt?: "own" | "minimal" | "none"
     readonly forkTokens?: number
   }
   /** Which memory files are read, and how much of them (setting `memory`). */

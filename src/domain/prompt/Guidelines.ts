@@ -1,16 +1,14 @@
-import { has, isModern, lines, type PromptInputs } from "./PromptInputs.ts"
+import { has, lines, type PromptInputs } from "./PromptInputs.ts"
 
 /** How to use tools and write answers. */
 
-const tools = (inputs: PromptInputs): string => {
+const toolRules = (inputs: PromptInputs): string => {
   const canRun = has(inputs, "run_shell_command")
   const canSearch = has(inputs, "search_file_content")
   const instead = ["search_file_content", "glob", "read_file", "replace"]
     .filter((name) => has(inputs, name))
     .map((name) => `\`${name}\``)
   return lines(
-    "## Tools",
-    "",
     "- Calls that do not need each other's results: make them together, in one answer.",
     has(inputs, "read_file")
       ? `- ${canSearch ? "Search first, then read" : "Read"} the part you need: \`start_line\` and \`end_line\` for large files. A file that you have read and that nobody has changed is not read again.`
@@ -34,10 +32,9 @@ const tools = (inputs: PromptInputs): string => {
 const noTools =
   "You have no tools here: answer from the conversation and from what you know, and say where one would have to look."
 
-const answers = ({ interactive }: PromptInputs): string =>
+/** How answers are written. */
+export const answers = ({ interactive }: PromptInputs): string =>
   lines(
-    "## Answers",
-    "",
     "- Write in the language that the user writes in.",
     interactive
       ? "- Be short: a few lines unless more was asked for. Begin with the thing itself; no opening phrases, no praise, no second telling at the end. Before calls, one line on what they are for is enough."
@@ -46,28 +43,24 @@ const answers = ({ interactive }: PromptInputs): string =>
     "- Name places as `path:line`, commands so that they can be copied. Do not show again what the user has seen: a diff, a file, an output."
   )
 
-const lengths = lines(
-  "Answers of the right length:",
-  "",
-  "> where is the port set?",
-  "`src/server.ts:41`: from `PORT`, else 8080.",
-  "",
-  "> rename getUser to loadUser",
-  "(search, three edits, test run)",
-  "Renamed in three files; all 41 tests pass. `docs/api.md:12` quotes the old name still.",
-  "",
-  "> clear the build folder",
-  "`rm -rf build` deletes 212 files there, none of them under version control.",
-  "(the command; the program asks for leave)"
-)
+/** Answers of the right length, for older models. */
+export const answerExamples = (): string =>
+  lines(
+    "> where is the port set?",
+    "`src/server.ts:41`: from `PORT`, else 8080.",
+    "",
+    "> rename getUser to loadUser",
+    "(search, three edits, test run)",
+    "Renamed in three files; all 41 tests pass. `docs/api.md:12` quotes the old name still.",
+    "",
+    "> clear the build folder",
+    "`rm -rf build` deletes 212 files there, none of them under version control.",
+    "(the command; the program asks for leave)"
+  )
 
-/** Tools, then answers. */
+/** How tools are used. */
 export const operationalGuidelines = (inputs: PromptInputs): string =>
-  [
-    inputs.tools.length === 0 ? noTools : tools(inputs),
-    answers(inputs),
-    ...(isModern(inputs) || inputs.size !== "full" ? [] : [lengths])
-  ].join("\n\n")
+  inputs.tools.length === 0 ? noTools : toolRules(inputs)
 
 /** Repeats last what older models lose sight of in long conversations. */
 export const finalReminder = (inputs: PromptInputs): string =>

@@ -8,20 +8,29 @@ import type { Sandbox } from "./EnvironmentMessage.ts"
 export const PromptSize = Schema.Literals(["full", "minimal", "none"])
 export type PromptSize = typeof PromptSize.Type
 
-/** The sections in order. Each can be disabled by its name. */
+/**
+ * The sections in order. Each can be disabled by its name. From `planningWorkflow` on, a section may change during a
+ * conversation; what is before that stays as it is, so that a provider's cache holds it.
+ */
 export const sectionKeys = [
   "preamble",
   "coreMandates",
+  "sources",
+  "care",
+  "compressedWindow",
+  "memoryRules",
   "agentContexts",
   "agentSkills",
   "hookContext",
-  "planningWorkflow",
-  "primaryWorkflows",
   "taskTracker",
   "operationalGuidelines",
-  "interactiveYoloMode",
+  "answers",
+  "answerExamples",
   "sandbox",
   "git",
+  "planningWorkflow",
+  "primaryWorkflows",
+  "interactiveYoloMode",
   "finalReminder"
 ] as const
 /** The name of a section. */

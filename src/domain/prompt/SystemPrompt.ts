@@ -1,7 +1,7 @@
 import { agentContexts, agentSkills } from "./AgentAndSkillSections.ts"
-import { coreMandates, preamble } from "./CoreMandates.ts"
+import { care, compressedWindow, coreMandates, memoryRules, preamble, sources } from "./CoreMandates.ts"
 import { git, hookContext, interactiveYoloMode, sandbox } from "./EnvironmentSections.ts"
-import { finalReminder, operationalGuidelines } from "./Guidelines.ts"
+import { answerExamples, answers, finalReminder, operationalGuidelines } from "./Guidelines.ts"
 import { has, isModern, type PromptInputs, type SectionKey, sectionKeys } from "./PromptInputs.ts"
 import { planningWorkflow, primaryWorkflows, taskTracker } from "./Workflows.ts"
 
@@ -22,6 +22,8 @@ interface Template {
   readonly title: string
   /** Whether the section is also in the prompt of an agent with a specific task. */
   readonly minimal?: true
+  /** The section with which this one is disabled. */
+  readonly partOf?: SectionKey
   readonly isFor: (inputs: PromptInputs) => boolean
   readonly text: (inputs: PromptInputs) => string
 }
@@ -32,7 +34,18 @@ const canWork = ({ tools }: PromptInputs) => tools.length > 0
 /** Each section with the condition under which it is included. */
 const templates: Readonly<Record<SectionKey, Template>> = {
   preamble: { title: "", minimal: true, isFor: always, text: preamble },
-  coreMandates: { title: "Ground rules", minimal: true, isFor: always, text: coreMandates },
+  coreMandates: { title: "The task", minimal: true, isFor: always, text: coreMandates },
+  sources: { title: "Whose words count", minimal: true, partOf: "coreMandates", isFor: always, text: sources },
+  // An agent without tools is not given rules about tools.
+  care: { title: "Care", minimal: true, partOf: "coreMandates", isFor: canWork, text: care },
+  compressedWindow: {
+    title: "A window that is compressed",
+    minimal: true,
+    partOf: "coreMandates",
+    isFor: always,
+    text: compressedWindow
+  },
+  memoryRules: { title: "Memory", partOf: "coreMandates", isFor: always, text: memoryRules },
   agentContexts: { title: "Agents", isFor: ({ agents }) => agents.length > 0, text: agentContexts },
   agentSkills: {
     title: "Skills",
@@ -47,7 +60,14 @@ const templates: Readonly<Record<SectionKey, Template>> = {
     text: primaryWorkflows
   },
   taskTracker: { title: "Steps", isFor: (inputs) => has(inputs, "write_todos"), text: taskTracker },
-  operationalGuidelines: { title: "Tools and answers", minimal: true, isFor: always, text: operationalGuidelines },
+  operationalGuidelines: { title: "Tools", minimal: true, isFor: always, text: operationalGuidelines },
+  answers: { title: "Answers", minimal: true, partOf: "operationalGuidelines", isFor: always, text: answers },
+  answerExamples: {
+    title: "Answers of the right length",
+    partOf: "operationalGuidelines",
+    isFor: (inputs) => !isModern(inputs),
+    text: answerExamples
+  },
   interactiveYoloMode: {
     title: "Everything runs unasked",
     isFor: ({ interactive, mode }) => interactive && mode === "all",
@@ -64,8 +84,8 @@ const templates: Readonly<Record<SectionKey, Template>> = {
 }
 
 const isIn = (inputs: PromptInputs, key: SectionKey): boolean => {
-  const { isFor, minimal = false } = templates[key]
-  if (inputs.toggles?.[key] === false) return false
+  const { isFor, minimal = false, partOf = key } = templates[key]
+  if (inputs.toggles?.[key] === false || inputs.toggles?.[partOf] === false) return false
   if (inputs.size === "none") return key === "preamble"
   return (inputs.size === "full" || minimal) && isFor(inputs)
 }
@@ -79,6 +99,17 @@ const sectionOf = (inputs: PromptInputs, key: SectionKey): Section => ({
 /** The sections included for these inputs, in order. */
 export const sections = (inputs: PromptInputs): ReadonlyArray<Section> =>
   sectionKeys.filter((key) => isIn(inputs, key)).map((key) => sectionOf(inputs, key))
+
+/**
+ * The rules of the minimal prompt for an agent whose own prompt says who it is: without identity, memory and offers of agents
+ * and skills.
+ */
+export const agentRules = (inputs: Omit<PromptInputs, "agents" | "interactive" | "size" | "skills">): string =>
+  joined(
+    sections({ ...inputs, size: "minimal", interactive: false, agents: [], skills: [] })
+      .filter(({ key }) => key !== "preamble")
+      .map(render)
+  )
 
 /** Renders one section. */
 export const render = ({ text, title }: Pick<Section, "text" | "title">): string =>

@@ -182,6 +182,12 @@ const subagents = Schema.Struct({
     0
   ),
   parallel: positive("How many of these tasks run at once", "tasks", 4),
+  prompt: field(
+    Schema.Literals(["own", "minimal", "none"]),
+    "What an agent gets beside its own prompt: memory (own), the rules of the minimal system prompt (minimal), or nothing (none)",
+    `"own", "minimal" or "none"`,
+    "own"
+  ),
   forkTokens: natural(
     "Largest conversation, in tokens, that an agent may begin with a copy of; 0: agents begin with their task alone",
     "tokens",

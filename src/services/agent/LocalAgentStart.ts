@@ -53,6 +53,8 @@ export interface ParentAgent {
   readonly mcp?: ((servers: McpServersSettings) => Effect.Effect<McpOffer, never, Scope.Scope>) | undefined
   /** The content of the memory files with its framing; empty if there is none. Absent: agents see no memory. */
   readonly memory?: Effect.Effect<string> | undefined
+  /** Rules for an agent with this model and these tools, which it gets after its own prompt. Absent: none. */
+  readonly rules?: ((model: string, tools: ReadonlyArray<string>) => Effect.Effect<string>) | undefined
   /** The conversation that an agent may begin with a copy of. Absent: none may. */
   readonly fork?: ForkSource | undefined
   /** The loop detector, output summaries and hooks of their conversations. Runs once per conversation. */
@@ -327,8 +329,9 @@ export const begin = Effect.fnUntraced(function* (
   const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
   const id = yield* random.uuidV7()
   const remembered = yield* parent.memory ?? Effect.succeed("")
-  const instruction = [body, workingInstructions, remembered].filter((words) => words !== "").join("\n\n")
-  const chat = yield* conversation(parent, id, started, settingsFor(definition, about, instruction))
+  const instructionWith = (rules: string) =>
+    [body, rules, workingInstructions, remembered].filter((words) => words !== "").join("\n\n")
+  const chat = yield* conversation(parent, id, started, settingsFor(definition, about, instructionWith("")))
   const progress = new RunProgress()
   if (parent.onConversation !== undefined) yield* parent.onConversation(sourceOf(id, chat, progress))
   const handedOver = yield* inheritedBy(parent, task)
@@ -354,13 +357,22 @@ export const begin = Effect.fnUntraced(function* (
     ),
     completion.tool
   ]
+  const unstartable = ({ message }: { readonly message: string }) =>
+    failure(`the agent ${definition.name} cannot start: ${message}`)
+  if (parent.rules !== undefined) {
+    const rules = yield* parent.rules(
+      model,
+      tools.map(({ name }) => name)
+    )
+    yield* Effect.mapError(chat.configure({ systemInstruction: instructionWith(rules) }), unstartable)
+  }
   const guards = parent.guards === undefined ? {} : yield* parent.guards
   yield* chat
     .append([
       { content: user(text(yield* surroundings(about.cwd, started))), at: started, author: "environment" },
       ...handedOver.messages
     ])
-    .pipe(Effect.mapError(({ message }) => failure(`the agent ${definition.name} cannot start: ${message}`)))
+    .pipe(Effect.mapError(unstartable))
   return {
     id,
     definition,

@@ -6,7 +6,14 @@ import {
   sectionKeys,
   type SectionToggles
 } from "../../domain/prompt/PromptInputs.ts"
-import { joined, memoryOf, render, sections, substituted } from "../../domain/prompt/SystemPrompt.ts"
+import {
+  agentRules as domainRules,
+  joined,
+  memoryOf,
+  render,
+  sections,
+  substituted
+} from "../../domain/prompt/SystemPrompt.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { closestName } from "../../domain/text/SpellingSuggestion.ts"
@@ -288,4 +295,17 @@ export const build = Effect.fn("SystemPrompt.build")(function* (
   // Only the real environment decides where a file is written.
   const kept = yield* keep(options, given, own, text)
   return { text, sections: pieces, notices: [...notices, ...unheeded, ...kept] }
+})
+
+/** The rules that a started agent gets after its own prompt: `agentRules` of the domain, with the user's switches. */
+export const agentRules = Effect.fn("SystemPrompt.agentRules")(function* (
+  options: Omit<Parameters<typeof domainRules>[0], "sandbox">
+): Effect.fn.Return<string, never, Environment> {
+  const environment = yield* Environment
+  const variables = { ...environment.beneath?.variables, ...(yield* environment.variables) }
+  return domainRules({
+    ...options,
+    sandbox: sandboxOf(variables["SANDBOX"]),
+    toggles: { ...options.toggles, ...togglesOf(variables).toggles }
+  })
 })

@@ -22,6 +22,8 @@ import { Memory } from "../memory/Memory.ts"
 import { onTouch } from "../memory/MemoryOnTouch.ts"
 import type { Model } from "../model/Model.ts"
 import type { Environment } from "../platform/Environment.ts"
+import * as EnvironmentMessage from "../prompt/EnvironmentMessage.ts"
+import * as SystemPrompt from "../prompt/SystemPrompt.ts"
 import { SessionStore } from "../session/SessionStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Approval } from "../tools/Approval.ts"
@@ -173,11 +175,23 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
     | Path.Path
     | TokenCounter
   >()
-  const { strategy, subagents: limits } = withDefaults(settings)
+  const { prompt: promptSettings, strategy, subagents: limits } = withDefaults(settings)
   const { children, depth, forkTokens, parallel, running, tasks } = limits
   const isLimited = settings.subagents !== undefined || agentDefaultsOf(strategy).subagents !== undefined
   // What a program provides holds where the settings say nothing.
   const bounds: AgentLimits = isLimited ? { children, depth, running } : yield* AgentBounds
+  const isGit = yield* Effect.cached(EnvironmentMessage.isGit(workspace.root))
+  const rules = (model: string, names: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      return yield* SystemPrompt.agentRules({
+        model,
+        mode: yield* approval.mode,
+        tools: names,
+        hasHooks: hooks.has("AfterTool"),
+        isGit: yield* isGit,
+        toggles: promptSettings.sections
+      })
+    }).pipe(Effect.provideContext(context))
   const subagents = yield* Subagents.make({
     tools: touching,
     ...(tasks === 0 ? {} : { batch: { tasks, parallel } }),
@@ -186,7 +200,8 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
     ...(id === undefined ? {} : { sessions: store, session: id }),
     mcp: (named) => Effect.provideContext(startServers(named), context),
     guards: Effect.map(Effect.provideContext(outputGuards(settings), context), (made) => ({ ...made, hooks })),
-    memory: Effect.map(memory.load, memoryText),
+    ...(limits.prompt === "own" ? { memory: Effect.map(memory.load, memoryText) } : {}),
+    ...(limits.prompt === "minimal" ? { rules } : {}),
     agents: definitions.agents,
     elsewhere: ({ definition: { name } }) => runners.get(name),
     include: Object.entries(settings.agents ?? {}).flatMap(([name, isWanted]) => (isWanted ? [name] : []))

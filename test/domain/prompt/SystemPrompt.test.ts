@@ -12,7 +12,7 @@ import {
   type SectionKey,
   sectionKeys
 } from "../../../src/domain/prompt/PromptInputs.ts"
-import { joined, memoryOf, render, sections, substituted } from "../../../src/domain/prompt/SystemPrompt.ts"
+import { agentRules, joined, memoryOf, render, sections, substituted } from "../../../src/domain/prompt/SystemPrompt.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
@@ -120,16 +120,25 @@ describe("the sections", () => {
       without("planningWorkflow", "interactiveYoloMode")
     ],
     ["and only where all is", { mode: "edits" }, without("planningWorkflow", "interactiveYoloMode")],
-    ["Gemini 3 needs no last reminder", { model: modern }, without("planningWorkflow", "finalReminder")],
+    [
+      "Gemini 3 needs no last reminder, and no examples",
+      { model: modern },
+      without("planningWorkflow", "answerExamples", "finalReminder")
+    ],
     [
       "without tools there is no work to be told of",
       { tools: [] },
       [
         "preamble",
         "coreMandates",
+        "sources",
+        "compressedWindow",
+        "memoryRules",
         "agentContexts",
         "hookContext",
         "operationalGuidelines",
+        "answers",
+        "answerExamples",
         "interactiveYoloMode",
         "finalReminder"
       ]
@@ -137,23 +146,100 @@ describe("the sections", () => {
     [
       "minimal: who it is, the rules, tools and the machine",
       { size: "minimal" },
-      ["preamble", "coreMandates", "hookContext", "operationalGuidelines", "sandbox", "git"]
+      [
+        "preamble",
+        "coreMandates",
+        "sources",
+        "care",
+        "compressedWindow",
+        "hookContext",
+        "operationalGuidelines",
+        "answers",
+        "sandbox",
+        "git"
+      ]
     ],
     ["none: who it is", { size: "none" }, ["preamble"]]
   ]
   it.each(rules)("%s", (_, change, expected) => assert.deepStrictEqual(keys(change), expected))
 
+  /** Sections with which others are disabled. */
+  const parts: Readonly<Partial<Record<SectionKey, ReadonlyArray<SectionKey>>>> = {
+    coreMandates: ["sources", "care", "compressedWindow", "memoryRules"],
+    operationalGuidelines: ["answers", "answerExamples"]
+  }
   it.each(sectionKeys)("%s can be disabled by itself", (key) => {
     const mode = key === "planningWorkflow" ? "plan" : "all"
+    const gone = [key, ...(parts[key] ?? [])]
     assert.deepStrictEqual(
       keys({ mode, toggles: { [key]: false } }),
-      keys({ mode }).filter((one) => one !== key)
+      keys({ mode }).filter((one) => !gone.includes(one))
     )
     assert.deepStrictEqual(keys({ mode, toggles: { [key]: true } }), keys({ mode }))
   })
 
   it("a switch cannot enable a section whose guard excludes it", () =>
     assert.notInclude(keys({ isGit: false, toggles: { git: true } }), "git"))
+})
+
+describe("the three modes", () => {
+  const sizeOf = (size: PromptSize) => estimateText(systemPrompt({ ...all, size }))
+
+  it("openclaw: full has more than 15 sections, minimal fewer, none the identity alone (OpenClaw 2026.9)", () => {
+    assert.isAbove(keys({ size: "full" }).length, 15)
+    assert.isAbove(keys({ size: "full", mode: "none" }).length, 15)
+    assert.isBelow(keys({ size: "minimal" }).length, keys({ size: "full" }).length)
+    assert.deepStrictEqual(keys({ size: "none" }), ["preamble"])
+  })
+
+  it("openclaw: full is larger than minimal, minimal larger than none (OpenClaw 2026.9)", () => {
+    assert.isAbove(sizeOf("full"), sizeOf("minimal"))
+    assert.isAbove(sizeOf("minimal"), 10 * sizeOf("none"))
+  })
+
+  it.prop(
+    "in this order for all inputs",
+    [Inputs],
+    ([inputs]) => {
+      const [full = 0, minimal = 0, none = 0] = PromptSize.literals.map(
+        (size) => systemPrompt({ ...inputs, size }).length
+      )
+      assert.isTrue(full > minimal && minimal > none)
+    },
+    runs
+  )
+
+  it.prop(
+    "openclaw: the stable part comes before the part that changes during a conversation (OpenClaw 2026.9; ours: date and folder are in the environment message)",
+    [Inputs, Arbitrary.schema(ApprovalMode)],
+    ([inputs, mode]) => {
+      const changed = { ...inputs, mode, planFile: "/plans/other.md", memory: "Something else." }
+      const stable = (one: PromptInputs) =>
+        joined(
+          sections(one)
+            .filter(({ key }) => sectionKeys.indexOf(key) < sectionKeys.indexOf("planningWorkflow"))
+            .map(render)
+        )
+      assert.strictEqual(stable(changed), stable(inputs))
+      assert.isTrue(systemPrompt(changed).startsWith(stable(inputs)))
+      assert.isAbove(
+        stable({ ...inputs, size: "full" }).length,
+        systemPrompt({ ...inputs, size: "full", memory: "" }).length / 2
+      )
+    },
+    runs
+  )
+})
+
+describe("the rules of started agents", () => {
+  it("openclaw: agents get the minimal prompt without identity, memory and offers (OpenClaw 2026.9)", () => {
+    const { agents: _agents, interactive: _interactive, size: _size, skills: _skills, ...inputs } = all
+    const rules = agentRules(inputs)
+    assert.notInclude(rules, "You are Palimpsest")
+    assert.notInclude(rules, "Use tabs")
+    assert.notInclude(rules, "codebase_investigator")
+    assert.isTrue(systemPrompt({ ...all, size: "minimal", interactive: false }).endsWith(rules))
+  })
 })
 
 describe("models", () => {
@@ -217,7 +303,7 @@ describe("the whole prompt", () => {
 
   it("agents with their own task get no memory", () => {
     for (const size of ["minimal", "none"] as const) assert.notInclude(systemPrompt({ ...all, size }), "Use tabs")
-    assert.notInclude(systemPrompt({ ...all, size: "minimal" }), "## Memory")
+    assert.notInclude(systemPrompt({ ...all, size: "minimal" }), "# Memory")
   })
 
   it("is empty when all sections are disabled", () =>

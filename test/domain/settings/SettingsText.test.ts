@@ -40,7 +40,7 @@ const all: SettingsFile = {
   editCorrection: true,
   agents: { browser_agent: true },
   backgroundAgents: true,
-  subagents: { depth: 5, children: 5, running: 8, tasks: 8, parallel: 4, forkTokens: 100_000 },
+  subagents: { depth: 5, children: 5, running: 8, tasks: 8, parallel: 4, prompt: "minimal", forkTokens: 100_000 },
   models: { "gemini-2.5-pro": { compressionThreshold: 0.3, window: 100_000 } },
   strategy: "gemini",
   preserve: 0,

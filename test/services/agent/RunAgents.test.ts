@@ -216,6 +216,7 @@ describe("the limits of agents", () => {
       depth: 5,
       children: 5,
       running: 8,
+      prompt: "minimal",
       forkTokens: 100_000
     }))
 

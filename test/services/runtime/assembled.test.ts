@@ -133,3 +133,47 @@ describe("the editor's state", () => {
     })
   )
 })
+
+describe("the prompt of a started agent", () => {
+  const delegating: FakeGemini.Script = (request) => {
+    if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
+    if (!instructionOf(request).startsWith("You are Palimpsest")) return calls(["complete_task", { result: "Seen." }])
+    return textsOf(request).at(-1) === "First." ? calls(["generalist", { request: "Look at it." }]) : says("Well.")
+  }
+  const instructionWith = (settings: object) =>
+    Effect.gen(function* () {
+      const { fake, said } = yield* working({
+        script: delegating,
+        settings,
+        work: { "GEMINI.md": "Be brief.", ".git/HEAD": "ref: refs/heads/main" }
+      })
+      yield* said("First.")
+      const instructions = (yield* fake.requests)
+        .filter(({ method }) => method === "streamGenerateContent")
+        .map(instructionOf)
+      return instructions.find((text) => !text.startsWith("You are Palimpsest")) ?? "no agent was started"
+    })
+
+  it.live(
+    "openclaw: is the minimal one where the setting says so, and never has more than that (OpenClaw 2026.9; ours: after the agent's own prompt)",
+    () =>
+      Effect.gen(function* () {
+        const [own, minimal, none] = yield* Effect.forEach(["own", "minimal", "none"], (prompt) =>
+          instructionWith({ subagents: { prompt } })
+        )
+        assert.strictEqual(own, yield* instructionWith({}))
+        assert.include(own, "Be brief.")
+        assert.notInclude(own, "# Whose words count")
+        for (const heading of ["# The task", "# Whose words count", "# Git", "# How you finish"]) {
+          assert.include(minimal, heading)
+        }
+        for (const text of [minimal, none]) {
+          assert.notInclude(text, "Be brief.")
+          assert.notInclude(text, "You are Palimpsest")
+        }
+        assert.include(none, "# How you finish")
+        assert.notInclude(none, "# The task")
+        assert.isAbove(minimal?.length ?? 0, none?.length ?? 0)
+      })
+  )
+})
