@@ -99,16 +99,26 @@ const readAs = (character: string): string => {
   return read
 }
 
+/** What ASCII characters are read as, by their code: most names consist of them. */
+const asciiReads: ReadonlyArray<string> = Array.from({ length: 128 }, (_, code) => readAs(String.fromCharCode(code)))
+
+const plainName = /^[a-z0-9_ :]*$/
+
 /** Reads the name that a reader may see at this offset. It ends before the first character that no name contains. */
 const nameAt = (text: string, from: number): string => {
   let name = ""
   for (let at = from; at < text.length && name.length < maxNameLetters;) {
-    const character = String.fromCodePoint(text.codePointAt(at) ?? 0)
+    const code = text.codePointAt(at) ?? 0
+    const character = String.fromCodePoint(code)
     at += character.length
     // A bar counts as a letter only within a name, not before it or at its end.
     const isBar = character === "|" && name !== "" && /^[\p{L}\p{N}]/u.test(text.slice(at, at + 2))
-    const read = isBar ? "l" : character === "|" || /[\s\p{Cc}]/u.test(character) ? " " : readAs(character)
-    if (!/^[a-z0-9_ :]*$/.test(read)) break
+    const read = isBar
+      ? "l"
+      : character === "|" || /[\s\p{Cc}]/u.test(character)
+        ? " "
+        : (asciiReads[code] ?? readAs(character))
+    if (!plainName.test(read)) break
     // Any separators between two letters count as one blank; before a name they count as none.
     name += read === " " && (name === "" || /[ _]$/.test(name)) ? "" : read
     if (name.endsWith(":")) break

@@ -20,8 +20,8 @@ import {
   rankedNames,
   seenPaths
 } from "./NameIndex.ts"
-import { cost, type ExtractOptions, focusWords, type Material, touchesFocus } from "./Room.ts"
-import { sectionsAt } from "./Sections.ts"
+import { cost, type ExtractOptions, focusWords, type Material, shortener, touchesFocus } from "./Room.ts"
+import { sectionWriter } from "./Sections.ts"
 import { leastRoom } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
 
@@ -88,7 +88,8 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
     messages,
     messagesNeed: leastRoom(messages),
     seen: seenPaths(evidence, names),
-    constraints: [...new Map(constraints.map((span) => [span.text, span])).values()]
+    constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
+    short: shortener(options.cwd)
   }
 }
 
@@ -111,7 +112,14 @@ export function* composeSnapshot(
   const bounded = fitToBudget(clippedStatements(written, writtenTokens / 3), writtenTokens)
   // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
   const budget = options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
-  const sectionsOf = (scale: number) => mergeWritten(sectionsAt(scale, material), bounded, evidence)
+  const writeSections = sectionWriter(material)
+  // Both searches begin with the same scales.
+  const known = new Map<number, Snapshot>()
+  const sectionsOf = (scale: number): Snapshot => {
+    const sections = known.get(scale) ?? mergeWritten(writeSections(scale), bounded, evidence)
+    known.set(scale, sections)
+    return sections
+  }
   const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), material)
   // What the index did not need is the sections'.
   const left = options.budget - snapshotTokens(first.snapshot)
@@ -145,7 +153,7 @@ const knownSections = ["task_state", "recent_actions", "artifact_trail"] as cons
 
 /** Writes what code knows without a model's help and a digest does not say: the state of the work, within a budget. Blank: nothing. */
 export const knownState = (evidence: Evidence, options: ExtractOptions): string => {
-  const sections = sectionsAt(1, materialOf(evidence, options))
+  const sections = sectionWriter(materialOf(evidence, options))(1)
   const known = Object.fromEntries(knownSections.map((name) => [name, sections[name]]))
   const fitted = fitToBudget({ ...emptySnapshot, ...known }, options.budget)
   return knownSections.every((name) => fitted[name].length === 0) ? "" : renderSnapshot(fitted)

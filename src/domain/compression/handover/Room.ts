@@ -59,8 +59,17 @@ const shares = {
 /** A section or a part of one. */
 export type Share = keyof typeof shares
 
+/** The share of the budget within which all changed files, and all items of a todo list, are named. */
+export const leastShare = 0.12
+
 /** Returns the tokens of a share. */
 export const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
+
+/** Returns the tokens of a share at the present scale. */
+export type Shares = (name: Share) => number
+
+/** Writes a section, or a part of one, as far as the shares allow. What does not depend on them is made once, for all scales. */
+export type Writer = (share: Shares) => Array<SnapshotItem>
 
 /** What a snapshot is written from. */
 export interface Material {
@@ -77,12 +86,6 @@ export interface Material {
   readonly seen: ReadonlyArray<string>
   /** The sentences of all messages of the user that constrain the work, oldest first, each once. */
   readonly constraints: ReadonlyArray<Span>
-}
-
-/** The material of a section, and the tokens that it may take. */
-export interface Room extends Material {
-  /** Returns the tokens of a share at the present scale. */
-  readonly share: (name: Share) => number
   /** Shows paths below the working directory relative to it. */
   readonly short: (text: string) => string
 }
@@ -94,8 +97,14 @@ export const shortener = (folder = ""): ((text: string) => string) => {
     root.length < 3 ? text : text.replaceAll(`cd ${root} && `, "").replaceAll(`${root}/`, "").replaceAll(root, ".")
 }
 
+const costs = new WeakMap<SnapshotItem, number>()
+
 /** Returns the tokens of an item in a snapshot. */
-export const cost = (entry: SnapshotItem): number => estimateText(entry.text) + 1
+export const cost = (item: SnapshotItem): number => {
+  const tokens = costs.get(item) ?? estimateText(item.text) + 1
+  costs.set(item, tokens)
+  return tokens
+}
 
 /** Returns as many items as fit the budget, in the given order. */
 export const within = (items: Iterable<SnapshotItem>, budget: number): Array<SnapshotItem> => {
@@ -140,29 +149,43 @@ export const focused = <A extends { readonly text: string }>(
 ]
 
 /** Returns a text on one line, its middle left out when it is longer. */
-export const byEnds = (text: string, length: number): string => {
+export const byEnds = (text: string, length: number): string => endsOf(unformatted(text), length)
+
+/** Returns a text on one line. */
+export const unformatted = (text: string): string =>
   // Emphasis and headings of Markdown say nothing on one line.
-  const line = text
+  text
     .replace(/\*\*|^#+ /gm, "")
     .replace(/\s+/g, " ")
     .trim()
+
+/** Returns a line, its middle left out when it is longer. */
+export const endsOf = (line: string, length: number): string => {
   if (line.length <= length) return line
   return `${firstUnits(line, Math.floor(length * 0.65)).trimEnd()} … ${lastUnits(line, Math.floor(length * 0.33)).trimStart()}`
 }
+
+/** A line of a listing, and its tokens. */
+export interface ListedLine {
+  readonly text: string
+  readonly tokens: number
+}
+
+/** Returns the text as a line of a listing. */
+export const listedLine = (text: string): ListedLine => ({ text, tokens: estimateText(text) + 2 })
 
 /** Returns one statement with as many of the lines as fit the budget; none for no lines. */
 export const listing = (
   key: string,
   heading: string,
-  lines: ReadonlyArray<string>,
+  lines: ReadonlyArray<ListedLine>,
   budget: number
 ): Array<SnapshotItem> => {
   let left = budget - estimateText(heading) - 2
-  const fitting = lines.filter((line) => {
-    const tokens = estimateText(line) + 2
-    if (tokens > left) return false
+  const fitting = lines.flatMap(({ text, tokens }) => {
+    if (tokens > left) return []
     left -= tokens
-    return true
+    return [text]
   })
   return fitting.length === 0 ? [] : [statement(key, heading, fitting)]
 }

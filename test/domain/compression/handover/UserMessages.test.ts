@@ -52,7 +52,7 @@ describe("the user's messages within a budget", () => {
     [Messages, Budget],
     ([texts, budget]) => {
       const spans = texts.map(spanOf)
-      const { clipped, items } = showMessages(spans, budget, spans[0])
+      const { clipped, items } = showMessages(spans, spans[0])(budget)
       const words = items.flatMap((item) => userWordsIn(item.text))
       for (const { entry, text } of words) {
         const whole = spans.find((span) => span.entry === entry)?.text ?? ""
@@ -82,7 +82,7 @@ describe("the user's messages within a budget", () => {
     "they fit the budget",
     [Messages, Budget],
     ([texts, budget]) => {
-      const { items } = showMessages(texts.map(spanOf), budget)
+      const { items } = showMessages(texts.map(spanOf))(budget)
       const total = items.reduce((sum, item) => sum + cost(item), 0)
       assert.isAtMost(total, budget)
     },
@@ -93,7 +93,7 @@ describe("the user's messages within a budget", () => {
     "with room for all, all are whole",
     [Messages],
     ([texts]) => {
-      const { clipped, items } = showMessages(texts.map(spanOf), 1_000_000)
+      const { clipped, items } = showMessages(texts.map(spanOf))(1_000_000)
       assert.strictEqual(clipped.size, 0)
       assert.deepStrictEqual(
         items.flatMap((item) => userWordsIn(item.text)).map(({ text }) => text),
@@ -107,14 +107,14 @@ describe("the user's messages within a budget", () => {
     "the same messages give the same text",
     [Messages, Budget],
     ([texts, budget]) => {
-      assert.deepStrictEqual(showMessages(texts.map(spanOf), budget), showMessages(texts.map(spanOf), budget))
+      assert.deepStrictEqual(showMessages(texts.map(spanOf))(budget), showMessages(texts.map(spanOf))(budget))
     },
     runs("messages, again")
   )
 
   it("says how many messages it leaves out, and which", () => {
     const spans = Array.from({ length: 2_000 }, (_, n) => spanOf(`Go on with step ${n} of the plan.`, n))
-    const { clipped, items } = showMessages(spans, 1_000, spans[0])
+    const { clipped, items } = showMessages(spans, spans[0])(1_000)
     const words = items.flatMap((item) => userWordsIn(item.text))
     const [note] = items.filter((item) => item.text.includes("are not shown here"))
     assert.match(note?.text ?? "", new RegExp(`^- ${2_000 - words.length} messages of the user \\(e3 to e\\d+\\)`))
@@ -128,7 +128,7 @@ describe("the user's messages within a budget", () => {
       spanOf("hi", 0),
       ...Array.from({ length: 200 }, (_, n) => spanOf(`Do step ${n} of the plan now.`, n + 1))
     ]
-    const { clipped, items } = showMessages(spans, 400, spans[1])
+    const { clipped, items } = showMessages(spans, spans[1])(400)
     const words = items.flatMap((item) => userWordsIn(item.text))
     assert.strictEqual(items.filter((item) => item.text.startsWith("original request:\n")).length, 1)
     assert.strictEqual(words[0]?.text, "Do step 0 of the plan now.")
@@ -137,7 +137,7 @@ describe("the user's messages within a budget", () => {
 
   it("a long message shows its beginning, its end, and where the rest is", () => {
     const text = `First, read the plan. ${"Then go on. ".repeat(2_000)}Report at the end.`
-    const { items } = showMessages([spanOf(text, 0)], 500)
+    const { items } = showMessages([spanOf(text, 0)])(500)
     const [head, tail] = items.flatMap((item) => userWordsIn(item.text))
     assert.isTrue(text.startsWith(head?.text ?? "x"))
     assert.isTrue(text.endsWith(tail?.text ?? "x"))
@@ -147,7 +147,7 @@ describe("the user's messages within a budget", () => {
 
   it("the one message is the original and the latest", () => {
     const span = spanOf("Fix it.", 0)
-    assert.isTrue(showMessages([span], 500, span).items[0]?.text.startsWith("original request:\n"))
-    assert.deepStrictEqual(showMessages([], 500).items, [])
+    assert.isTrue(showMessages([span], span)(500).items[0]?.text.startsWith("original request:\n"))
+    assert.deepStrictEqual(showMessages([])(500).items, [])
   })
 })

@@ -1,0 +1,25 @@
+import { failureLine } from "../evidence/CommandHistory.ts"
+import type { Evidence } from "../evidence/Evidence.ts"
+import { fileLine, type SectionName, type SnapshotItem } from "../Snapshot.ts"
+import { isIndex } from "./NameIndex.ts"
+
+/** Lines of an earlier snapshot that code writes anew each time. */
+const rewritten =
+  /^- (?:changed, too|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
+
+/**
+ * Returns a function that tells what an earlier snapshot says in a section and the new items do not cover, newest first. Files,
+ * failures and what describes the moment are left out, because the evidence holds them or they have passed.
+ */
+export const carriedTo = (
+  evidence: Evidence,
+  name: SectionName
+): ((taken: ReadonlyArray<SnapshotItem>) => ReadonlyArray<SnapshotItem>) => {
+  const earlier = (evidence.previous?.[name] ?? []).filter(
+    (item) => !isIndex(item) && !rewritten.test(item.text) && !fileLine.test(item.text) && !failureLine.test(item.text)
+  )
+  return (taken) => {
+    const keys = new Set(taken.map((known) => known.key))
+    return earlier.filter(({ key }) => !keys.has(key))
+  }
+}

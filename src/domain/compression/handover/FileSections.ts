@@ -1,0 +1,107 @@
+import { changedHeading, type FileState, listedFile, namesOf, readHeading } from "../evidence/FileHistory.ts"
+import { oneLine } from "../evidence/ToolFailures.ts"
+import { type SnapshotItem, statement } from "../Snapshot.ts"
+import { carriedTo } from "./CarriedStatements.ts"
+import { leastShare, listedLine, listing, type Material, newestFirst, ofEntry, within, type Writer } from "./Room.ts"
+
+/** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or seen. */
+
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
+const fileText = (path: string, file: FileState): string => {
+  const counts = [
+    file.changes > 0 ? plural(file.changes, "change") : "",
+    file.reads > 0 && file.changes === 0 ? plural(file.reads, "read") : ""
+  ].filter((text) => text !== "")
+  const changes = namesOf(file)
+  const names = changes.length === 0 ? "" : `: ${changes.map((name) => name.replace(/[(),;:]/g, "")).join(", ")}`
+  const notes = [`${counts.join(", ")}${names}`, ofEntry(file.entry, file.handle)].filter((text) => text !== "")
+  return `${path}: ${file.state} (${notes.join("; ")})`
+}
+
+/** Newer and more often changed files first. */
+const byWeight = (files: ReadonlyArray<readonly [string, FileState]>): ReadonlyArray<readonly [string, FileState]> =>
+  files
+    .map(
+      ([path, file], index) =>
+        [path, file, (1 + file.changes + file.reads / 2) * (0.3 + (index + 1) / files.length)] as const
+    )
+    .sort((a, b) => b[2] - a[2])
+    .map(([path, file]) => [path, file] as const)
+
+/** Lines of an edit that are shown, and characters of each. */
+const shownEdit = { lines: 10, chars: 140 }
+
+/** Lines that only import say less than those that follow. */
+const importing = /^\s*(?:import\b|from\s|use\s|using\s|#include|package\s|require\b|alias\s|"[\w./-]+"$)/
+
+/** Writes what the latest edits wrote: the latest of each file first, then those before. */
+const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
+  const counts = new Map<string, number>()
+  return newestFirst(evidence.edits)
+    .map((edit) => {
+      const rank = counts.get(edit.path) ?? 0
+      counts.set(edit.path, rank + 1)
+      return { ...edit, rank }
+    })
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ entry, path, text }, index) => {
+      const lines = text.replaceAll("\t", "  ").split("\n")
+      const shown = lines.filter((line) => line.trim().length > 2 && !importing.test(line)).slice(0, shownEdit.lines)
+      const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
+      return statement(`edit ${entry} ${index}`, `last written to ${path} (${entry}):`, [
+        ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
+        ...more
+      ])
+    })
+}
+
+/** Returns a line with its indentation, clipped. */
+const oneLineKeeping = (line: string, length: number): string => {
+  const indent = /^ */.exec(line)?.[0].length ?? 0
+  return `${" ".repeat(Math.min(indent, 8))}${oneLine(line, length)}`
+}
+
+/** Writes the changed files, then what the latest edits wrote. */
+export const artifactItems = (material: Material): Writer => {
+  const { evidence, options } = material
+  const changed = byWeight([...evidence.files].filter(([, file]) => file.state !== "read"))
+  const files = [
+    ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
+    ...changed.map(([path, file]) => statement(path, fileText(path, file)))
+  ]
+  const names = changed.map(([path, file]) => ({ path, ...listedLine(listedFile(path, file)) }))
+  const edits = editItems(material)
+  const carried = carriedTo(evidence, "artifact_trail")
+  return (share) => {
+    const artifacts = within(files, share("changed"))
+    // Every changed file is named, whatever else can be said of it.
+    const told = new Set(artifacts.map(({ key }) => key))
+    const others = names.filter(({ path }) => !told.has(path))
+    artifacts.push(
+      ...listing("changed", changedHeading, others, Math.max(share("changed"), options.budget * leastShare))
+    )
+    artifacts.push(...within(edits, share("edits")))
+    artifacts.push(...within(carried(artifacts), share("carried")))
+    return artifacts
+  }
+}
+
+const seenHeading = "seen, but not read:"
+
+/** Writes the files that were read, then those that were only seen. */
+export const fileItems = ({ evidence, seen }: Material): Writer => {
+  const read = byWeight([...evidence.files].filter(([, file]) => file.state === "read")).map(([path]) =>
+    listedLine(path)
+  )
+  const seenLines = seen.map(listedLine)
+  const carried = carriedTo(evidence, "file_system_state")
+  return (share) => {
+    const files = [
+      ...listing("read", readHeading, read, share("read")),
+      ...listing("seen", seenHeading, seenLines, share("seen"))
+    ]
+    files.push(...within(carried(files), share("carried")))
+    return files
+  }
+}
