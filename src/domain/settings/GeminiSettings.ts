@@ -1,22 +1,13 @@
 import { Equal, Predicate } from "effect"
-import { hookFaultText, hookProblemText, hooksOf } from "../hooks/HookSettings.ts"
+import { hooksOf } from "../hooks/HookSettings.ts"
 import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
+import { type JsonPath, pathText, type SkippedKey, type SkipReason, untranslatedPaths } from "./SkippedSetting.ts"
 
 /**
  * Translates Gemini CLI settings: what each key becomes, and why some are skipped.
  *
- * One file: the table of rules and the reasons are read together, and every key must be in exactly one result list.
+ * One file: every key must be in exactly one result list.
  */
-
-/** A path in a JSON document: names and indices, outermost first. */
-export type JsonPath = ReadonlyArray<string | number>
-
-/** A path as written: `hooks.AfterTool[0].hooks[1]`. */
-export const pathText = (path: JsonPath): string =>
-  path.reduce<string>(
-    (text, one) => (typeof one === "number" ? `${text}[${one}]` : text === "" ? one : `${text}.${one}`),
-    ""
-  )
 
 /** A key and the setting it becomes. A row covers everything below it, except where rows below say otherwise. */
 export interface TranslatedKey {
@@ -31,13 +22,8 @@ export interface TranslatedKey {
 export interface AlreadySetKey {
   readonly from: JsonPath
   readonly to: SettingsPath
-  readonly why: string
-}
-
-/** A key that is not translated, and why. */
-export interface SkippedKey {
-  readonly from: JsonPath
-  readonly why: string
+  /** Whether it has the same value. */
+  readonly isSame: boolean
 }
 
 /** The result for all keys. */
@@ -48,7 +34,7 @@ export interface Translation {
 }
 
 /** The converted value, or why there is none. */
-type Conversion = { readonly value: unknown; readonly note?: string } | { readonly why: string }
+type Conversion = { readonly value: unknown; readonly note?: string } | SkipReason
 
 /** A setting and the Gemini CLI keys it comes from, newest name first. */
 interface Rule {
@@ -65,8 +51,9 @@ const defineRule = (to: string, from: ReadonlyArray<string>, becomes?: Rule["bec
 
 const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
 
-const not = (value: unknown): Conversion =>
-  typeof value === "boolean" ? { value: !value } : { why: "expected true or false" }
+const expectedBoolean: SkipReason = { _tag: "Unfit", expected: "true or false" }
+
+const not = (value: unknown): Conversion => (typeof value === "boolean" ? { value: !value } : expectedBoolean)
 
 const listOf = (value: unknown): Conversion => ({ value: typeof value === "string" ? [value] : value })
 
@@ -75,44 +62,37 @@ const aliases = /^(?:auto(?:-.*)?|pro|flash|flash-lite)$/
 
 const parseModel = (value: unknown): Conversion =>
   typeof value === "string" && aliases.test(value)
-    ? { why: "is no model's own name; set model to one, or router to true" }
+    ? { _tag: "Alias" }
     : Predicate.isObject(value)
-      ? { why: "expected the name of a model" }
+      ? { _tag: "Unfit", expected: "the name of a model" }
       : { value }
 
 const parseTurns = (value: unknown): Conversion =>
-  value === -1
-    ? { why: "means no limit for a session, which is the default here" }
-    : { value, note: "counts for one message here, not for the session" }
+  value === -1 ? { _tag: "NoLimit" } : { value, note: "counts for one message here, not for the session" }
 
 const parseOutputLimit = (value: unknown): Conversion =>
   typeof value === "number" && value <= 0 ? { value: 0, note: "0: nothing is shortened" } : { value }
 
 const parseTruncation = (value: unknown): Conversion =>
-  value === false
-    ? { value: 0, note: "0: nothing is shortened" }
-    : { why: "is the default here, unless toolOutput.most is 0" }
+  value === false ? { value: 0, note: "0: nothing is shortened" } : { _tag: "ShortensByDefault" }
 
-const parseFolderTrust = (value: unknown): Conversion =>
-  value === true ? { value } : { why: "would trust every folder; set folderTrust yourself if you want that" }
+const parseFolderTrust = (value: unknown): Conversion => (value === true ? { value } : { _tag: "TrustsAll" })
 
 /** Gemini CLI's default protocol is gRPC, which this program does not support. */
 const parseEndpoint = (value: unknown, settings: unknown): Conversion =>
-  valueAt(settings, ["telemetry", "otlpProtocol"]) === "http"
-    ? { value }
-    : { why: "is spoken to over gRPC there; set telemetry.endpoint to the collector's address for HTTP" }
+  valueAt(settings, ["telemetry", "otlpProtocol"]) === "http" ? { value } : { _tag: "Grpc" }
 
 const parseInvestigator = (value: unknown, settings: unknown): Conversion =>
   valueAt(settings, ["agents", "overrides", "codebase_investigator"]) === undefined
     ? { value }
-    : { why: "agents.overrides.codebase_investigator counts instead" }
+    : { _tag: "Repeated", by: "agents.overrides.codebase_investigator", isOverridden: true }
 
 const isRetentionEnabled = (settings: unknown): boolean =>
   valueAt(settings, ["general", "sessionRetention", "enabled"]) === false
 
 const parseRetention = (value: unknown, settings: unknown): Conversion =>
   isRetentionEnabled(settings)
-    ? { why: "is switched off there" }
+    ? { _tag: "SwitchedOff" }
     : { value, note: "older sessions of this program are deleted then" }
 
 const rules: ReadonlyArray<Rule> = [
@@ -164,68 +144,6 @@ const rules: ReadonlyArray<Rule> = [
   defineRule("folderTrust", ["security.folderTrust.enabled", "folderTrust"], parseFolderTrust)
 ]
 
-const approvalReason = "what may run unasked is not taken over; approve and allowed say it here"
-const toolsReason = "which tools there are cannot be set here"
-const appearanceReason = "how Gemini CLI looks and behaves at the terminal means nothing here"
-
-/** Why a key is skipped, by path. The longest matching path wins. */
-const reasons: Readonly<Record<string, string>> = {
-  $schema: "is for editors only",
-  "tools.allowed": approvalReason,
-  "tools.autoAccept": approvalReason,
-  "tools.approvalMode": approvalReason,
-  "general.defaultApprovalMode": approvalReason,
-  allowedTools: approvalReason,
-  autoAccept: approvalReason,
-  security: approvalReason,
-  policyPaths: approvalReason,
-  "security.auth": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
-  selectedAuthType: "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
-  "tools.core": toolsReason,
-  "tools.exclude": toolsReason,
-  coreTools: toolsReason,
-  excludeTools: toolsReason,
-  "tools.sandbox": "commands run without a sandbox here",
-  sandbox: "commands run without a sandbox here",
-  mcp: "all servers of mcpServers are offered here; leave out those you do not want",
-  allowMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
-  excludeMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
-  ui: appearanceReason,
-  theme: appearanceReason,
-  vimMode: appearanceReason,
-  "general.vimMode": appearanceReason,
-  "general.preferredEditor": appearanceReason,
-  preferredEditor: appearanceReason,
-  "general.sessionRetention": "is settled by maxAge and maxCount alone; a session of the last day always stays",
-  "general.checkpointing": "files are not put back here; sessions are always kept",
-  checkpointing: "files are not put back here; sessions are always kept",
-  "general.retryFetchErrors": "calls that fail are made again in any case",
-  "model.skipNextSpeakerCheck": "no model is asked here who speaks next",
-  skipNextSpeakerCheck: "no model is asked here who speaks next",
-  "hooksConfig.notifications": "that a hook runs is not announced here",
-  "hooks.notifications": "that a hook runs is not announced here",
-  "agents.overrides": "an agent can only be switched on or off here; the rest stands in its own file",
-  skills: "all skills are offered here",
-  "telemetry.otlpProtocol": "HTTP is what is spoken here",
-  telemetry: "there is nothing like it in telemetry here",
-  privacy: "nothing is ever sent about how this program is used",
-  usageStatisticsEnabled: "nothing is ever sent about how this program is used",
-  contextManagement: "long conversations are compressed in another way here",
-  experimental: "is an experiment of Gemini CLI",
-  extensions: "extensions are not taken over",
-  mcpServerCommand: "name the server in mcpServers"
-}
-
-const noSuchSetting = "there is no such setting here"
-
-const reasonFor = (path: JsonPath): string => {
-  for (let length = path.length; length > 0; length -= 1) {
-    const text = pathText(path.slice(0, length))
-    if (Object.hasOwn(reasons, text)) return reasons[text] ?? noSuchSetting
-  }
-  return noSuchSetting
-}
-
 const entriesOf = (value: unknown): ReadonlyArray<readonly [string | number, unknown]> =>
   Predicate.isObject(value)
     ? Object.entries(value)
@@ -261,6 +179,8 @@ interface Rows {
   readonly left: Array<SkippedKey>
 }
 
+const skip = ({ left }: Rows, from: JsonPath, reason: SkipReason) => void left.push({ from, reason })
+
 /** Adds a value unless one is already set or it does not fit. */
 const addRow = (
   rows: Rows,
@@ -272,10 +192,9 @@ const addRow = (
   const whole = withValue({}, to, value)
   const wrong = firstMismatch(whole)
   if (isSet(ours, to)) {
-    const same = Equal.equals(valueAt(ours, to), value)
-    rows.kept.push({ from, to, why: same ? "is so here already" : "something else is set here, which stays" })
-  } else if (wrong !== undefined) rows.left.push({ from, why: `expected ${wrong.expected}` })
-  else if (unknownKeys(whole).length > 0) rows.left.push({ from, why: noSuchSetting })
+    rows.kept.push({ from, to, isSame: Equal.equals(valueAt(ours, to), value) })
+  } else if (wrong !== undefined) skip(rows, from, { _tag: "Unfit", expected: wrong.expected })
+  else if (unknownKeys(whole).length > 0) skip(rows, from, { _tag: "Unknown" })
   else rows.taken.push({ from, to, value, note })
 }
 
@@ -295,11 +214,11 @@ const translateByRules = (gemini: unknown, ours: unknown, rows: Rows) => {
         continue
       const before = translatedFrom.get(pathText(to))
       if (before !== undefined) {
-        rows.left.push({ from, why: `${pathText(before)} says it already` })
+        skip(rows, from, { _tag: "Repeated", by: pathText(before) })
         continue
       }
       const conversion = becomes(value, gemini)
-      if ("why" in conversion) rows.left.push({ from, why: conversion.why })
+      if ("_tag" in conversion) skip(rows, from, conversion)
       else {
         const count = rows.left.length
         addRow(rows, ours, from, to, conversion)
@@ -317,7 +236,7 @@ const translateSummaries = (gemini: unknown, ours: unknown, rows: Rows) => {
     const value = jsonAt(gemini, place)
     for (const [tool, one] of Predicate.isObject(value) ? Object.entries(value) : []) {
       const from = [...place, tool]
-      if (seen.has(tool)) rows.left.push({ from, why: `model.summarizeToolOutput.${tool} says it already` })
+      if (seen.has(tool)) skip(rows, from, { _tag: "Repeated", by: `model.summarizeToolOutput.${tool}` })
       else addRow(rows, ours, from, ["summarizeToolOutput", tool], { value: one })
       seen.add(tool)
     }
@@ -333,18 +252,10 @@ const translateAgents = (gemini: unknown, ours: unknown, rows: Rows) => {
       if (!Object.hasOwn(one, key)) continue
       const from = ["agents", "overrides", name, key]
       const value = key === "disabled" && typeof one[key] === "boolean" ? !one[key] : one[key]
-      if (key === "disabled" && Object.hasOwn(one, "enabled")) rows.left.push({ from, why: "enabled says it already" })
+      if (key === "disabled" && Object.hasOwn(one, "enabled")) skip(rows, from, { _tag: "Repeated", by: "enabled" })
       else addRow(rows, ours, from, ["agents", name], { value })
     }
   }
-}
-
-/** Server keys without a counterpart. */
-const serverReasons: Readonly<Record<string, string>> = {
-  trust: "its tools ask like all others",
-  includeTools: "all its tools are offered here, and ask before they run",
-  excludeTools: "all its tools are offered here, and ask before they run",
-  description: "servers are not described here"
 }
 
 /** Server keys that exist here too. The address is handled separately. */
@@ -360,7 +271,7 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
   for (const [name, server] of Predicate.isObject(all) ? Object.entries(all) : []) {
     const from = ["mcpServers", name]
     if (!Predicate.isObject(server)) {
-      rows.left.push({ from, why: "is no server" })
+      skip(rows, from, { _tag: "NoServer" })
       continue
     }
     const { httpUrl, type, url } = server
@@ -374,11 +285,11 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
     const { env: _env, headers: _headers, ...plain } = value
     const count = rows.left.length
     if (httpUrl === undefined && url !== undefined && type === "sse") {
-      rows.left.push({ from, why: "is reached by server-sent events, which this program does not speak" })
+      skip(rows, from, { _tag: "ServerSentEvents" })
     } else if (namesVariable(plain)) {
-      rows.left.push({ from, why: "names variables outside of env and headers, where they are not filled in here" })
+      skip(rows, from, { _tag: "VariablesElsewhere" })
     } else if (/\$\{\w+:-/.test(JSON.stringify(value))) {
-      rows.left.push({ from, why: "names variables with a value for when they are not set, which means nothing here" })
+      skip(rows, from, { _tag: "VariableDefaults" })
     } else {
       const note = httpUrl === undefined && url !== undefined && type === undefined
       addRow(
@@ -393,33 +304,31 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
     for (const key of Object.keys(server)) {
       const isUsed =
         Object.hasOwn(own, key) || key === "type" || (isHttp && key === (httpUrl === undefined ? "url" : "httpUrl"))
-      if (!isUsed) {
-        rows.left.push({ from: [...from, key], why: serverReasons[key] ?? "such a server has nothing like it here" })
-      }
+      if (!isUsed) skip(rows, [...from, key], { _tag: "Untranslated" })
     }
   }
 }
 
-/** What is wrong with the hooks of one event, without the path. */
-const hookGroupsProblem = (event: string, groups: unknown): string | undefined => {
+/** What is wrong with the hooks of one event. */
+const hookGroupsProblem = (event: string, groups: unknown): SkipReason | undefined => {
   const [problem] = hooksOf({ [event]: groups }, "home").problems
-  return problem?._tag === "LeftOut" ? hookFaultText(problem.fault) : problem && hookProblemText(problem)
+  return problem && { _tag: "Hook", problem }
 }
 
 /** A hook without its invalid parts; undefined when it is unusable. */
 const hookOf = (event: string, from: JsonPath, hook: unknown, rows: Rows): unknown => {
-  const why = Predicate.isObject(hook)
-    ? hookGroupsProblem(event, [{ hooks: [{ type: hook["type"], command: hook["command"] }] }])
-    : "it is no object"
-  if (!Predicate.isObject(hook) || why !== undefined) {
-    rows.left.push({ from, why: why ?? "it is no hook" })
+  const reason = hookGroupsProblem(event, [
+    { hooks: [Predicate.isObject(hook) ? { type: hook["type"], command: hook["command"] } : hook] }
+  ])
+  if (!Predicate.isObject(hook) || reason !== undefined) {
+    skip(rows, from, reason ?? { _tag: "WrongKind" })
     return undefined
   }
   const { command, type } = hook
   return Object.fromEntries(
     Object.entries(hook).filter(([key, value]) => {
       const isWrong = hookGroupsProblem(event, [{ hooks: [{ type, command, [key]: value }] }]) !== undefined
-      if (isWrong) rows.left.push({ from: [...from, key], why: "is of the wrong kind" })
+      if (isWrong) skip(rows, [...from, key], { _tag: "WrongKind" })
       return !isWrong
     })
   )
@@ -435,32 +344,32 @@ const translateHooks = (gemini: unknown, ours: unknown, rows: Rows) => {
     const place = ["hooks", event]
     const wrongEvent = hookGroupsProblem(event, [])
     if (wrongEvent !== undefined || !isList(groups)) {
-      rows.left.push({ from: place, why: isList(groups) ? "there is no such event" : "expected a list" })
+      skip(rows, place, isList(groups) ? { _tag: "UnknownEvent" } : { _tag: "Unfit", expected: "a list" })
       continue
     }
     const value = groups.flatMap((group, at): ReadonlyArray<unknown> => {
       const from = [...place, at]
       const within = Predicate.isObject(group) ? group["hooks"] : undefined
       if (!Predicate.isObject(group) || !isList(within)) {
-        rows.left.push({ from, why: "it has no list of hooks" })
+        skip(rows, from, { _tag: "NoHookList" })
         return []
       }
       const { sequential, ...others } = group
-      const why = hookGroupsProblem(event, [{ ...others, hooks: [] }])
-      if (why !== undefined) {
-        rows.left.push({ from, why })
+      const reason = hookGroupsProblem(event, [{ ...others, hooks: [] }])
+      if (reason !== undefined) {
+        skip(rows, from, reason)
         return []
       }
       const isWrong = sequential !== undefined && typeof sequential !== "boolean"
-      if (isWrong) rows.left.push({ from: [...from, "sequential"], why: "expected true or false" })
+      if (isWrong) skip(rows, [...from, "sequential"], expectedBoolean)
       const usable = within.flatMap((hook, index) => {
         const one = hookOf(event, [...from, "hooks", index], hook, rows)
         return one === undefined ? [] : [one]
       })
-      if (usable.length === 0) rows.left.push({ from, why: "it has no hook that could be used" })
+      if (usable.length === 0) skip(rows, from, { _tag: "NoUsableHook" })
       return usable.length === 0 ? [] : [{ ...(isWrong ? others : group), hooks: usable }]
     })
-    if (value.length === 0) rows.left.push({ from: place, why: "it has no hook that could be used" })
+    if (value.length === 0) skip(rows, place, { _tag: "NoUsableHook" })
     else addRow(rows, ours, place, place, { value })
   }
 }
@@ -472,15 +381,14 @@ const collectUntranslated = (gemini: unknown, rows: Rows) => {
   const spoken = [...rows.taken, ...rows.kept, ...rows.left].map(({ from }) => from)
   const coveredKeys = new Set(spoken.map(key))
   const above = new Set(spoken.flatMap((path) => path.map((_, at) => key(path.slice(0, at)))))
-  const reasonPaths = Object.keys(reasons)
   const walk = (value: unknown, path: JsonPath): void => {
     if (coveredKeys.has(key(path))) return
     const parts = entriesOf(value)
     const text = pathText(path)
-    const isParted = above.has(key(path)) || reasonPaths.some((reason) => reason.startsWith(`${text}.`))
+    const isParted = above.has(key(path)) || untranslatedPaths.some((reason) => reason.startsWith(`${text}.`))
     if (path.length === 0 || (parts.length > 0 && isParted)) {
       for (const [name, one] of parts) walk(one, [...path, name])
-    } else rows.left.push({ from: path, why: reasonFor(path) })
+    } else skip(rows, path, { _tag: "Untranslated" })
   }
   walk(gemini, [])
 }

@@ -10,7 +10,7 @@ import {
   Predicate,
   Result
 } from "effect"
-import { pathText, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
+import { translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
 import {
   dotted,
   homeOnlyVariables,
@@ -28,6 +28,7 @@ import {
   settingsProblemKey,
   settingsProblemText
 } from "../../domain/settings/SettingsText.ts"
+import { pathText, skippedKeyText } from "../../domain/settings/SkippedSetting.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { closestName } from "../../domain/text/SpellingSuggestion.ts"
@@ -148,8 +149,8 @@ export const readGeminiFile = Effect.fnUntraced(function* (
   const json = jsonOf(text)
   if (Result.isFailure(json)) return yield* invalidSettings(file, json.failure)
   const { left, taken } = translateGeminiSettings(json.success, {})
-  const unfit = left.find(({ why }) => why.startsWith("expected "))
-  if (unfit !== undefined) return yield* invalid(file, pathText(unfit.from), unfit.why)
+  const unfit = left.find(({ reason }) => reason._tag === "Unfit")
+  if (unfit !== undefined) return yield* invalid(file, pathText(unfit.from), skippedKeyText(unfit))
   const own = taken.reduce<unknown>((whole, { to, value }) => withValue(whole, to, value), {})
   return yield* filledIn(file, Predicate.isObject(own) ? { ...own } : {}, mayHave)
 })

@@ -1,8 +1,8 @@
 import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
-import { definitionProblemText, parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
-import { parseSkill, skillFile, skillProblemText } from "../../domain/agent/Skill.ts"
+import { parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
+import { parseSkill, skillFile } from "../../domain/agent/Skill.ts"
 import { importTokens, isAddress } from "../../domain/memory/MemoryImports.ts"
-import { pathText, type TranslatedKey, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
+import { type TranslatedKey, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
 import { defaults } from "../../domain/settings/Settings.ts"
 import { dotted, valueAt } from "../../domain/settings/SettingsKey.ts"
 import {
@@ -13,6 +13,7 @@ import {
   settingsProblemText,
   withSetting
 } from "../../domain/settings/SettingsText.ts"
+import { pathText } from "../../domain/settings/SkippedSetting.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
@@ -20,34 +21,13 @@ import * as AtomicFile from "../platform/AtomicFile.ts"
 import * as FileLock from "../platform/FileLock.ts"
 import { inspect, read } from "../platform/RegularFile.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
+import { type ImportKind, type ImportReport, isNeverImported, type SkipReason, skipReasonText } from "./ImportReport.ts"
 
 /**
  * Imports a user's Gemini CLI folder: settings, memory, agents and skills.
  *
  * One file: the steps share one report, and every entry of the folder must get exactly one row in it.
  */
-
-/** What a row of the report is about. */
-export const ImportKind = Schema.Literals(["setting", "memory", "agent", "skill", "file"])
-export type ImportKind = typeof ImportKind.Type
-
-/** The result for everything in the folder. `from` is a settings key, or a path below the folder. */
-export const ImportReport = Schema.Struct({
-  /** The folder, links resolved. */
-  from: Schema.String,
-  /** The home folder of this program. */
-  home: Schema.String,
-  /** Whether nothing was written. */
-  dryRun: Schema.Boolean,
-  /** `to` is a settings key here, or a file. */
-  taken: Schema.Array(
-    Schema.Struct({ kind: ImportKind, from: Schema.String, to: Schema.String, note: Schema.NullOr(Schema.String) })
-  ),
-  /** Already present here and unchanged. */
-  kept: Schema.Array(Schema.Struct({ kind: ImportKind, from: Schema.String, to: Schema.String, why: Schema.String })),
-  notTaken: Schema.Array(Schema.Struct({ kind: ImportKind, from: Schema.String, why: Schema.String }))
-})
-export type ImportReport = typeof ImportReport.Type
 
 /** The folder cannot be imported. One line: what is wrong, and what to do. */
 export class GeminiImportError extends Schema.TaggedError<GeminiImportError>()("GeminiImportError", {
@@ -133,21 +113,6 @@ interface Copy {
   readonly mode: number
 }
 
-/** Why other files of the folder are skipped. */
-const reasons: Readonly<Record<string, string>> = {
-  commands: "commands of one's own are not known here; a skill can say the same",
-  extensions: "extensions are not taken over; memory, skills and servers that they bring can be copied one by one",
-  tmp: "sessions stay where they are and are read there",
-  history: "what Gemini CLI keeps to put files back means nothing here",
-  "trustedFolders.json": "trust is not taken over; each folder is trusted here by itself",
-  "oauth_creds.json": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
-  "google_accounts.json": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
-  "mcp-oauth-tokens.json": "how to sign in is not taken over",
-  "mcp-oauth-tokens-v2.json": "how to sign in is not taken over",
-  policies: "what may run unasked is not taken over; approve and allowed say it here",
-  ".env": "may hold keys and is not copied; the one in your own .gemini folder is read where it is"
-}
-
 /** One import: the folders, and what has been decided so far. */
 interface ImportRun {
   readonly fs: FileSystem.FileSystem
@@ -164,27 +129,42 @@ interface ImportRun {
   readonly copies: Array<Copy>
 }
 
-const skip = ({ notTaken }: ImportRun, kind: ImportKind, from: string, why: string) =>
-  void notTaken.push({ kind, from, why })
+const skip = ({ notTaken }: ImportRun, kind: ImportKind, from: string, reason: SkipReason) =>
+  void notTaken.push({ kind, from, reason })
 
 const joined = (...parts: ReadonlyArray<string>) => parts.join("/")
 
+/** A file of the folder. */
+interface SourceFile {
+  readonly bytes: Uint8Array
+  readonly mode: number
+}
+
 /** The bytes of a file below the folder, or why it cannot be read. */
-const readSource = Effect.fnUntraced(function* (run: ImportRun, file: string, maxSize = maxFileSize) {
+const readSource = Effect.fnUntraced(function* (
+  run: ImportRun,
+  file: string,
+  maxSize = maxFileSize
+): Effect.fn.Return<Result.Result<SourceFile, SkipReason>, never, FileSystem.FileSystem> {
   const { folder, fs, path } = run
   const resolved = yield* Effect.result(fs.realPath(path.join(folder, file)))
   if (Result.isFailure(resolved)) {
-    return Result.fail(isNotFound(resolved.failure) ? "there is no such file" : diskErrorText(resolved.failure))
+    const error = resolved.failure
+    return Result.fail(isNotFound(error) ? { _tag: "Missing" } : { _tag: "Unreadable", detail: diskErrorText(error) })
   }
   const inside = path.relative(folder, resolved.success)
   if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
-    return Result.fail("leads out of the folder")
+    return Result.fail({ _tag: "LeadsOut" })
   }
   return yield* Effect.gen(function* () {
     const info = yield* inspect(resolved.success, "it")
-    if (ByteSize.isGreaterThan(info.size, maxSize)) return Result.fail(`has more than ${ByteSize.format(maxSize)}`)
+    if (ByteSize.isGreaterThan(info.size, maxSize)) {
+      return Result.fail<SkipReason>({ _tag: "TooLarge", limit: ByteSize.format(maxSize) })
+    }
     return Result.succeed({ bytes: yield* read(resolved.success, "it"), mode: info.mode })
-  }).pipe(Effect.catch(({ message }) => Effect.succeed(Result.fail(message))))
+  }).pipe(
+    Effect.catch(({ message: detail }) => Effect.succeed(Result.fail<SkipReason>({ _tag: "Unreadable", detail })))
+  )
 })
 
 /** The state of a file that would be written. */
@@ -216,10 +196,10 @@ const importFile = Effect.fnUntraced(function* (run: ImportRun, kind: ImportKind
       run.taken.push({ kind, from: file, to: target, note: null })
       return true
     case "same":
-      run.kept.push({ kind, from: file, to: target, why: "is so here already" })
+      run.kept.push({ kind, from: file, to: target, isSame: true })
       return true
     case "other":
-      skip(run, kind, file, `${quotedPath(target)} is there and differs`)
+      skip(run, kind, file, { _tag: "Differs", target })
       return false
   }
 })
@@ -245,7 +225,7 @@ const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
   if (entries.includes("settings.json")) {
     const shown = quotedPath(path.join(folder, "settings.json"))
     const source = yield* readSource(run, "settings.json")
-    if (Result.isFailure(source)) return yield* invalidInput(`${shown}: ${source.failure}`)
+    if (Result.isFailure(source)) return yield* invalidInput(`${shown}: ${skipReasonText(source.failure)}`)
     const json = jsonOf(decode(source.success.bytes).text)
     if (Result.isFailure(json)) return yield* invalidInput(`${shown}: ${settingsProblemText(json.failure)}`)
     const rows = translateGeminiSettings(json.success, ours.success)
@@ -253,9 +233,9 @@ const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
     for (const { from: key, note, to } of rows.taken) {
       run.taken.push({ kind: "setting", from: pathText(key), to: dotted(to), note: note ?? null })
     }
-    for (const { from: key, to, why } of rows.kept)
-      run.kept.push({ kind: "setting", from: pathText(key), to: dotted(to), why })
-    for (const { from: key, why } of rows.left) skip(run, "setting", pathText(key), why)
+    for (const { from: key, isSame, to } of rows.kept)
+      run.kept.push({ kind: "setting", from: pathText(key), to: dotted(to), isSame })
+    for (const key of rows.left) skip(run, "setting", pathText(key.from), { _tag: "Setting", key })
   }
   const merged = settings.reduce<ReturnType<typeof withSetting>>(
     (text, { to, value }) => Result.flatMap(text, (so) => withSetting(so, to, value)),
@@ -293,13 +273,11 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
       const isThere = yield* Effect.orElseSucceed(fs.exists(path.join(folder, target)), () => true)
       // A name without a dot or a slash is rather a person's than a file's.
       if (!isThere && !/[./]/.test(importPath)) continue
-      if (isAddress(importPath)) skip(run, "memory", what, "is an address; only files are copied")
-      else if (path.isAbsolute(importPath))
-        skip(run, "memory", what, "is not below the file that names it; it is not copied")
-      else if (target === ".." || target.startsWith("../")) skip(run, "memory", what, "leads out of the folder")
-      else if (!/\.(?:md|mdx|markdown|txt)$/i.test(target))
-        skip(run, "memory", what, "only texts are copied: .md, .mdx, .markdown, .txt")
-      else if (seen.size > maxImports) skip(run, "memory", what, `only ${maxImports} imports are followed`)
+      if (isAddress(importPath)) skip(run, "memory", what, { _tag: "Address" })
+      else if (path.isAbsolute(importPath)) skip(run, "memory", what, { _tag: "NotBelow" })
+      else if (target === ".." || target.startsWith("../")) skip(run, "memory", what, { _tag: "LeadsOut" })
+      else if (!/\.(?:md|mdx|markdown|txt)$/i.test(target)) skip(run, "memory", what, { _tag: "NoText" })
+      else if (seen.size > maxImports) skip(run, "memory", what, { _tag: "TooManyImports", limit: maxImports })
       else waiting.push({ file: target, by: what })
     }
   }
@@ -324,17 +302,18 @@ const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
     for (const name of yield* namesIn(run, "agents")) {
       const file = joined("agents", name)
       if (!name.endsWith(".md")) {
-        skip(run, "agent", file, "is not an agent definition, which ends in .md")
+        skip(run, "agent", file, { _tag: "NoDefinition" })
         continue
       }
       const source = yield* readSource(run, file)
-      const parsed = Result.isFailure(source)
-        ? Result.fail(source.failure)
-        : name.startsWith("_")
-          ? Result.succeed([])
-          : Result.mapError(parseDefinitions(decode(source.success.bytes).text), definitionProblemText)
-      if (Result.isFailure(parsed)) skip(run, "agent", file, parsed.failure)
-      else if (Result.isSuccess(source)) yield* importFile(run, "agent", file, source.success.bytes)
+      if (Result.isFailure(source)) {
+        skip(run, "agent", file, source.failure)
+        continue
+      }
+      const { bytes } = source.success
+      const parsed = name.startsWith("_") ? Result.succeed([]) : parseDefinitions(decode(bytes).text)
+      if (Result.isFailure(parsed)) skip(run, "agent", file, { _tag: "InvalidAgent", problem: parsed.failure })
+      else yield* importFile(run, "agent", file, bytes)
     }
   }
 })
@@ -351,46 +330,45 @@ const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
         const type = yield* typeOf(run, file)
         if (type === "File") files.push(file)
         else if (type === "Directory" && name !== ".git" && name !== "node_modules") further.push(file)
-        else
-          skip(
-            run,
-            "skill",
-            file,
-            type === "Directory" ? "is not part of a skill" : "is not a regular file; links are not followed"
-          )
+        else skip(run, "skill", file, { _tag: type === "Directory" ? "NoPartOfSkill" : "NotRegular" })
       }
     }
-    if (files.length > maxSkillFiles) return Result.fail(`has more than ${maxSkillFiles} files`)
+    if (files.length > maxSkillFiles)
+      return Result.fail<SkipReason>({ _tag: "TooLarge", limit: `${maxSkillFiles} files` })
     level = further
   }
-  return level.length > 0 ? Result.fail(`has folders more than ${maxSkillDepth} deep`) : Result.succeed(files)
+  return level.length > 0 ? Result.fail<SkipReason>({ _tag: "TooDeep", levels: maxSkillDepth }) : Result.succeed(files)
 })
 
 /** Imports a skill with all its files, or nothing of it. */
 const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
   const main = yield* readSource(run, joined(skill, skillFile))
-  const parsed = Result.flatMap(main, ({ bytes }) => Result.mapError(parseSkill(decode(bytes).text), skillProblemText))
-  if (Result.isFailure(parsed)) return skip(run, "skill", skill, `${skillFile}: ${parsed.failure}`)
+  const parsed = Result.flatMap(main, ({ bytes }) =>
+    Result.mapError(parseSkill(decode(bytes).text), (problem): SkipReason => ({ _tag: "InvalidSkill", problem }))
+  )
+  if (Result.isFailure(parsed)) {
+    return skip(run, "skill", skill, { _tag: "File", file: skillFile, reason: parsed.failure })
+  }
   const files = yield* skillFiles(run, skill)
   if (Result.isFailure(files)) return skip(run, "skill", skill, files.failure)
   const missing: Array<Copy> = []
   let size = 0
   for (const file of files.success) {
     const source = yield* readSource(run, file, maxSkillSize)
-    if (Result.isFailure(source)) return skip(run, "skill", skill, `${file}: ${source.failure}`)
+    if (Result.isFailure(source)) return skip(run, "skill", skill, { _tag: "File", file, reason: source.failure })
     const { bytes, mode } = source.success
     size += bytes.length
     if (size > ByteSize.toNumberUnsafe(maxSkillSize)) {
-      return skip(run, "skill", skill, `has more than ${ByteSize.format(maxSkillSize)}`)
+      return skip(run, "skill", skill, { _tag: "TooLarge", limit: ByteSize.format(maxSkillSize) })
     }
     const target = targetOf(run, file)
     const state = yield* targetState(run, target, bytes)
-    if (state === "other") return skip(run, "skill", skill, `${quotedPath(target)} is there and differs`)
+    if (state === "other") return skip(run, "skill", skill, { _tag: "Differs", target })
     // Scripts stay executable.
     if (state === "missing") missing.push({ target, bytes, mode: (mode & 0o100) === 0 ? 0o600 : 0o700 })
   }
   const to = targetOf(run, skill)
-  if (missing.length === 0) return void run.kept.push({ kind: "skill", from: skill, to, why: "is so here already" })
+  if (missing.length === 0) return void run.kept.push({ kind: "skill", from: skill, to, isSame: true })
   for (const { bytes, mode, target } of missing) addCopy(run, target, bytes, mode)
   const count = missing.length
   run.taken.push({ kind: "skill", from: skill, to, note: `${count} ${count === 1 ? "file" : "files"}` })
@@ -401,7 +379,7 @@ const importSkills = Effect.fnUntraced(function* (run: ImportRun) {
     for (const name of yield* namesIn(run, "skills")) {
       const skill = joined("skills", name)
       if ((yield* typeOf(run, skill)) === "Directory") yield* importSkill(run, skill)
-      else skip(run, "skill", skill, "is not the folder of a skill; links are not followed")
+      else skip(run, "skill", skill, { _tag: "NoSkill" })
     }
   }
 })
@@ -421,12 +399,10 @@ const skipOthers = Effect.fnUntraced(function* (
     const isPart = [...run.taken, ...run.kept].some(
       ({ from: file, kind }) => kind === "memory" && file.startsWith(`${name}/`)
     )
-    skip(
-      run,
-      "file",
-      name,
-      reasons[name] ?? (isPart ? "beside what memory imports nothing of it is taken" : "means nothing here")
-    )
+    const reason: SkipReason = isNeverImported(name)
+      ? { _tag: "Never", name }
+      : { _tag: isPart ? "BesideMemory" : "NoMeaning" }
+    skip(run, "file", name, reason)
   }
 })
 

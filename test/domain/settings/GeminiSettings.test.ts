@@ -1,21 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Predicate, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import {
-  type JsonPath,
-  pathText,
-  translateGeminiSettings,
-  type Translation
-} from "../../../src/domain/settings/GeminiSettings.ts"
+import { translateGeminiSettings, type Translation } from "../../../src/domain/settings/GeminiSettings.ts"
 import { setValues, valueAt, withValue } from "../../../src/domain/settings/SettingsKey.ts"
 import { jsonOf, parseSettings, withSetting } from "../../../src/domain/settings/SettingsText.ts"
+import { type JsonPath, pathText, skippedKeyText } from "../../../src/domain/settings/SkippedSetting.ts"
 import { runsOf } from "../../support/runs.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
 const taken = ({ taken: rows }: Translation) => rows.map(({ from, to, value }) => [pathText(from), to.join("."), value])
-const left = ({ left: rows }: Translation) => rows.map(({ from, why }) => `${pathText(from)}: ${why}`)
-const kept = ({ kept: rows }: Translation) => rows.map(({ from, why }) => `${pathText(from)}: ${why}`)
+const left = ({ left: rows }: Translation) => rows.map((row) => `${pathText(row.from)}: ${skippedKeyText(row)}`)
+const kept = ({ kept: rows }: Translation) =>
+  rows.map(
+    ({ from, isSame }) =>
+      `${pathText(from)}: ${isSame ? "is so here already" : "something else is set here, which stays"}`
+  )
 
 describe("imported keys", () => {
   const cases: ReadonlyArray<readonly [from: string, value: unknown, to: string, becomes: unknown]> = [

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { parseSettings } from "../../../src/domain/settings/SettingsText.ts"
 import { GeminiImport, type ImportOptions } from "../../../src/services/settings/GeminiImport.ts"
+import { type ImportReport, skipReasonText } from "../../../src/services/settings/ImportReport.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 
@@ -48,8 +49,7 @@ const ground = Effect.fnUntraced(function* (
 const rowsOf = (rows: ReadonlyArray<{ readonly kind: string; readonly from: string }>) =>
   rows.map(({ from, kind }) => `${kind} ${from}`)
 
-const whys = (rows: ReadonlyArray<{ readonly from: string; readonly why: string }>) =>
-  rows.map(({ from, why }) => `${from}: ${why}`)
+const whys = (rows: ImportReport["notTaken"]) => rows.map(({ from, reason }) => `${from}: ${skipReasonText(reason)}`)
 
 const agent = "---\nname: a\ndescription: does a\n---\nDo it.\n"
 const skill = "---\nname: s\ndescription: how s is done\n---\nSo.\n"
@@ -106,7 +106,7 @@ describe("the fixture folder", () => {
       const again = yield* run({ from })
       assert.deepStrictEqual(again.taken, [])
       assert.deepStrictEqual(rowsOf(again.kept).toSorted(), rowsOf(report.taken).toSorted())
-      assert.isTrue(again.kept.every(({ why }) => why === "is so here already"))
+      assert.isTrue(again.kept.every(({ isSame }) => isSame))
       assert.deepStrictEqual(again.notTaken, report.notTaken)
       assert.deepStrictEqual(yield* filesIn("kept"), { ...files, "settings.json": settings })
     }).pipe(Effect.provide(NodeServices.layer))
@@ -151,10 +151,13 @@ describe("existing files", () => {
         "skills/s/more.md": "mine"
       })
       assert.deepStrictEqual(rowsOf(report.taken), ["setting context.discoveryMaxDirs"])
-      assert.deepStrictEqual(whys(report.kept), [
-        "model.name: something else is set here, which stays",
-        "agents/a.md: is so here already"
-      ])
+      assert.deepStrictEqual(
+        report.kept.map(({ from, isSame }) => [from, isSame]),
+        [
+          ["model.name", false],
+          ["agents/a.md", true]
+        ]
+      )
       assert.deepStrictEqual(whys(report.notTaken), [
         `GEMINI.md: ${at("kept/GEMINI.md")} is there and differs`,
         `skills/s: ${at("kept/skills/s/more.md")} is there and differs`,

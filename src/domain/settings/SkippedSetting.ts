@@ -1,0 +1,140 @@
+import { type HookProblem, hookFaultText, hookProblemText } from "../hooks/HookSettings.ts"
+
+/** The keys of Gemini CLI's settings that are not translated, and why. */
+
+/** A path in a JSON document: names and indices, outermost first. */
+export type JsonPath = ReadonlyArray<string | number>
+
+/** A path as written: `hooks.AfterTool[0].hooks[1]`. */
+export const pathText = (path: JsonPath): string =>
+  path.reduce<string>(
+    (text, one) => (typeof one === "number" ? `${text}[${one}]` : text === "" ? one : `${text}.${one}`),
+    ""
+  )
+
+/** Reasons without details. */
+const plainReasons = {
+  Unknown: "there is no such setting here",
+  Alias: "is no model's own name; set model to one, or router to true",
+  NoLimit: "means no limit for a session, which is the default here",
+  ShortensByDefault: "is the default here, unless toolOutput.most is 0",
+  TrustsAll: "would trust every folder; set folderTrust yourself if you want that",
+  Grpc: "is spoken to over gRPC there; set telemetry.endpoint to the collector's address for HTTP",
+  SwitchedOff: "is switched off there",
+  NoServer: "is no server",
+  ServerSentEvents: "is reached by server-sent events, which this program does not speak",
+  VariablesElsewhere: "names variables outside of env and headers, where they are not filled in here",
+  VariableDefaults: "names variables with a value for when they are not set, which means nothing here",
+  UnknownEvent: "there is no such event",
+  NoHookList: "it has no list of hooks",
+  NoUsableHook: "it has no hook that could be used",
+  WrongKind: "is of the wrong kind"
+}
+
+/** Why a key is not translated. */
+export type SkipReason =
+  | { readonly _tag: keyof typeof plainReasons }
+  /** The value is not of the expected kind. */
+  | { readonly _tag: "Unfit"; readonly expected: string }
+  /** Another key says the same, and counts. */
+  | { readonly _tag: "Repeated"; readonly by: string; readonly isOverridden?: boolean }
+  | { readonly _tag: "Hook"; readonly problem: HookProblem }
+  /** The key has no counterpart here. */
+  | { readonly _tag: "Untranslated" }
+
+/** A key that is not translated, and why. */
+export interface SkippedKey {
+  readonly from: JsonPath
+  readonly reason: SkipReason
+}
+
+const approvalReason = "what may run unasked is not taken over; approve and allowed say it here"
+const toolsReason = "which tools there are cannot be set here"
+const appearanceReason = "how Gemini CLI looks and behaves at the terminal means nothing here"
+
+/** Why a key has no counterpart, by path. The longest matching path wins. */
+const untranslated: Readonly<Record<string, string>> = {
+  $schema: "is for editors only",
+  "tools.allowed": approvalReason,
+  "tools.autoAccept": approvalReason,
+  "tools.approvalMode": approvalReason,
+  "general.defaultApprovalMode": approvalReason,
+  allowedTools: approvalReason,
+  autoAccept: approvalReason,
+  security: approvalReason,
+  policyPaths: approvalReason,
+  "security.auth": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  selectedAuthType: "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  "tools.core": toolsReason,
+  "tools.exclude": toolsReason,
+  coreTools: toolsReason,
+  excludeTools: toolsReason,
+  "tools.sandbox": "commands run without a sandbox here",
+  sandbox: "commands run without a sandbox here",
+  mcp: "all servers of mcpServers are offered here; leave out those you do not want",
+  allowMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
+  excludeMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
+  ui: appearanceReason,
+  theme: appearanceReason,
+  vimMode: appearanceReason,
+  "general.vimMode": appearanceReason,
+  "general.preferredEditor": appearanceReason,
+  preferredEditor: appearanceReason,
+  "general.sessionRetention": "is settled by maxAge and maxCount alone; a session of the last day always stays",
+  "general.checkpointing": "files are not put back here; sessions are always kept",
+  checkpointing: "files are not put back here; sessions are always kept",
+  "general.retryFetchErrors": "calls that fail are made again in any case",
+  "model.skipNextSpeakerCheck": "no model is asked here who speaks next",
+  skipNextSpeakerCheck: "no model is asked here who speaks next",
+  "hooksConfig.notifications": "that a hook runs is not announced here",
+  "hooks.notifications": "that a hook runs is not announced here",
+  "agents.overrides": "an agent can only be switched on or off here; the rest stands in its own file",
+  skills: "all skills are offered here",
+  "telemetry.otlpProtocol": "HTTP is what is spoken here",
+  telemetry: "there is nothing like it in telemetry here",
+  privacy: "nothing is ever sent about how this program is used",
+  usageStatisticsEnabled: "nothing is ever sent about how this program is used",
+  contextManagement: "long conversations are compressed in another way here",
+  experimental: "is an experiment of Gemini CLI",
+  extensions: "extensions are not taken over",
+  mcpServerCommand: "name the server in mcpServers"
+}
+
+/** The paths of keys that have no counterpart for a reason of their own. */
+export const untranslatedPaths: ReadonlyArray<string> = Object.keys(untranslated)
+
+/** Server keys without a counterpart. */
+const untranslatedOfServers: Readonly<Record<string, string>> = {
+  trust: "its tools ask like all others",
+  includeTools: "all its tools are offered here, and ask before they run",
+  excludeTools: "all its tools are offered here, and ask before they run",
+  description: "servers are not described here"
+}
+
+const untranslatedText = (path: JsonPath): string => {
+  const [root, , key] = path
+  if (root === "mcpServers" && key !== undefined) {
+    return untranslatedOfServers[key] ?? "such a server has nothing like it here"
+  }
+  for (let length = path.length; length > 0; length -= 1) {
+    const text = pathText(path.slice(0, length))
+    if (Object.hasOwn(untranslated, text)) return untranslated[text] ?? plainReasons.Unknown
+  }
+  return plainReasons.Unknown
+}
+
+/** The reason for a skipped key in words, in one line. */
+export const skippedKeyText = ({ from, reason }: SkippedKey): string => {
+  switch (reason._tag) {
+    case "Unfit":
+      return `expected ${reason.expected}`
+    case "Repeated":
+      return `${reason.by} ${reason.isOverridden === true ? "counts instead" : "says it already"}`
+    case "Hook":
+      return reason.problem._tag === "LeftOut" ? hookFaultText(reason.problem.fault) : hookProblemText(reason.problem)
+    case "Untranslated":
+      return untranslatedText(from)
+    default:
+      return plainReasons[reason._tag]
+  }
+}
