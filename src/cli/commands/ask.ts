@@ -3,7 +3,7 @@ import { Argument, Command } from "effect/cli"
 import { unspecifiedReason } from "../../domain/chat/Answer.ts"
 import { CallStatus, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
-import { decode } from "../../domain/text/Bytes.ts"
+import { decode, joinBytes } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
@@ -63,13 +63,7 @@ const readPipedInput = Effect.gen(function* () {
     Output.progress("reading standard input"),
     Effect.mapError(() => badInput("standard input cannot be read"))
   )
-  const whole = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
-  }
-  return decode(whole).text
+  return decode(joinBytes(chunks)).text
 })
 
 /** Joins the prompt and the piped input with a blank line. */

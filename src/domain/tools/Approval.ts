@@ -118,3 +118,9 @@ export const planModeRefusal = (tool: string, planFile: string | undefined): str
       ? "Look at what you need, then give the plan as your answer"
       : `Look at what you need, write the plan to ${planFile}, then call exit_plan_mode, which shows it to the user`
   }`
+
+/** Returns the answer to the model for a call that the user denies, with what the tool suggests and the user's words. */
+export const denial = (tool: string, words: string, otherwise = ""): string => {
+  const advice = [otherwise, words === "" ? "" : `they say: ${words}`].filter((text) => text !== "").join("; ")
+  return `the user denied this call of ${tool}; ${advice === "" ? "do without it, or ask what to do" : advice}`
+}

@@ -1,6 +1,7 @@
 import { Cause, Clock, Duration, Effect, type Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { redact } from "../../domain/text/Redaction.ts"
+import { denial } from "../../domain/tools/Approval.ts"
 import { truncateMessage, wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
@@ -78,143 +79,171 @@ const doubted = (question: Question | undefined, args: unknown): Question => ({
   grants: []
 })
 
+/** A call that runs, with the calls that hooks add to it. */
+interface CallRun extends ToolRunOptions {
+  readonly pending: PendingCall
+  readonly approval: Approval["Service"]
+  /** The tools that have run while AfterTool hooks are still running or had another tool run. */
+  readonly ran: Array<string>
+  /** Output so far. */
+  partial: string | undefined
+}
+
+/** One use of a tool within the run. */
+interface ToolUse {
+  readonly tool: Tool
+  readonly id: string
+}
+
+/** Asks whether a call may run. Returns the answer of one that may not. */
+const refusalOf = Effect.fnUntraced(function* (
+  { agent, approval, aside, emit, hooked, waiting }: CallRun,
+  { id, tool }: ToolUse,
+  { question: own, title }: Call,
+  { args, asks }: { readonly args: unknown; readonly asks: boolean }
+) {
+  const asked = yield* own
+  const question = asks ? doubted(asked, args) : asked
+  if (question === undefined) return undefined
+  const { detail } = question
+  const notification = {
+    _tag: "Notification",
+    kind: "ToolPermission",
+    message: `${agent} wants to run ${title}`,
+    details: { tool: tool.name, title, detail }
+  } as const
+  const decision = yield* approval.decide(
+    { ...question, agent, tool: tool.name, kind: tool.kind, title, ...(asks ? { needsReview: true } : {}) },
+    (asking) =>
+      Effect.gen(function* () {
+        yield* emit({ _tag: "ToolCallConfirmation", id, name: tool.name, title, detail })
+        if (hooked.has("Notification")) yield* aside(hooked.fire(notification))
+        return yield* waiting(asking)
+      })
+  )
+  if (decision._tag === "Allowed") return undefined
+  return failedAnswer(
+    "denied",
+    decision._tag === "Refused" ? decision.why : denial(tool.name, decision.words, question.otherwise)
+  )
+})
+
+/** Carries a call out, within its tool's time limit. */
+const carryOut = Effect.fnUntraced(function* (
+  run: CallRun,
+  { id, tool: { name, timeout } }: ToolUse,
+  made: Call
+): Effect.fn.Return<CallAnswer, ToolFailure> {
+  yield* run.emit({ _tag: "ToolCallStarted", id, name, title: made.title })
+  const result = yield* Duration.isFinite(timeout) ? Effect.timeoutOption(made.run, timeout) : Effect.asSome(made.run)
+  if (result._tag === "Some") {
+    return { status: "success", response: wireResponse(result.value.value), result: result.value }
+  }
+  const what = `${name} did not end within ${Duration.format(timeout)} and was stopped`
+  const { partial } = run
+  return failedAnswer("timeout", partial === undefined ? what : `${what}. What there was until then:\n${partial}`)
+})
+
+const contextOf = (run: CallRun, id: string): CallContext => ({
+  id,
+  agent: run.agent,
+  waiting: run.waiting,
+  progress: (text) => {
+    run.partial = text
+    return Effect.asVoid(run.emit({ _tag: "ToolCallProgress", id, text }))
+  },
+  activity: (agent, activity) => Effect.asVoid(run.emit({ _tag: "SubagentActivity", id, agent, activity }))
+})
+
+/** Uses a tool, with its BeforeTool and AfterTool hooks. */
+const useTool = Effect.fnUntraced(function* (
+  run: CallRun,
+  use: ToolUse,
+  args: unknown
+): Effect.fn.Return<Performed, ToolFailure> {
+  const { hooked, pending } = run
+  const { id, tool } = use
+  const context = contextOf(run, id)
+  const understood = yield* tool.call(args, context)
+  const instead = id === pending.id ? undefined : pending.call.name
+  const given = yield* before(hooked, { tool: tool.name, args, instead })
+  if ("answer" in given) return given
+  const { note } = given
+  const made =
+    note === undefined
+      ? understood
+      : yield* Effect.mapError(
+          tool.call(given.args, context),
+          ({ message }) => new ToolFailure({ message: `${message} ${note}` })
+        )
+  const refusal = yield* refusalOf(run, use, made, given)
+  if (refusal !== undefined) return { answer: refusal }
+  const own = yield* settled(tool, carryOut(run, use, made), (answer) => answer)
+  const answer = note === undefined ? own : withAddition(own, note)
+  if (!hooked.has("AfterTool")) return { answer }
+  // From here on the hooks own the result: a cancelled call must not bypass them.
+  run.ran.push(tool.name)
+  run.partial = undefined
+  return yield* after(hooked, { tool: tool.name, args: given.args, instead }, answer)
+})
+
+/** Uses the tool of a name, when the tools that run leave room for it. */
+const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: unknown, id: string) {
+  const { gate, tools } = run
+  const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
+  if (tool === undefined) return { answer: unknownTool(name, tools) }
+  return yield* gate.withPermits(tool.kind === "read" ? 1 : maxParallelCalls)(
+    settled(tool, useTool(run, { tool, id }, args), (answer): Performed => ({ answer }))
+  )
+})
+
+/** Performs the call, and then each call that hooks want after it. */
+const performAll = Effect.fnUntraced(function* (run: CallRun) {
+  const { emit, hooked, pending } = run
+  let done: Performed = yield* perform(run, pending.call.name, pending.call.args, pending.id)
+  for (let count = 1; done.tail !== undefined; count += 1) {
+    const { args, name } = done.tail
+    if (count > maxFollowUpCalls) {
+      yield* hooked.say(`hooks wanted ${name} to run after ${maxFollowUpCalls} others for one call; it was not run`)
+      break
+    }
+    const id = `${pending.id}.${count}`
+    const begun = yield* Clock.currentTimeMillis
+    done = yield* perform(run, name, args, id)
+    const { response, status } = done.answer
+    yield* emit({
+      _tag: "ToolCallResponse",
+      id,
+      name,
+      status,
+      // The call that this one replaces shows the rest.
+      display: null,
+      message:
+        typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
+      duration: (yield* Clock.currentTimeMillis) - begun
+    })
+  }
+  return done.answer
+})
+
+/** The answer of a run that ends before its call does. */
+const abandoned = ({ partial, ran }: CallRun, why: string): CallAnswer =>
+  abandonedAnswer(
+    ran.length === 0 ? why : `${why}; ${ran.join(" and ")} had run, but the result was not passed on yet`,
+    partial
+  )
+
 /** Runs one call, from its arguments to its answer. Never fails: a failure is the answer. */
 export const runToolCall = Effect.fnUntraced(function* (
-  { call, id }: PendingCall,
-  { agent, aside, emit, gate, hooked, stop, tools, waiting }: ToolRunOptions,
+  pending: PendingCall,
+  options: ToolRunOptions,
   /** Receives the partial answer if the run is closed meanwhile. */
   interrupted: (answer: CallAnswer) => void
 ): Effect.fn.Return<CallAnswer, never, Approval> {
-  const approval = yield* Approval
-  let partial: string | undefined
-  /** The tools that have run while AfterTool hooks are still running or had another tool run. */
-  const ran: Array<string> = []
-
-  const allowed = Effect.fnUntraced(function* (tool: Tool, at: string, made: Call, args: unknown, asks: boolean) {
-    const own = yield* made.question
-    const question = asks ? doubted(own, args) : own
-    if (question === undefined) return undefined
-    const { detail } = question
-    const { title } = made
-    const notification = {
-      _tag: "Notification",
-      kind: "ToolPermission",
-      message: `${agent} wants to run ${title}`,
-      details: { tool: tool.name, title, detail }
-    } as const
-    const decision = yield* approval.decide(
-      { ...question, agent, tool: tool.name, kind: tool.kind, title, ...(asks ? { needsReview: true } : {}) },
-      (asking) =>
-        Effect.gen(function* () {
-          yield* emit({ _tag: "ToolCallConfirmation", id: at, name: tool.name, title, detail })
-          if (hooked.has("Notification")) yield* aside(hooked.fire(notification))
-          return yield* waiting(asking)
-        })
-    )
-    if (decision._tag === "Allowed") return undefined
-    if (decision._tag === "Refused") return failedAnswer("denied", decision.why)
-    const { otherwise } = question
-    const word =
-      decision.words === ""
-        ? (otherwise ?? "do without it, or ask what to do")
-        : `${otherwise === undefined ? "" : `${otherwise}; `}they say: ${decision.words}`
-    return failedAnswer("denied", `the user denied this call of ${tool.name}; ${word}`)
-  })
-
-  const running = Effect.fnUntraced(function* (
-    tool: Tool,
-    at: string,
-    made: Call
-  ): Effect.fn.Return<CallAnswer, ToolFailure> {
-    yield* emit({ _tag: "ToolCallStarted", id: at, name: tool.name, title: made.title })
-    const { timeout } = tool
-    const result = yield* Duration.isFinite(timeout) ? Effect.timeoutOption(made.run, timeout) : Effect.asSome(made.run)
-    if (result._tag === "None") {
-      const what = `${tool.name} did not end within ${Duration.format(timeout)} and was stopped`
-      return failedAnswer("timeout", partial === undefined ? what : `${what}. What there was until then:\n${partial}`)
-    }
-    return { status: "success", response: wireResponse(result.value.value), result: result.value }
-  })
-
-  /** Runs one tool, with its BeforeTool and AfterTool hooks. */
-  const performed = Effect.fnUntraced(function* (
-    name: string,
-    args: unknown,
-    at: string
-  ): Effect.fn.Return<Performed, never, Approval> {
-    const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
-    if (tool === undefined) return { answer: unknownTool(name, tools) }
-    const context: CallContext = {
-      id: at,
-      agent,
-      waiting,
-      progress: (shown) => {
-        partial = shown
-        return Effect.asVoid(emit({ _tag: "ToolCallProgress", id: at, text: shown }))
-      },
-      activity: (who, activity) => Effect.asVoid(emit({ _tag: "SubagentActivity", id: at, agent: who, activity }))
-    }
-    const work = Effect.gen(function* (): Effect.fn.Return<Performed, ToolFailure, Approval> {
-      const understood = yield* tool.call(args, context)
-      const instead = at === id ? undefined : call.name
-      const given = yield* before(hooked, { tool: tool.name, args, instead })
-      if ("answer" in given) return given
-      const { note } = given
-      const made =
-        note === undefined
-          ? understood
-          : yield* Effect.mapError(
-              tool.call(given.args, context),
-              ({ message }) => new ToolFailure({ message: `${message} ${note}` })
-            )
-      const refusal = yield* allowed(tool, at, made, given.args, given.asks)
-      if (refusal !== undefined) return { answer: refusal }
-      const own = yield* settled(tool, running(tool, at, made), (answer) => answer)
-      const answer = note === undefined ? own : withAddition(own, note)
-      if (!hooked.has("AfterTool")) return { answer }
-      // From here on the hooks own the result: a cancelled call must not bypass them.
-      ran.push(tool.name)
-      partial = undefined
-      return yield* after(hooked, { tool: tool.name, args: given.args, instead }, answer)
-    })
-    return yield* gate.withPermits(tool.kind === "read" ? 1 : maxParallelCalls)(
-      settled(tool, work, (answer): Performed => ({ answer }))
-    )
-  })
-
-  const work = Effect.gen(function* () {
-    let done = yield* performed(call.name, call.args, id)
-    for (let count = 1; done.tail !== undefined; count += 1) {
-      const { args, name } = done.tail
-      if (count > maxFollowUpCalls) {
-        yield* hooked.say(`hooks wanted ${name} to run after ${maxFollowUpCalls} others for one call; it was not run`)
-        break
-      }
-      const at = `${id}.${count}`
-      const begun = yield* Clock.currentTimeMillis
-      done = yield* performed(name, args, at)
-      const { response, status } = done.answer
-      yield* emit({
-        _tag: "ToolCallResponse",
-        id: at,
-        name,
-        status,
-        // The call that this one replaces shows the rest.
-        display: null,
-        message:
-          typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-        duration: (yield* Clock.currentTimeMillis) - begun
-      })
-    }
-    return done.answer
-  })
-  const left = (why: string) =>
-    abandonedAnswer(
-      ran.length === 0 ? why : `${why}; ${ran.join(" and ")} had run, but the result was not passed on yet`,
-      partial
-    )
+  const run: CallRun = { ...options, pending, approval: yield* Approval, ran: [], partial: undefined }
   // The stop is first in the race: work that had not begun before it does not begin.
-  return yield* Effect.raceFirst(Effect.map(stop, left), work).pipe(
-    Effect.onInterrupt(() => Effect.sync(() => interrupted(left(stoppedReason))))
-  )
+  return yield* Effect.raceFirst(
+    Effect.map(options.stop, (why) => abandoned(run, why)),
+    performAll(run)
+  ).pipe(Effect.onInterrupt(() => Effect.sync(() => interrupted(abandoned(run, stoppedReason)))))
 })

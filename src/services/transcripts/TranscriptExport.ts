@@ -11,7 +11,7 @@ import {
   type Spilled,
   applyEvent
 } from "../../domain/session/Session.ts"
-import { encode } from "../../domain/text/Bytes.ts"
+import { encode, joinBytes } from "../../domain/text/Bytes.ts"
 import { diskErrorText, diskErrorReason, isNotFound } from "../../domain/text/DiskErrors.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
@@ -269,15 +269,8 @@ const unwritten = (path: string, error: ExportError | PlatformError.PlatformErro
     : new ExportError({ path, message: `${quotedPath(path)} cannot be written: ${reason(error)}` })
 
 /** Returns the hash of a file's bytes, under which its log is stored beside it. */
-const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, TempStore> => {
-  const whole = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
-  }
-  return TempStore.use((store) => store.hash(whole))
-}
+const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, TempStore> =>
+  TempStore.use((store) => store.hash(joinBytes(chunks)))
 
 /** Writes a text file atomically. */
 export const writeText = Effect.fn("Export.writeText")(

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   ApprovalMode,
+  denial,
   planModeRefusal,
   serverGrant,
   startingModes,
@@ -125,3 +126,12 @@ describe("the mode that a plan gives way to", () => {
       }))
   }
 })
+
+it.each([
+  ["", undefined, "do without it, or ask what to do"],
+  ["", "continue without a plan", "continue without a plan"],
+  ["use ls", undefined, "they say: use ls"],
+  ["use ls", "continue without a plan", "continue without a plan; they say: use ls"]
+])("a denial with the words %j, otherwise %j, says: %s", (words, otherwise, advice) =>
+  assert.strictEqual(denial("shell", words, otherwise), `the user denied this call of shell; ${advice}`)
+)

@@ -2,7 +2,7 @@ import { Effect, type FileSystem, type Path, Result, Schema } from "effect"
 import { edit, type EditFault, type Replacement } from "../../../domain/tools/Edit.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
-import { EditCorrector } from "./EditCorrector.ts"
+import { type EditCorrections, EditCorrector } from "./EditCorrector.ts"
 import { FileChangeResult, fileChanges, type FileState } from "./FileChange.ts"
 
 const parameters = Schema.Struct({
@@ -26,103 +26,101 @@ const parameters = Schema.Struct({
 })
 type Parameters = typeof parameters.Type
 
+const failed = (type: string, message: string): ToolFailure => new ToolFailure({ type, message })
+
 const places = (found: number): string => (found === 1 ? "1 place" : `${found} places`)
 
 const failureOf = ({ found, type }: EditFault, shown: string, { places: wanted }: Replacement): ToolFailure => {
   switch (type) {
     case "edit_no_change":
-      return new ToolFailure({
+      return failed(
         type,
-        message: `this replacement would not change ${shown}; give a new_string that differs from the text in the file`
-      })
+        `this replacement would not change ${shown}; give a new_string that differs from the text in the file`
+      )
     case "edit_no_occurrence_found":
-      return new ToolFailure({
+      return failed(
         type,
-        message: `old_string was not found in ${shown}, which was not changed; read the file again and give the text exactly as it is there`
-      })
+        `old_string was not found in ${shown}, which was not changed; read the file again and give the text exactly as it is there`
+      )
     case "edit_expected_occurrence_mismatch":
-      return new ToolFailure({
+      return failed(
         type,
-        message:
-          `old_string occurs in ${places(found)} of ${shown}, not in ${wanted}, so the file was not changed; ` +
+        `old_string occurs in ${places(found)} of ${shown}, not in ${wanted}, so the file was not changed; ` +
           (wanted === 1
             ? "give more of the lines around the one that is meant, or set allow_multiple to replace all"
             : "give the right expected_replacements, or set allow_multiple to replace all")
-      })
+      )
   }
 }
+
+/** The edit that the small model proposes in place of a failed one, else the failure. */
+const corrected = Effect.fnUntraced(function* (
+  corrector: EditCorrections,
+  { path, shown }: FileState,
+  text: string,
+  replacement: Replacement,
+  fault: EditFault,
+  instruction: string | undefined
+): Effect.fn.Return<string, ToolFailure> {
+  const failure = failureOf(fault, shown, replacement)
+  if (fault.type === "edit_no_change") return yield* failure
+  const { newText, oldText } = replacement
+  const correction = yield* corrector.correct({
+    file: path,
+    content: text,
+    oldText,
+    newText,
+    instruction,
+    problem: failure.message
+  })
+  if (correction === undefined) return yield* failure
+  if (correction.noChangesRequired) {
+    const why = correction.explanation === "" ? "" : `: ${correction.explanation}`
+    return yield* failed(
+      "edit_no_change_llm_judgement",
+      `${shown} seems to have this change already, so it was not changed${why}`
+    )
+  }
+  const again = edit(text, { ...replacement, oldText: correction.search, newText: correction.replace })
+  return Result.isSuccess(again) ? again.success.text : yield* failure
+})
+
+/** The text of a file after the call. */
+const after = Effect.fnUntraced(function* (
+  corrector: EditCorrections,
+  seen: FileState,
+  { allow_multiple = false, expected_replacements = 1, instruction, new_string, old_string }: Parameters
+): Effect.fn.Return<string, ToolFailure> {
+  const { shown, text } = seen
+  if (old_string === "") {
+    if (text === undefined) return new_string
+    return yield* failed(
+      "attempt_to_create_existing_file",
+      `${shown} already exists; give the text to replace as old_string, or use write_file to replace all of it`
+    )
+  }
+  if (text === undefined) {
+    return yield* failed("file_not_found", `there is no file ${shown}; an empty old_string creates it`)
+  }
+  if (text.includes("\0")) {
+    return yield* failed("read_content_failure", `${shown} is not UTF-8 text, so nothing was replaced`)
+  }
+  const replacement: Replacement = {
+    oldText: old_string,
+    newText: new_string,
+    places: allow_multiple ? "any" : expected_replacements
+  }
+  const edited = edit(text, replacement)
+  return Result.isSuccess(edited)
+    ? edited.success.text
+    : yield* corrected(corrector, seen, text, replacement, edited.failure, instruction)
+})
 
 /** The `replace` tool: replaces text in files. */
 export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const changes = yield* fileChanges
     const corrector = yield* EditCorrector
-
-    /** The edit that the small model proposes in place of a failed one, else the failure. */
-    const corrected = Effect.fnUntraced(function* (
-      { path, shown }: FileState,
-      text: string,
-      replacement: Replacement,
-      fault: EditFault,
-      instruction: string | undefined
-    ): Effect.fn.Return<string, ToolFailure> {
-      const failure = failureOf(fault, shown, replacement)
-      if (fault.type === "edit_no_change") return yield* failure
-      const { newText, oldText } = replacement
-      const correction = yield* corrector.correct({
-        file: path,
-        content: text,
-        oldText,
-        newText,
-        instruction,
-        problem: failure.message
-      })
-      if (correction === undefined) return yield* failure
-      if (correction.noChangesRequired) {
-        const why = correction.explanation === "" ? "" : `: ${correction.explanation}`
-        return yield* new ToolFailure({
-          type: "edit_no_change_llm_judgement",
-          message: `${shown} seems to have this change already, so it was not changed${why}`
-        })
-      }
-      const again = edit(text, { ...replacement, oldText: correction.search, newText: correction.replace })
-      return Result.isSuccess(again) ? again.success.text : yield* failure
-    })
-
-    const after = Effect.fnUntraced(function* (
-      seen: FileState,
-      { allow_multiple = false, expected_replacements = 1, instruction, new_string, old_string }: Parameters
-    ): Effect.fn.Return<string, ToolFailure> {
-      const { shown, text } = seen
-      if (old_string === "") {
-        if (text === undefined) return new_string
-        return yield* new ToolFailure({
-          type: "attempt_to_create_existing_file",
-          message: `${shown} already exists; give the text to replace as old_string, or use write_file to replace all of it`
-        })
-      }
-      if (text === undefined) {
-        return yield* new ToolFailure({
-          type: "file_not_found",
-          message: `there is no file ${shown}; an empty old_string creates it`
-        })
-      }
-      if (text.includes("\0")) {
-        return yield* new ToolFailure({
-          type: "read_content_failure",
-          message: `${shown} is not UTF-8 text, so nothing was replaced`
-        })
-      }
-      const replacement: Replacement = {
-        oldText: old_string,
-        newText: new_string,
-        places: allow_multiple ? "any" : expected_replacements
-      }
-      const edited = edit(text, replacement)
-      return Result.isSuccess(edited)
-        ? edited.success.text
-        : yield* corrected(seen, text, replacement, edited.failure, instruction)
-    })
 
     return makePrepared({
       name: "replace",
@@ -135,7 +133,7 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
       prepare: (args) =>
         Effect.gen(function* () {
           const seen = yield* changes.look(args.file_path)
-          return changes.plan(seen, yield* after(seen, args))
+          return changes.plan(seen, yield* after(corrector, seen, args))
         }).pipe(
           Effect.cached,
           Effect.map((change) => ({
