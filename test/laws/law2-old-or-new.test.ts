@@ -248,7 +248,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
     case "summarizer fails":
       return worldOf({
         summarizer: Layer.succeed(Summarizer, {
-          answers: () => Effect.die("unexpected call"),
+          ask: () => Effect.die("unexpected call"),
           count: () => Effect.die("unexpected call"),
           summarize: () =>
             Effect.fail(new SummarizerError({ reason: "RateLimited", message: "slow down", cause: "429", calls: [] }))
@@ -259,7 +259,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
         summarizer: Layer.effect(
           Summarizer,
           Effect.map(Summarizer, (real) => ({
-            answers: () => Effect.die("unexpected call"),
+            ask: () => Effect.die("unexpected call"),
             count: () => Effect.die("unexpected call"),
             summarize: (request) => at(real.summarize(request), Effect.die("a bug"))
           }))
@@ -408,7 +408,7 @@ describe("law 2: every operation is atomic", () => {
       const seen = yield* Deferred.make<void>()
       const world = worldOf({
         summarizer: Layer.succeed(Summarizer, {
-          answers: () => Effect.die("unexpected call"),
+          ask: () => Effect.die("unexpected call"),
           count: () => Effect.die("unexpected call"),
           summarize: () =>
             Effect.andThen(Deferred.succeed(hanging, undefined), Effect.never).pipe(

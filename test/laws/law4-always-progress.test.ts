@@ -49,7 +49,7 @@ const summarizing = (change: (text: string) => string) =>
   Layer.effect(
     Summarizer,
     Effect.map(Summarizer, (real) => ({
-      answers: () => Effect.die("unexpected call"),
+      ask: () => Effect.die("unexpected call"),
       count: () => Effect.die("unexpected call"),
       summarize: (request) =>
         Effect.map(real.summarize(request), (summary) => ({ ...summary, text: change(summary.text) }))

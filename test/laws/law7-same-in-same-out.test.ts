@@ -13,7 +13,7 @@ const summarizing = (change: (text: string) => Effect.Effect<string>) =>
     summarizer: Layer.effect(
       Summarizer,
       Effect.map(Summarizer, (real) => ({
-        answers: () => Effect.die("unexpected call"),
+        ask: () => Effect.die("unexpected call"),
         count: () => Effect.die("unexpected call"),
         summarize: Effect.fnUntraced(function* (request) {
           const summary = yield* real.summarize(request)

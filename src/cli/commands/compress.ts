@@ -10,7 +10,13 @@ import {
   tokensOf
 } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
-import { strategyDefaults, StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import {
+  defaultStrategy,
+  defaultThreshold,
+  strategyDefaults,
+  StrategyName
+} from "../../domain/compression/strategies/Strategies.ts"
+import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
 import { payload } from "../../domain/content/Content.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { type Conversation, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -84,7 +90,7 @@ const flags = {
   ...Input.conversation,
   strategy: Flag.Literals("strategy", StrategyName.literals).pipe(
     Flag.withDescription("Strategy that decides what stays"),
-    Flag.withDefault(defaultPolicy.strategy)
+    Flag.withDefault(defaultStrategy.name)
   ),
   summarizer: Input.optional(
     Flag.Literals("summarizer", ["extractive", "model"]),
@@ -96,8 +102,9 @@ const flags = {
     "Context window in tokens (default: the window of the conversation's model)"
   ),
   threshold: Input.share("threshold").pipe(
-    Flag.withDescription(`Compress at this share of the window (default: ${defaultPolicy.threshold})`),
-    Flag.withDefault(defaultPolicy.threshold)
+    Flag.withDescription("Compress at this share of the window (default: 0.5, or what the strategy says)"),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
   ),
   force: Input.flag("force", "Compress even below the threshold or after failures"),
   failed: Input.flag("failed", "Act as if a summary failed before, so that no model is called"),
@@ -154,7 +161,7 @@ const policyOf = (
     ladder: input.summarizer !== "model",
     redactSecrets,
     limit: TokenCount.make(limit),
-    threshold: input.threshold,
+    threshold: thresholdOf(input.threshold, undefined) ?? defaultThreshold(strategy, limit),
     preserve: input.preserve,
     minGain: input.minGain ?? defaults.minGain,
     toolBudget: TokenCount.make(input.toolBudget),

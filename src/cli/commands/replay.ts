@@ -1,7 +1,11 @@
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
-import { StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import {
+  defaultStrategy,
+  defaultThreshold,
+  StrategyName,
+  strategyDefaults
+} from "../../domain/compression/strategies/Strategies.ts"
 import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { recordedTurns } from "../../domain/evaluation/Replay.ts"
@@ -87,11 +91,12 @@ const flags = {
     ),
     Flag.withMetavar("name,…"),
     Flag.withDescription("Strategies to compare, separated by commas"),
-    Flag.withDefault([defaultPolicy.strategy])
+    Flag.withDefault([defaultStrategy.name])
   ),
   threshold: Input.share("threshold").pipe(
-    Flag.withDescription(`Compress at this share of the window (default: ${defaultPolicy.threshold})`),
-    Flag.withDefault(defaultPolicy.threshold)
+    Flag.withDescription("Compress at this share of the window (default: 0.5, or what the strategy says)"),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
   ),
   toolOutputForm: Input.outputForm,
   json: Input.json
@@ -285,7 +290,7 @@ export const replay = Command.make(
       format,
       messages: entries(session.conversation).length,
       window: input.window,
-      threshold,
+      threshold: threshold ?? defaultThreshold(input.strategy[0] ?? defaultStrategy.name, input.window),
       strategies: results
     }
     if (input.json) yield* Output.json(Report, report)

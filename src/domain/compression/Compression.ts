@@ -93,8 +93,12 @@ export const AuditResult = Schema.Struct({
 
 /** One model call made for a snapshot, with its answer and its cost. */
 export const SummaryCall = Schema.Struct({
-  purpose: Schema.Literals(["generate", "verify"]),
-  /** The id of the call in telemetry: the id of the compression, with the suffix `-verify` for the second call. */
+  /**
+   * `generate` and `verify`: the snapshot, and its check. `prefix`: the beginning of a split turn. `stage` and `merge`: a part
+   * of a long range, and the summary of all parts. `branch`: a branch of the session that was left.
+   */
+  purpose: Schema.Literals(["generate", "verify", "prefix", "stage", "merge", "branch"]),
+  /** The id of the call in telemetry: the id of the compression, with the purpose as a suffix unless it is `generate`. */
   promptId: Schema.optionalKey(Schema.String),
   model: Schema.String,
   /** Number of messages sent, including the instruction. */
@@ -108,9 +112,9 @@ export type SummaryCall = typeof SummaryCall.Type
 /** The role of these calls in telemetry, as in Gemini CLI (LlmRole.UTILITY_COMPRESSOR). */
 export const summarizerRole = "utility_compressor"
 
-/** Returns the prompt id of one of the two calls. */
+/** Returns the prompt id of one call of a compression. */
 export const callPromptId = (promptId: string, purpose: SummaryCall["purpose"]): string =>
-  purpose === "verify" ? `${promptId}-verify` : promptId
+  purpose === "generate" ? promptId : `${promptId}-${purpose}`
 
 /** Facts in a model's snapshot that do not occur in the conversation. */
 export const UnsupportedFacts = Schema.Struct({

@@ -23,6 +23,13 @@ export interface Strategy {
   readonly countsByReport: boolean
   /** Whether the next automatic attempt after a failed compression waits for the conversation to grow. */
   readonly waitsForGrowth: boolean
+  /**
+   * Returns the tokens of a request from which it is compressed in a window of this many tokens, unless the user set a
+   * threshold. Between 0 and the window.
+   */
+  readonly trigger: (window: number) => number
+  /** How often a request that the model refuses as too long is made smaller and sent again. */
+  readonly overflowAttempts: number
   /** Whether a PreCompress hook may veto a compression or give it a focus. */
   readonly heedsHooks: boolean
   /** Whether the snapshot keeps within a budget (`snapshotBudget`), so that it can be measured at several sizes. */

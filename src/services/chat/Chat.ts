@@ -196,9 +196,14 @@ const settingsOf = (chat: ChatState): Effect.Effect<ChatSettings> =>
   }))
 
 const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
-  const { threshold, window } = yield* requestContext(chat)
+  const { window } = yield* requestContext(chat)
   const { scale, tokens } = yield* requestSize(chat, false)
-  return { tokens: Math.round(tokens * (scale ?? 1)), limit: window.maxRequestTokens, threshold, scale }
+  return {
+    tokens: Math.round(tokens * (scale ?? 1)),
+    limit: window.maxRequestTokens,
+    threshold: Math.min(1, window.trigger / window.window),
+    scale
+  }
 })
 
 const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial<ChatSettings>) {

@@ -1,6 +1,7 @@
 import { Effect, Ref, Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Outcome } from "../../domain/compression/Compression.ts"
+import type { Strategy } from "../../domain/compression/Strategy.ts"
 import type { Content, Part } from "../../domain/content/Content.ts"
 import { ResultTokens } from "../../domain/conversation/Masking.ts"
 import { Outgoing } from "../../domain/conversation/Outgoing.ts"
@@ -65,6 +66,8 @@ export interface RequestState {
 export interface RequestContext {
   readonly settings: ChatSettings
   readonly model: string
+  /** The strategy that the settings name. */
+  readonly strategy: Strategy
   /** The system instruction, the tool declarations and the environment message. */
   readonly overheadParts: ReadonlyArray<Part>
   /** Estimated tokens of `overheadParts`. */
@@ -72,8 +75,6 @@ export interface RequestContext {
   /** The environment message, if any: it opens the request. */
   readonly opening: ReadonlyArray<Content>
   readonly window: WindowGuard
-  /** The share of the window that triggers a compression. */
-  readonly threshold: number
 }
 
 /** Tool results, and when masking them is worth another look. Estimated tokens. */

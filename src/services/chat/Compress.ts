@@ -12,7 +12,7 @@ import {
   withCounts
 } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
-import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
+import type { Strategy } from "../../domain/compression/Strategy.ts"
 import {
   compressed,
   type Conversation,
@@ -66,16 +66,16 @@ export interface BeforeRequest {
 }
 
 /** Converts a policy for a strategy that uses the provider's counts: the whole window, and the last count. */
-export const inStrategyTerms = (chat: ChatState, { settings, threshold, window }: RequestContext, policy: Policy) =>
+export const inStrategyTerms = (chat: ChatState, { settings, strategy, window }: RequestContext, policy: Policy) =>
   Effect.map(Ref.get(chat.session), (session): Policy => {
-    if (!countsByReport(policy.strategy)) return policy
+    if (!strategy.countsByReport || strategy.name !== policy.strategy) return policy
     const prompt = reportedTokens(chat, session)
     return {
       ...policy,
       toolBudget: settings.policy?.toolBudget ?? defaultPolicy.toolBudget,
       ...(settings.policy?.snapshotBudget === undefined ? {} : { snapshotBudget: settings.policy.snapshotBudget }),
       limit: TokenCount.make(window.window),
-      threshold: Math.min(1, threshold),
+      threshold: Math.min(1, window.trigger / Math.max(1, window.window)),
       ...(prompt === undefined ? {} : { promptTokens: TokenCount.make(prompt) })
     }
   })
@@ -98,12 +98,12 @@ export const policyFor = Effect.fnUntraced(function* (chat: ChatState, { focus, 
  * Whether a strategy that uses the provider's counts is due: by the last count or, without one (resumed, just compressed), by its own estimate.
  * Undefined: the strategy does not use counts.
  */
-export const isDueByReport = (chat: ChatState, { settings, threshold, window }: RequestContext) =>
+export const isDueByReport = (chat: ChatState, { strategy, window }: RequestContext) =>
   Effect.map(Ref.get(chat.session), (session): boolean | undefined => {
-    if (!countsByReport(settings.policy?.strategy ?? defaultPolicy.strategy)) return undefined
+    if (!strategy.countsByReport) return undefined
     if (viewTokens(session.conversation) < session.memory.waitUntil) return false
     const prompt = reportedTokens(chat, session)
-    return prompt === undefined || prompt >= threshold * window.window
+    return prompt === undefined || prompt >= window.trigger
   })
 
 /** The input of the compression workflow. */
@@ -161,7 +161,9 @@ const compressWith = Effect.fnUntraced(function* (
     ? prepared
     : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
   const patch = patchOf(made)
-  const counted: Counted = { outcome: made, policy, isOwnPolicy: options.policy !== undefined, requestBefore, scale }
+  const { strategy } = yield* (yield* Compression).runner(policy.strategy)
+  const isOwnPolicy = options.policy !== undefined
+  const counted: Counted = { outcome: made, policy, strategy, isOwnPolicy, requestBefore, scale }
   yield* record(chat, counted, forced, dropped, turn)
   const unlessCancelled = (work: Effect.Effect<unknown>): Effect.Effect<unknown> =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
@@ -288,6 +290,7 @@ const record = Effect.fnUntraced(function* (
 interface Counted {
   readonly outcome: Outcome
   readonly policy: Policy
+  readonly strategy: Strategy
   /** The caller gave the policy: the outcome stays as its strategy counts. */
   readonly isOwnPolicy: boolean
   /** Estimated tokens of the request before. */
@@ -301,12 +304,12 @@ interface Counted {
  * where something changed, the size of the request is reported instead.
  */
 const inModelTokens = (
-  { isOwnPolicy, outcome, policy, requestBefore, scale }: Counted,
+  { isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
   requestAfter: number,
   scaleAfter: number
 ): Outcome => {
   if (isOwnPolicy) return outcome
-  if (countsByReport(policy.strategy)) {
+  if (strategy.countsByReport) {
     return patchOf(outcome) === undefined
       ? outcome
       : withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)

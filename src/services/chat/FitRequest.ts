@@ -1,7 +1,6 @@
 import { Effect, Ref, Schema } from "effect"
 import { Overflowing, type ChatEvent, Stubborn } from "../../domain/chat/ChatEvent.ts"
 import { type Outcome, patchOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
-import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
 import { unshrinkable } from "../../domain/compression/Unshrinkable.ts"
 import { hasResponses, plainText } from "../../domain/content/Content.ts"
 import { itemTokens, sum, view, viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -87,7 +86,7 @@ export const fitRequest = Effect.fnUntraced(function* (
           const outcome = yield* compressBefore(
             chat,
             { ...(yield* inStrategyTerms(chat, context, policy)), overhead },
-            forced && !countsByReport(policy.strategy),
+            forced && !(context.strategy.countsByReport && context.strategy.name === policy.strategy),
             { mustFit: forced, hookDecision, emit }
           )
           const isPatched = patchOf(outcome) !== undefined

@@ -1,9 +1,11 @@
 import { Context, Effect, Ref } from "effect"
-import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
+import { thresholdOf, triggerTokens } from "../../domain/compression/strategies/Threshold.ts"
 import { type Content, text } from "../../domain/content/Content.ts"
 import { sum } from "../../domain/conversation/Conversation.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { isGoogleModel, reserveFor } from "../../domain/tokens/ModelLimits.ts"
+import { Compression } from "../compression/Compression.ts"
 import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { compressionThreshold, Experiments } from "../settings/Experiments.ts"
@@ -41,7 +43,7 @@ export const windowLimits = (settings: ChatSettings, name: string) =>
 /** The context of the next request. Kept until the settings or the model change. */
 export const requestContext = Effect.fnUntraced(function* (
   chat: ChatState
-): Effect.fn.Return<RequestContext, TokenCountError, Calibrations | Model | TokenCounter> {
+): Effect.fn.Return<RequestContext, TokenCountError, Calibrations | Compression | Model | TokenCounter> {
   const settings = yield* Ref.get(chat.settings)
   const model = askedModel(yield* Ref.get(chat.session), settings)
   const before = chat.requests.context
@@ -61,11 +63,14 @@ const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: 
     settings.environment === undefined ? [] : [{ role: "user", parts: [text(settings.environment)] }]
   const parts = [...declared, ...opening.flatMap((content) => content.parts)]
   const share = overridesFor(settings, model)?.threshold ?? settings.threshold
+  const { strategy } = yield* (yield* Compression).runner(settings.policy?.strategy ?? defaultPolicy.strategy)
+  const limits = yield* windowLimits(settings, model)
   const threshold = thresholdOf(share, yield* experiments.number(compressionThreshold))
+  const trigger = triggerTokens(strategy, limits.window, threshold)
   const window = yield* WindowGuard.make({
     model,
-    ...(yield* windowLimits(settings, model)),
-    threshold,
+    ...limits,
+    trigger,
     policy: { ...(settings.toolOutput?.form && { outputForm: settings.toolOutput.form }), ...settings.policy },
     recount: (all) =>
       Effect.map(
@@ -74,5 +79,5 @@ const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: 
       ).pipe(Effect.provideContext(services))
   })
   const overheadTokens = sum(yield* counter.count(parts))
-  return { settings, model, overheadParts: parts, overheadTokens, opening, window, threshold }
+  return { settings, model, strategy, overheadParts: parts, overheadTokens, opening, window }
 })

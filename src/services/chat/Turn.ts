@@ -126,7 +126,7 @@ const draftOf = (arriving: AnswerBuilder, model: string, at: number): Draft => (
   ...(arriving.usage === null ? {} : { usage: arriving.usage })
 })
 
-/** The answer to a request that fits. A request that the model finds too long all the same is shrunk once more. */
+/** The answer to a request that fits. A request that the model finds too long all the same is shrunk and sent again. */
 const answer = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
@@ -135,23 +135,20 @@ const answer = Effect.fnUntraced(function* (
   emit: Emit
 ) {
   const hookDecision = yield* askBeforeCompression(chat, emit)
-  const ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
-  const askAgain = Effect.fnUntraced(function* (error: ModelError) {
+  let ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
+  for (let attempts = context.strategy.overflowAttempts; ; attempts -= 1) {
+    const asked = yield* Effect.result(askModel(chat, context, ready, answersTools, emit))
+    if (asked._tag === "Success") return { ready, ...asked.success }
+    const error = asked.failure
+    const isTooLong = error._tag === "ModelError" && error.reason._tag === "ContextLengthError"
     // A request that hooks changed teaches nothing about the original, and shrinking the original may not help.
-    if (chat.requests.isChangedByHooks) return yield* error
+    if (!isTooLong || attempts <= 0 || chat.requests.isChangedByHooks) return yield* error
     yield* context.window.learnTooLong(ready)
     chat.requests.measured = undefined
     const smaller = yield* fitRequest(chat, context, pending, hookDecision, emit)
-    const isSame = smaller.tokens === ready.tokens && smaller.contents.length === ready.contents.length
-    return isSame ? yield* error : { ready: smaller, ...(yield* askModel(chat, context, smaller, answersTools, emit)) }
-  })
-  return yield* askModel(chat, context, ready, answersTools, emit).pipe(
-    Effect.map((answered) => ({ ready, ...answered })),
-    Effect.catchIf(
-      (error): error is ModelError => error._tag === "ModelError" && error.reason._tag === "ContextLengthError",
-      askAgain
-    )
-  )
+    if (smaller.tokens === ready.tokens && smaller.contents.length === ready.contents.length) return yield* error
+    ready = smaller
+  }
 })
 
 /** Asks the PreCompress hooks, as Gemini CLI does before it knows whether a compression is due. */

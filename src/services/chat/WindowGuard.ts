@@ -63,8 +63,8 @@ export interface GuardOptions {
   readonly window: number
   /** Kept for the answer. */
   readonly reserve: number
-  /** The share of the window that triggers a compression. */
-  readonly threshold: number
+  /** Expected tokens from which a request is compressed. */
+  readonly trigger: number
   readonly policy: Partial<Policy> | undefined
   /** The model's own count of a request, if available. Used if a request seems not to fit. */
   readonly recount?: ((parts: ReadonlyArray<Part>) => Effect.Effect<number>) | undefined
@@ -119,7 +119,7 @@ export class WindowGuard {
     this.model = options.model
     this.window = options.window
     this.maxRequestTokens = Math.max(0, Math.floor(options.window - options.reserve))
-    this.trigger = options.threshold * options.window
+    this.trigger = options.trigger
   }
 
   /** The policy to compress to so many estimated tokens, where `scale` of the model's tokens are one of these. */

@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type * as Domain from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
-import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { append, type Draft, empty, entryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
@@ -11,7 +10,7 @@ import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { firePreCompress } from "./PreCompress.ts"
 import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
 import type { RunnerServices, StrategyRunner } from "./strategies/StrategyRunner.ts"
-import { runnerOf } from "./strategies/StrategyRunners.ts"
+import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
 import { Summarizer } from "./summary/Summarizer.ts"
 
 /**
@@ -35,16 +34,16 @@ export const requestFor: (
   }
 )
 
-/**
- * Returns the runner of a strategy. Dies when there is none, so that an untyped program cannot get another strategy under
- * that name.
- */
-const existingRunner = (name: string): Effect.Effect<StrategyRunner> => {
-  const runner = runnerOf(name)
-  return runner === undefined
-    ? Effect.die(new Error(`no strategy is called ${name}; expected ${StrategyName.literals.join(" or ")}`))
-    : Effect.succeed(runner)
-}
+/** Finds the runner of a strategy. Dies when there is none, so that no program gets another strategy under that name. */
+const finding =
+  (all: ReadonlyArray<StrategyRunner>) =>
+  (name: string): Effect.Effect<StrategyRunner> => {
+    const runner = all.find(({ strategy }) => strategy.name === name)
+    const names = all.map(({ strategy }) => strategy.name)
+    return runner === undefined
+      ? Effect.die(new Error(`no strategy is called ${name}; expected ${names.join(" or ")}`))
+      : Effect.succeed(runner)
+  }
 
 /** Adds the decision of hooks to the request. Hooks are asked once, and only count for a strategy that heeds them. */
 const withHookDecision = Effect.fnUntraced(function* (
@@ -112,6 +111,8 @@ export const applyWith = Effect.fn("Compression.apply")(function* (
 export class Compression extends Context.Service<
   Compression,
   {
+    /** Returns the runner of the strategy with this name. Dies when there is none. */
+    readonly runner: (name: string) => Effect.Effect<StrategyRunner>
     /** Returns the plan for a request without carrying it out. */
     readonly plan: (request: CompressRequest) => Effect.Effect<Domain.Decision>
     /**
@@ -135,12 +136,14 @@ export class Compression extends Context.Service<
         Context.make(TempStore, yield* TempStore)
       )
       const provide = Effect.provideContext(context)
+      const runner = finding([...Object.values(runners), ...(yield* OwnStrategies)])
       return {
-        plan: (request) => Effect.flatMap(existingRunner(request.policy.strategy), ({ decide }) => decide(request)),
+        runner,
+        plan: (request) => Effect.flatMap(runner(request.policy.strategy), ({ decide }) => decide(request)),
         compress: (request) =>
-          provide(Effect.flatMap(existingRunner(request.policy.strategy), (runner) => compressWith(runner, request))),
+          provide(Effect.flatMap(runner(request.policy.strategy), (found) => compressWith(found, request))),
         apply: (request, plan) =>
-          provide(Effect.flatMap(existingRunner(plan.strategy), (runner) => applyWith(runner, request, plan)))
+          provide(Effect.flatMap(runner(plan.strategy), (found) => applyWith(found, request, plan)))
       }
     })
   )

@@ -141,7 +141,7 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     model,
     window: size,
     reserve: options.reserve ?? (limits?.sharesWindow === false ? 0 : defaultReserve(size)),
-    threshold: options.threshold ?? defaultPolicy.threshold,
+    trigger: (options.threshold ?? defaultPolicy.threshold) * size,
     policy: options.policy
   })
   return { name, guard, counter: yield* TokenCounter, counted: new WeakMap() } satisfies PromptWindow

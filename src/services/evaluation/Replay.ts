@@ -35,8 +35,8 @@ export interface ReplayOptions {
   readonly session: string
   /** The window of the model, in tokens. */
   readonly window: number
-  /** Share of the window above which the conversation is compressed. */
-  readonly threshold: number
+  /** Share of the window above which the conversation is compressed. Default: as the strategy says. */
+  readonly threshold: number | undefined
   /** The compression policy. Code writes the snapshots. */
   readonly policy: Partial<Omit<Policy, "limit" | "threshold" | "overhead" | "promptTokens" | "summarizer">>
   /** The recorded conversation. */

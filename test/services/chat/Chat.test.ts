@@ -50,7 +50,7 @@ const withSummarizer = (summarize: Summarizer["Service"]["summarize"]) =>
         TokenCounter.layerEstimate,
         Layer.succeed(Summarizer, {
           summarize,
-          answers: () => Effect.die("unexpected call"),
+          ask: () => Effect.die("unexpected call"),
           count: () => Effect.die("unexpected call")
         }),
         HookSystem.layer,

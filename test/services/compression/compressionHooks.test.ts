@@ -46,7 +46,7 @@ const compressing = Effect.fnUntraced(function* (
               focus.push(request.focus)
               return extractiveSummary(request)
             },
-            answers: () => Effect.die("unexpected call"),
+            ask: () => Effect.die("unexpected call"),
             count: () => Effect.die("unexpected call")
           })
         )

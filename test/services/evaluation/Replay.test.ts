@@ -212,7 +212,7 @@ describe("Replay", () => {
 
   it.effect("is isolated from the program: fires none of its hooks, calls none of its models", () => {
     const asked = Effect.die("the program's own summarizer was asked")
-    const summarizer = Layer.succeed(Summarizer, { summarize: () => asked, answers: () => asked, count: () => asked })
+    const summarizer = Layer.succeed(Summarizer, { summarize: () => asked, ask: () => asked, count: () => asked })
     return Effect.gen(function* () {
       const heard: Array<string> = []
       const hooks = yield* HookSystem

@@ -7,7 +7,7 @@ import { palimpsest } from "./palimpsest/Palimpsest.ts"
 /** The registry of strategies, the default first. To add a strategy, add a folder beside this file and an entry here. */
 export const strategies = [palimpsest, gemini] as const satisfies ReadonlyArray<Strategy>
 
-/** The name of a strategy. Policies, settings and flags refuse any other name. */
+/** The name of a built-in strategy. Settings and flags refuse any other name. */
 export const StrategyName = Schema.Literals(strategies.map(({ name }) => name))
 export type StrategyName = typeof StrategyName.Type
 
@@ -18,17 +18,18 @@ export const defaultStrategy = strategies[0]
 export const strategyNamed = (name: string, among: ReadonlyArray<Strategy> = strategies): Strategy | undefined =>
   among.find((strategy) => strategy.name === name)
 
-/** Whether a strategy uses the token counts that the API reported. See `Strategy.countsByReport`. */
-export const countsByReport = (name: string): boolean => strategyNamed(name)?.countsByReport === true
-
 /** Whether a strategy waits for growth after a failure. An unknown strategy waits. See `Strategy.waitsForGrowth`. */
 export const waitsForGrowth = (name: string): boolean => strategyNamed(name)?.waitsForGrowth !== false
 
 /** Returns the defaults outside of compression that come with this strategy. */
 export const agentDefaultsOf = (name: StrategyName): AgentDefaults => strategyNamed(name)?.agentDefaults ?? {}
 
+/** Returns the share of this window above which a strategy compresses when no threshold was set. */
+export const defaultThreshold = (name: string, window: number): number =>
+  Math.min(1, (strategyNamed(name) ?? defaultStrategy).trigger(window) / Math.max(1, window))
+
 /** Returns the policy defaults of this strategy. */
-export const strategyDefaults = (name: StrategyName): Strategy["defaults"] & { readonly strategy: StrategyName } => ({
+export const strategyDefaults = (name: string): Strategy["defaults"] & { readonly strategy: string } => ({
   ...(strategyNamed(name) ?? defaultStrategy).defaults,
   strategy: name
 })

@@ -1,10 +1,17 @@
-import { defaultPolicy } from "./Policy.ts"
+import type { Strategy } from "../Strategy.ts"
 
 /**
- * Returns the share of the window above which a conversation is compressed: the local setting, else the experiment's, else
- * 0.5. A 0 counts as unset; 1 leaves the window to the guard alone.
+ * Returns the share of the window above which a conversation is compressed: the local setting, else the experiment's. A 0
+ * counts as unset; 1 leaves the window to the guard alone. Undefined: the strategy decides (`Strategy.trigger`).
  */
-export const thresholdOf = (local: number | undefined, experiment: number | undefined): number => {
+export const thresholdOf = (local: number | undefined, experiment: number | undefined): number | undefined => {
   const set = [local, experiment].find((share) => share !== undefined && share > 0)
-  return set === undefined ? defaultPolicy.threshold : Math.min(1, set)
+  return set === undefined ? undefined : Math.min(1, set)
 }
+
+/** Returns the tokens from which a request is compressed in this window: by the threshold that was set, else the strategy's. */
+export const triggerTokens = (
+  strategy: Pick<Strategy, "trigger">,
+  window: number,
+  threshold: number | undefined
+): number => (threshold === undefined ? strategy.trigger(window) : threshold * window)

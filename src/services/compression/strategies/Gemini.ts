@@ -47,7 +47,7 @@ import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
 import { TempStore } from "../../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
-import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { extractiveSummary, Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import {
   redactedCalls,
   type CompressRequest,
@@ -128,7 +128,7 @@ const answersTo = Effect.fnUntraced(function* (
     family,
     promptId
   }
-  if (policy.summarizer === "extractive" || summarizer.answers === undefined) {
+  if (policy.summarizer === "extractive" || summarizer.ask === undefined) {
     const { calls = [], text: written } =
       policy.summarizer === "extractive"
         ? yield* extractiveSummary(summaryRequest)
@@ -137,19 +137,22 @@ const answersTo = Effect.fnUntraced(function* (
   }
   const first = firstCall(decision, promptId)
   const generate = isRedacted ? (yield* Work.run(redactedContents(first.contents, secrets))).contents : first.contents
-  const answered = yield* summarizer.answers({
-    model: policy.model,
-    family,
-    promptId,
-    system: first.system,
-    generate,
-    verify: (summary) => {
-      const second = secondCall(decision, promptId, summary).contents
-      // Everything except the summary is known from the first call.
-      return isRedacted ? Work.runSync(redactedContents(second, secrets)).contents : second
-    }
-  })
-  return { answers: answered, calls: answered.calls }
+  const asked = { model: policy.model, family, promptId, system: first.system }
+  const generated = yield* summarizer.ask({ ...asked, purpose: "generate", contents: generate })
+  const second = secondCall(decision, promptId, generated.answer).contents
+  const contents = isRedacted ? (yield* Work.run(redactedContents(second, secrets))).contents : second
+  const verified = yield* Effect.mapError(
+    // The first answer was paid for.
+    summarizer.ask({ ...asked, purpose: "verify", contents }),
+    (error) =>
+      new SummarizerError({
+        reason: error.reason,
+        message: error.message,
+        cause: error.cause,
+        calls: [generated, ...error.calls]
+      })
+  )
+  return { answers: { summary: generated.answer, verified: verified.answer }, calls: [generated, verified] }
 })
 
 /**

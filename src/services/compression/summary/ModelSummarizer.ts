@@ -25,6 +25,7 @@ import { redact } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { estimateText } from "../../../domain/tokens/Tokens.ts"
 import {
+  type Generation,
   Model,
   type ModelAnswer,
   type ModelError,
@@ -35,8 +36,7 @@ import {
 import * as ModelWindows from "../../model/ModelWindows.ts"
 import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrations.ts"
 import {
-  type SummaryAnswers,
-  type AnswersRequest,
+  type AskRequest,
   type CountRequest,
   evidenceOf,
   extractiveSummary,
@@ -121,17 +121,26 @@ class Unusable {
   }
 }
 
+/** How a model is asked. */
+interface Asking {
+  readonly name: string
+  readonly system: string
+  readonly generation?: Generation | undefined
+  /** The id of the compression in telemetry. */
+  readonly of?: string | undefined
+}
+
 /** Asks a model and records the call. A failure carries the calls made so far. */
-const asking = (name: string, system: string, calls: Array<SummaryCall>, of = "compress") =>
+const asking = ({ generation, name, of = "compress", system }: Asking, calls: Array<SummaryCall>) =>
   Effect.fn("ModelSummarizer.call")(function* (
     purpose: SummaryCall["purpose"],
     messages: ReadonlyArray<Content>
-  ): Effect.fn.Return<string, Unusable, Model | Calibrations> {
+  ): Effect.fn.Return<SummaryCall, Unusable, Model | Calibrations> {
     const promptId = callPromptId(of, purpose)
     yield* Effect.annotateCurrentSpan({ prompt_id: promptId, role: summarizerRole, purpose, model: name })
     const service = yield* Model
     const calibrations = yield* Calibrations
-    const request: ModelRequest = { model: name, contents: messages, systemInstruction: system }
+    const request: ModelRequest = { model: name, contents: messages, generation, systemInstruction: system }
     if (!(yield* fits(request))) {
       const degraded = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
       return yield* Effect.fail(new Unusable(degraded, calls))
@@ -142,11 +151,19 @@ const asking = (name: string, system: string, calls: Array<SummaryCall>, of = "c
         (error) => new Unusable({ reason: error.reason._tag, message: redact(error.message) }, calls, error)
       )
     )
-    const answered = answerText(answer)
     const { finishReason, usage } = answer
-    calls.push({ purpose, promptId, model: name, messages: messages.length, answer: answered, finishReason, usage })
+    const call: SummaryCall = {
+      purpose,
+      promptId,
+      model: name,
+      messages: messages.length,
+      answer: answerText(answer),
+      finishReason,
+      usage
+    }
+    calls.push(call)
     if (usage !== null) yield* calibrations.observe(name, requestParts(request), usage.prompt)
-    return answered
+    return call
   })
 
 /** Returns the summarizing model: the named one, else one of the conversation's family. */
@@ -157,17 +174,15 @@ const modelOf = (given: { readonly family: string | undefined; readonly model: s
 const failure = ({ calls, degraded, error }: Unusable): SummarizerError =>
   new SummarizerError({ ...degraded, cause: error, calls })
 
-/** Returns both answers unchanged. The second call is made whatever the first answer was. */
-const answers = Effect.fn("ModelSummarizer.answers")(function* (
-  request: AnswersRequest
-): Effect.fn.Return<SummaryAnswers, SummarizerError, Model | Calibrations> {
-  const calls: Array<SummaryCall> = []
-  const ask = asking(modelOf(request), request.system, calls, request.promptId)
-  return yield* Effect.gen(function* () {
-    const summary = yield* ask("generate", request.generate)
-    const verified = yield* ask("verify", request.verify(summary))
-    return { summary, verified, calls }
-  }).pipe(Effect.mapError(failure))
+/** Asks one question outside the form of a snapshot. */
+const askOnce = Effect.fn("ModelSummarizer.ask")(function* (
+  request: AskRequest
+): Effect.fn.Return<SummaryCall, SummarizerError, Model | Calibrations> {
+  const { contents, maxOutputTokens, promptId, purpose, system } = request
+  const generation = maxOutputTokens === undefined ? undefined : { maxOutputTokens }
+  return yield* asking({ name: modelOf(request), system, generation, of: promptId }, [])(purpose, contents).pipe(
+    Effect.mapError(failure)
+  )
 })
 
 /** Returns the count of the conversation's own model. */
@@ -188,13 +203,14 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
 ): Effect.fn.Return<Written, Unusable, Model | Calibrations> {
   const name = modelOf(request)
   const calls: Array<SummaryCall> = []
-  const ask = asking(name, summaryInstruction, calls, request.promptId)
+  const ask = asking({ name, system: summaryInstruction, of: request.promptId }, calls)
   const prompt = holdsSummary(request.entries) ? "merge" : "create"
   const contents = [...(yield* recordOf(request, name)), user(text(summaryRequest(prompt, request.focus)))]
-  const first = yield* ask("generate", contents)
+  const { answer: first } = yield* ask("generate", contents)
   const snapshot = parseSnapshot(first)
   if (!request.verify) return isSnapshot(snapshot) ? { text: first, calls } : yield* unusable([first], calls)
-  const again = (question: string) => ask("verify", [...contents, modelSays(text(first)), user(text(question))])
+  const again = (question: string) =>
+    Effect.map(ask("verify", [...contents, modelSays(text(first)), user(text(question))]), ({ answer }) => answer)
   if (isSnapshot(snapshot)) {
     const corrections = yield* again(correctionRequest).pipe(
       // The first answer is used when only its check fails.
@@ -238,7 +254,7 @@ export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer
         if (degraded.reason === "EmptySummary") return { text: "", calls }
         return yield* failure(written.failure)
       }),
-      answers: (request) => Effect.provideContext(answers(request), context),
+      ask: (request) => Effect.provideContext(askOnce(request), context),
       count: (request) => Effect.provideContext(counted(request), context)
     }
   })

@@ -100,22 +100,19 @@ export const auditOfOwnSummary = (summary: Summary, request: SummaryRequest): An
   return own?.request === request ? own.audit : undefined
 }
 
-/** Input for two calls, the second of which is made from the first answer. */
-export interface AnswersRequest {
+/** One question to the summarizing model, outside the form of a snapshot. */
+export interface AskRequest {
+  readonly purpose: SummaryCall["purpose"]
+  /** The summarizing model, when one was named. */
   readonly model: string | undefined
+  /** The conversation's own model. Its family decides when no model was named. */
   readonly family: string | undefined
+  /** The id of the compression in telemetry. Absent: `compress`. */
   readonly promptId?: string | undefined
   readonly system: string
-  readonly generate: ReadonlyArray<Content>
-  /** Makes the messages of the second call from the first answer. */
-  readonly verify: (summary: string) => ReadonlyArray<Content>
-}
-
-/** Both answers, unchanged. */
-export interface SummaryAnswers {
-  readonly summary: string
-  readonly verified: string
-  readonly calls: ReadonlyArray<SummaryCall>
+  readonly contents: ReadonlyArray<Content>
+  /** Upper bound for the answer, in tokens. Absent: the model's own. */
+  readonly maxOutputTokens?: number | undefined
 }
 
 /** Messages to count, and the model to count them for. */
@@ -138,8 +135,11 @@ export class Summarizer extends Context.Service<
   {
     /** Writes the text. With `fallback`, a summarizer may let code write it (`extractive`); else it fails when it cannot. */
     readonly summarize: (request: SummaryRequest) => Effect.Effect<Summary, SummarizerError>
-    /** Returns the two answers of a model unchanged, for the strategy `gemini`, which otherwise uses `summarize`. */
-    readonly answers?: (request: AnswersRequest) => Effect.Effect<SummaryAnswers, SummarizerError>
+    /**
+     * Asks the model one question and returns its answer unchanged, for strategies with prompts of their own. Absent: they use
+     * `summarize`.
+     */
+    readonly ask?: (request: AskRequest) => Effect.Effect<SummaryCall, SummarizerError>
     /** Counts these messages as the conversation's model does. Used when there are media. */
     readonly count?: (request: CountRequest) => Effect.Effect<number, SummarizerError>
   }
@@ -149,7 +149,7 @@ export class Summarizer extends Context.Service<
     summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {
       return request.by === "extractive" || request.fallback ? yield* extractiveSummary(request) : yield* noModel()
     }),
-    answers: () => Effect.fail(noModel()),
+    ask: () => Effect.fail(noModel()),
     count: () => Effect.fail(noModel())
   })
 }

@@ -11,6 +11,8 @@ export const gemini = {
   defaults: { minGain: 0, outputForm: "last-lines" },
   countsByReport: true,
   waitsForGrowth: false,
+  trigger: (window) => window * 0.5,
+  overflowAttempts: 1,
   heedsHooks: false,
   hasSnapshotBudget: false
 } as const satisfies Strategy

@@ -12,6 +12,8 @@ export const palimpsest = {
   defaults: { minGain: 0.1, outputForm: "last-lines" },
   countsByReport: false,
   waitsForGrowth: true,
+  trigger: (window) => window * 0.5,
+  overflowAttempts: 1,
   heedsHooks: true,
   hasSnapshotBudget: true
 } as const satisfies Strategy
