@@ -1,5 +1,5 @@
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Layer, Stream, Schema } from "effect"
+import { Effect, Layer, Stream, Schema, type Scope } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -82,8 +82,9 @@ const byHand = Effect.gen(function* () {
   return ends.slice(1).map((end, index) => end - (ends[index] ?? end))
 })
 
-const timed = (work: Effect.Effect<ReadonlyArray<number>, unknown, Layer.Success<ReturnType<typeof services>>>) =>
-  Effect.runPromise(Effect.scoped(Effect.provide(work, services())))
+const timed = (
+  work: Effect.Effect<ReadonlyArray<number>, unknown, Layer.Success<ReturnType<typeof services>> | Scope.Scope>
+) => Effect.runPromise(Effect.scoped(Effect.provide(work, services())))
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((a, b) => a + b, 0) / values.length
 await timed(byAgent)

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Queue, Ref, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
 import { type Content, type Part, text } from "../../domain/content/Content.ts"
@@ -116,8 +116,8 @@ export class Chat extends Context.Service<
   /** Continues the conversation of `options.session` in `options.log`. */
   static readonly make = Effect.fnUntraced(function* (
     options: ChatOptions
-  ): Effect.fn.Return<Chat["Service"], never, ChatServices> {
-    const chat = yield* makeState(options)
+  ): Effect.fn.Return<Chat["Service"], never, ChatServices | Scope.Scope> {
+    const chat = yield* makeState(options, yield* Scope.Scope)
     const services = Context.pick(
       Calibrations,
       Compression,
@@ -177,6 +177,8 @@ export class Chat extends Context.Service<
       makeCalibrations(noCalibrations, () => Effect.void),
       (calibrations) =>
         Chat.make(options).pipe(
+          // A strategy is at work in turns only, and there are none.
+          Effect.provideServiceEffect(Scope.Scope, Scope.make()),
           Effect.provideService(Model, unavailableModel),
           Effect.provideService(Calibrations, calibrations)
         )

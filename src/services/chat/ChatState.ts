@@ -1,11 +1,11 @@
-import { Effect, Ref, Semaphore } from "effect"
+import { Effect, Ref, type Scope, Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Outcome } from "../../domain/compression/Compression.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import type { Content, Part } from "../../domain/content/Content.ts"
-import { ResultTokens } from "../../domain/conversation/Masking.ts"
 import { Outgoing } from "../../domain/conversation/Outgoing.ts"
 import { recallableOf, type Session } from "../../domain/session/Session.ts"
+import type { StrategySession } from "../compression/strategies/StrategyRunner.ts"
 import * as Hooked from "../hooks/Hooked.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
@@ -38,7 +38,10 @@ export interface ChatState {
   /** Hook failures that were reported to the user already. */
   readonly hookFailures: Set<string>
   readonly requests: RequestState
-  readonly masking: MaskingState
+  /** Closes with the chat. */
+  readonly scope: Scope.Scope
+  /** The strategy that is at work on this conversation; undefined before the first turn, or when it keeps nothing. */
+  strategy: { readonly name: string; readonly session: StrategySession; readonly scope: Scope.Closeable } | undefined
 }
 
 /** The request state of this conversation: caches, and measurements of the last request. */
@@ -77,13 +80,6 @@ export interface RequestContext {
   readonly window: WindowGuard
 }
 
-/** Tool results, and when masking them is worth another look. Estimated tokens. */
-export interface MaskingState {
-  readonly results: ResultTokens
-  /** Tokens of results when masking gained too little, and the total from which it is tried again. */
-  skipped: { readonly total: number; readonly next: number }
-}
-
 /** The view of a conversation, newest message first. */
 export type ViewChain = Session["conversation"]["view"]
 
@@ -102,7 +98,10 @@ export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
 export type Emit = (event: ChatEvent) => Effect.Effect<unknown>
 
 /** The state of a conversation that nothing has changed yet. */
-export const makeState = Effect.fnUntraced(function* (options: ChatOptions): Effect.fn.Return<ChatState> {
+export const makeState = Effect.fnUntraced(function* (
+  options: ChatOptions,
+  scope: Scope.Scope
+): Effect.fn.Return<ChatState> {
   const handles = new HandleIndex()
   handles.restore(recallableOf(options.session).entries)
   return {
@@ -127,7 +126,8 @@ export const makeState = Effect.fnUntraced(function* (options: ChatOptions): Eff
       outgoing: new Outgoing(),
       following: yield* Semaphore.make(1)
     },
-    masking: { results: new ResultTokens(), skipped: { total: 0, next: 0 } }
+    scope,
+    strategy: undefined
   }
 })
 

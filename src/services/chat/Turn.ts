@@ -10,10 +10,10 @@ import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { appendAnswer, appendMessage, attachedEntries, type Attachment } from "./AppendMessages.ts"
 import { askModel, type InvalidAnswer, type StoppedByHook } from "./AskModel.ts"
+import { afterTurn, assembleRequest } from "./AssembleRequest.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import type { ChatBusy } from "./Commit.ts"
 import { compressedEvent, type ContextOverflow, fitRequest } from "./FitRequest.ts"
-import { maskOutputs } from "./MaskOutputs.ts"
 import { requestContext } from "./RequestContext.ts"
 import { learnCount, type PendingMessage, requestSize } from "./RequestSize.ts"
 
@@ -73,7 +73,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   if (isSilent && last?.role !== "user") return yield* new NothingToAsk({})
   // Beside results there may be media that belong to them.
   const answersTools = isSilent && last !== undefined && hasResponses(last)
-  yield* maskOutputs(chat, emit)
+  yield* assembleRequest(chat, context, emit)
   const work = Effect.gen(function* () {
     const pending = isSilent
       ? undefined
@@ -95,6 +95,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   )
   const { citations, finishReason = unspecifiedReason, usage } = arriving
   if (usage !== null && usage.prompt > 0 && isSame) yield* learnCount(chat, context, ready, usage.prompt)
+  yield* afterTurn(chat, context)
   if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
   const { scale = 1, tokens } = yield* requestSize(chat, false)
   yield* emit({

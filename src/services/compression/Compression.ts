@@ -1,15 +1,24 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import type * as Domain from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
-import { append, type Draft, empty, entryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import {
+  append,
+  type Conversation,
+  type Draft,
+  empty,
+  entryId,
+  view,
+  viewTokens
+} from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { firePreCompress } from "./PreCompress.ts"
+import { checkedRunner } from "./strategies/CheckedRunner.ts"
 import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
-import type { RunnerServices, StrategyRunner } from "./strategies/StrategyRunner.ts"
+import type { RunnerServices, StrategyRunner, StrategySession } from "./strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
 import { Summarizer } from "./summary/Summarizer.ts"
 
@@ -66,14 +75,19 @@ const withHookDecision = Effect.fnUntraced(function* (
 const vetoOf = ({ strategy }: StrategyRunner, { hookDecision, mustFit = false }: CompressRequest): string | undefined =>
   mustFit || !strategy.heedsHooks ? undefined : (hookDecision?.stopped ?? hookDecision?.blocked)
 
+/** A runner that a program brought is checked. */
+const trusted = (runner: StrategyRunner): StrategyRunner =>
+  Object.values(runners).includes(runner) ? runner : checkedRunner(runner, runners.palimpsest)
+
 /**
  * Compresses with this strategy, whatever the policy names. `Compression.compress` takes the runner from the registry; a
  * program with its own strategy calls this function with its runner.
  */
 export const compressWith = Effect.fn("Compression.compress")(function* (
-  runner: StrategyRunner,
+  given: StrategyRunner,
   original: CompressRequest
 ): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
+  const runner = trusted(given)
   const { conversation, forced } = original
   yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
   if (view(conversation).length === 0) return noop("empty", 0)
@@ -89,10 +103,11 @@ export const compressWith = Effect.fn("Compression.compress")(function* (
 
 /** Carries out an existing plan of this strategy. */
 export const applyWith = Effect.fn("Compression.apply")(function* (
-  runner: StrategyRunner,
+  given: StrategyRunner,
   original: CompressRequest,
   plan: Domain.Plan
 ): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
+  const runner = trusted(given)
   const { version } = original.conversation
   if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
   // Only a user's request leads to carrying out a plan.
@@ -113,6 +128,8 @@ export class Compression extends Context.Service<
   {
     /** Returns the runner of the strategy with this name. Dies when there is none. */
     readonly runner: (name: string) => Effect.Effect<StrategyRunner>
+    /** Opens a conversation with a strategy (`StrategyRunner.open`). The scope closes with the conversation. */
+    readonly open: (name: string, conversation: Conversation) => Effect.Effect<StrategySession, never, Scope.Scope>
     /** Returns the plan for a request without carrying it out. */
     readonly plan: (request: CompressRequest) => Effect.Effect<Domain.Decision>
     /**
@@ -136,9 +153,13 @@ export class Compression extends Context.Service<
         Context.make(TempStore, yield* TempStore)
       )
       const provide = Effect.provideContext(context)
-      const runner = finding([...Object.values(runners), ...(yield* OwnStrategies)])
+      const runner = finding([...Object.values(runners), ...(yield* OwnStrategies).map(trusted)])
       return {
         runner,
+        open: (name, conversation) =>
+          Effect.flatMap(runner(name), ({ open }) =>
+            open === undefined ? Effect.succeed({}) : provide(open(conversation))
+          ),
         plan: (request) => Effect.flatMap(runner(request.policy.strategy), ({ decide }) => decide(request)),
         compress: (request) =>
           provide(Effect.flatMap(runner(request.policy.strategy), (found) => compressWith(found, request))),

@@ -269,7 +269,11 @@ export const openTemporary = Effect.fn("SessionOpening.openTemporary")(function*
   options: Omit<SessionOptions, "session">,
   handlers: OpenHandlers,
   isPreview = false
-): Effect.fn.Return<OpenSession, SettingsError | UnknownModelError, ChatServices | EnvFiles | Path.Path | Settings> {
+): Effect.fn.Return<
+  OpenSession,
+  SettingsError | UnknownModelError,
+  ChatServices | EnvFiles | Path.Path | Scope.Scope | Settings
+> {
   const { files, settings } = yield* readSettings(handlers.notify)
   const initial = yield* chatSettings(options, settings)
   if (!isPreview) yield* checkModel(initial, options.model !== undefined, handlers)

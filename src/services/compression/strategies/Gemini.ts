@@ -56,6 +56,7 @@ import {
   noop,
   PlanRefused
 } from "./CompressRequest.ts"
+import { masking } from "./MaskOutputs.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
 
 /**
@@ -352,4 +353,4 @@ const apply = Effect.fnUntraced(function* (
 })
 
 /** The runner of the strategy `gemini`. */
-export const gemini: StrategyRunner = { strategy, decide, compress, apply }
+export const gemini: StrategyRunner = { strategy, decide, compress, apply, open: masking }

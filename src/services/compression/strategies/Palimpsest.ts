@@ -9,6 +9,7 @@ import { compressed, view, viewTokens } from "../../../domain/conversation/Conve
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { carryOut } from "./CarryOutPlan.ts"
 import { type CompressionResult, type CompressRequest, noop } from "./CompressRequest.ts"
+import { masking } from "./MaskOutputs.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
 
 /** The ladder of the default strategy: the plan that the policy asks for, and stronger ones when its result does not fit. */
@@ -115,5 +116,6 @@ export const palimpsest: StrategyRunner = {
   strategy,
   decide: (request) => decide(request, 0),
   compress: climb,
-  apply: carryOut
+  apply: carryOut,
+  open: masking
 }

@@ -1,13 +1,50 @@
-import type { Effect } from "effect"
+import type { Effect, Scope } from "effect"
 import type { Decision, Plan } from "../../../domain/compression/Compression.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
+import type { Part } from "../../../domain/content/Content.ts"
+import type { Conversation, EntryId } from "../../../domain/conversation/Conversation.ts"
+import type { MaskLimits } from "../../../domain/conversation/Masking.ts"
 import type { TempStore } from "../../session/TempStore.ts"
-import type { TokenCounter } from "../../tokens/TokenCounter.ts"
+import type { TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
 import type { Summarizer } from "../summary/Summarizer.ts"
 import type { CompressionResult, CompressRequest, PlanRefused } from "./CompressRequest.ts"
 
 /** The services that a strategy may use. */
 export type RunnerServices = Summarizer | TempStore | TokenCounter
+
+/** What is known of the next request before it is made. */
+export interface AssembleRequest {
+  readonly conversation: Conversation
+  /** The model's window, in its tokens. */
+  readonly window: number
+  /** The model's tokens for one estimated token. */
+  readonly scale: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** When old tool results are masked, as the settings say. */
+  readonly masking: Partial<MaskLimits> | false | undefined
+  /** Tools whose results are never masked, in addition to the built-in list. */
+  readonly unmaskedTools: ReadonlyArray<string>
+}
+
+/** What the model sees less of from the next request on. It stays so, and everything stays recallable. */
+export interface Assembled {
+  /** Tool results and media that are shown in another form. Nothing else can be changed. */
+  readonly shorten: ReadonlyArray<{ readonly entry: EntryId; readonly part: number; readonly replacement: Part }>
+  /** The last of the oldest messages that leave the window; a note with their handle takes their place. */
+  readonly dropThrough?: EntryId | undefined
+}
+
+/** A strategy at work on one conversation, with whatever it keeps between requests. */
+export interface StrategySession {
+  /**
+   * Called before each request. Undefined: nothing changes. A result stays in force, so that the beginning of the next
+   * requests is the same.
+   */
+  readonly assemble?: (request: AssembleRequest) => Effect.Effect<Assembled | undefined, TokenCountError>
+  /** Called after each turn, with the conversation as it is then. It cannot change the conversation. */
+  readonly afterTurn?: (conversation: Conversation) => Effect.Effect<void>
+}
 
 /**
  * Plans compressions with a strategy and carries the plans out. A runner changes nothing: its result carries a patch. It
@@ -25,4 +62,6 @@ export interface StrategyRunner {
     request: CompressRequest,
     plan: Plan
   ) => Effect.Effect<CompressionResult, PlanRefused, RunnerServices>
+  /** Called when a conversation is opened, and again when it is opened later. The scope closes with the conversation. */
+  readonly open?: (conversation: Conversation) => Effect.Effect<StrategySession, never, RunnerServices | Scope.Scope>
 }

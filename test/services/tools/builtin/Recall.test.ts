@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, type Scope } from "effect"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import type { Handle } from "../../../../src/domain/content/Handle.ts"
 import { entries } from "../../../../src/domain/conversation/Conversation.ts"
@@ -25,7 +25,7 @@ const conversation = (said: string) =>
     return { chat, handle: handle ?? "" }
   })
 
-const test = <A, E>(rule: string, body: () => Effect.Effect<A, E, Layer.Success<typeof Offline.layer>>) =>
+const test = <A, E>(rule: string, body: () => Effect.Effect<A, E, Layer.Success<typeof Offline.layer> | Scope.Scope>) =>
   it.effect(rule, () => Effect.provide(body(), Layer.fresh(Offline.layer)))
 
 /** The handle with its last characters changed, so that nothing has it. */

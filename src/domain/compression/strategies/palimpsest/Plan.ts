@@ -1,3 +1,4 @@
+import { cleanCuts } from "../../../conversation/CleanCuts.ts"
 import { type Conversation, itemTokens, type Pin, view, viewTokens } from "../../../conversation/Conversation.ts"
 import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
 import { projecting, requestTokens } from "../../../conversation/Projection.ts"
@@ -8,7 +9,7 @@ import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { originalRequest } from "./OriginalRequest.ts"
 import { palimpsest } from "./Palimpsest.ts"
 import { outputsBeyond, rungAt, shortenedTokens, shortenings, shortenStep, tokenCount } from "./Shortening.ts"
-import { cleanCuts, pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
+import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
 const headroom = 0.9

@@ -1,0 +1,120 @@
+import { type Content, isCall, isMedia, isResponse, type Part } from "../content/Content.ts"
+import { cleanCuts } from "../conversation/CleanCuts.ts"
+import {
+  type Conversation,
+  entryId,
+  type EntryId,
+  itemParts,
+  type Patch,
+  view,
+  type ViewItem
+} from "../conversation/Conversation.ts"
+import { runtimeMark } from "../text/RuntimeMark.ts"
+
+/** The rules that the laws impose on what a strategy returns, whoever wrote it. */
+
+/** What a strategy did that no strategy may do. */
+export interface BrokenRule {
+  readonly rule:
+    | "unknown message"
+    | "changed words"
+    | "separated call"
+    | "unanswered message"
+    | "foreign message"
+    | "not smaller"
+  /** The message that it is about, if it is about one. */
+  readonly entry: EntryId | undefined
+}
+
+const texts: Readonly<Record<BrokenRule["rule"], string>> = {
+  "unknown message": "it names a message that the window does not show",
+  "changed words": "it changes more than tool results and media",
+  "separated call": "it separates a call from its response",
+  "unanswered message": "it drops a message that has no answer yet",
+  "foreign message": "it inserts something other than text",
+  "not smaller": "its result is no smaller than what it replaces"
+}
+
+/** Describes a broken rule. Completes "the strategy … was not used: …". */
+export const brokenRuleText = ({ entry, rule }: BrokenRule): string =>
+  entry === undefined ? texts[rule] : `${texts[rule]} (${entry})`
+
+/** Whether a part may be shown like this: a result as a result of the same call, media as a note of the runtime. */
+const mayReplace = (original: Part, replacement: Part): boolean => {
+  const { functionResponse: was } = original
+  const { functionResponse: is } = replacement
+  if (was !== undefined) return is !== undefined && is.name === was.name && is.id === was.id
+  return isMedia(original) && is === undefined && replacement.text?.startsWith(runtimeMark) === true
+}
+
+const brokenByShortening = (
+  items: ReadonlyMap<EntryId, ViewItem>,
+  shorten: ReadonlyArray<{ readonly entry: EntryId; readonly part: number; readonly replacement: Part }>
+): BrokenRule | undefined => {
+  for (const { entry, part, replacement } of shorten) {
+    const item = items.get(entry)
+    const original = item === undefined ? undefined : itemParts(item)[part]
+    if (original === undefined) return { rule: "unknown message", entry }
+    if (!mayReplace(original, replacement)) return { rule: "changed words", entry }
+  }
+  return undefined
+}
+
+const wordsOf = ({ parts }: Content): string =>
+  parts
+    .map(({ text = "" }) => text)
+    .join("\n")
+    .trim()
+
+/** Characters of an unanswered message that have to be quoted when it leaves. */
+const quotedChars = 200
+
+const isUnanswered = ({ entry: { author, content } }: ViewItem): boolean =>
+  content.role === "user" && author === undefined && !content.parts.some(isResponse)
+
+/** Returns the rule that dropping these messages breaks. `inserted`: the texts that take their place. */
+const brokenByDrop = (
+  items: ReadonlyArray<ViewItem>,
+  { from, to }: NonNullable<Patch["drop"]>,
+  inserted: string
+): BrokenRule | undefined => {
+  const first = items.findIndex(({ entry }) => entry.id === from)
+  const last = items.findIndex(({ entry }) => entry.id === to)
+  if (first < 0 || last < first) return { rule: "unknown message", entry: first < 0 ? from : to }
+  const clean = cleanCuts(items)
+  if (!clean[first] || !clean[last + 1]) return { rule: "separated call", entry: clean[first] ? to : from }
+  const end = items[items.length - 1]
+  if (end === undefined || last < items.length - 1) return undefined
+  if (end.entry.content.parts.some(isCall) && end.entry.content.role === "model")
+    return { rule: "separated call", entry: to }
+  return isUnanswered(end) && !inserted.includes(wordsOf(end.entry.content).slice(0, quotedChars))
+    ? { rule: "unanswered message", entry: to }
+    : undefined
+}
+
+/** Returns the rule that this change breaks; undefined when it breaks none. Sizes are compared elsewhere. */
+export const brokenRule = (
+  conversation: Conversation,
+  {
+    drop,
+    insert,
+    shorten
+  }: {
+    readonly drop?: Patch["drop"]
+    readonly insert: ReadonlyArray<{ readonly content: Content }>
+    readonly shorten: ReadonlyArray<{ readonly entry: EntryId; readonly part: number; readonly replacement: Part }>
+  }
+): BrokenRule | undefined => {
+  const items = view(conversation)
+  const isText = (part: Part) => typeof part.text === "string" && !isCall(part) && !isResponse(part) && !isMedia(part)
+  const foreign = insert.findIndex(({ content }) => !content.parts.every(isText))
+  if (foreign >= 0 || (insert.length > 0 && drop === undefined)) {
+    return { rule: "foreign message", entry: entryId(conversation.next + Math.max(0, foreign)) }
+  }
+  return (
+    brokenByShortening(new Map(items.map((item) => [item.entry.id, item])), shorten) ??
+    (drop === undefined
+      ? undefined
+      : brokenByDrop(items, drop, insert.map(({ content }) => wordsOf(content)).join("\n")))
+  )
+}

@@ -1,0 +1,122 @@
+import { Clock, Effect, Exit, Ref, Scope } from "effect"
+import { text } from "../../domain/content/Content.ts"
+import { entryId, itemTokens, type Patch, sum, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { droppedEntries } from "../../domain/conversation/Recall.ts"
+import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { Compression } from "../compression/Compression.ts"
+import type { Assembled, StrategySession } from "../compression/strategies/StrategyRunner.ts"
+import { makeEntry, rangeHandle } from "../session/EntryBuilder.ts"
+import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
+import { commit } from "./Commit.ts"
+import { requestSize } from "./RequestSize.ts"
+
+/** Lets the strategy say what the next request shows less of, and commits that. */
+
+/** The session of the chat's strategy: opened when it is first needed, and replaced when the settings name another strategy. */
+export const strategySession = Effect.fnUntraced(function* (
+  chat: ChatState,
+  { strategy }: RequestContext
+): Effect.fn.Return<StrategySession, never, Compression> {
+  const present = chat.strategy
+  if (present?.name === strategy.name) return present.session
+  if (present !== undefined) yield* Scope.close(present.scope, Exit.void)
+  const compression = yield* Compression
+  const { conversation } = yield* Ref.get(chat.session)
+  return yield* Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.fork(chat.scope)
+      const session = yield* restore(Scope.provide(compression.open(strategy.name, conversation), scope)).pipe(
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+      chat.strategy = { name: strategy.name, session, scope }
+      return session
+    })
+  )
+})
+
+/** Asks the strategy before a request, and commits what it answers as one event. */
+export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, emit: Emit) {
+  const { assemble } = yield* strategySession(chat, context)
+  if (assemble === undefined) return
+  const { masking, unmaskedTools = [] } = yield* Ref.get(chat.settings)
+  const { conversation } = yield* Ref.get(chat.session)
+  const { scale = 1 } = yield* requestSize(chat, false)
+  const at = yield* Clock.currentTimeMillis
+  const { window } = context.window
+  const assembled = yield* assemble({ conversation, window, scale, at, masking, unmaskedTools })
+  if (assembled === undefined) return
+  const shorten = yield* smaller(assembled, chat)
+  const dropped = yield* dropOldest(chat, context, assembled, shorten)
+  if (!dropped && shorten.length > 0) yield* commit(chat, { _tag: "Masked", at, shorten })
+  if (shorten.length === 0) return
+  yield* emit({
+    _tag: "ToolOutputMasked",
+    parts: shorten.length,
+    before: TokenCount.make(Math.round(viewTokens(conversation) * scale)),
+    after: TokenCount.make(Math.round(viewTokens((yield* Ref.get(chat.session)).conversation) * scale))
+  })
+})
+
+/** The parts that take fewer tokens in their new form, counted. */
+const smaller = Effect.fnUntraced(function* (
+  { shorten }: Assembled,
+  chat: ChatState
+): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
+  if (shorten.length === 0) return []
+  const counter = yield* TokenCounter
+  const items = new Map(view((yield* Ref.get(chat.session)).conversation).map((item) => [item.entry.id, item]))
+  const parts: Array<Patch["shorten"][number]> = []
+  for (const { entry, part, replacement } of shorten) {
+    const item = items.get(entry)
+    const before = item?.shortened.get(part)?.tokens ?? item?.entry.tokens[part] ?? 0
+    const [tokens = 0] = yield* counter.count([replacement])
+    if (tokens < before) parts.push({ entry, part, replacement, tokens: TokenCount.make(tokens) })
+  }
+  return parts
+})
+
+/** Takes the oldest messages out of the window and leaves a note with their handle. Returns false if nothing is dropped. */
+const dropOldest = Effect.fnUntraced(function* (
+  chat: ChatState,
+  { strategy }: RequestContext,
+  { dropThrough }: Assembled,
+  shorten: Patch["shorten"]
+) {
+  if (dropThrough === undefined) return false
+  const { conversation } = yield* Ref.get(chat.session)
+  const items = view(conversation).filter(({ entry }) => entry.author !== "environment")
+  const to = items.findIndex(({ entry }) => entry.id === dropThrough)
+  const [first] = items
+  if (first === undefined || to < 0) return false
+  const drop = { from: first.entry.id, to: dropThrough }
+  const gone = droppedEntries(view(conversation), drop)
+  const handle = yield* rangeHandle(gone)
+  const note = `${runtimeMark} ${to + 1} older messages left the window. Recall ${handle} for all of them.`
+  const draft = { content: { role: "user" as const, parts: [text(note)] }, author: "summary" as const }
+  const entry = yield* makeEntry(draft, entryId(conversation.next), chat.handles)
+  const before = viewTokens(conversation)
+  const after = before - sum(items.slice(0, to + 1).map(itemTokens)) + sum(entry.tokens)
+  yield* commit(chat, {
+    _tag: "Compressed",
+    at: yield* Clock.currentTimeMillis,
+    status: "LIMITED",
+    strategy: strategy.name,
+    trigger: "auto",
+    before: TokenCount.make(before),
+    after: TokenCount.make(Math.max(0, after)),
+    patch: { drop, insert: [entry], shorten: shorten.filter((one) => !gone.some(({ id }) => id === one.entry)) },
+    dropped: handle
+  })
+  return true
+})
+
+/** Tells the strategy that a turn has ended. */
+export const afterTurn = Effect.fnUntraced(function* (
+  chat: ChatState,
+  context: RequestContext
+): Effect.fn.Return<void, never, Compression> {
+  const { afterTurn: notify } = yield* strategySession(chat, context)
+  if (notify !== undefined) yield* notify((yield* Ref.get(chat.session)).conversation)
+})
