@@ -89,7 +89,7 @@ export interface Tool {
   /** Other names that calls may use, for models and conversations that know them. They are not declared to the model. */
   readonly aliases: ReadonlyArray<string>
   readonly description: string
-  /** Other names that calls may use, for models and conversations that use them. They are not declared to the model. */
+  /** The JSON schema of the arguments. */
   readonly parameters: unknown
   readonly kind: ToolKind
   /** Whether results are never masked, because later turns need them word for word. */

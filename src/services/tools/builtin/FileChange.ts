@@ -17,7 +17,7 @@ import * as AtomicFile from "../../platform/AtomicFile.ts"
 import { read } from "../../platform/RegularFile.ts"
 import * as StaleFiles from "../../platform/StaleFiles.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
-import { fileReadFailure, pathArgument, type Question, ToolFailure } from "../Tool.ts"
+import { fileReadFailure, pathArgument, type Prepared, type Question, ToolFailure } from "../Tool.ts"
 
 /** The answer to the model, as Gemini CLI has it. */
 export const FileChangeResult = Schema.Struct({ fileDiff: Schema.String, fileName: Schema.String })
@@ -37,25 +37,22 @@ export interface FileState {
 }
 
 /** A planned change of a file. */
-export interface Change {
+interface Change {
   readonly seen: FileState
   readonly after: string
   readonly diff: FileDiff
 }
 
-/** Reads and changes files of the workspace. */
+/** Changes files of the workspace. */
 export interface FileChanges {
-  /** The file as it is now. A failure says why it cannot be changed as text. */
-  readonly look: (given: string) => Effect.Effect<FileState, ToolFailure>
-  /** The change that gives a file this text. Writes nothing. */
-  readonly plan: (seen: FileState, after: string) => Change
-  /** The question before a change is written. Undefined where nothing changes. */
-  readonly question: (change: Change) => Effect.Effect<Question | undefined>
   /**
-   * Writes a change completely or not at all, and creates missing folders. Writes nothing when the file changed since it was
-   * read.
+   * Prepares a change of one file to the text that `after` returns. The file is read once; a failure says why it cannot be changed as
+   * text. The change is written completely or not at all, with missing folders, and not when the file changed since it was read.
    */
-  readonly write: (change: Change) => Effect.Effect<ToolResult<FileChangeResult>, ToolFailure>
+  readonly prepare: (
+    given: string,
+    after: (seen: FileState) => Effect.Effect<string, ToolFailure>
+  ) => Effect.Effect<Prepared<FileChangeResult>>
 }
 
 /** Longer paths may be cut in a title, so the question repeats them. */
@@ -234,6 +231,16 @@ const write = Effect.fn("FileChange.write")(
   (work, { gate }) => gate.withPermit(work)
 )
 
+const changeOf = Effect.fnUntraced(function* (
+  edited: EditedWorkspace,
+  given: string,
+  textAfter: (seen: FileState) => Effect.Effect<string, ToolFailure>
+) {
+  const seen = yield* look(edited, given)
+  const after = yield* textAfter(seen)
+  return { seen, after, diff: fileDiff(edited.path.basename(seen.path), seen.text ?? "", after) } satisfies Change
+})
+
 /** Makes `FileChanges` for this workspace. */
 export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
@@ -242,10 +249,11 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
     const fs = workspace.files(yield* FileSystem.FileSystem)
     const edited: EditedWorkspace = { fs, path, workspace, steering: yield* SteeringSettings, gate: yield* Gate }
     return {
-      look: (given) => look(edited, given),
-      plan: (seen, after) => ({ seen, after, diff: fileDiff(path.basename(seen.path), seen.text ?? "", after) }),
-      question: (change) => questionOf(edited, change),
-      write: (change) => write(edited, change)
+      prepare: (given, after) =>
+        Effect.map(Effect.cached(changeOf(edited, given, after)), (change) => ({
+          question: Effect.flatMap(change, (made) => questionOf(edited, made)),
+          run: Effect.flatMap(change, (made) => write(edited, made))
+        }))
     }
   }
 )

@@ -98,10 +98,7 @@ const fileOf = ({ path, plans, workspace }: Planning, given = ""): Effect.Effect
 }
 
 /** The plan in a file of the workspace. */
-const writtenPlan = Effect.fnUntraced(function* (
-  planning: Planning,
-  given: string | undefined
-): Effect.fn.Return<string, ToolFailure> {
+const writtenPlan = Effect.fnUntraced(function* (planning: Planning, given: string | undefined) {
   const file = yield* fileOf(planning, given)
   const shown = planning.workspace.shown(file)
   const bytes = yield* Effect.gen(function* () {
@@ -129,10 +126,7 @@ const ExitParameters = Schema.Struct({
 })
 
 /** The plan that a call asks the user to approve. */
-const planOf = Effect.fnUntraced(function* (
-  planning: Planning,
-  { plan = "", plan_path }: typeof ExitParameters.Type
-): Effect.fn.Return<string, ToolFailure> {
+const planOf = Effect.fnUntraced(function* (planning: Planning, { plan = "", plan_path }: typeof ExitParameters.Type) {
   if ((yield* planning.approval.mode) !== "plan") {
     return yield* new ToolFailure({
       message: "there is no plan to approve; start one with enter_plan_mode",

@@ -17,7 +17,7 @@ import { read as readRegular } from "../../platform/RegularFile.ts"
 import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { isIgnored, rulesOf, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
-import { make, pathArgument, type Tool, type ToolFailure } from "../Tool.ts"
+import { make, pathArgument, type Tool } from "../Tool.ts"
 import { choiceOf, filterOptions, withoutNulls } from "./FolderToolArguments.ts"
 import { pathMatcher } from "./Glob.ts"
 import { fileResult } from "./ReadFile.ts"
@@ -119,7 +119,7 @@ const readFile = Effect.fnUntraced(function* (
   into: ReadFiles,
   file: string,
   shown: string
-): Effect.fn.Return<string | undefined, ToolFailure> {
+) {
   if (into.bytes >= maxTotalBytes) return "20 MiB had been read"
   const read = yield* Effect.result(
     Effect.provideService(readRegular(file, shown, limits.bytes), FileSystem.FileSystem, fs)

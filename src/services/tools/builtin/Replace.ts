@@ -61,7 +61,7 @@ const corrected = Effect.fnUntraced(function* (
   replacement: Replacement,
   fault: EditFault,
   instruction: string | undefined
-): Effect.fn.Return<string, ToolFailure> {
+) {
   const failure = failureOf(fault, shown, replacement)
   if (fault.type === "edit_no_change") return yield* failure
   const { newText, oldText } = replacement
@@ -90,7 +90,7 @@ const after = Effect.fnUntraced(function* (
   corrector: EditCorrections,
   seen: FileState,
   { allow_multiple = false, expected_replacements = 1, instruction, new_string, old_string }: Parameters
-): Effect.fn.Return<string, ToolFailure> {
+) {
   const { shown, text } = seen
   if (old_string === "") {
     if (text === undefined) return new_string
@@ -121,7 +121,6 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
   function* () {
     const changes = yield* fileChanges
     const corrector = yield* EditCorrector
-
     return makePrepared({
       name: "replace",
       description:
@@ -130,17 +129,7 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
       result: FileChangeResult,
       kind: "edit",
       title: ({ file_path }) => file_path,
-      prepare: (args) =>
-        Effect.gen(function* () {
-          const seen = yield* changes.look(args.file_path)
-          return changes.plan(seen, yield* after(corrector, seen, args))
-        }).pipe(
-          Effect.cached,
-          Effect.map((change) => ({
-            question: Effect.flatMap(change, changes.question),
-            run: Effect.flatMap(change, changes.write)
-          }))
-        )
+      prepare: (args) => changes.prepare(args.file_path, (seen) => after(corrector, seen, args))
     })
   }
 )

@@ -4,11 +4,11 @@ import { type Dns, NetAddress } from "effect/net"
 import { clipped, firstUnits, joinBytes } from "../../../domain/text/Bytes.ts"
 import { htmlText } from "../../../domain/text/HtmlText.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { hostOf, isSameSite, webAddresses } from "../../../domain/tools/WebAddress.ts"
-import { decodePage, mediaType, pageElement, type WebPage } from "../../../domain/tools/WebPage.ts"
+import { decodePage, mediaType, pageElement } from "../../../domain/tools/WebPage.ts"
 import { publicAddresses } from "../../platform/PublicNetwork.ts"
-import { make, type Question, type Tool, ToolFailure } from "../Tool.ts"
+import { make, type Tool, ToolFailure } from "../Tool.ts"
 
 /** Limits: addresses per call, time per page, characters of an answer, requests per minute to one host. */
 const maxAddresses = 20
@@ -64,10 +64,7 @@ interface Fetcher {
 }
 
 /** Counts a request. Fails when there were too many to that host within a minute. */
-const countRequest = Effect.fnUntraced(function* (
-  { requests }: Fetcher,
-  host: string
-): Effect.fn.Return<void, ToolFailure> {
+const countRequest = Effect.fnUntraced(function* ({ requests }: Fetcher, host: string) {
   const now = yield* Clock.currentTimeMillis
   const recent = (requests.get(host) ?? []).filter((at) => at > now - minuteMillis)
   const [oldest] = recent
@@ -79,10 +76,7 @@ const countRequest = Effect.fnUntraced(function* (
 })
 
 /** The response of the first IP address that answers. */
-const ask = Effect.fnUntraced(function* (
-  fetcher: Fetcher,
-  url: URL
-): Effect.fn.Return<HttpClientResponse.HttpClientResponse, ToolFailure, Scope.Scope> {
+const ask = Effect.fnUntraced(function* (fetcher: Fetcher, url: URL) {
   const addresses = yield* publicAddresses(url).pipe(
     Effect.provideContext(fetcher.dns),
     Effect.mapError(({ message }) => failed(message))
@@ -129,7 +123,7 @@ const readPage = Effect.fnUntraced(function* (
   url: URL,
   response: HttpClientResponse.HttpClientResponse,
   characters: number
-): Effect.fn.Return<WebPage, ToolFailure> {
+) {
   const contentType = response.headers["content-type"] ?? ""
   const { kind, type } = mediaType(contentType)
   // The note stands outside of the untrusted element.
@@ -150,7 +144,7 @@ const readPage = Effect.fnUntraced(function* (
 
 /** Fetches one page, with its redirections. */
 const fetchPage = Effect.fnUntraced(
-  function* (fetcher: Fetcher, given: URL, characters: number): Effect.fn.Return<WebPage, ToolFailure, Scope.Scope> {
+  function* (fetcher: Fetcher, given: URL, characters: number) {
     let url = given
     for (let hop = 0; hop <= maxRedirects; hop += 1) {
       const response = yield* ask(fetcher, url)
@@ -178,7 +172,7 @@ const fetchPage = Effect.fnUntraced(
     })
 )
 
-const question = Effect.fnUntraced(function* (args: Parameters): Effect.fn.Return<Question, ToolFailure> {
+const question = Effect.fnUntraced(function* (args: Parameters) {
   const urls = yield* addressesOf(args)
   const hosts = [...new Set(urls.map(hostOf))]
   return {
@@ -189,7 +183,7 @@ const question = Effect.fnUntraced(function* (args: Parameters): Effect.fn.Retur
 })
 
 const run = Effect.fnUntraced(
-  function* (fetcher: Fetcher, args: Parameters): Effect.fn.Return<ToolResult<string>, ToolFailure> {
+  function* (fetcher: Fetcher, args: Parameters) {
     const urls = yield* addressesOf(args)
     const characters = Math.floor(maxAnswerChars / urls.length)
     const results = yield* Effect.forEach(urls, (url) => Effect.result(fetchPage(fetcher, url, characters)), {

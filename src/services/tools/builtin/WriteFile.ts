@@ -31,15 +31,8 @@ export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.
       kind: "edit",
       title: ({ file_path }) => file_path,
       prepare: ({ content, file_path }) =>
-        Effect.gen(function* () {
-          const seen = yield* changes.look(file_path)
-          return changes.plan(seen, withSameLineEnds(seen.text, unescapedContent(content, aggressive)))
-        }).pipe(
-          Effect.cached,
-          Effect.map((change) => ({
-            question: Effect.flatMap(change, changes.question),
-            run: Effect.flatMap(change, changes.write)
-          }))
+        changes.prepare(file_path, ({ text }) =>
+          Effect.succeed(withSameLineEnds(text, unescapedContent(content, aggressive)))
         )
     })
   }
