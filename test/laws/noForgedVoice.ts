@@ -1,11 +1,11 @@
 import { Effect } from "effect"
-import { extractSnapshot } from "../../src/domain/compression/handover/Extractive.ts"
 import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
 import { isText, plainText } from "../../src/domain/content/Content.ts"
 import { type Conversation, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { extractSnapshot } from "../support/extractSnapshot.ts"
 import type { Check } from "../support/generate.ts"
 
 /** Law 6: what the window shows as the user's words is what the user wrote, and nothing else appears as the user's. */

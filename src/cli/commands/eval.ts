@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Result } from "effect"
+import { Effect, type FileSystem, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { strategies, StrategyName } from "../../domain/compression/strategies/Strategies.ts"
@@ -24,16 +24,7 @@ const writesSnapshots = (name: StrategyName): boolean =>
 const questionsIn = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<ReadonlyArray<OwnQuestion>, ExitError, FileSystem.FileSystem> {
-  const fs = yield* FileSystem.FileSystem
-  const text = yield* fs
-    .readFileString(file)
-    .pipe(
-      Effect.mapError(({ reason }) =>
-        badInput(
-          `${file}: ${reason._tag === "NotFound" ? "no such file; --questions expects a file with one JSON object a line" : `cannot be read (${reason.description ?? reason._tag})`}`
-        )
-      )
-    )
+  const text = yield* Input.fileText(file, "--questions expects a file with one JSON object a line")
   const questions = parseQuestions(text)
   return Result.isFailure(questions)
     ? yield* badInput(`${file}, line ${questions.failure.line}: ${questions.failure.message}`)

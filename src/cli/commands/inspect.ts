@@ -359,21 +359,7 @@ const pricesOf = Effect.fnUntraced(function* (
   file: string | undefined
 ): Effect.fn.Return<Prices, ExitError, FileSystem.FileSystem> {
   if (file === undefined) return builtInPrices
-  const fs = yield* FileSystem.FileSystem
-  const text = yield* fs
-    .readFileString(file)
-    .pipe(
-      Effect.mapError(({ reason }) =>
-        badInput(
-          `${file}: ${
-            reason._tag === "NotFound"
-              ? "no such file; --prices expects a JSON file of prices"
-              : `cannot be read (${reason.description ?? reason._tag})`
-          }`
-        )
-      )
-    )
-  const table = parsePrices(text)
+  const table = parsePrices(yield* Input.fileText(file, "--prices expects a JSON file of prices"))
   return Result.isFailure(table)
     ? yield* badInput(`${file}: ${priceProblemText(table.failure)}`)
     : { source: file, table: table.success }

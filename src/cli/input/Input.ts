@@ -1,4 +1,4 @@
-import { Effect, Option, Stdio } from "effect"
+import { Effect, FileSystem, Option, Stdio } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
@@ -6,7 +6,7 @@ import { sizeText } from "../../services/transcripts/ChooseReader.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
 import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { Transcripts } from "../../services/transcripts/Transcripts.ts"
-import { badInput } from "../output/ExitError.ts"
+import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** The arguments and flags that commands share, and the human-readable number formats they accept. */
@@ -133,3 +133,13 @@ export const load = Effect.fn("Input.load")(function* (given: {
     Effect.mapError((error) => badInput(`${error.message}${advice(error)}`))
   )
 })
+
+/** Reads the file that a flag names. `expected` says what a missing one should be. An unreadable one is bad input: status 2. */
+export const fileText = (file: string, expected: string): Effect.Effect<string, ExitError, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.use((fs) => fs.readFileString(file)).pipe(
+    Effect.mapError(({ reason }) =>
+      badInput(
+        `${file}: ${reason._tag === "NotFound" ? `no such file; ${expected}` : `cannot be read (${reason.description ?? reason._tag})`}`
+      )
+    )
+  )

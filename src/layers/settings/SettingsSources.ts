@@ -113,11 +113,16 @@ export const readFile = Effect.fnUntraced(function* (
   file: string,
   mayHave: (values: Variables) => Variables = (values) => values
 ): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
+  const written = yield* jsonIn(file)
+  return written && (yield* filledIn(file, written, mayHave))
+})
+
+/** The object in a settings file. Undefined when there is no file. */
+const jsonIn = Effect.fnUntraced(function* (file: string) {
   const text = yield* textOf(file)
   if (text === undefined) return undefined
   const json = jsonOf(text)
-  if (Result.isFailure(json)) return yield* invalidSettings(file, json.failure)
-  return yield* filledIn(file, json.success, mayHave)
+  return Result.isFailure(json) ? yield* invalidSettings(file, json.failure) : json.success
 })
 
 /** Expands the variables of a file's settings. */
@@ -144,11 +149,9 @@ export const readGeminiFile = Effect.fnUntraced(function* (
   file: string,
   mayHave: (values: Variables) => Variables = (values) => values
 ): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
-  const text = yield* textOf(file)
-  if (text === undefined) return undefined
-  const json = jsonOf(text)
-  if (Result.isFailure(json)) return yield* invalidSettings(file, json.failure)
-  const { left, taken } = translateGeminiSettings(json.success, {})
+  const written = yield* jsonIn(file)
+  if (written === undefined) return undefined
+  const { left, taken } = translateGeminiSettings(written, {})
   const unfit = left.find(({ reason }) => reason._tag === "Unfit")
   if (unfit !== undefined) return yield* invalid(file, pathText(unfit.from), skippedKeyText(unfit))
   const own = taken.reduce<unknown>((whole, { to, value }) => withValue(whole, to, value), {})

@@ -1,7 +1,6 @@
-import type { Entry } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
-import { type Evidence, gatherEvidence } from "../evidence/Evidence.ts"
+import type { Evidence } from "../evidence/Evidence.ts"
 import { constraintsIn } from "../evidence/UserRequests.ts"
 import {
   emptySnapshot,
@@ -280,12 +279,4 @@ const shrunkIndex = (
     if (snapshotTokens(final) <= budget) return { final, restored: count }
   }
   return { final: snapshot, restored: 0 }
-}
-
-/** Writes the extractive snapshot of some entries. */
-export function* extractSnapshot(
-  entries: ReadonlyArray<Entry>,
-  options: ExtractOptions
-): SlicedWork<ExtractedSnapshot> {
-  return yield* composeSnapshot(yield* gatherEvidence(entries, options), options)
 }

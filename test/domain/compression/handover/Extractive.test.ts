@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
-import { composeSnapshot, extractSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
+import { composeSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
 import { indexedNames, isIndex } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import type { ExtractOptions } from "../../../../src/domain/compression/handover/Room.ts"
 import {
@@ -16,6 +16,7 @@ import { Handle } from "../../../../src/domain/content/Handle.ts"
 import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
+import { extractSnapshot } from "../../../support/extractSnapshot.ts"
 import { runsOf, sizeOf } from "../../../support/runs.ts"
 
 const entriesOf = (contents: ReadonlyArray<Content>): ReadonlyArray<Entry> =>
