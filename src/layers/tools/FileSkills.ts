@@ -52,6 +52,115 @@ const unusable = (file: string, reason: UnusableFile["reason"]): UnusableFile =>
   reason
 })
 
+/** The folders of skills, and how they are read. */
+interface SkillShelf {
+  readonly fs: FileSystem.FileSystem
+  /** A file system that follows no links. */
+  readonly safe: FileSystem.FileSystem
+  readonly path: Path.Path
+  readonly places: ReadonlyArray<SkillFolder>
+  readonly isTrusted: (folder: string) => Effect.Effect<boolean>
+}
+
+const elsewhere = (file: string, real: string) => unusable(file, { _tag: "Untrusted", folder: real })
+const unreadable = (file: string, error: PlatformError.PlatformError) =>
+  unusable(file, { _tag: "Unreadable", detail: diskErrorText(error) })
+
+/** Reads a folder's skill. Undefined when the folder is no skill. */
+const read = Effect.fnUntraced(
+  function* ({ fs, isTrusted, path, safe }: SkillShelf, folder: string, isOwn: boolean) {
+    const file = path.join(folder, skillFile)
+    const place = isOwn ? file : yield* fs.realPath(file)
+    if (!isOwn) {
+      for (const real of new Set([yield* fs.realPath(folder), path.dirname(place)])) {
+        if (!(yield* isTrusted(real))) return elsewhere(file, real)
+      }
+    }
+    // Reads exactly the file whose trust was checked.
+    const opened = isOwn ? fs : safe
+    const { size, type } = yield* opened.stat(place)
+    if (type !== "File") return unusable(file, { _tag: "NoFile" })
+    if (ByteSize.isGreaterThan(size, maxSkillBytes)) return unusable(file, { _tag: "TooLarge" })
+    const parsed = parseSkill(yield* opened.readFileString(place))
+    if (Result.isFailure(parsed)) return unusable(file, { _tag: "InvalidSkill", problem: parsed.failure })
+    const { description, name } = parsed.success
+    return { skill: { name, description, folder }, file: parsed.success }
+  },
+  (work, { path }, folder) =>
+    work.pipe(
+      Effect.catchIf(isNotThere, () => Effect.undefined),
+      Effect.catch((error) => Effect.succeed(unreadable(path.join(folder, skillFile), error)))
+    )
+)
+
+/** What lies in a folder of skills. */
+const inside = Effect.fnUntraced(function* (shelf: SkillShelf, { folder: place, isOwn }: SkillFolder) {
+  const { fs, isTrusted, path } = shelf
+  const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(place), () => undefined)
+  if (real !== undefined && !(yield* isTrusted(real))) return [elsewhere(place, real)]
+  const names = yield* fs.readDirectory(place).pipe(
+    Effect.catchIf(isNotThere, () => Effect.succeed([])),
+    Effect.result
+  )
+  if (Result.isFailure(names)) return [unreadable(place, names.failure)]
+  return yield* Effect.forEach(names.success.toSorted(), (name) => read(shelf, path.join(place, name), isOwn), {
+    concurrency: 8
+  })
+})
+
+/** All skills by name, and what cannot be used. */
+const find = Effect.fnUntraced(function* (shelf: SkillShelf) {
+  const found = (yield* Effect.forEach(shelf.places, (place) => inside(shelf, place))).flat()
+  const skills = new Map<string, FoundSkill>()
+  for (const one of found) {
+    if (one !== undefined && "skill" in one && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
+  }
+  return { skills, problems: found.filter((one) => one !== undefined && "reason" in one) }
+})
+
+/** Lists the files below a folder level by level, so that the deepest ones are left out first. */
+const filesOf = Effect.fnUntraced(function* ({ fs, path }: SkillShelf, folder: string) {
+  const files: Array<string> = []
+  let level: ReadonlyArray<string> = [""]
+  for (let depth = 0; depth < maxFolderDepth && level.length > 0 && files.length <= maxListedFiles; depth += 1) {
+    const next: Array<string> = []
+    for (const below of level) {
+      const names = yield* fs
+        .readDirectory(path.join(folder, below))
+        .pipe(Effect.orElseSucceed((): ReadonlyArray<string> => []))
+      for (const name of names.toSorted()) {
+        if (files.length > maxListedFiles) break
+        const here = below === "" ? name : `${below}/${name}`
+        const place = path.join(folder, here)
+        // Does not follow links: they may form cycles or lead anywhere.
+        const type = yield* fs.lstat(place).pipe(
+          Effect.map((info) => info.type),
+          Effect.orElseSucceed(() => undefined)
+        )
+        if (type === "File" && here !== skillFile) files.push(here)
+        if (type === "Directory" && !skippedFolders.has(name)) next.push(here)
+      }
+    }
+    level = next
+  }
+  return { files: files.slice(0, maxListedFiles), hasMore: files.length > maxListedFiles }
+})
+
+const all = Effect.fn("Skills.all")(function* (shelf: SkillShelf): Effect.fn.Return<KnownSkills> {
+  const { problems, skills } = yield* find(shelf)
+  return {
+    problems,
+    skills: [...skills.values()].map(({ skill }) => skill).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  }
+})
+
+const load = Effect.fn("Skills.load")(function* (shelf: SkillShelf, name: string) {
+  const found = (yield* find(shelf)).skills.get(name)
+  if (found === undefined) return undefined
+  const { file, skill } = found
+  return { ...skill, instructions: file.instructions, ...(yield* filesOf(shelf, skill.folder)) } satisfies ActiveSkill
+})
+
 /**
  * The skills in these folders. They are read on request; a broken one does not affect the others. A skill outside the user's own
  * folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
@@ -64,102 +173,8 @@ export const layer = (
     Skills,
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
       const { files } = yield* NoFollow.make
-      const safe = files(fs)
-
-      const elsewhere = (file: string, real: string) => unusable(file, { _tag: "Untrusted", folder: real })
-      const unreadable = (file: string, error: PlatformError.PlatformError) =>
-        unusable(file, { _tag: "Unreadable", detail: diskErrorText(error) })
-
-      /** Reads a folder's skill. Undefined when the folder is no skill. */
-      const read = Effect.fnUntraced(
-        function* (folder: string, isOwn: boolean) {
-          const file = path.join(folder, skillFile)
-          const place = isOwn ? file : yield* fs.realPath(file)
-          if (!isOwn) {
-            for (const real of new Set([yield* fs.realPath(folder), path.dirname(place)])) {
-              if (!(yield* isTrusted(real))) return elsewhere(file, real)
-            }
-          }
-          // Reads exactly the file whose trust was checked.
-          const opened = isOwn ? fs : safe
-          const { size, type } = yield* opened.stat(place)
-          if (type !== "File") return unusable(file, { _tag: "NoFile" })
-          if (ByteSize.isGreaterThan(size, maxSkillBytes)) return unusable(file, { _tag: "TooLarge" })
-          const parsed = parseSkill(yield* opened.readFileString(place))
-          if (Result.isFailure(parsed)) return unusable(file, { _tag: "InvalidSkill", problem: parsed.failure })
-          const { description, name } = parsed.success
-          return { skill: { name, description, folder }, file: parsed.success }
-        },
-        (work, folder) =>
-          work.pipe(
-            Effect.catchIf(isNotThere, () => Effect.undefined),
-            Effect.catch((error) => Effect.succeed(unreadable(path.join(folder, skillFile), error)))
-          )
-      )
-
-      const inside = Effect.fnUntraced(function* ({ folder: place, isOwn }: SkillFolder) {
-        const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(place), () => undefined)
-        if (real !== undefined && !(yield* isTrusted(real))) return [elsewhere(place, real)]
-        const names = yield* fs.readDirectory(place).pipe(
-          Effect.catchIf(isNotThere, () => Effect.succeed([])),
-          Effect.result
-        )
-        if (Result.isFailure(names)) return [unreadable(place, names.failure)]
-        return yield* Effect.forEach(names.success.toSorted(), (name) => read(path.join(place, name), isOwn), {
-          concurrency: 8
-        })
-      })
-
-      const find = Effect.gen(function* () {
-        const found = (yield* Effect.forEach(places, inside)).flat()
-        const skills = new Map<string, FoundSkill>()
-        for (const one of found) {
-          if (one !== undefined && "skill" in one && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
-        }
-        return { skills, problems: found.filter((one) => one !== undefined && "reason" in one) }
-      })
-
-      /** Lists the files below a folder level by level, so that the deepest ones are left out first. */
-      const filesOf = Effect.fnUntraced(function* (folder: string) {
-        const files: Array<string> = []
-        let level: ReadonlyArray<string> = [""]
-        for (let depth = 0; depth < maxFolderDepth && level.length > 0 && files.length <= maxListedFiles; depth += 1) {
-          const next: Array<string> = []
-          for (const below of level) {
-            const names = yield* fs
-              .readDirectory(path.join(folder, below))
-              .pipe(Effect.orElseSucceed((): ReadonlyArray<string> => []))
-            for (const name of names.toSorted()) {
-              if (files.length > maxListedFiles) break
-              const here = below === "" ? name : `${below}/${name}`
-              const place = path.join(folder, here)
-              // Does not follow links: they may form cycles or lead anywhere.
-              const type = yield* fs.lstat(place).pipe(
-                Effect.map((info) => info.type),
-                Effect.orElseSucceed(() => undefined)
-              )
-              if (type === "File" && here !== skillFile) files.push(here)
-              if (type === "Directory" && !skippedFolders.has(name)) next.push(here)
-            }
-          }
-          level = next
-        }
-        return { files: files.slice(0, maxListedFiles), hasMore: files.length > maxListedFiles }
-      })
-
-      return {
-        all: Effect.map(find, ({ problems, skills }): KnownSkills => ({
-          problems,
-          skills: [...skills.values()].map(({ skill }) => skill).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-        })).pipe(Effect.withSpan("Skills.all")),
-        load: Effect.fn("Skills.load")(function* (name): Effect.fn.Return<ActiveSkill | undefined> {
-          const found = (yield* find).skills.get(name)
-          if (found === undefined) return undefined
-          const { file, skill } = found
-          return { ...skill, instructions: file.instructions, ...(yield* filesOf(skill.folder)) }
-        })
-      }
+      const shelf: SkillShelf = { fs, safe: files(fs), path: yield* Path.Path, places, isTrusted }
+      return { all: all(shelf), load: (name) => load(shelf, name) }
     })
   )
