@@ -38,19 +38,38 @@ import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts
 import { Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import { snapshotFromHook, type VerifiedSnapshot, verifySnapshot } from "../summary/WrittenSnapshot.ts"
 import { type CompressionResult, type CompressRequest, isTriedInVain, noop, redactedCalls } from "./CompressRequest.ts"
+import type { RunnerServices } from "./StrategyRunner.ts"
 
-/** Carries out one plan of the default strategy: shortens, requests the snapshot, checks the gain. */
+/** Carries out one plan: shortens, has the snapshot written, checks the gain. */
 
 const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
 
 const opening = (from: string, to: string, dropped: Handle): string =>
   `${runtimeMark} The messages ${from} to ${to} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
 
+/** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
+export type WriteSnapshot = (
+  request: CompressRequest,
+  wanted: SummaryRequest
+) => Effect.Effect<VerifiedSnapshot, SummarizerError, Summarizer>
+
+const summarizeAndVerify: WriteSnapshot = Effect.fnUntraced(function* (_request, wanted) {
+  const summarizer = yield* Summarizer
+  return yield* verifySnapshot(yield* summarizer.summarize(wanted), wanted)
+})
+
+/** Carries out one plan, with a strategy's own way to have a model write. */
+export const carryOutWith =
+  (write: WriteSnapshot) =>
+  (request: CompressRequest, plan: Domain.Plan): Effect.Effect<CompressionResult, never, RunnerServices> =>
+    carryOutBy(request, plan, write)
+
 /** Carries out one plan. Failures of the summarizer and of counting become outcomes. */
-export const carryOut = Effect.fn("Compression.attempt")(
+const carryOutBy = Effect.fn("Compression.attempt")(
   function* (
     request: CompressRequest,
-    plan: Domain.Plan
+    plan: Domain.Plan,
+    write: WriteSnapshot
   ): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
     const { conversation, policy } = request
     const items = view(conversation)
@@ -100,7 +119,7 @@ export const carryOut = Effect.fn("Compression.attempt")(
       digestBudget: policy.digestBudget,
       promptId: request.promptId
     }
-    const summary = yield* summaryOf(request, plan, summaryRequest)
+    const summary = yield* summaryOf(request, plan, summaryRequest, write)
     if (summary.text.trim() === "") {
       return {
         outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }),
@@ -155,27 +174,31 @@ const failedBefore = {
 const summaryOf = Effect.fnUntraced(function* (
   request: CompressRequest,
   plan: Domain.Plan,
-  wanted: SummaryRequest
+  wanted: SummaryRequest,
+  write: WriteSnapshot
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
   if (wanted.by === "model" && request.memory.failed && !request.forced) {
-    const summary = yield* writeSummary(request, plan, { ...wanted, by: "extractive" })
+    const summary = yield* writeSummary(request, plan, { ...wanted, by: "extractive" }, write)
     return summary.by === "hook" ? summary : { ...summary, degraded: summary.degraded ?? failedBefore }
   }
-  return yield* writeSummary(request, plan, wanted)
+  return yield* writeSummary(request, plan, wanted, write)
 })
 
 const writeSummary = Effect.fnUntraced(function* (
-  { hookDecision: advice }: CompressRequest,
+  request: CompressRequest,
   { rung }: Domain.Plan,
-  wanted: SummaryRequest
+  wanted: SummaryRequest,
+  write: WriteSnapshot
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
-  const snapshot = advice?.specific["snapshot"]
+  const snapshot = request.hookDecision?.specific["snapshot"]
   const made = rung === 0 && typeof snapshot === "string" ? yield* snapshotFromHook(snapshot, wanted) : undefined
   if (made?._tag === "Success") return made.success
-  const summarizer = yield* Summarizer
-  const summary = yield* verifySnapshot(yield* summarizer.summarize(wanted), wanted)
+  const summary = yield* (wanted.by === "model" ? write : summarizeAndVerify)(request, wanted)
   return made === undefined ? summary : { ...summary, degraded: summary.degraded ?? made.failure }
 })
+
+/** Carries out one plan of the default strategy. */
+export const carryOut = carryOutWith(summarizeAndVerify)
 
 const partText = (part: Part): string =>
   part.functionCall === undefined

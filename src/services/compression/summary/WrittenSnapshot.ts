@@ -41,6 +41,15 @@ const nothing: Pick<VerifiedSnapshot, "audit" | "doubts"> = {
   doubts: { removed: [], unknown: [] }
 }
 
+/** Makes the result for a text that a model wrote in a form of its own, which is not checked against the conversation. */
+export const unverified = (text: string, calls: ReadonlyArray<SummaryCall>): VerifiedSnapshot => ({
+  ...nothing,
+  text,
+  by: "model",
+  degraded: null,
+  calls
+})
+
 /** Checks a snapshot against the conversation. */
 const checked = Effect.fn("WrittenSnapshot.checked")(function* (
   snapshot: Snapshot,

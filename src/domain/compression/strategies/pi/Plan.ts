@@ -1,0 +1,87 @@
+import { type Conversation, itemTokens, view, type ViewItem, viewTokens } from "../../../conversation/Conversation.ts"
+import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
+import { projecting, requestTokens } from "../../../conversation/Projection.ts"
+import type { SlicedWork } from "../../../text/SlicedWork.ts"
+import { TokenCount } from "../../../tokens/Tokens.ts"
+import type { Decision } from "../../Compression.ts"
+import type { PolicyOptions } from "../../PolicyOptions.ts"
+import { type Cut, cutOf } from "./Cut.ts"
+import { keepRecentIn, pi, summaryTokens } from "./Pi.ts"
+
+/** Default size of a summary that code writes: a share of what it replaces, and tokens at least. */
+const byCode = { share: 0.25, minTokens: 320 }
+
+/** The input of a plan besides the conversation and the policy. */
+export interface PlanOptions {
+  readonly forced: boolean
+  readonly memory: FailureMemory
+}
+
+/** Returns the messages that a compaction may move: all but the environment message. */
+export const movable = (conversation: Conversation): ReadonlyArray<ViewItem> =>
+  view(conversation).filter(({ entry }) => entry.author !== "environment")
+
+/** Returns where this conversation is cut under a policy. With `preserve` 0 nothing is kept. */
+export const cutIn = (items: ReadonlyArray<ViewItem>, { limit, preserve }: PolicyOptions): Cut =>
+  cutOf(items, preserve === 0 ? 0 : keepRecentIn(limit))
+
+const isSummary = ({ entry }: ViewItem): boolean => entry.author === "summary"
+
+/** Decides whether and how a conversation is compacted. */
+export function* plan(
+  conversation: Conversation,
+  policy: PolicyOptions,
+  { forced, memory }: PlanOptions
+): SlicedWork<Decision> {
+  const items = movable(conversation)
+  if (items.length === 0) return { _tag: "Skip", reason: "empty", before: 0 }
+  const sent = yield* projecting(view(conversation))
+  const before = policy.overhead + requestTokens(sent)
+  if (!forced) {
+    // The threshold is a share, so that rounding must not decide.
+    if (before + 1e-6 < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
+    if (viewTokens(conversation) < memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
+  }
+  const { at } = cutIn(items, policy)
+  yield items.length * 60
+  const dropped = items.slice(0, at)
+  const first = dropped[0]
+  const last = dropped[dropped.length - 1]
+  if (first === undefined || last === undefined || dropped.every(isSummary)) {
+    return { _tag: "Skip", reason: "nothing to compress", before }
+  }
+  const kept = items.slice(at)
+  const keptIds = new Set(kept.map(({ entry }) => entry.id))
+  const droppedTokens = dropped.reduce((sum, item) => sum + itemTokens(item), 0)
+  const wanted =
+    policy.snapshotBudget ??
+    (policy.summarizer === "model" ? summaryTokens.history : Math.max(byCode.minTokens, droppedTokens * byCode.share))
+  const budget = TokenCount.make(Math.round(Math.min(summaryTokens.history, wanted)))
+  const tail = kept.reduce((sum, item) => sum + itemTokens(item), 0)
+  return {
+    _tag: "Go",
+    plan: {
+      version: conversation.version,
+      strategy: pi.name,
+      rung: 0,
+      steps: [
+        {
+          _tag: "Summarize",
+          from: first.entry.id,
+          to: last.entry.id,
+          prompt: dropped.some(isSummary) ? "merge" : "create",
+          verify: false,
+          budget
+        },
+        {
+          _tag: "Layout",
+          split: sent.length - sent.filter(({ entry }) => keptIds.has(entry)).length,
+          kept: kept.map(({ entry }) => entry.id),
+          acknowledge: false
+        }
+      ],
+      before: TokenCount.make(before),
+      after: TokenCount.make(Math.round(policy.overhead + tail + Math.min(budget, droppedTokens)))
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import { Effect } from "effect"
+import type { SummaryCall } from "../../../domain/compression/Compression.ts"
+import { serialized } from "../../../domain/compression/SerializedConversation.ts"
+import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
+import { fileLists, fileListText, withoutFileLists } from "../../../domain/compression/strategies/pi/FileLists.ts"
+import { maxResultChars, pi as strategy, summaryTokens } from "../../../domain/compression/strategies/pi/Pi.ts"
+import { cutIn, movable, plan } from "../../../domain/compression/strategies/pi/Plan.ts"
+import {
+  firstPrompt,
+  message,
+  noHistory,
+  prefixPrompt,
+  system,
+  updatePrompt,
+  withPrefix
+} from "../../../domain/compression/strategies/pi/Prompts.ts"
+import { text, user } from "../../../domain/content/Content.ts"
+import type { Entry } from "../../../domain/conversation/Conversation.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import { Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
+import { carryOutWith } from "./CarryOutPlan.ts"
+import { type CompressRequest, noop } from "./CompressRequest.ts"
+import type { StrategyRunner } from "./StrategyRunner.ts"
+
+/** The runner of the strategy `pi`: one summary of what leaves, and beside it one of a split turn's beginning. */
+
+const serialization = { maxResultChars, thoughts: true, media: false }
+
+/** Returns the text of the earlier summary among these entries, whichever strategy wrote it. */
+const previousSummary = (entries: ReadonlyArray<Entry>): string | undefined => {
+  const parts = entries.flatMap(({ author, content }) =>
+    author === "summary" && content.role === "user" ? content.parts : []
+  )
+  const written = parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).at(-1)
+  return written === undefined
+    ? undefined
+    : withoutFileLists(/<summary>\n([\s\S]*)\n<\/summary>/.exec(written)?.[1] ?? written)
+}
+
+/** Asks a model for the summary of these entries, the turn that is split apart from the rest. */
+const write = Effect.fnUntraced(function* (
+  { conversation, policy }: CompressRequest,
+  wanted: SummaryRequest
+): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
+  const { ask } = yield* Summarizer
+  const said = wanted.entries.filter(({ author }) => author !== "summary")
+  const items = movable(conversation)
+  const { at, turn } = cutIn(items, policy)
+  const inPrefix = new Set(items.slice(turn, at).map(({ entry }) => entry.id))
+  const history = said.filter(({ id }) => !inPrefix.has(id))
+  const prefix = said.filter(({ id }) => inPrefix.has(id))
+  const previous = previousSummary(wanted.entries)
+  if (ask === undefined) {
+    return yield* new SummarizerError({
+      reason: "AuthenticationError",
+      message: "the summarizer cannot be asked; it needs `ask`",
+      cause: "no ask",
+      calls: []
+    })
+  }
+  const asked = { model: wanted.model, family: wanted.family, promptId: wanted.promptId, system }
+  const historyCall = Effect.gen(function* () {
+    if (history.length === 0) return undefined
+    const body = message(
+      yield* Work.run(serialized(history, serialization)),
+      previous === undefined ? firstPrompt : updatePrompt,
+      { focus: wanted.focus, previous }
+    )
+    const contents = [user(text(body))]
+    return yield* ask({ ...asked, purpose: "generate", contents, maxOutputTokens: summaryTokens.history })
+  })
+  const prefixCall = Effect.gen(function* () {
+    if (prefix.length === 0) return undefined
+    const contents = [user(text(message(yield* Work.run(serialized(prefix, serialization)), prefixPrompt)))]
+    return yield* ask({ ...asked, purpose: "prefix", contents, maxOutputTokens: summaryTokens.prefix })
+  })
+  const paid: Array<SummaryCall> = []
+  const [ofHistory, ofPrefix] = yield* Effect.all(
+    [historyCall, prefixCall].map((call) =>
+      Effect.tap(call, (done) => Effect.sync(() => void (done !== undefined && paid.push(done))))
+    ),
+    { concurrency: 2 }
+  ).pipe(
+    Effect.mapError(
+      ({ calls, cause, message: why, reason }) =>
+        new SummarizerError({ reason, message: why, cause, calls: [...paid, ...calls] })
+    )
+  )
+  const calls = [ofHistory, ofPrefix].filter((call) => call !== undefined)
+  // Pi forgets the earlier summary when only a turn's beginning leaves.
+  const main = ofHistory?.answer.trim() ?? previous ?? noHistory
+  const beginning = ofPrefix?.answer.trim() ?? ""
+  const isEmpty = main === "" || (ofPrefix !== undefined && beginning === "")
+  if (isEmpty) return unverified("", calls)
+  const body = beginning === "" ? main : withPrefix(main, beginning)
+  const files = fileListText(fileLists(wanted.entries))
+  const whole = asModelWrote(`${withoutFileLists(body)}${files === "" ? "" : `\n\n${files}`}`, wanted.userWords)
+  return unverified(`<summary>\n${whole}\n</summary>`, calls)
+})
+
+const decide: StrategyRunner["decide"] = (request) => Work.run(plan(request.conversation, request.policy, request))
+
+const carryOut = carryOutWith(write)
+
+/** The runner of the strategy `pi`. */
+export const pi: StrategyRunner = {
+  strategy,
+  decide,
+  compress: (request) =>
+    Effect.flatMap(decide(request), (decision) =>
+      decision._tag === "Skip"
+        ? Effect.succeed(noop(decision.reason, decision.before))
+        : carryOut(request, decision.plan)
+    ),
+  apply: carryOut
+}
