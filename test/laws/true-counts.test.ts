@@ -24,8 +24,15 @@ import { begin, brief, endingOf, taken } from "../support/sending.ts"
  * is too large, none that fits is refused, the usage shown is the server's count, and no summary is paid for twice.
  */
 
-const estimated = (parts: ReadonlyArray<Part>): number =>
-  parts.reduce((total, part) => total + Work.runSync(partTokens(part, outputText(part))), 0)
+/** The server counts the whole conversation at each request: parts are counted once. */
+const sizes = new WeakMap<Part, number>()
+const sizeOf = (part: Part): number => {
+  const size = sizes.get(part) ?? Work.runSync(partTokens(part, outputText(part)))
+  sizes.set(part, size)
+  return size
+}
+
+const estimated = (parts: ReadonlyArray<Part>): number => parts.reduce((total, part) => total + sizeOf(part), 0)
 
 const prose = (n: number, tokens: number): string => {
   const sentence = `In part ${n} the reader finds that the builder has to keep the old road open. `

@@ -113,9 +113,9 @@ export function* composeSnapshot(
   const budget = options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
   const writeSections = sectionWriter(material)
   // Both searches begin with the same scales.
-  const known = new Map<number, Snapshot>()
-  const sectionsOf = (scale: number): Snapshot => {
-    const sections = known.get(scale) ?? mergeWritten(writeSections(scale), bounded, evidence)
+  const known = new Map<number, SizedSnapshot>()
+  const sectionsOf = (scale: number): SizedSnapshot => {
+    const sections = known.get(scale) ?? sized(mergeWritten(writeSections(scale), bounded, evidence))
     known.set(scale, sections)
     return sections
   }
@@ -131,20 +131,37 @@ export function* composeSnapshot(
 const leftShare = 0.03
 const scaleRounds = 8
 
+interface SizedSnapshot {
+  readonly snapshot: Snapshot
+  readonly tokens: number
+}
+
+const sized = (snapshot: Snapshot): SizedSnapshot => ({ snapshot, tokens: snapshotTokens(snapshot) })
+
 /** Returns the sections at the largest scale at which they fit the budget; at the smallest, they lose what does not fit. */
-function* largestWithin(sectionsOf: (scale: number) => Snapshot, budget: number): SlicedWork<Snapshot> {
+function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: number): SlicedWork<Snapshot> {
   let [low, high] = [0.05, 12]
   let best = sectionsOf(low)
-  for (let round = 0; round < scaleRounds; round += 1) {
+  for (let round = 1; round <= scaleRounds; round += 1) {
     const middle = Math.sqrt(low * high)
     const sections = sectionsOf(middle)
     yield budget * 40
-    if (snapshotTokens(sections) <= budget) {
-      low = middle
-      best = sections
-    } else high = middle
+    if (sections.tokens > budget) {
+      high = middle
+      continue
+    }
+    const isSame = sections.tokens === best.tokens
+    low = middle
+    best = sections
+    if (!isSame) continue
+    // More room added nothing. If the scale at which the search may end fits, it ends there.
+    let last = low
+    for (let left = round; left < scaleRounds; left += 1) last = Math.sqrt(last * high)
+    const largest = sectionsOf(last)
+    yield budget * 40
+    if (largest.tokens <= budget) return fitToBudget(largest.snapshot, budget)
   }
-  return fitToBudget(best, budget)
+  return fitToBudget(best.snapshot, budget)
 }
 
 /** The sections of which a summarizing model need not write anything, as far as it does not see them elsewhere. */
