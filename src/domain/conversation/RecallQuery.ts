@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { escape as escapeRegExp } from "effect/RegExp"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
@@ -125,7 +126,7 @@ export const parsePattern = (given: string, flags = "u"): Result.Result<LinePatt
 const caseFlags = (text: string): string => (/\p{Lu}/u.test(text) ? "u" : "iu")
 
 const plainText = (text: string): LinePattern => ({
-  pattern: new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), caseFlags(text)),
+  pattern: new RegExp(escapeRegExp(text), caseFlags(text)),
   window: 4_000,
   anchor: undefined
 })

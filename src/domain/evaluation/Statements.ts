@@ -1,3 +1,4 @@
+import { escape as escapeRegExp } from "effect/RegExp"
 import { unprotect } from "../text/UntrustedText.ts"
 
 /** What a context says, statement by statement, as a reader takes it: a line, and the headings above it. */
@@ -74,11 +75,9 @@ export const readContext = (text: string, folders: ReadonlyArray<string> = []): 
   }
 }
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
-
 /** Returns a pattern for these words as whole words: `100` is not in `1000`, nor `a.ts` in `ba.ts`. */
 export const wholeWord = (words: string, flags = ""): RegExp =>
-  new RegExp(`(?<![\\p{L}\\p{N}_])${escaped(words)}(?![\\p{L}\\p{N}_])`, `u${flags}`)
+  new RegExp(`(?<![\\p{L}\\p{N}_])${escapeRegExp(words)}(?![\\p{L}\\p{N}_])`, `u${flags}`)
 
 /** Whether a text holds these words as whole words. */
 export const hasWords = (text: string, words: string): boolean => text.includes(words) && wholeWord(words).test(text)

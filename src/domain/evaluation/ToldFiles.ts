@@ -1,3 +1,4 @@
+import { escape as escapeRegExp } from "effect/RegExp"
 import { hasWords, type Statement } from "./Statements.ts"
 import { maxNoteChars, resultIn } from "./ToldResults.ts"
 
@@ -84,7 +85,7 @@ const mentionOf = (
   if (isQuoted) return undefined
   for (const [form, folder] of formsOf(path)) {
     if (!text.includes(form)) continue
-    const at = text.search(new RegExp(`(?<![\\w./@-])${form.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\w/-]|\\.\\w)`))
+    const at = text.search(new RegExp(`(?<![\\w./@-])${escapeRegExp(form)}(?![\\w/-]|\\.\\w)`))
     if (at < 0) continue
     const isBelow = folder !== "" && under.some((each) => hasWords(each.replace(/[/:]+$/, ""), folder))
     if (folder !== "" && !isBelow && !(form.includes("/") || isUnique(form))) continue

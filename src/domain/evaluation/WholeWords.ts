@@ -1,10 +1,9 @@
+import { escape as escapeRegExp } from "effect/RegExp"
 import type { AnchorKind } from "../compression/Anchors.ts"
 
 /** Finds names in texts as whole words: `100` is not in `1000`, and a path ends and begins at a slash. */
 
 const isWord = (char: string): boolean => /[\w]/.test(char)
-
-const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&")
 
 /** Returns a function that writes paths below these folders relative to them. */
 export const relativeTo = (roots: ReadonlyArray<string>): ((text: string) => string) => {

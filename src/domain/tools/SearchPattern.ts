@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { escape as escapeRegExp } from "effect/RegExp"
 
 /** Regular expressions with the same meaning in both search engines: JavaScript's `RegExp` and ripgrep. */
 
@@ -118,7 +119,7 @@ export const parseSearch = (
   { isCaseSensitive, isFixed }: PatternOptions
 ): Result.Result<SearchPattern, PatternProblem> => {
   if (isFixed) {
-    const source = given.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
+    const source = escapeRegExp(given)
     return Result.succeed({ source, flags: isCaseSensitive ? "us" : "ius", rust: toRust(source), isCaseSensitive })
   }
   const inline = inlineFlags.exec(given)
