@@ -199,8 +199,12 @@ export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
     fitted[name] = snapshot[name].slice(0, kept)
   }
   // The estimate adds up single items; rendered together they may take slightly more.
+  let size = snapshotTokens(fitted)
   for (const name of dropOrder) {
-    while (snapshotTokens(fitted) > budget && fitted[name].length > 0) fitted[name] = fitted[name].slice(0, -1)
+    while (size > budget && fitted[name].length > 0) {
+      fitted[name] = fitted[name].slice(0, -1)
+      size = snapshotTokens(fitted)
+    }
   }
   return fitted
 }
