@@ -1,8 +1,9 @@
 import { Effect } from "effect"
 import { execFile, spawn } from "node:child_process"
-import { mkdtemp } from "node:fs/promises"
+import { mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { promisify } from "node:util"
 
 /** The built program as a child process: what only shows there are exit statuses, signals and pipes. */
@@ -12,14 +13,38 @@ const root = path.dirname(path.dirname(import.meta.dirname))
 /** A conversation that was recorded by Claude Code. */
 export const example = path.join(root, "examples", "claude-code-subagent.jsonl")
 
+const exists = (file: string) => stat(file).then(
+  () => true,
+  () => false
+)
+
+/** Builds the program, or waits until another worker of this run has: the file to run is written last. */
+const buildOnce = async (shared: string): Promise<string> => {
+  const bundle = path.join(shared, "palimpsest.mjs")
+  const failed = path.join(shared, "failed")
+  if ((await mkdir(shared, { recursive: true })) === undefined) {
+    while (!(await exists(bundle))) {
+      if (await exists(failed)) throw new Error(await readFile(failed, "utf8"))
+      await setTimeout(20)
+    }
+    return bundle
+  }
+  try {
+    await promisify(execFile)(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle])
+  } catch (error) {
+    await writeFile(failed, String(error))
+    throw error
+  }
+  return bundle
+}
+
 const built = Effect.promise(async () => {
   const folder = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "cli-"))
-  const bundle = path.join(folder, "palimpsest.mjs")
-  await promisify(execFile)(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle])
-  return { bundle, folder }
+  const shared = path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? folder, "program")
+  return { bundle: await buildOnce(shared), folder }
 })
 
-/** The bundle, built once, and a folder for what tests write. */
+/** The bundle, built once for all workers, and a folder for what the tests of this worker write. */
 export const program = Effect.runSync(Effect.cached(built))
 
 /** How a run ended. */

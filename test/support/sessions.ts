@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { randomUUID } from "node:crypto"
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { gunzipSync } from "node:zlib"
@@ -19,12 +20,15 @@ const packed = (name: SessionName): string =>
 /** The file's text. */
 export const sessionText = (name: SessionName): string => gunzipSync(readFileSync(packed(name))).toString("utf8")
 
-/** The file, written into its own folder. */
+/** The file, written once into a folder of its own: other tests may be reading it. */
 export const sessionFile = (name: SessionName): string => {
   const folder = path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "sessions")
-  mkdirSync(folder, { recursive: true })
   const file = path.join(folder, `${name}.jsonl`)
-  writeFileSync(file, sessionText(name))
+  if (existsSync(file)) return file
+  mkdirSync(folder, { recursive: true })
+  const fresh = `${file}.${randomUUID()}`
+  writeFileSync(fresh, sessionText(name))
+  renameSync(fresh, file)
   return file
 }
 
