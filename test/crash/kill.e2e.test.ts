@@ -18,6 +18,7 @@ import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
 import { illegal } from "../support/legal.ts"
+import { bundledProgram } from "./bundledProgram.ts"
 import {
   chance,
   type Death,
@@ -56,10 +57,14 @@ const busyFor = (millis: number): void => {
   while (performance.now() < end);
 }
 
+const program = Effect.runSync(Effect.cached(bundledProgram("child")))
+
 /** Runs the child until it is killed. */
 const live = (errand: Errand, blow: Blow | undefined) =>
+  Effect.flatMap(program, (file) => lived(file, errand, blow))
+
+const lived = (file: string, errand: Errand, blow: Blow | undefined) =>
   Effect.callback<Life>((resume) => {
-    const file = path.join(import.meta.dirname, "child.ts")
     const child = spawn(process.execPath, [file, JSON.stringify(errand)], { stdio: ["ignore", "pipe", "pipe"] })
     let out = ""
     let stderr = ""

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "n
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
+import { bundledProgram } from "./bundledProgram.ts"
 import { chance } from "./sight.ts"
 import { type Kind, kinds, layersOf, write } from "./writer.ts"
 
@@ -55,18 +56,21 @@ const lost = (folder: string, kind: Kind, names: ReadonlyArray<string>): Readonl
 const leftovers = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.(?:tmp|lock|new)|\.lock\./.test(name))
 
+const program = Effect.runSync(Effect.cached(bundledProgram("writer")))
+
 /** Runs a writer; what it acknowledged. It is killed a moment after so many of its lines. */
-const run = (
+const run = Effect.fnUntraced(function* (
   folder: string,
   kind: Kind,
   name: string,
   blow: { readonly lines: number; readonly millis: number } | undefined
-) =>
-  Effect.callback<{ readonly said: ReadonlyArray<string>; readonly wasKilled: boolean; readonly stderr: string }>(
+) {
+  const file = yield* program
+  return yield* Effect.callback<{ readonly said: ReadonlyArray<string>; readonly wasKilled: boolean; readonly stderr: string }>(
     (resume) => {
       const child = spawn(
         process.execPath,
-        [path.join(import.meta.dirname, "writer.ts"), folder, kind, name, String(each)],
+        [file, folder, kind, name, String(each)],
         {
           stdio: ["ignore", "pipe", "pipe"]
         }
@@ -86,6 +90,7 @@ const run = (
       return Effect.sync(() => child.kill("SIGKILL"))
     }
   )
+})
 
 describe("processes that change the same files", () => {
   it.live(
