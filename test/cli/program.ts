@@ -13,10 +13,11 @@ const root = path.dirname(path.dirname(import.meta.dirname))
 /** A conversation that was recorded by Claude Code. */
 export const example = path.join(root, "examples", "claude-code-subagent.jsonl")
 
-const exists = (file: string) => stat(file).then(
-  () => true,
-  () => false
-)
+const exists = (file: string) =>
+  stat(file).then(
+    () => true,
+    () => false
+  )
 
 /** Builds the program, or waits until another worker of this run has: the file to run is written last. */
 const buildOnce = async (shared: string): Promise<string> => {

@@ -1,7 +1,8 @@
 import { Effect, Schedule, Schema, type Scope } from "effect"
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
+import { createInterface } from "node:readline"
 
 /**
  * Programs in a real terminal: tmux shows them a screen of a given size, and the tests what is on it. Groups of tests that use
@@ -43,8 +44,8 @@ export interface Screen {
 const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
 
 /** A screen is looked at this often, and so many times. */
-const everyMillis = 50
-const looks = 6_000
+const everyMillis = 10
+const looks = 30_000
 
 /** Starts a program on a server of its own, which ends with the scope. The screen stays when the program has ended. */
 export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.Return<Screen, TmuxError, Scope.Scope> {
@@ -94,7 +95,46 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
     () => Effect.ignore(tmux(["kill-server"]))
   )
 
-  const capture = Effect.map(tmux(["capture-pane", "-p"]), (screen) =>
+  // One client does all looking: to start a program for each look takes long in a process as large as that of the tests. Keys
+  // are not pressed by it: without a pause between them they would be taken for a paste.
+  const client = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      spawn("tmux", ["-L", socket, "-u", "-C", "attach-session"], { env, stdio: ["pipe", "pipe", "ignore"] })
+    ),
+    (child) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+  const waiting: Array<(answer: Effect.Effect<string, TmuxError>) => void> = []
+  let block: { readonly end: string; readonly lines: Array<string> } | undefined
+  createInterface({ input: client.stdout, crlfDelay: 0 }).on("line", (line) => {
+    if (block !== undefined) {
+      const [kind = "", ...number] = line.split(" ")
+      if ((kind !== "%end" && kind !== "%error") || number.join(" ") !== block.end) {
+        block.lines.push(line)
+        return
+      }
+      const text = block.lines.join("\n")
+      // The last number tells answers to what we asked from others.
+      if (block.end.endsWith(" 1"))
+        waiting.shift()?.(kind === "%end" ? Effect.succeed(text) : Effect.fail(new TmuxError({ message: text })))
+      block = undefined
+    } else if (line.startsWith("%begin ")) block = { end: line.slice("%begin ".length), lines: [] }
+  })
+  client.on("close", () => {
+    for (const resume of waiting.splice(0)) resume(Effect.fail(new TmuxError({ message: "tmux has ended" })))
+  })
+  client.stdin.on("error", () => {})
+
+  const ask = (words: ReadonlyArray<string>) =>
+    Effect.callback<string, TmuxError>((resume) => {
+      if (client.exitCode !== null || client.signalCode !== null) {
+        resume(Effect.fail(new TmuxError({ message: "tmux has ended" })))
+        return
+      }
+      waiting.push(resume)
+      client.stdin.write(`${words.map(quoted).join(" ")}\n`)
+    })
+
+  const capture = Effect.map(ask(["capture-pane", "-p"]), (screen) =>
     screen.replace(/[ \t]+$/gm, "").replace(/\n+$/, "")
   )
   const shows = (screen: string, expected: string | RegExp | ((screen: string) => boolean)) =>
@@ -119,7 +159,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
         Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)]))
       ),
     // The line that tmux writes over a dead pane is late now and then, or never comes.
-    ended: tmux(["display-message", "-p", "#{pane_dead}"]).pipe(
+    ended: ask(["display-message", "-p", "#{pane_dead}"]).pipe(
       Effect.filterOrFail(
         (dead) => dead.trim() === "1",
         () => new TmuxError({ message: "waited for the program's end" })
@@ -127,7 +167,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
       Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)])),
       Effect.asVoid
     ),
-    clipboard: tmux(["show-buffer"]),
+    clipboard: ask(["show-buffer"]),
     resize: (columns, rows) => Effect.asVoid(tmux(["resize-window", "-x", String(columns), "-y", String(rows)]))
   }
 })

@@ -60,8 +60,7 @@ const busyFor = (millis: number): void => {
 const program = Effect.runSync(Effect.cached(bundledProgram("child")))
 
 /** Runs the child until it is killed. */
-const live = (errand: Errand, blow: Blow | undefined) =>
-  Effect.flatMap(program, (file) => lived(file, errand, blow))
+const live = (errand: Errand, blow: Blow | undefined) => Effect.flatMap(program, (file) => lived(file, errand, blow))
 
 const lived = (file: string, errand: Errand, blow: Blow | undefined) =>
   Effect.callback<Life>((resume) => {

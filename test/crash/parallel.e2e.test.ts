@@ -66,30 +66,28 @@ const run = Effect.fnUntraced(function* (
   blow: { readonly lines: number; readonly millis: number } | undefined
 ) {
   const file = yield* program
-  return yield* Effect.callback<{ readonly said: ReadonlyArray<string>; readonly wasKilled: boolean; readonly stderr: string }>(
-    (resume) => {
-      const child = spawn(
-        process.execPath,
-        [file, folder, kind, name, String(each)],
-        {
-          stdio: ["ignore", "pipe", "pipe"]
-        }
-      )
-      let out = ""
-      let stderr = ""
-      child.stderr.setEncoding("utf8").on("data", (chunk: string) => (stderr += chunk))
-      child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-        out += chunk
-        if (blow !== undefined && out.split("\n").length > blow.lines) {
-          setTimeout(() => child.kill("SIGKILL"), blow.millis)
-        }
-      })
-      child.on("close", (_, signal) =>
-        resume(Effect.succeed({ said: out.split("\n").slice(0, -1), wasKilled: signal === "SIGKILL", stderr }))
-      )
-      return Effect.sync(() => child.kill("SIGKILL"))
-    }
-  )
+  return yield* Effect.callback<{
+    readonly said: ReadonlyArray<string>
+    readonly wasKilled: boolean
+    readonly stderr: string
+  }>((resume) => {
+    const child = spawn(process.execPath, [file, folder, kind, name, String(each)], {
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let out = ""
+    let stderr = ""
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => (stderr += chunk))
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      out += chunk
+      if (blow !== undefined && out.split("\n").length > blow.lines) {
+        setTimeout(() => child.kill("SIGKILL"), blow.millis)
+      }
+    })
+    child.on("close", (_, signal) =>
+      resume(Effect.succeed({ said: out.split("\n").slice(0, -1), wasKilled: signal === "SIGKILL", stderr }))
+    )
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
 })
 
 describe("processes that change the same files", () => {
