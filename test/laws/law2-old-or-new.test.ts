@@ -138,13 +138,12 @@ interface Swept {
   readonly violation: string | undefined
 }
 
-/** Interrupts an operation at every suspension point. */
+/** Interrupts an operation at every suspension point, up to the first violation. */
 const interrupted = Effect.fnUntraced(function* (world: World, script: Script, operation: Operation) {
   const session = yield* readyFor(script, operation)
   const allowed = yield* allowedStates(script, session, operation)
   let begun: Begun | undefined
-  let violation: string | undefined
-  const points = yield* interruptSweep(
+  return yield* interruptSweep(
     () =>
       Effect.gen(function* () {
         begun = undefined
@@ -155,10 +154,13 @@ const interrupted = Effect.fnUntraced(function* (world: World, script: Script, o
       Effect.gen(function* () {
         if (begun === undefined) return
         const problem = yield* inconsistent(script, begun, session, allowed)
-        if (problem !== undefined) violation ??= `${operation} interrupted at point ${k}: ${problem}`
+        if (problem === undefined) return
+        yield* Effect.fail<Swept>({ points: k, violation: `${operation} interrupted at point ${k}: ${problem}` })
       })
+  ).pipe(
+    Effect.map((points): Swept => ({ points, violation: undefined })),
+    Effect.catch((swept) => Effect.succeed(swept))
   )
-  return { points, violation } satisfies Swept
 })
 
 /** Runs something once, at the k-th opportunity to yield. */
