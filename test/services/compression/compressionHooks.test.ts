@@ -237,7 +237,7 @@ describe("strategy palimpsest", () => {
 
 describe("strategy gemini", () => {
   for (const forced of [true, false]) {
-    it.effect(`calls hooks and ignores their answers, ${forced ? "forced" : "automatic"}`, () =>
+    it.effect(`gemini: calls hooks and ignores their answers, ${forced ? "forced" : "automatic"} (Gemini CLI)`, () =>
       Effect.gen(function* () {
         const seeds = { strategy: "gemini", minGain: 0, outputForm: "head-tail-chars" } as const
         const plain = yield* compressing({}, { forced }, seeds)

@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
 import { witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
 import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
-import { firstCall, secondCall } from "../../../domain/compression/strategies/gemini/Calls.ts"
 import {
   acknowledgement,
   type Answers,
@@ -19,10 +18,11 @@ import {
 } from "../../../domain/compression/strategies/gemini/Decision.ts"
 import { gemini as strategy } from "../../../domain/compression/strategies/gemini/Gemini.ts"
 import { curatedItems, plan as planGemini, requestOf } from "../../../domain/compression/strategies/gemini/Plan.ts"
+import { compressionInstruction } from "../../../domain/compression/strategies/gemini/Prompts.ts"
 import { estimate, needsApiCount } from "../../../domain/compression/strategies/gemini/TokenEstimate.ts"
 import { type Truncation } from "../../../domain/compression/strategies/gemini/ToolOutputs.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
-import { model, text, user } from "../../../domain/content/Content.ts"
+import { type Content, model, text, user } from "../../../domain/content/Content.ts"
 import {
   entries,
   type Entry,
@@ -47,7 +47,7 @@ import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
 import { TempStore } from "../../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
-import { extractiveSummary, Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import {
   redactedCalls,
   type CompressRequest,
@@ -57,6 +57,7 @@ import {
   PlanRefused
 } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
+import { stagedSummary } from "./StagedSummary.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
 
 /**
@@ -98,6 +99,12 @@ const budgetFor = (dropped: ReadonlyArray<Entry>): number => {
   return Math.min(8_000, Math.max(320, Math.ceil(total / 4)))
 }
 
+/** Returns the versions of the slice to summarise, the best first: the original messages, and with their outputs shortened. */
+const ladderOf = ({ slice, split, summarized, truncation }: Summarize): ReadonlyArray<ReadonlyArray<Content>> => {
+  const isShortened = truncation.outputs.some(({ content, saved }) => saved && content < split)
+  return slice === "original" && isShortened ? [summarized, truncation.contents.slice(0, split)] : [summarized]
+}
+
 /** Returns the summary of the slice: a model's two answers, or a text written by code. */
 const answersTo = Effect.fnUntraced(function* (
   request: CompressRequest,
@@ -129,31 +136,24 @@ const answersTo = Effect.fnUntraced(function* (
     family,
     promptId
   }
-  if (policy.summarizer === "extractive" || summarizer.ask === undefined) {
+  const { ask } = summarizer
+  if (policy.summarizer === "extractive" || ask === undefined) {
     const { calls = [], text: written } =
       policy.summarizer === "extractive"
         ? yield* extractiveSummary(summaryRequest)
         : yield* summarizer.summarize(summaryRequest)
     return { answers: { summary: written, verified: "" }, calls }
   }
-  const first = firstCall(decision, promptId)
-  const generate = isRedacted ? (yield* Work.run(redactedContents(first.contents, secrets))).contents : first.contents
-  const asked = { model: policy.model, family, promptId, system: first.system }
-  const generated = yield* summarizer.ask({ ...asked, purpose: "generate", contents: generate })
-  const second = secondCall(decision, promptId, generated.answer).contents
-  const contents = isRedacted ? (yield* Work.run(redactedContents(second, secrets))).contents : second
-  const verified = yield* Effect.mapError(
-    // The first answer was paid for.
-    summarizer.ask({ ...asked, purpose: "verify", contents }),
-    (error) =>
-      new SummarizerError({
-        reason: error.reason,
-        message: error.message,
-        cause: error.cause,
-        calls: [generated, ...error.calls]
-      })
-  )
-  return { answers: { summary: generated.answer, verified: verified.answer }, calls: [generated, verified] }
+  const clean = (contents: ReadonlyArray<Content>) =>
+    isRedacted
+      ? Effect.map(Work.run(redactedContents(contents, secrets)), (redacted) => redacted.contents)
+      : Effect.succeed(contents)
+  const asked = { model: policy.model, family, promptId, system: compressionInstruction }
+  return yield* stagedSummary({
+    ask: (purpose, contents) => ask({ ...asked, purpose, contents }),
+    clean,
+    versions: yield* Effect.forEach(ladderOf(decision), clean)
+  })
 })
 
 /**

@@ -37,6 +37,7 @@ import * as ModelWindows from "../../model/ModelWindows.ts"
 import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrations.ts"
 import {
   type AskRequest,
+  contextLength,
   type CountRequest,
   evidenceOf,
   extractiveSummary,
@@ -65,13 +66,14 @@ const wholeShare = 0.25
 /** Tokens of what the snapshot states already, beside a digest. */
 const knownTokens = 1_500
 
+/** A digest is halved until the model takes it, down to about this many tokens. */
+const minDigestTokens = 250
+
 /** Returns the messages that show the entries to the model: legal and unshortened, or their digest. */
 const recordOf = Effect.fnUntraced(function* (
   request: SummaryRequest,
-  name: string
-): Effect.fn.Return<ReadonlyArray<Content>, never, Model> {
-  const { window } = yield* ModelWindows.resolve(name)
-  const budget = request.digestBudget ?? Math.min(digestSize.maxTokens, window * digestSize.share)
+  budget: number
+): Effect.fn.Return<ReadonlyArray<Content>> {
   const tokens = request.entries.reduce((sum, entry) => sum + entryTokens(entry), 0)
   if (tokens <= budget * wholeShare) {
     const sent = yield* Work.run(projecting(request.entries.map(viewItem)))
@@ -142,7 +144,7 @@ const asking = ({ generation, name, of = "compress", system }: Asking, calls: Ar
     const calibrations = yield* Calibrations
     const request: ModelRequest = { model: name, contents: messages, generation, systemInstruction: system }
     if (!(yield* fits(request))) {
-      const degraded = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
+      const degraded = { reason: contextLength, message: `what is to be summarised is too long for ${name}` }
       return yield* Effect.fail(new Unusable(degraded, calls))
     }
     const answer = yield* service.generate(request).pipe(
@@ -198,15 +200,34 @@ const counted = Effect.fn("ModelSummarizer.count")(function* ({
   )
 })
 
+/** Asks for a snapshot. A model that takes less than its window promises gets a digest of half the size, and half of that. */
+const askForSnapshot = Effect.fnUntraced(function* (
+  request: SummaryRequest,
+  name: string,
+  ask: ReturnType<typeof asking>
+) {
+  const prompt = holdsSummary(request.entries) ? "merge" : "create"
+  const question = user(text(summaryRequest(prompt, request.focus)))
+  const { window } = yield* ModelWindows.resolve(name)
+  let budget = request.digestBudget ?? Math.min(digestSize.maxTokens, window * digestSize.share)
+  for (;;) {
+    const contents = [...(yield* recordOf(request, budget)), question]
+    const asked = yield* Effect.result(ask("generate", contents))
+    if (asked._tag === "Success") return { contents, first: asked.success.answer }
+    if (asked.failure.degraded.reason !== contextLength || budget < 2 * minDigestTokens) {
+      return yield* Effect.fail(asked.failure)
+    }
+    budget /= 2
+  }
+})
+
 const write = Effect.fn("ModelSummarizer.write")(function* (
   request: SummaryRequest
 ): Effect.fn.Return<Written, Unusable, Model | Calibrations> {
   const name = modelOf(request)
   const calls: Array<SummaryCall> = []
   const ask = asking({ name, system: summaryInstruction, of: request.promptId }, calls)
-  const prompt = holdsSummary(request.entries) ? "merge" : "create"
-  const contents = [...(yield* recordOf(request, name)), user(text(summaryRequest(prompt, request.focus)))]
-  const { answer: first } = yield* ask("generate", contents)
+  const { contents, first } = yield* askForSnapshot(request, name, ask)
   const snapshot = parseSnapshot(first)
   if (!request.verify) return isSnapshot(snapshot) ? { text: first, calls } : yield* unusable([first], calls)
   const again = (question: string) =>

@@ -1,7 +1,7 @@
 import { type Content, model, text, user } from "../../../content/Content.ts"
 import { callPromptId, summarizerRole } from "../../Compression.ts"
 import type { Summarize } from "./Decision.ts"
-import { compressionInstruction, critiqueRequest, snapshotRequest } from "./Prompts.ts"
+import { compressionInstruction, critiqueRequest, type SnapshotSource, snapshotRequest } from "./Prompts.ts"
 
 /** One model call, not streamed. */
 export interface CompressionCall {
@@ -19,12 +19,18 @@ const compressionCall = (promptId: string, contents: ReadonlyArray<Content>): Co
 })
 
 /** Makes the first call, which asks for the snapshot. */
-export const firstCall = ({ anchor, summarized }: Summarize, promptId: string): CompressionCall =>
-  compressionCall(promptId, [...summarized, user(text(snapshotRequest(anchor)))])
+export const firstCall = (
+  { anchor, summarized }: Pick<Summarize, "summarized"> & { readonly anchor: SnapshotSource },
+  promptId: string
+): CompressionCall => compressionCall(promptId, [...summarized, user(text(snapshotRequest(anchor)))])
 
 /**
  * Makes the second call, which asks for a check. It is made whatever the first answer was, and does not repeat the first
  * question.
  */
-export const secondCall = ({ summarized }: Summarize, promptId: string, summary: string): CompressionCall =>
+export const secondCall = (
+  { summarized }: Pick<Summarize, "summarized">,
+  promptId: string,
+  summary: string
+): CompressionCall =>
   compressionCall(callPromptId(promptId, "verify"), [...summarized, model(text(summary)), user(text(critiqueRequest))])

@@ -77,8 +77,9 @@ export type GeminiDecision =
 
 const snapshotTag = "<state_snapshot>"
 
-const holdsSnapshot = (contents: ReadonlyArray<Content>): boolean =>
-  contents.some(({ parts }) => parts.some((part) => part.text?.includes(snapshotTag) === true))
+/** Says whether messages are summarised anew, or together with an earlier snapshot among them. */
+export const anchorOf = (contents: ReadonlyArray<Content>): Summarize["anchor"] =>
+  contents.some(({ parts }) => parts.some((part) => part.text?.includes(snapshotTag) === true)) ? "merge" : "create"
 
 const truncateOptions = ({ lastPromptTokens, limit, truncate }: GeminiRequest): TruncateOptions => ({
   ...truncate,
@@ -132,7 +133,7 @@ export function* deciding(request: GeminiRequest): Work.SlicedWork<GeminiDecisio
     split,
     slice: fits ? "original" : "truncated",
     summarized,
-    anchor: holdsSnapshot(summarized) ? "merge" : "create",
+    anchor: anchorOf(summarized),
     keep: truncation.contents.slice(split),
     truncation,
     environment

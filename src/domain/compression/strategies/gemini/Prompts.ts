@@ -34,11 +34,19 @@ ${outline}
 const openings = {
   create: "There is no earlier snapshot of this conversation. Write the first one, from all of the messages above.",
   merge:
-    "Among the messages above stands an earlier `<state_snapshot>`. Carry over everything in it that still holds, correct what has changed since, and add what the later messages brought. Your snapshot replaces it."
+    "Among the messages above stands an earlier `<state_snapshot>`. Carry over everything in it that still holds, correct what has changed since, and add what the later messages brought. Your snapshot replaces it.",
+  stages:
+    "The messages above are the snapshots of consecutive parts of one conversation, the oldest first. Join them in one: carry over everything that still holds, and where they differ, the later one is right. Your snapshot replaces them."
 } as const
 
-/** The last message of the first call. `merge`: an earlier snapshot is among the messages. */
-export const snapshotRequest = (anchor: "create" | "merge"): string =>
+/**
+ * What a first call summarises: messages, messages with an earlier snapshot among them, or the snapshots of consecutive
+ * parts.
+ */
+export type SnapshotSource = keyof typeof openings
+
+/** The last message of the first call. */
+export const snapshotRequest = (anchor: SnapshotSource): string =>
   `${openings[anchor]}\n\nReflect in your scratchpad first, then give the snapshot.`
 
 /** The last message of the second call, which checks the first answer. */

@@ -1,0 +1,106 @@
+import { Effect } from "effect"
+import type { SummaryCall } from "../../../domain/compression/Compression.ts"
+import { firstCall, secondCall } from "../../../domain/compression/strategies/gemini/Calls.ts"
+import type { Answers } from "../../../domain/compression/strategies/gemini/Conclusion.ts"
+import { anchorOf } from "../../../domain/compression/strategies/gemini/Decision.ts"
+import type { SnapshotSource } from "../../../domain/compression/strategies/gemini/Prompts.ts"
+import { halving, shortening } from "../../../domain/compression/strategies/gemini/Stages.ts"
+import { type Content, text, user } from "../../../domain/content/Content.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import { contextLength, SummarizerError } from "../summary/Summarizer.ts"
+
+/**
+ * The summary of the strategy `gemini` by a model. The model sees the messages as they are when they fit its window, else with
+ * shortened outputs. When they do not fit then either, parts of them are summarised, and their summaries are joined.
+ */
+
+/** The input of a staged summary. */
+export interface StagedRequest {
+  /** Asks the summarizing model once. */
+  readonly ask: (
+    purpose: SummaryCall["purpose"],
+    contents: ReadonlyArray<Content>
+  ) => Effect.Effect<SummaryCall, SummarizerError>
+  /** Removes what no model may see. */
+  readonly clean: (contents: ReadonlyArray<Content>) => Effect.Effect<ReadonlyArray<Content>>
+  /** The messages to summarise, clean: the first version that fits is used. */
+  readonly versions: ReadonlyArray<ReadonlyArray<Content>>
+}
+
+/** The answers of a staged summary, and every call that was made for it. */
+export interface StagedAnswers {
+  readonly answers: Answers
+  readonly calls: ReadonlyArray<SummaryCall>
+}
+
+/** Returns undefined for messages that do not fit the model's window. */
+const ifItFits = <A>(effect: Effect.Effect<A, SummarizerError>): Effect.Effect<A | undefined, SummarizerError> =>
+  Effect.catchIf(
+    effect,
+    ({ reason }) => reason === contextLength,
+    () => Effect.succeed(undefined)
+  )
+
+/** Asks for the summary and its check. Fails for a window that does not hold the shortest part of the messages. */
+export const stagedSummary = Effect.fn("StagedSummary.stagedSummary")(function* ({
+  ask,
+  clean,
+  versions
+}: StagedRequest): Effect.fn.Return<StagedAnswers, SummarizerError> {
+  const calls: Array<SummaryCall> = []
+  const asking = (purpose: SummaryCall["purpose"], contents: ReadonlyArray<Content>) =>
+    ask(purpose, contents).pipe(
+      Effect.tap((call) => Effect.sync(() => calls.push(call))),
+      Effect.map(({ answer }) => answer),
+      // What was answered before was paid for.
+      Effect.mapError(({ cause, message, reason }) => new SummarizerError({ cause, message, reason, calls }))
+    )
+  const generated = (anchor: SnapshotSource, summarized: ReadonlyArray<Content>) =>
+    ifItFits(asking("generate", firstCall({ anchor, summarized }, "").contents))
+
+  const bothAnswers = Effect.fnUntraced(function* (anchor: SnapshotSource, summarized: ReadonlyArray<Content>) {
+    const summary = yield* generated(anchor, summarized)
+    if (summary === undefined) return undefined
+    const check = yield* clean(secondCall({ summarized: [] }, "", summary).contents)
+    // A check that does not fit is left out: the first answer stands.
+    const verified = yield* ifItFits(asking("verify", [...summarized, ...check]))
+    return { summary, verified: verified ?? "" }
+  })
+
+  const tooLong = Effect.suspend(() => {
+    const message = "the window of the summarizing model is too small for any part of the conversation"
+    return Effect.fail(new SummarizerError({ reason: contextLength, message, cause: message, calls }))
+  })
+  /** Returns the summaries of parts that fit, in order, of messages that do not fit as a whole. */
+  const ofParts = Effect.fnUntraced(function* (
+    contents: ReadonlyArray<Content>
+  ): Effect.fn.Return<ReadonlyArray<string>, SummarizerError> {
+    const halves = yield* Work.run(halving(contents))
+    const smaller = halves === undefined ? yield* Work.run(shortening(contents)) : undefined
+    if (halves === undefined && smaller === undefined) return yield* tooLong
+    const summaries: Array<string> = []
+    for (const part of halves ?? [smaller ?? []]) {
+      const whole = yield* generated(anchorOf(part), part)
+      summaries.push(...(whole === undefined ? yield* ofParts(part) : [whole]))
+    }
+    return summaries
+  })
+
+  for (const version of versions) {
+    const answers = yield* bothAnswers(anchorOf(version), version)
+    if (answers !== undefined) return { answers, calls }
+  }
+  let rest = versions.at(-1) ?? []
+  for (;;) {
+    const summaries = yield* ofParts(rest)
+    // A part without a summary would be missing in silence.
+    if (summaries.some((summary) => summary.trim() === "")) return { answers: { summary: "", verified: "" }, calls }
+    const stages = yield* clean(summaries.map((summary) => user(text(summary))))
+    const answers = yield* bothAnswers("stages", stages)
+    if (answers !== undefined) return { answers, calls }
+    // Where each summary fills the window, only their ends can be joined.
+    const next = stages.length < rest.length ? stages : yield* Work.run(shortening(stages))
+    if (next === undefined) return yield* tooLong
+    rest = next
+  }
+})
