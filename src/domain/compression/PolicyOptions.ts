@@ -29,6 +29,8 @@ export const PolicyOptions = Schema.Struct({
    * quarter of the model's window, at most 40,000.
    */
   digestBudget: Schema.optionalKey(TokenCount),
+  /** Turns of the user that stay in the window, for strategies that limit them. Absent: no limit. */
+  turnLimit: Schema.optionalKey(Schema.Natural),
   /** What the user wants kept. */
   focus: Schema.optionalKey(Schema.String),
   /**

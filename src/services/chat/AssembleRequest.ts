@@ -40,12 +40,12 @@ export const strategySession = Effect.fnUntraced(function* (
 export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, emit: Emit) {
   const { assemble } = yield* strategySession(chat, context)
   if (assemble === undefined) return
-  const { masking, unmaskedTools = [] } = yield* Ref.get(chat.settings)
+  const { masking, policy, unmaskedTools = [] } = yield* Ref.get(chat.settings)
   const { conversation } = yield* Ref.get(chat.session)
   const { scale = 1 } = yield* requestSize(chat, false)
   const at = yield* Clock.currentTimeMillis
   const { window } = context.window
-  const assembled = yield* assemble({ conversation, window, scale, at, masking, unmaskedTools })
+  const assembled = yield* assemble({ conversation, window, scale, at, policy, masking, unmaskedTools })
   if (assembled === undefined) return
   const shorten = yield* smaller(assembled, chat)
   const dropped = yield* dropOldest(chat, context, assembled, shorten)

@@ -2,11 +2,12 @@ import { Schema } from "effect"
 import type { AgentDefaults } from "../AgentDefaults.ts"
 import type { Strategy } from "../Strategy.ts"
 import { gemini } from "./gemini/Gemini.ts"
+import { openclaw } from "./openclaw/OpenClaw.ts"
 import { palimpsest } from "./palimpsest/Palimpsest.ts"
 import { pi } from "./pi/Pi.ts"
 
 /** The registry of strategies, the default first. To add a strategy, add a folder beside this file and an entry here. */
-export const strategies = [palimpsest, gemini, pi] as const satisfies ReadonlyArray<Strategy>
+export const strategies = [palimpsest, gemini, pi, openclaw] as const satisfies ReadonlyArray<Strategy>
 
 /** The name of a built-in strategy. Settings and flags refuse any other name. */
 export const StrategyName = Schema.Literals(strategies.map(({ name }) => name))

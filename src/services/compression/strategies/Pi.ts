@@ -1,10 +1,9 @@
 import { Effect } from "effect"
 import type { SummaryCall } from "../../../domain/compression/Compression.ts"
+import { fileLists, fileListText, withoutFileLists } from "../../../domain/compression/FileLists.ts"
 import { serialized } from "../../../domain/compression/SerializedConversation.ts"
 import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
-import { fileLists, fileListText, withoutFileLists } from "../../../domain/compression/strategies/pi/FileLists.ts"
-import { maxResultChars, pi as strategy, summaryTokens } from "../../../domain/compression/strategies/pi/Pi.ts"
-import { cutIn, movable, plan } from "../../../domain/compression/strategies/pi/Plan.ts"
+import { maxResultChars, pi as strategy, piPlan, summaryTokens } from "../../../domain/compression/strategies/pi/Pi.ts"
 import {
   firstPrompt,
   message,
@@ -14,6 +13,7 @@ import {
   updatePrompt,
   withPrefix
 } from "../../../domain/compression/strategies/pi/Prompts.ts"
+import { cutIn, movable, summaryPlan } from "../../../domain/compression/SummaryPlan.ts"
 import { text, user } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
@@ -28,7 +28,7 @@ import type { StrategyRunner } from "./StrategyRunner.ts"
 const serialization = { maxResultChars, thoughts: true, media: false }
 
 /** Returns the text of the earlier summary among these entries, whichever strategy wrote it. */
-const previousSummary = (entries: ReadonlyArray<Entry>): string | undefined => {
+export const previousSummary = (entries: ReadonlyArray<Entry>): string | undefined => {
   const parts = entries.flatMap(({ author, content }) =>
     author === "summary" && content.role === "user" ? content.parts : []
   )
@@ -38,27 +38,33 @@ const previousSummary = (entries: ReadonlyArray<Entry>): string | undefined => {
     : withoutFileLists(/<summary>\n([\s\S]*)\n<\/summary>/.exec(written)?.[1] ?? written)
 }
 
+/** Returns the function that asks the summarizing model; fails when the summarizer has none. */
+export const askOf = Effect.flatMap(Summarizer, ({ ask }) =>
+  ask === undefined
+    ? Effect.fail(
+        new SummarizerError({
+          reason: "AuthenticationError",
+          message: "the summarizer cannot be asked a question of this strategy",
+          cause: "no ask",
+          calls: []
+        })
+      )
+    : Effect.succeed(ask)
+)
+
 /** Asks a model for the summary of these entries, the turn that is split apart from the rest. */
 const write = Effect.fnUntraced(function* (
   { conversation, policy }: CompressRequest,
   wanted: SummaryRequest
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
-  const { ask } = yield* Summarizer
+  const ask = yield* askOf
   const said = wanted.entries.filter(({ author }) => author !== "summary")
   const items = movable(conversation)
-  const { at, turn } = cutIn(items, policy)
+  const { at, turn } = cutIn(piPlan, items, policy)
   const inPrefix = new Set(items.slice(turn, at).map(({ entry }) => entry.id))
   const history = said.filter(({ id }) => !inPrefix.has(id))
   const prefix = said.filter(({ id }) => inPrefix.has(id))
   const previous = previousSummary(wanted.entries)
-  if (ask === undefined) {
-    return yield* new SummarizerError({
-      reason: "AuthenticationError",
-      message: "the summarizer cannot be asked; it needs `ask`",
-      cause: "no ask",
-      calls: []
-    })
-  }
   const asked = { model: wanted.model, family: wanted.family, promptId: wanted.promptId, system }
   const historyCall = Effect.gen(function* () {
     if (history.length === 0) return undefined
@@ -99,7 +105,8 @@ const write = Effect.fnUntraced(function* (
   return unverified(`<summary>\n${whole}\n</summary>`, calls)
 })
 
-const decide: StrategyRunner["decide"] = (request) => Work.run(plan(request.conversation, request.policy, request))
+const decide: StrategyRunner["decide"] = (request) =>
+  Work.run(summaryPlan(piPlan, request.conversation, request.policy, request))
 
 const carryOut = carryOutWith(write)
 

@@ -1,5 +1,6 @@
 import type { Effect, Scope } from "effect"
 import type { Decision, Plan } from "../../../domain/compression/Compression.ts"
+import type { PolicyOptions } from "../../../domain/compression/PolicyOptions.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
 import type { Part } from "../../../domain/content/Content.ts"
 import type { Conversation, EntryId } from "../../../domain/conversation/Conversation.ts"
@@ -21,6 +22,8 @@ export interface AssembleRequest {
   readonly scale: number
   /** Milliseconds since 1970. */
   readonly at: number
+  /** What the settings say about compression. */
+  readonly policy: Partial<PolicyOptions> | undefined
   /** When old tool results are masked, as the settings say. */
   readonly masking: Partial<MaskLimits> | false | undefined
   /** Tools whose results are never masked, in addition to the built-in list. */

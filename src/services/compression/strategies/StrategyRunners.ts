@@ -1,12 +1,13 @@
 import { Context } from "effect"
 import type { StrategyName } from "../../../domain/compression/strategies/Strategies.ts"
 import { gemini } from "./Gemini.ts"
+import { openclaw } from "./OpenClaw.ts"
 import { palimpsest } from "./Palimpsest.ts"
 import { pi } from "./Pi.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 
 /** The runner of each strategy in the registry (`domain/compression/strategies/Strategies.ts`). */
-export const runners: Readonly<Record<StrategyName, StrategyRunner>> = { palimpsest, gemini, pi }
+export const runners: Readonly<Record<StrategyName, StrategyRunner>> = { palimpsest, gemini, pi, openclaw }
 
 /**
  * The strategies that a policy may name besides the built-in ones. A program provides its own here: they are checked

@@ -1,4 +1,5 @@
 import type { Strategy } from "../../Strategy.ts"
+import type { SummaryStrategy } from "../../SummaryPlan.ts"
 
 /** Tokens that stay free for the answer (Pi 0.73). Ours: at most a quarter of the window, so that small windows work. */
 const reserveTokens = 16_384
@@ -42,3 +43,10 @@ export const pi = {
   heedsHooks: true,
   hasSnapshotBudget: true
 } as const satisfies Strategy
+
+/** How this strategy plans. */
+export const piPlan: SummaryStrategy = {
+  name: pi.name,
+  keepRecent: keepRecentIn,
+  maxSummaryTokens: summaryTokens.history
+}

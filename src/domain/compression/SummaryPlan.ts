@@ -1,15 +1,25 @@
-import { type Conversation, itemTokens, view, type ViewItem, viewTokens } from "../../../conversation/Conversation.ts"
-import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
-import { projecting, requestTokens } from "../../../conversation/Projection.ts"
-import type { SlicedWork } from "../../../text/SlicedWork.ts"
-import { TokenCount } from "../../../tokens/Tokens.ts"
-import type { Decision } from "../../Compression.ts"
-import type { PolicyOptions } from "../../PolicyOptions.ts"
-import { type Cut, cutOf } from "./Cut.ts"
-import { keepRecentIn, pi, summaryTokens } from "./Pi.ts"
+import { type Conversation, itemTokens, view, type ViewItem, viewTokens } from "../conversation/Conversation.ts"
+import type { FailureMemory } from "../conversation/FailureMemory.ts"
+import { projecting, requestTokens } from "../conversation/Projection.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { TokenCount } from "../tokens/Tokens.ts"
+import type { Decision } from "./Compression.ts"
+import type { PolicyOptions } from "./PolicyOptions.ts"
+import { type Cut, cutOf } from "./RecentCut.ts"
 
 /** Default size of a summary that code writes: a share of what it replaces, and tokens at least. */
 const byCode = { share: 0.25, minTokens: 320 }
+
+/** What distinguishes one strategy of this kind from another. Tokens. */
+export interface SummaryStrategy {
+  readonly name: string
+  /** Returns how much of the newest messages stays in a window. */
+  readonly keepRecent: (window: number) => number
+  /** Upper bound of the summary. */
+  readonly maxSummaryTokens: number
+}
+
+/** Plans of the strategies that keep the newest messages and have one summary written of the rest. */
 
 /** The input of a plan besides the conversation and the policy. */
 export interface PlanOptions {
@@ -22,13 +32,17 @@ export const movable = (conversation: Conversation): ReadonlyArray<ViewItem> =>
   view(conversation).filter(({ entry }) => entry.author !== "environment")
 
 /** Returns where this conversation is cut under a policy. With `preserve` 0 nothing is kept. */
-export const cutIn = (items: ReadonlyArray<ViewItem>, { limit, preserve }: PolicyOptions): Cut =>
-  cutOf(items, preserve === 0 ? 0 : keepRecentIn(limit))
+export const cutIn = (
+  { keepRecent }: SummaryStrategy,
+  items: ReadonlyArray<ViewItem>,
+  { limit, preserve }: PolicyOptions
+): Cut => cutOf(items, preserve === 0 ? 0 : keepRecent(limit))
 
 const isSummary = ({ entry }: ViewItem): boolean => entry.author === "summary"
 
 /** Decides whether and how a conversation is compacted. */
-export function* plan(
+export function* summaryPlan(
+  strategy: SummaryStrategy,
   conversation: Conversation,
   policy: PolicyOptions,
   { forced, memory }: PlanOptions
@@ -42,7 +56,7 @@ export function* plan(
     if (before + 1e-6 < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
     if (viewTokens(conversation) < memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
   }
-  const { at } = cutIn(items, policy)
+  const { at } = cutIn(strategy, items, policy)
   yield items.length * 60
   const dropped = items.slice(0, at)
   const first = dropped[0]
@@ -55,14 +69,16 @@ export function* plan(
   const droppedTokens = dropped.reduce((sum, item) => sum + itemTokens(item), 0)
   const wanted =
     policy.snapshotBudget ??
-    (policy.summarizer === "model" ? summaryTokens.history : Math.max(byCode.minTokens, droppedTokens * byCode.share))
-  const budget = TokenCount.make(Math.round(Math.min(summaryTokens.history, wanted)))
+    (policy.summarizer === "model"
+      ? strategy.maxSummaryTokens
+      : Math.max(byCode.minTokens, droppedTokens * byCode.share))
+  const budget = TokenCount.make(Math.round(Math.min(strategy.maxSummaryTokens, wanted)))
   const tail = kept.reduce((sum, item) => sum + itemTokens(item), 0)
   return {
     _tag: "Go",
     plan: {
       version: conversation.version,
-      strategy: pi.name,
+      strategy: strategy.name,
       rung: 0,
       steps: [
         {

@@ -1,6 +1,6 @@
-import { hasResponses, isCall } from "../../../content/Content.ts"
-import { cleanCuts } from "../../../conversation/CleanCuts.ts"
-import { itemTokens, type ViewItem } from "../../../conversation/Conversation.ts"
+import { hasResponses, isCall } from "../content/Content.ts"
+import { cleanCuts } from "../conversation/CleanCuts.ts"
+import { itemTokens, type ViewItem } from "../conversation/Conversation.ts"
 
 /** Where a conversation is cut: what is before leaves, what is from there on stays. */
 export interface Cut {

@@ -1,0 +1,102 @@
+import { hasResponses, isCall, isResponse, isText, isThought, type Part } from "../../../content/Content.ts"
+import type { Entry, EntryId } from "../../../conversation/Conversation.ts"
+import { firstUnits } from "../../../text/Bytes.ts"
+import { failureText, isFailure } from "../../evidence/ToolFailures.ts"
+import { type FileLists } from "../../FileLists.ts"
+import { actionsOf, answerText } from "../../ToolCalls.ts"
+import { fileListChars, maxSummaryChars, recentTurns, toolFailures } from "./OpenClaw.ts"
+
+/** What code adds below a model's summary: the newest turns word for word, tool failures, files. */
+
+const isRequest = ({ author, content }: Entry): boolean =>
+  content.role === "user" && author === undefined && !hasResponses(content)
+
+/** Returns the ids of the messages that belong to the newest turns of a range. */
+export const newestTurns = (entries: ReadonlyArray<Entry>, count: number = recentTurns.count): ReadonlySet<EntryId> => {
+  const wanted = Math.min(count, recentTurns.max)
+  const starts = entries.flatMap((entry, index) => (isRequest(entry) ? [index] : []))
+  const from = starts.length < wanted ? undefined : starts[starts.length - wanted]
+  const shown =
+    from === undefined
+      ? [...new Set([...entries.filter(isRequest).slice(-wanted), ...entries.slice(-6)])]
+      : entries.slice(from)
+  return new Set(shown.map(({ id }) => id))
+}
+
+const lineOf = ({ author, content: { parts, role } }: Entry): string => {
+  const said = parts.filter((part) => isText(part) && !isThought(part)).map(({ text = "" }) => text)
+  const calls = parts.flatMap((part) => (isCall(part) ? [`[calls ${part.functionCall.name}]`] : []))
+  const results = parts
+    .filter(isResponse)
+    .map((part) => `[result of ${part.functionResponse.name}] ${answerText(part)}`)
+  const text = [...said, ...calls, ...results].join(" ").trim()
+  const cut = text.length > recentTurns.messageChars ? `${firstUnits(text, recentTurns.messageChars)}…` : text
+  return cut === "" ? "" : `- ${role === "model" ? "Assistant" : author === undefined ? "User" : "Program"}: ${cut}`
+}
+
+/** Returns the section with the newest turns; empty when there are none. */
+export const recentTurnsText = (entries: ReadonlyArray<Entry>): string => {
+  const lines = entries.map(lineOf).filter((line) => line !== "")
+  return lines.length === 0 ? "" : `## Recent turns\n${lines.join("\n")}`
+}
+
+/** Returns the section with the newest failures of tools; empty when none failed. */
+export const toolFailuresText = (entries: ReadonlyArray<Entry>): string => {
+  const calls = new Map<string, Part>()
+  const failures: Array<string> = []
+  for (const { content } of entries) {
+    for (const part of content.parts) {
+      if (isCall(part)) calls.set(part.functionCall.id ?? part.functionCall.name, part)
+      if (!isResponse(part)) continue
+      const { id, name } = part.functionResponse
+      const call = calls.get(id ?? name ?? "")
+      const actions = call === undefined ? [] : actionsOf(call, part)
+      if (!isFailure(actions, part)) continue
+      const exit = actions.flatMap((action) => (action._tag === "Command" ? (action.exit ?? []) : []))[0]
+      const why = failureText(answerText(part)).replaceAll("\n", " ")
+      failures.push(
+        firstUnits(`- ${name ?? "a tool"}${exit === undefined ? "" : ` (exit ${exit})`}: ${why}`, toolFailures.chars)
+      )
+    }
+  }
+  return failures.length === 0 ? "" : `## Tool failures\n${failures.slice(-toolFailures.count).join("\n")}`
+}
+
+const fileSection = (tag: string, files: ReadonlyArray<string>, chars: number): string => {
+  const shown: Array<string> = []
+  let used = 0
+  for (const file of files) {
+    if (used + file.length + 1 > chars) break
+    shown.push(file)
+    used += file.length + 1
+  }
+  const left = files.length - shown.length
+  return files.length === 0
+    ? ""
+    : `<${tag}>\n${[...shown, ...(left === 0 ? [] : [`… and ${left} more`])].join("\n")}\n</${tag}>`
+}
+
+/** Returns the lists of files, bounded. */
+export const boundedFileLists = ({ modified, read }: FileLists): string => {
+  const changed = fileSection("modified-files", modified, fileListChars.each)
+  const seen = fileSection("read-files", read, Math.min(fileListChars.each, fileListChars.all - changed.length))
+  return [seen, changed].filter((section) => section !== "").join("\n\n")
+}
+
+const cutMark = "\n\n[… the summary was cut here]"
+
+/** Joins the summary with what code adds, within the bound. The summary keeps at least half of it. */
+export const withSuffixes = (
+  summary: string,
+  suffixes: ReadonlyArray<string>,
+  maxChars: number = maxSummaryChars
+): string => {
+  const added = suffixes.filter((suffix) => suffix !== "")
+  while (added.length > 0 && added.join("\n\n").length > maxChars - Math.min(summary.length, maxChars / 2) - 2)
+    added.pop()
+  const suffix = added.length === 0 ? "" : `\n\n${added.join("\n\n")}`
+  const room = maxChars - suffix.length
+  return summary.length <= room
+    ? `${summary}${suffix}`
+    : `${firstUnits(summary, Math.max(0, room - cutMark.length))}${cutMark}${suffix}`
+}

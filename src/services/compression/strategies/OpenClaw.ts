@@ -1,0 +1,272 @@
+import { Effect } from "effect"
+import type { Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
+import { fileLists, withoutFileLists } from "../../../domain/compression/FileLists.ts"
+import { serialized } from "../../../domain/compression/SerializedConversation.ts"
+import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
+import {
+  audit,
+  completed,
+  identifierMessages,
+  identifiersOf,
+  shortfallText
+} from "../../../domain/compression/strategies/openclaw/Audit.ts"
+import {
+  auditRetries,
+  historyShare,
+  openclaw as strategy,
+  openclawPlan,
+  openRequestChars,
+  requestMillis,
+  safetyMargin,
+  serialization
+} from "../../../domain/compression/strategies/openclaw/OpenClaw.ts"
+import {
+  chunkPrompt,
+  mergePrompt,
+  message,
+  partsText,
+  prefixPrompt,
+  system
+} from "../../../domain/compression/strategies/openclaw/Prompts.ts"
+import { cacheMillis, pruning } from "../../../domain/compression/strategies/openclaw/Prune.ts"
+import {
+  beyondShare,
+  chunksOf,
+  chunkTokens,
+  type Group,
+  groupsOf,
+  halves,
+  isOversized,
+  needsStages,
+  oversizedNote
+} from "../../../domain/compression/strategies/openclaw/Stages.ts"
+import {
+  boundedFileLists,
+  newestTurns,
+  recentTurnsText,
+  toolFailuresText,
+  withSuffixes
+} from "../../../domain/compression/strategies/openclaw/Suffix.ts"
+import { cutIn, movable, summaryPlan } from "../../../domain/compression/SummaryPlan.ts"
+import { hasResponses, plainText, text, user } from "../../../domain/content/Content.ts"
+import type { Entry } from "../../../domain/conversation/Conversation.ts"
+import { firstUnits } from "../../../domain/text/Bytes.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import { type AskRequest, type Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
+import { carryOutWith } from "./CarryOutPlan.ts"
+import { type CompressRequest, noop } from "./CompressRequest.ts"
+import { askOf, previousSummary } from "./Pi.ts"
+import type { StrategyRunner, StrategySession } from "./StrategyRunner.ts"
+
+/** The runner of the strategy `openclaw`: summaries in stages, an audit, and what code knows below them. */
+
+/** What the functions of one compaction share. */
+interface Writing {
+  readonly request: CompressRequest
+  readonly wanted: SummaryRequest
+  readonly window: number
+  /** The calls that were answered, in order. */
+  readonly calls: Array<SummaryCall>
+}
+
+type Asked<A> = Effect.Effect<A, SummarizerError, Summarizer>
+
+/** Asks for one record. Each request has its own time. */
+const ask = (
+  { calls, wanted: { family, model, promptId } }: Writing,
+  purpose: AskRequest["purpose"],
+  body: string
+): Asked<string> =>
+  Effect.gen(function* () {
+    const askModel = yield* askOf
+    const call = yield* askModel({
+      purpose,
+      model,
+      family,
+      promptId,
+      system,
+      contents: [user(text(body))],
+      maxOutputTokens: openclawPlan.maxSummaryTokens
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: requestMillis,
+        orElse: () =>
+          Effect.fail(
+            new SummarizerError({
+              reason: "TimeoutError",
+              message: `the summarizing model did not answer within ${requestMillis / 1_000} s`,
+              cause: "timeout",
+              calls: []
+            })
+          )
+      })
+    )
+    calls.push(call)
+    return call.answer.trim()
+  })
+
+const textOf = ({ wanted }: Writing, groups: ReadonlyArray<Group>, window: number): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const texts: Array<string> = []
+    for (const group of groups) {
+      texts.push(
+        isOversized(group, window) ? oversizedNote(group) : yield* Work.run(serialized(group.entries, serialization))
+      )
+    }
+    return texts.filter((each) => each !== "").join("\n\n")
+  }).pipe(Effect.annotateSpans("entries", wanted.entries.length))
+
+/** The record of consecutive chunks, each from the record so far. When a later one fails, it says what it covers. */
+const rolling = Effect.fnUntraced(function* (
+  writing: Writing,
+  groups: ReadonlyArray<Group>,
+  { again, earlier }: { readonly again?: string | undefined; readonly earlier: string | undefined }
+): Effect.fn.Return<string, SummarizerError, Summarizer> {
+  const { wanted, window } = writing
+  const chunks = chunksOf(groups, chunkTokens(groups, window))
+  let record = earlier
+  for (const [index, chunk] of chunks.entries()) {
+    const body = message(yield* textOf(writing, chunk, window), chunkPrompt, {
+      earlier: record,
+      focus: wanted.focus,
+      again: index === chunks.length - 1 ? again : undefined
+    })
+    const answered = yield* Effect.result(ask(writing, chunks.length === 1 ? "generate" : "stage", body))
+    if (answered._tag === "Failure") {
+      if (index === 0) return yield* answered.failure
+      return `${record ?? ""}\n\n[This record covers ${index} of ${chunks.length} parts of the conversation]`
+    }
+    record = answered.success
+  }
+  return record ?? ""
+})
+
+/** The record of a range: in one go, or in two parts and a merge. */
+const staged = Effect.fnUntraced(function* (
+  writing: Writing,
+  groups: ReadonlyArray<Group>,
+  options: { readonly again?: string | undefined; readonly earlier: string | undefined }
+): Effect.fn.Return<string, SummarizerError, Summarizer> {
+  if (!needsStages(groups, chunkTokens(groups, writing.window))) return yield* rolling(writing, groups, options)
+  const parts = yield* Effect.forEach(halves(groups), (part, index) =>
+    rolling(writing, part, { earlier: index === 0 ? options.earlier : undefined })
+  )
+  return yield* ask(
+    writing,
+    "merge",
+    message(partsText(parts), mergePrompt, { focus: writing.wanted.focus, again: options.again })
+  )
+})
+
+const isRequest = ({ author, content }: Entry): boolean =>
+  content.role === "user" && author === undefined && !hasResponses(content)
+
+/** The record with what its audit found missing: the model is asked again, then code adds it. */
+const audited = Effect.fnUntraced(function* (
+  said: ReadonlyArray<Entry>,
+  write: (again: string | undefined) => Asked<string>
+): Effect.fn.Return<{ readonly record: string; readonly degraded: Degraded | null }, SummarizerError, Summarizer> {
+  const ask = firstUnits(plainText(said.findLast(isRequest)?.content ?? user()), openRequestChars)
+  const identifiers = identifiersOf(
+    yield* Effect.forEach(said.slice(-identifierMessages), (entry) => Work.run(serialized([entry], serialization)))
+  )
+  let record = yield* write(undefined)
+  for (let attempt = 0; attempt < auditRetries; attempt += 1) {
+    const lacking = record === "" ? undefined : audit(record, { ask, identifiers })
+    if (lacking === undefined) return { record, degraded: null }
+    const second = yield* Effect.result(write(shortfallText(lacking)))
+    if (second._tag === "Success" && second.success !== "") record = second.success
+  }
+  const lacking = audit(record, { ask, identifiers })
+  return lacking === undefined
+    ? { record, degraded: null }
+    : {
+        record: completed(record, lacking, ask),
+        degraded: { reason: "audit", message: `code completed the summary: ${shortfallText(lacking)}` }
+      }
+})
+
+/** Has a model write the summary of what leaves. */
+const write = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  wanted: SummaryRequest
+): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
+  const { conversation, policy } = request
+  const writing: Writing = { request, wanted, window: policy.limit, calls: [] }
+  const said = wanted.entries.filter(({ author }) => author !== "summary")
+  const items = movable(conversation)
+  const { at, turn } = cutIn(openclawPlan, items, policy)
+  const inPrefix = new Set(items.slice(turn, at).map(({ entry }) => entry.id))
+  const whole = said.filter(({ id }) => !inPrefix.has(id))
+  const prefix = said.filter(({ id }) => inPrefix.has(id))
+  const shown = newestTurns(whole)
+  const older = whole.filter(({ id }) => !shown.has(id))
+  const recent = older.length === 0 ? [] : whole.filter(({ id }) => shown.has(id))
+  const summarised = groupsOf(older.length === 0 ? whole : older)
+  const made = Effect.gen(function* () {
+    const [oldest, rest] = beyondShare(summarised, (policy.limit * historyShare) / safetyMargin)
+    const first = previousSummary(wanted.entries)
+    const earlier = oldest.length === 0 ? first : yield* rolling(writing, oldest, { earlier: first })
+    const { degraded, record } =
+      rest.length === 0
+        ? { record: earlier ?? "", degraded: null }
+        : yield* audited(said, (again) => staged(writing, rest, { earlier, again }))
+    const beginning =
+      prefix.length === 0
+        ? ""
+        : yield* ask(
+            writing,
+            "prefix",
+            message(yield* textOf(writing, groupsOf(prefix), policy.limit), prefixPrompt, { focus: wanted.focus })
+          )
+    return { beginning, degraded, record }
+  })
+  const { beginning, degraded, record } = yield* Effect.mapError(
+    made,
+    ({ calls, cause, message: why, reason }) =>
+      new SummarizerError({ reason, message: why, cause, calls: [...writing.calls, ...calls] })
+  )
+  if (record === "" && beginning === "") return unverified("", writing.calls)
+  const summary = withSuffixes(withoutFileLists(record), [
+    beginning === "" ? "" : `## Turn in progress, its beginning\n${beginning}`,
+    recentTurnsText(recent),
+    toolFailuresText(said),
+    boundedFileLists(fileLists(wanted.entries))
+  ])
+  const clean = asModelWrote(summary, wanted.userWords)
+  return { ...unverified(`<summary>\n${clean}\n</summary>`, writing.calls), degraded }
+})
+
+const decide: StrategyRunner["decide"] = (request) =>
+  Work.run(summaryPlan(openclawPlan, request.conversation, request.policy, request))
+
+const carryOut = carryOutWith(write)
+
+/** Prunes each request. What it keeps between requests is in the conversation. */
+const open = (): Effect.Effect<StrategySession> =>
+  Effect.succeed({
+    assemble: ({ at, conversation, policy, scale, window }) =>
+      Work.run(
+        pruning(movable(conversation), {
+          window: window / scale,
+          at,
+          cacheMillis: cacheMillis.short,
+          turns: policy?.turnLimit
+        })
+      )
+  })
+
+/** The runner of the strategy `openclaw`. */
+export const openclaw: StrategyRunner = {
+  strategy,
+  decide,
+  compress: (request) =>
+    Effect.flatMap(decide(request), (decision) =>
+      decision._tag === "Skip"
+        ? Effect.succeed(noop(decision.reason, decision.before))
+        : carryOut(request, decision.plan)
+    ),
+  apply: carryOut,
+  open
+}
