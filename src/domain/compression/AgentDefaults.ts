@@ -13,6 +13,10 @@ export interface AgentDefaults {
     readonly prompt?: "own" | "minimal" | "none"
     readonly forkTokens?: number
   }
+  /** Whether facts are saved to memory shortly before a compression (setting `memoryFlush`). */
+  readonly memoryFlush?: boolean
+  /** Sections of memory files that are repeated after a compression (setting `repeatRules`). */
+  readonly repeatRules?: { readonly headings?: ReadonlyArray<string>; readonly chars?: number }
   /** Which memory files are read, and how much of them (setting `memory`). */
   readonly memory?: {
     readonly fileNames?: ReadonlyArray<string>

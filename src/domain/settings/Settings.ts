@@ -170,6 +170,11 @@ const prompt = Schema.Struct({
   )
 })
 
+const repeatRules = Schema.Struct({
+  headings: field(Names, "Headings of these sections; none: nothing is repeated", `a list such as ["Red Lines"]`, []),
+  chars: positive("Most characters of these sections together", "characters", 2_000)
+})
+
 /** How agents start agents. */
 const subagents = Schema.Struct({
   depth: field(between(1, 5), "How deep agents may start agents", "a whole number from 1 to 5", 2),
@@ -430,6 +435,13 @@ export const Settings = Schema.Struct({
     `an object such as {"fileNames": ["GEMINI.md"], "maxDirs": 200}`,
     {}
   ),
+  memoryFlush: flag("Let the model save facts to memory shortly before a compression", false),
+  repeatRules: field(
+    repeatRules,
+    "Sections of memory files that the model is told again after a compression",
+    `an object such as {"headings": ["Red Lines"]}`,
+    {}
+  ),
   prompt: field(prompt, "The system prompt", `an object such as {"size": "minimal"}`, {}),
   environment: field(
     environment,
@@ -490,12 +502,14 @@ export const withDefaults = (file: SettingsFile): Settings => {
   const strategy = file.strategy ?? defaultStrategy.name
   // The least gain depends on the strategy, and so do settings of the agent that the strategy is from.
   const { minGain } = strategyDefaults(strategy)
-  const { memory, subagents } = agentDefaultsOf(strategy)
+  const { memory, memoryFlush = false, repeatRules: rules, subagents } = agentDefaultsOf(strategy)
   const settings =
     filled.get(file) ??
     fill({
       minGain,
+      memoryFlush,
       ...file,
+      repeatRules: { ...rules, ...file.repeatRules },
       memory: { ...memory, ...file.memory },
       subagents: { ...subagents, ...file.subagents }
     })

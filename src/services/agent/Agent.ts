@@ -134,6 +134,8 @@ const step = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boole
   if (yield* endIfStopped(run)) return false
   if (circling !== undefined && !(yield* breakLoop(run, circling))) return false
 
+  yield* prepareTurn(run)
+  if (yield* endIfStopped(run)) return false
   run.used = { ...run.used, turns: run.used.turns + 1 }
   const turn = yield* runTurn(run)
   run.isCompressed = turn.isCompressed
@@ -158,6 +160,13 @@ const catchUp = Effect.fnUntraced(function* ({ isCompressed, profile: { chat, in
   if (inbox !== undefined) yield* inbox(tell)
   const again = isCompressed ? yield* reminder ?? Effect.undefined : undefined
   if (again !== undefined) yield* tell([again])
+})
+
+/** Runs what comes before a turn, unless the run is stopped meanwhile. */
+const prepareTurn = Effect.fnUntraced(function* ({ bounds, emit, next, profile: { beforeTurn } }: AgentRun) {
+  if (beforeTurn === undefined) return
+  const context = yield* Effect.context<Approval>()
+  yield* bounds.unlessStopped(Effect.provideContext(beforeTurn({ ...next, emit, waiting: bounds.waiting }), context))
 })
 
 /** The loop that the conversation shows before a turn. */

@@ -5,6 +5,7 @@ import type { Attachment } from "../chat/AppendMessages.ts"
 import type { Chat } from "../chat/Chat.ts"
 import * as Hooked from "../hooks/Hooked.ts"
 import type { HookPlace, HookSystem } from "../hooks/HookSystem.ts"
+import type { Approval } from "../tools/Approval.ts"
 import type { Tool } from "../tools/Tool.ts"
 import type { OutgoingMessage } from "./AgentConversation.ts"
 import type { LoopDetector } from "./LoopDetector.ts"
@@ -35,6 +36,8 @@ export interface Profile {
     | undefined
   /** Text to repeat when a compression removed it from the window, for example which agents are running. */
   readonly reminder?: Effect.Effect<string | undefined> | undefined
+  /** Runs before each turn, when its message is known. It cannot fail, and ends when the run is stopped. */
+  readonly beforeTurn?: ((turn: TurnAhead) => Effect.Effect<void, never, Approval>) | undefined
   /** The hooks that observe the run and may change it. Absent: none. */
   readonly hooks?: HookSystem["Service"] | undefined
   /**
@@ -42,6 +45,14 @@ export interface Profile {
    * conversation stays, and the user gets a notice.
    */
   readonly onClear?: ((next: string | undefined) => Effect.Effect<void>) | undefined
+}
+
+/** The turn that comes next, for what runs before it. */
+export interface TurnAhead extends Pick<OutgoingMessage, "attached" | "message"> {
+  /** Tells the user something. */
+  readonly emit: Emit
+  /** Runs work that waits for the user, whose time the run does not count. */
+  readonly waiting: RunBounds["waiting"]
 }
 
 /** Options of one run. */

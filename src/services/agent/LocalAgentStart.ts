@@ -188,6 +188,7 @@ const settingsFor = (
   instruction: string
 ): ChatSettings => {
   const {
+    afterCompression: _after,
     environment: _environment,
     generation: _generation,
     refreshEnvironment: _renew,

@@ -37,6 +37,8 @@ export interface ChatUsage {
   readonly limit: number
   /** The share of the window that triggers a compression. */
   readonly threshold: number
+  /** The tokens from which a request is compressed. */
+  readonly trigger: number
   /** The model's tokens per estimated token. Undefined: no count of this model is known, so `tokens` is an estimate. */
   readonly scale: number | undefined
 }
@@ -204,6 +206,7 @@ const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
     tokens: Math.round(tokens * (scale ?? 1)),
     limit: window.maxRequestTokens,
     threshold: Math.min(1, window.trigger / window.window),
+    trigger: window.trigger,
     scale
   }
 })

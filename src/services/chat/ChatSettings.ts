@@ -49,6 +49,11 @@ export interface ChatSettings {
   readonly environment?: string | undefined
   /** Renews `environment` after a compression, before the request leaves. Default: it stays. */
   readonly refreshEnvironment?: Effect.Effect<string | undefined> | undefined
+  /**
+   * A message of the program that follows a compression, for example rules that must not fade. It is appended once: not while the view
+   * still holds it, and not where the request fits only because of this compression. Undefined: none.
+   */
+  readonly afterCompression?: Effect.Effect<string | undefined> | undefined
   /** Tool declarations in the wire shape of the Gemini API. */
   readonly tools?: ModelRequest["tools"]
   readonly generation?: Generation | undefined

@@ -13,6 +13,7 @@ import {
 } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
+import { isCall, text, user } from "../../domain/content/Content.ts"
 import {
   compressed,
   type Conversation,
@@ -26,13 +27,14 @@ import type { HookOutcome } from "../../domain/hooks/Hook.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress, triggerOf } from "../compression/PreCompress.ts"
 import type { PlanRefused, CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
+import { appendMessage } from "./AppendMessages.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { requestContext } from "./RequestContext.ts"
@@ -168,6 +170,7 @@ const compressWith = Effect.fnUntraced(function* (
   const unlessCancelled = (work: Effect.Effect<unknown>): Effect.Effect<unknown> =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
   if (patch !== undefined) yield* unlessCancelled(refreshEnvironment(chat))
+  if (patch !== undefined && turn?.mustFit !== true) yield* appendAfterCompression(chat)
   const { scale: scaleAfter = 1, tokens: requestAfter } = yield* requestSize(chat, false)
   const outcome = inModelTokens(counted, requestAfter, patch === undefined ? scale : scaleAfter)
   const { after, before } = tokensOf(outcome)
@@ -340,4 +343,23 @@ const refreshEnvironment = Effect.fnUntraced(function* (chat: ChatState) {
   yield* Ref.update(chat.settings, (before) =>
     before.environment === environment ? before : { ...before, environment }
   )
+})
+
+/** The largest share of the window that a message after a compression may take. */
+const maxMessageShare = 0.05
+
+/** Appends the message that the settings want after a compression, where there is room for it and no call waits for its response. */
+const appendAfterCompression = Effect.fnUntraced(function* (chat: ChatState) {
+  const { afterCompression } = yield* Ref.get(chat.settings)
+  const message = yield* afterCompression ?? Effect.undefined
+  if (message === undefined) return
+  const items = view((yield* Ref.get(chat.session)).conversation)
+  const isThere = items.some(
+    ({ entry }) => entry.author === "program" && entry.content.parts.some((part) => part.text === message)
+  )
+  const hasOpenCalls = items.at(-1)?.entry.content.parts.some(isCall) === true
+  const { window } = yield* requestContext(chat)
+  if (isThere || hasOpenCalls || estimateText(message) > maxMessageShare * window.maxRequestTokens) return
+  const at = yield* Clock.currentTimeMillis
+  yield* appendMessage(chat, { content: user(text(message)), at, author: "program" })
 })

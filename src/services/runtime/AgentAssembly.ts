@@ -1,10 +1,11 @@
-import { Effect, Path, Ref, type Scope } from "effect"
+import { ByteSize, Effect, FileSystem, Path, Ref, type Scope } from "effect"
 import { plainText } from "../../domain/content/Content.ts"
 import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import type { Answer } from "../../domain/tools/Approval.ts"
 import * as Agent from "../agent/Agent.ts"
 import type { Profile } from "../agent/AgentRun.ts"
+import * as MemoryFlush from "../agent/MemoryFlush.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import type { Memory } from "../memory/Memory.ts"
 import { SessionFiles } from "../session/SessionFiles.ts"
@@ -12,6 +13,7 @@ import { blobFolderOf } from "../session/TempStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import { Approval, type ApprovalQuestion } from "../tools/Approval.ts"
 import { Plans } from "../tools/Plans.ts"
+import type { Tool } from "../tools/Tool.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import * as AgentContext from "./AgentContext.ts"
 import * as AgentEquipment from "./AgentEquipment.ts"
@@ -110,6 +112,21 @@ const reportMemoryProblems = Effect.fnUntraced(function* (memory: Memory["Servic
   if (more > 0) yield* notify({ _tag: "MoreMemoryProblems", count: more })
 })
 
+/** Saves facts before compressions. A session that is not stored has no log. */
+const memoryFlush = Effect.fnUntraced(function* (
+  { chat, id }: HostSession,
+  tools: ReadonlyArray<Tool>,
+  hooks: HookSystem["Service"]
+) {
+  const fs = yield* FileSystem.FileSystem
+  const { of } = yield* SessionFiles
+  const logBytes =
+    id === undefined
+      ? Effect.succeed(0)
+      : Effect.match(fs.stat(of(id)), { onSuccess: ({ size }) => ByteSize.toNumberUnsafe(size), onFailure: () => 0 })
+  return yield* MemoryFlush.make({ name: mainAgent, chat, tools, memoryTool: "save_memory", logBytes, hooks })
+})
+
 /** Why the session starts, as hooks get it. */
 const startSource = (isCleared: boolean, isNew: boolean) => (isCleared ? "clear" : isNew ? "startup" : "resume")
 
@@ -191,6 +208,7 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
     ...(yield* outputGuards(settings)),
     ...(yield* modelRoute({ chat, settings })),
     ...background,
+    ...(all.memoryFlush && tools.length > 0 ? { beforeTurn: yield* memoryFlush(session, tools, hooks) } : {}),
     // Between two turns a plan may be approved, a fact remembered, the conversation compressed.
     inbox: (use) => Effect.andThen(Effect.ignore(context.refresh), background.inbox?.(use) ?? Effect.void)
   }

@@ -1,6 +1,7 @@
 import { Effect, type FileSystem, type Path, Ref } from "effect"
 import { text } from "../../domain/content/Content.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
+import { repeatedRules } from "../../domain/memory/RepeatedRules.ts"
 import { sandboxOf } from "../../domain/prompt/EnvironmentMessage.ts"
 import { isModern, type Offer } from "../../domain/prompt/PromptInputs.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -80,7 +81,7 @@ export const make = Effect.fn("AgentContext.make")(function* (
   const platform = yield* Effect.context<Environment | FileSystem.FileSystem | Path.Path>()
   const { variables } = yield* Environment
   const hooks = yield* HookSystem
-  const { environment: environmentSettings, prompt: promptSettings } = withDefaults(options.settings)
+  const { environment: environmentSettings, prompt: promptSettings, repeatRules } = withDefaults(options.settings)
   const ideUpdates: IdeUpdates | undefined =
     ide === undefined ? undefined : yield* Effect.provideService(makeUpdates, IdeContext, ide)
   const isGit = yield* Effect.cached(EnvironmentMessage.isGit(workspace.root))
@@ -131,6 +132,9 @@ export const make = Effect.fn("AgentContext.make")(function* (
   /** A compression may take away what tools and the editor reported, so both are read again. */
   const refreshEnvironment = Effect.andThen(memory.refresh, environment)
 
+  /** Runs after `refreshEnvironment`, which reads memory again. */
+  const afterCompression = Effect.map(memory.load, ({ blocks }) => repeatedRules(blocks, repeatRules))
+
   const refresh = Effect.gen(function* () {
     const before = yield* Ref.get(made)
     const instruction = yield* key
@@ -143,6 +147,7 @@ export const make = Effect.fn("AgentContext.make")(function* (
       .configure({
         systemInstruction: built.text === "" ? undefined : built.text,
         refreshEnvironment,
+        ...(repeatRules.headings.length === 0 ? {} : { afterCompression }),
         ...(isStale ? { environment: yield* environment } : {})
       })
       .pipe(

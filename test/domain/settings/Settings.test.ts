@@ -172,6 +172,24 @@ describe("defaults", () => {
     )
   })
 
+  it("settings of the agent that a strategy is from come with it, unless the user gives others", () => {
+    const settings = withDefaults({ strategy: "pi", memory: { onTouch: true }, subagents: { tasks: 3 } })
+    assert.deepStrictEqual(settings.subagents, { ...defaults.subagents, tasks: 3 })
+    assert.deepStrictEqual(settings.memory, {
+      ...defaults.memory,
+      fileNames: ["AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"],
+      firstFound: true,
+      downward: false
+    })
+    assert.deepStrictEqual(withDefaults({ strategy: "pi" }).subagents.tasks, 8)
+    assert.isFalse(settings.memoryFlush)
+    const other = withDefaults({ strategy: "openclaw", repeatRules: { chars: 100 } })
+    assert.isTrue(other.memoryFlush)
+    assert.isFalse(withDefaults({ strategy: "openclaw", memoryFlush: false }).memoryFlush)
+    assert.deepStrictEqual(other.repeatRules, { headings: ["Session Startup", "Red Lines"], chars: 100 })
+    assert.deepStrictEqual([other.memory.fileChars, other.subagents.prompt], [20_000, "minimal"])
+  })
+
   it("loop detection takes all its numbers, or false", () => {
     const usual = { calls: 5, content: 10, chunk: 50, history: 5_000, checkAfter: 30 }
     assert.deepStrictEqual(

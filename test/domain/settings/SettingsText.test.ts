@@ -62,6 +62,8 @@ const all: SettingsFile = {
     downward: false,
     onTouch: false
   },
+  memoryFlush: true,
+  repeatRules: { headings: ["Red Lines"], chars: 100 },
   prompt: { size: "minimal", sections: { git: false } },
   environment: { tree: false, items: 0 },
   hooks: { AfterTool: [{ matcher: "write_file", hooks: [{ type: "command", command: "npm run format" }] }] },

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
+import { view } from "../../../src/domain/conversation/Conversation.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as FakeGemini from "../../../src/layers/testing/FakeGemini.ts"
 import { bodyOf, calls, environmentOf, instructionOf, says, textsOf } from "../../cli/scene.ts"
 import { working } from "../../support/runtime.ts"
@@ -174,6 +176,94 @@ describe("the prompt of a started agent", () => {
         assert.include(none, "# How you finish")
         assert.notInclude(none, "# The task")
         assert.isAbove(minimal?.length ?? 0, none?.length ?? 0)
+      })
+  )
+})
+
+describe("before and after a compression", () => {
+  const rules = "## Red Lines\n\n- Never push."
+  const files = { "AGENTS.md": `# House\n\nUse tabs.\n\n${rules}\n`, ".git/HEAD": "ref: refs/heads/main" }
+  const isFlush = (request: FakeGemini.FakeRequest) =>
+    (textsOf(request).at(-1) ?? "").includes("about to be compressed")
+
+  it.live(
+    "openclaw: rules are put in again after a compression, once, as a message of the program (OpenClaw 2026.9)",
+    () =>
+      Effect.gen(function* () {
+        const { fake, opened, said } = yield* working({
+          script: answering(),
+          settings: { repeatRules: { headings: ["Red Lines"] } },
+          work: files
+        })
+        yield* said(long(1))
+        yield* said(long(2))
+        assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
+        yield* said("And now?")
+        yield* said("And then?")
+        const requests = yield* fake.requests
+        const told = requests.map((request) => textsOf(request).filter((text) => text.includes(rules)))
+        assert.deepStrictEqual(told.slice(0, 2), [[], []])
+        for (const texts of told.slice(2)) {
+          assert.lengthOf(texts, 1)
+          assert.isTrue(texts[0]?.startsWith(runtimeMark))
+        }
+        const texts = textsOf(requests.at(-1))
+        const snapshot = texts.findIndex((text) => text.includes("<state_snapshot>"))
+        assert.isAbove(
+          texts.findIndex((text) => text.includes(rules)),
+          snapshot
+        )
+        const { conversation } = yield* opened.chat.session
+        assert.strictEqual(
+          view(conversation).find(({ entry }) => entry.content.parts.some((part) => part.text?.includes(rules)))?.entry
+            .author,
+          "program"
+        )
+      })
+  )
+
+  it.live("nothing is repeated by default", () =>
+    Effect.gen(function* () {
+      const { fake, opened, said } = yield* working({ script: answering(), work: files })
+      yield* said(long(1))
+      yield* said(long(2))
+      assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
+      yield* said("And now?")
+      assert.isFalse((yield* fake.requests).flatMap(textsOf).some((text) => text.includes(rules)))
+    })
+  )
+
+  it.live(
+    "openclaw: facts are saved before a compression where the setting says so (OpenClaw 2026.9; ours: a change of memory asks first, as always)",
+    () =>
+      Effect.gen(function* () {
+        const remembering = (settings: object) =>
+          Effect.gen(function* () {
+            let step = 0
+            const { cwd, fake, said } = yield* working({
+              script: (request) => {
+                if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
+                if (step === 0 && !isFlush(request)) return says("Well.")
+                step += 1
+                return step === 1
+                  ? calls(["save_memory", { fact: "The port is 8080", scope: "project" }])
+                  : says(step === 2 ? "NO_REPLY" : "Well.")
+              },
+              settings: { window: 40_000, ...settings },
+              work: files
+            })
+            yield* said(long(1))
+            const events = yield* said(`${long(2)}\n${long(3)}`)
+            return { events, fake, memory: readFileSync(path.join(cwd, "AGENTS.md"), "utf8") }
+          })
+        const saved = yield* remembering({ memoryFlush: true, allowed: ["edit"], approve: "all" })
+        assert.include(saved.memory, "- The port is 8080")
+        assert.strictEqual(saved.events.at(-1)?._tag, "Finished")
+        const denied = yield* remembering({ memoryFlush: true })
+        assert.notInclude(denied.memory, "8080")
+        assert.strictEqual(denied.events.at(-1)?._tag, "Finished")
+        const { fake } = yield* remembering({})
+        assert.isFalse((yield* fake.requests).some(isFlush))
       })
   )
 })

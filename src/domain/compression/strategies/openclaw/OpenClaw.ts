@@ -1,5 +1,6 @@
 import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
+import { openclawAgentDefaults } from "./AgentDefaults.ts"
 
 /** Numbers of OpenClaw 2026.9, unless they say otherwise. Tokens and characters are named. */
 
@@ -49,10 +50,7 @@ export const openclaw = {
   name: "openclaw",
   description: "like OpenClaw",
   defaults: { minGain: 0, outputForm: "last-lines" },
-  agentDefaults: {
-    subagents: { depth: 5, children: 5, running: 8, prompt: "minimal", forkTokens: 100_000 },
-    memory: { fileChars: 20_000, totalChars: 60_000 }
-  },
+  agentDefaults: openclawAgentDefaults,
   countsByReport: false,
   waitsForGrowth: true,
   trigger: (window) => Math.max(1, window - reserveIn(window)),

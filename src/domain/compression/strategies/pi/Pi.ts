@@ -1,5 +1,6 @@
 import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
+import { piAgentDefaults } from "./AgentDefaults.ts"
 
 /** Tokens that stay free for the answer (Pi 0.73). Ours: at most a quarter of the window, so that small windows work. */
 const reserveTokens = 16_384
@@ -35,6 +36,7 @@ export const pi = {
   name: "pi",
   description: "like Pi",
   defaults: { minGain: 0, outputForm: "last-lines" },
+  agentDefaults: piAgentDefaults,
   countsByReport: false,
   waitsForGrowth: true,
   // Pi compacts above the window without the reserve, strictly.

@@ -1,0 +1,205 @@
+import { Clock, Effect, Stream } from "effect"
+import {
+  type FlushFacts,
+  isFlushDue,
+  isSilentAnswer,
+  maxFlushFailures,
+  silentAnswer
+} from "../../domain/agent/FlushTrigger.ts"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { isText, type Part } from "../../domain/content/Content.ts"
+import { shortLine } from "../../domain/text/OneLine.ts"
+import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
+import { estimateText } from "../../domain/tokens/Tokens.ts"
+import { Chat, type ChatServices } from "../chat/Chat.ts"
+import type { ChatSettings } from "../chat/ChatSettings.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
+import { type Tool, ToolFailure } from "../tools/Tool.ts"
+import * as Agent from "./Agent.ts"
+import type { Profile, TurnAhead } from "./AgentRun.ts"
+import { dateOf } from "./LocalAgentPrompt.ts"
+
+/**
+ * Saves facts to memory shortly before a compression: a hidden turn in a copy of the conversation, in which only the memory tool runs.
+ * Nothing of it enters the conversation, and no failure of it stops the turn that follows.
+ */
+
+/** What a flush works with. */
+export interface MemoryFlushOptions {
+  readonly name: string
+  readonly chat: Chat["Service"]
+  /** All tools of the agent, so that the request begins with the same bytes as those of the conversation. */
+  readonly tools: ReadonlyArray<Tool>
+  /** The name of the one tool that runs. */
+  readonly memoryTool: string
+  /** The size of the conversation's log. */
+  readonly logBytes: Effect.Effect<number>
+  readonly hooks: HookSystem["Service"] | undefined
+}
+
+/** The turns and the time of one flush, without the time in which the user is asked. */
+const limits = { turns: 6, time: 120_000 }
+
+/** Characters of an answer that the user sees. */
+const maxNoticeChars = 300
+
+const request = (at: number, memoryTool: string): string =>
+  `${runtimeMark} This conversation is about to be compressed. Today is ${dateOf(at)} (UTC). If it holds facts that later conversations need and that memory does not have yet (decisions, wishes of the user, names, how things are done here), save each with ${memoryTool}, and give its scope. Only add: what memory says already stays as it is, no file is changed, and no other tool runs now. Do not go on with the task and do not talk to the user. When all is saved, or where there is nothing to save, answer ${silentAnswer} and nothing else.`
+
+const onlyMemory = (tools: ReadonlyArray<Tool>, memoryTool: string): ReadonlyArray<Tool> =>
+  tools.map((tool) =>
+    tool.name === memoryTool
+      ? tool
+      : {
+          ...tool,
+          call: () =>
+            Effect.fail(
+              new ToolFailure({
+                message: `${tool.name} does not run now: save facts with ${memoryTool}, or answer ${silentAnswer}`
+              })
+            )
+        }
+  )
+
+/** Between two compressions there is one flush, or as many failed tries as are allowed. */
+interface Cycle {
+  /** The snapshot with which it began. Undefined: nothing was compressed yet. */
+  readonly snapshot: string | undefined
+  readonly isFlushed: boolean
+  readonly failures: number
+}
+
+interface FlushState {
+  readonly options: MemoryFlushOptions
+  readonly tools: ReadonlyArray<Tool>
+  cycle: Cycle
+  /** The size of the log at the last flush. */
+  flushedBytes: number
+}
+
+/** Makes the step that runs before each turn (`Profile.beforeTurn`). */
+export const make = Effect.fnUntraced(function* (
+  options: MemoryFlushOptions
+): Effect.fn.Return<NonNullable<Profile["beforeTurn"]>, never, ChatServices> {
+  const context = yield* Effect.context<ChatServices>()
+  const state: FlushState = {
+    options,
+    tools: onlyMemory(options.tools, options.memoryTool),
+    cycle: { snapshot: undefined, isFlushed: false, failures: 0 },
+    flushedBytes: yield* options.logBytes
+  }
+  return (turn) => flushIfDue(state, turn).pipe(Effect.provideContext(context))
+})
+
+const flushIfDue = Effect.fn("MemoryFlush.flushIfDue")(function* (state: FlushState, turn: TurnAhead) {
+  const { chat, logBytes } = state.options
+  const { inserted } = yield* chat.conversation
+  const snapshot = inserted?.value.id
+  if (snapshot !== state.cycle.snapshot) state.cycle = { snapshot, isFlushed: false, failures: 0 }
+  if (state.cycle.isFlushed || state.cycle.failures >= maxFlushFailures) return
+  const bytes = yield* logBytes
+  const facts = yield* factsOf(chat, turn, bytes - state.flushedBytes)
+  if (facts === undefined || !isFlushDue(facts)) return
+  const isDone = yield* flush(state, turn).pipe(
+    Effect.catchCause((cause) => Effect.as(Effect.logDebug("the memory flush failed", cause), false))
+  )
+  if (isDone) state.flushedBytes = bytes
+  state.cycle = {
+    ...state.cycle,
+    isFlushed: isDone,
+    failures: state.cycle.failures + (isDone ? 0 : 1)
+  }
+})
+
+/** Undefined: the size of the next request is not known, so nothing is decided. */
+const factsOf = (
+  chat: Chat["Service"],
+  { attached, message }: TurnAhead,
+  logBytes: number
+): Effect.Effect<FlushFacts | undefined> =>
+  Effect.map(
+    Effect.orElseSucceed(chat.usage, () => undefined),
+    (usage) => {
+      if (usage === undefined) return undefined
+      const { scale = 1, tokens, trigger } = usage
+      const parts = [...message, ...attached.flatMap((one) => one.parts)]
+      return { tokens: tokens + scale * textTokens(parts), trigger, logBytes }
+    }
+  )
+
+const textTokens = (parts: ReadonlyArray<Part>): number =>
+  parts.reduce((tokens, part) => tokens + (isText(part) ? estimateText(part.text) : 0), 0)
+
+/** Settings of the copy: it is compressed only if the request would not fit otherwise. */
+const withoutThreshold = ({ models = {}, ...settings }: ChatSettings): ChatSettings => ({
+  ...settings,
+  threshold: 1,
+  models: Object.fromEntries(Object.entries(models).map(([name, { window }]) => [name, { window }]))
+})
+
+/** Runs the hidden turn. Returns whether it came to its end. */
+const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emit, waiting }: TurnAhead) {
+  const { afterCompression: _after, refreshEnvironment: _refresh, ...settings } = yield* options.chat.settings
+  const copy = yield* Chat.make({
+    log: { append: () => Effect.void },
+    session: yield* options.chat.session,
+    settings: withoutThreshold(settings)
+  })
+  const seen = new FlushProgress(options.memoryTool)
+  const text = request(yield* Clock.currentTimeMillis, options.memoryTool)
+  yield* Agent.run({ name: options.name, chat: copy, tools, limits, hooks: options.hooks }, text, {
+    author: "program",
+    waiting
+  }).pipe(Stream.runForEach((event) => Effect.sync(() => seen.push(event))))
+  yield* Effect.forEach(seen.notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
+    discard: true
+  })
+  return seen.isFinished
+}, Effect.scoped)
+
+/** What the user learns of a flush. Mutable. */
+class FlushProgress {
+  isFinished = false
+  private answer = ""
+  private saved = 0
+  private readonly memoryTool: string
+
+  constructor(memoryTool: string) {
+    this.memoryTool = memoryTool
+  }
+
+  push(event: ChatEvent): void {
+    switch (event._tag) {
+      case "ModelInfo":
+      case "Retry":
+        this.answer = ""
+        return
+      case "Content":
+        this.answer += event.text
+        return
+      case "ToolCallResponse":
+        if (event.name === this.memoryTool && event.status === "success") this.saved += 1
+        return
+      case "Finished":
+        this.isFinished = true
+        return
+      case "LimitReached":
+      case "HookStopped":
+      case "LoopDetected":
+      case "Error":
+      case "InvalidStream":
+        this.isFinished = false
+        return
+      default:
+        return
+    }
+  }
+
+  get notices(): ReadonlyArray<string> {
+    const facts = this.saved === 1 ? "1 fact was" : `${this.saved} facts were`
+    return [
+      ...(this.saved === 0 ? [] : [`${facts} saved before the conversation is compressed`]),
+      ...(isSilentAnswer(this.answer) ? [] : [shortLine(this.answer, maxNoticeChars)])
+    ]
+  }
+}
