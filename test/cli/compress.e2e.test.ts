@@ -195,6 +195,27 @@ describe("compress", () => {
     })
   )
 
+  it.effect("shortens tool output in the form of --tool-output-form, with every strategy", () =>
+    Effect.gen(function* () {
+      const file = sessionFile("claude-code-subagent")
+      const ways = [
+        ["--force", "--preserve", "0.9", "--summarizer", "extractive"],
+        // The strategy gemini keeps whole turns; after a failure it keeps all of them.
+        ["--strategy", "gemini", "--failed", "--threshold", "0.001", "--limit", "100k", "--summarizer", "model"]
+      ]
+      for (const way of ways) {
+        const history = (form: ReadonlyArray<string>) =>
+          Effect.map(report([file, ...way, "--tool-budget", "0", "--min-gain", "0", ...form]), ({ value }) =>
+            JSON.stringify(value.history)
+          )
+        assert.match(yield* history([]), /The last 30 of \d+ lines/)
+        assert.notMatch(yield* history(["--tool-output-form", "head-tail-chars"]), /The last 30 of \d+ lines/)
+      }
+      const refused = yield* run(["compress", file, "--tool-output-form", "middle"])
+      assert.strictEqual(refused.status, 2)
+    })
+  )
+
   it.effect("preserves numbers beyond 2^53, kept or recalled", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("numbers")
