@@ -17,6 +17,8 @@ export interface AgentDefaults {
   readonly memoryFlush?: boolean
   /** Sections of memory files that are repeated after a compression (setting `repeatRules`). */
   readonly repeatRules?: { readonly headings?: ReadonlyArray<string>; readonly chars?: number }
+  /** How much of a tool result enters the window (setting `toolOutput`). */
+  readonly toolOutput?: { readonly most?: number }
   /** Which memory files are read, and how much of them (setting `memory`). */
   readonly memory?: {
     readonly fileNames?: ReadonlyArray<string>

@@ -1,5 +1,5 @@
-import { isCall } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
+import { answeredCalls } from "./AnsweredCalls.ts"
 import { actionsOf } from "./ToolCalls.ts"
 
 /** The files that were read and modified, carried in the summary from compaction to compaction. */
@@ -21,19 +21,14 @@ const listed = (text: string, tag: string): ReadonlyArray<string> => {
 
 /** Returns the files of these entries and of the earlier summary among them, sorted. Modified files count as such only. */
 export const fileLists = (entries: ReadonlyArray<Entry>): FileLists => {
-  const read = new Set<string>()
-  const modified = new Set<string>()
-  for (const { author, content } of entries) {
-    for (const part of content.parts) {
-      if (author === "summary" && part.text !== undefined) {
-        for (const path of listed(part.text, "read-files")) read.add(path)
-        for (const path of listed(part.text, "modified-files")) modified.add(path)
-      }
-      if (!isCall(part)) continue
-      for (const action of actionsOf(part, undefined)) {
-        if (action._tag === "Read") read.add(action.path)
-        if (action._tag === "Edit" || action._tag === "Write") modified.add(action.path)
-      }
+  const earlier = entries.flatMap(({ author, content }) => (author === "summary" ? content.parts : []))
+  const carried = (tag: string) => earlier.flatMap(({ text = "" }) => listed(text, tag))
+  const read = new Set(carried("read-files"))
+  const modified = new Set(carried("modified-files"))
+  for (const { answer, call } of answeredCalls(entries)) {
+    for (const action of actionsOf(call, answer)) {
+      if (action._tag === "Read") read.add(action.path)
+      if (action._tag === "Edit" || action._tag === "Write") modified.add(action.path)
     }
   }
   return { read: [...read].filter((path) => !modified.has(path)).sort(), modified: [...modified].sort() }

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
-import { strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import { agentDefaultsOf, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
@@ -117,7 +117,7 @@ const chatSettings = Effect.fnUntraced(function* (
     ...(threshold === undefined ? {} : { threshold }),
     ...(overflowFactor === undefined ? {} : { overflowFactor }),
     ...(window === undefined ? {} : { window }),
-    ...(toolOutput === undefined ? {} : { toolOutput }),
+    toolOutput: { ...agentDefaultsOf(strategy).toolOutput, ...toolOutput },
     ...(masking === undefined ? {} : { masking })
   }
 })

@@ -1,6 +1,7 @@
-import { hasResponses, isCall, isResponse, isText, isThought, type Part } from "../../../content/Content.ts"
+import { hasResponses, isCall, isResponse, isText, isThought } from "../../../content/Content.ts"
 import type { Entry, EntryId } from "../../../conversation/Conversation.ts"
 import { firstUnits } from "../../../text/Bytes.ts"
+import { answeredCalls } from "../../AnsweredCalls.ts"
 import { failureText, isFailure } from "../../evidence/ToolFailures.ts"
 import { type FileLists } from "../../FileLists.ts"
 import { actionsOf, answerText } from "../../ToolCalls.ts"
@@ -42,23 +43,14 @@ export const recentTurnsText = (entries: ReadonlyArray<Entry>): string => {
 
 /** Returns the section with the newest failures of tools; empty when none failed. */
 export const toolFailuresText = (entries: ReadonlyArray<Entry>): string => {
-  const calls = new Map<string, Part>()
-  const failures: Array<string> = []
-  for (const { content } of entries) {
-    for (const part of content.parts) {
-      if (isCall(part)) calls.set(part.functionCall.id ?? part.functionCall.name, part)
-      if (!isResponse(part)) continue
-      const { id, name } = part.functionResponse
-      const call = calls.get(id ?? name ?? "")
-      const actions = call === undefined ? [] : actionsOf(call, part)
-      if (!isFailure(actions, part)) continue
-      const exit = actions.flatMap((action) => (action._tag === "Command" ? (action.exit ?? []) : []))[0]
-      const why = failureText(answerText(part)).replaceAll("\n", " ")
-      failures.push(
-        firstUnits(`- ${name ?? "a tool"}${exit === undefined ? "" : ` (exit ${exit})`}: ${why}`, toolFailures.chars)
-      )
-    }
-  }
+  const failures = answeredCalls(entries).flatMap(({ answer, call }) => {
+    const actions = actionsOf(call, answer)
+    if (!isFailure(actions, answer)) return []
+    const exit = actions.flatMap((action) => (action._tag === "Command" ? (action.exit ?? []) : []))[0]
+    const why = failureText(answerText(answer)).replaceAll("\n", " ")
+    const name = call.functionCall?.name ?? "a tool"
+    return [firstUnits(`- ${name}${exit === undefined ? "" : ` (exit ${exit})`}: ${why}`, toolFailures.chars)]
+  })
   return failures.length === 0 ? "" : `## Tool failures\n${failures.slice(-toolFailures.count).join("\n")}`
 }
 
@@ -94,7 +86,7 @@ export const withSuffixes = (
   const added = suffixes.filter((suffix) => suffix !== "")
   while (added.length > 0 && added.join("\n\n").length > maxChars - Math.min(summary.length, maxChars / 2) - 2)
     added.pop()
-  const suffix = added.length === 0 ? "" : `\n\n${added.join("\n\n")}`
+  const suffix = added.length === 0 ? "" : `${summary === "" ? "" : "\n\n"}${added.join("\n\n")}`
   const room = maxChars - suffix.length
   return summary.length <= room
     ? `${summary}${suffix}`

@@ -1,0 +1,167 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import type { SummaryCall } from "../../../../src/domain/compression/Compression.ts"
+import { adopt } from "../../../../src/domain/compression/Compression.ts"
+import { headings } from "../../../../src/domain/compression/strategies/openclaw/Audit.ts"
+import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
+import { call, type Content, model, plainText, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { view } from "../../../../src/domain/conversation/Conversation.ts"
+import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
+import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
+import { compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
+import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
+import {
+  type AskRequest,
+  Summarizer,
+  SummarizerError
+} from "../../../../src/services/compression/summary/Summarizer.ts"
+import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
+import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+
+/** The workflow of a compaction by openclaw, with a scripted model. */
+
+const turns = (count: number, lines: number): ReadonlyArray<Content> =>
+  Array.from({ length: count }, (_, n) => [
+    user(text(`question ${n} about the billing module`)),
+    model(call("read_file", { path: `src/file${n}.ts` }, `c${n}`)),
+    user(response("read_file", { output: `content of file ${n}\n`.repeat(lines) }, `c${n}`)),
+    model(text(`answer ${n}`))
+  ]).flat()
+
+const record = `${headings.join("\nNone.\n")}\nThe billing module: src/file0.ts src/file1.ts src/file2.ts src/file3.ts src/file4.ts src/file5.ts src/file6.ts src/file7.ts src/file8.ts src/file9.ts src/file10.ts src/file11.ts question`
+
+type Answer = string | SummarizerError | "never"
+
+const failure = new SummarizerError({ reason: "RateLimitError", message: "slow down", cause: "429", calls: [] })
+
+const played = Effect.fnUntraced(function* (
+  contents: ReadonlyArray<Content>,
+  answer: (request: AskRequest, index: number) => Answer,
+  policy: Partial<Policy> = {}
+) {
+  const asked: Array<AskRequest> = []
+  const summarizer = Layer.succeed(Summarizer, {
+    summarize: () => Effect.die("unexpected call"),
+    ask: (request: AskRequest) =>
+      Effect.suspend((): Effect.Effect<SummaryCall, SummarizerError> => {
+        asked.push(request)
+        const given = answer(request, asked.length - 1)
+        if (given === "never") return Effect.never
+        return typeof given === "string"
+          ? Effect.succeed({
+              purpose: request.purpose,
+              model: "scripted",
+              messages: 1,
+              answer: given,
+              finishReason: "STOP",
+              usage: null
+            })
+          : Effect.fail(given)
+      })
+  })
+  return yield* Effect.gen(function* () {
+    const request = yield* requestFor(
+      contents.map((content) => ({ content })),
+      {
+        ...defaultPolicy,
+        strategy: "openclaw",
+        summarizer: "model",
+        ladder: false,
+        minGain: 0,
+        limit: TokenCount.make(32_000),
+        ...policy
+      }
+    )
+    const { outcome } = yield* compressWith(runners.openclaw, { ...request, forced: true })
+    const shown = view(adopt(request.conversation, outcome)).map(({ entry }) => plainText(entry.content))
+    return { outcome, asked, shown, bodies: asked.map(({ contents: [body] }) => plainText(body ?? user())) }
+  }).pipe(
+    Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, summarizer))
+  )
+})
+
+describe("a compaction by openclaw", () => {
+  it.effect(
+    "openclaw: puts the summary in the user's role, marked as written by the runtime, without an acknowledgement (OpenClaw 2026.9)",
+    () =>
+      Effect.gen(function* () {
+        const { outcome, shown } = yield* played(turns(20, 200), () => record)
+        assert.strictEqual(outcome._tag, "Compressed")
+        assert.match(shown[0] ?? "", /left the window[^]*<summary>\n## Decisions[^]*<\/summary>$/)
+        assert.notInclude(shown[1] ?? "", "Understood")
+        assert.include(shown[0] ?? "", "## Recent turns\n- User: question")
+        assert.match(shown[0] ?? "", /<read-files>\nsrc\/file0\.ts\n/)
+      })
+  )
+
+  it.effect(
+    "openclaw: writes two parts and merges them where one request is too small, each chunk from the record so far (OpenClaw 2026.9)",
+    () =>
+      Effect.gen(function* () {
+        const { asked, bodies, outcome } = yield* played(turns(30, 200), () => record)
+        assert.strictEqual(outcome._tag, "Compressed")
+        assert.include(
+          asked.map(({ purpose }) => purpose),
+          "merge"
+        )
+        const merge = bodies[asked.findIndex(({ purpose }) => purpose === "merge")] ?? ""
+        assert.include(merge, "[Part 1 of 2]")
+        assert.isTrue(bodies.some((body) => body.includes("[Earlier record]: ## Decisions")))
+      })
+  )
+
+  it.effect(
+    "openclaw: asks again with the reasons when the audit fails, and completes what is still missing (OpenClaw 2026.9)",
+    () =>
+      Effect.gen(function* () {
+        const { bodies, outcome, shown } = yield* played(turns(4, 60), () => "All is well.", { preserve: 0 })
+        assert.strictEqual(bodies.length, 2)
+        assert.include(bodies[1] ?? "", "An earlier answer could not be used: these sections are missing")
+        assert.deepInclude(outcome, { _tag: "Compressed" })
+        assert.strictEqual(outcome._tag === "Compressed" ? outcome.degraded?.reason : "", "audit")
+        for (const heading of headings) assert.include(shown[0] ?? "", heading)
+      })
+  )
+
+  it.effect("openclaw: starts from the earlier summary, whichever strategy wrote it (OpenClaw 2026.9)", () =>
+    Effect.gen(function* () {
+      const earlier = {
+        content: user(text("<summary>\nThe migration is done.\n</summary>")),
+        author: "summary" as const
+      }
+      const { bodies } = yield* played([earlier.content, ...turns(4, 60)], () => record, { preserve: 0 })
+      assert.include(bodies[0] ?? "", "The migration is done.")
+    })
+  )
+
+  it.effect(
+    "openclaw: says what a record covers when a later chunk fails; fails when the first one does (OpenClaw 2026.9)",
+    () =>
+      Effect.gen(function* () {
+        const later = yield* played(turns(30, 200), (_, index) => (index === 1 ? failure : record))
+        assert.strictEqual(later.outcome._tag, "Compressed")
+        assert.isTrue(later.bodies.some((body) => body.includes("[This record covers 1 of")))
+        const first = yield* played(turns(10, 200), () => failure)
+        assert.deepInclude(first.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError" })
+      })
+  )
+
+  it.effect("openclaw: gives each request 180 s (OpenClaw 2026.9)", () =>
+    Effect.gen(function* () {
+      const waiting = yield* Effect.forkChild(played(turns(10, 200), () => "never"))
+      yield* TestClock.adjust("179 seconds")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const { outcome } = yield* Fiber.join(waiting)
+      assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "TimeoutError" })
+    })
+  )
+
+  it.effect("openclaw: an empty answer leaves the conversation as it is (OpenClaw 2026.9)", () =>
+    Effect.gen(function* () {
+      const { outcome } = yield* played(turns(4, 60), () => "", { preserve: 0 })
+      assert.strictEqual(outcome._tag, "FailedEmptySummary")
+    })
+  )
+})
