@@ -4,6 +4,8 @@ export type { Profile, RunOptions } from "../services/agent/AgentRun.ts"
 export type { Limits } from "../services/agent/RunBounds.ts"
 export { AgentDefinitions, type KnownAgent, type KnownAgents } from "../services/agent/AgentDefinitions.ts"
 export {
+  AgentBounds,
+  AgentContextMode,
   AgentFailure,
   type AgentLimits,
   type AgentResult,

@@ -160,7 +160,7 @@ describe("a settings file", () => {
       /0 to 1/
     ],
     ["less than no tokens", `{"masking": {"protect": -1}}`, "masking.protect", /0 or more/],
-    ["another strategy", `{"strategy": "pi"}`, "strategy", /"palimpsest" or "gemini"/],
+    ["another strategy", `{"strategy": "claude"}`, "strategy", /"palimpsest" or "gemini"/],
     ["a number beyond all", `{"shellIdle": 1e300}`, "shellIdle", /seconds/],
     ["a collector over another protocol", `{"telemetry": {"endpoint": "file:///x"}}`, "telemetry.endpoint", /http:/],
     ["hooks in a list", `{"hooks": []}`, "hooks", /"AfterTool"/],

@@ -264,6 +264,8 @@ describe("before and after a compression", () => {
         assert.strictEqual(denied.events.at(-1)?._tag, "Finished")
         const { fake } = yield* remembering({})
         assert.isFalse((yield* fake.requests).some(isFlush))
+        const openclaw = yield* remembering({ strategy: "openclaw", window: 30_000, approve: "all" })
+        assert.include(openclaw.memory, "- The port is 8080")
       })
   )
 })
