@@ -1,6 +1,7 @@
 /** A conversation with a model: send, stream, cancel, compress, undo, recall. */
 export { Chat, type ChatUsage } from "../services/chat/Chat.ts"
 export type { Attachment } from "../services/chat/AppendMessages.ts"
+export { type BranchOptions, type BranchOutcome, UnknownEntry } from "../services/chat/Branch.ts"
 export type { ChatOptions } from "../services/chat/ChatState.ts"
 export { ChatBusy } from "../services/chat/Commit.ts"
 export type { CompressOptions } from "../services/chat/Compress.ts"

@@ -1,5 +1,6 @@
 /** Sessions: the append-only log of a conversation, its blobs, and the stores that keep them. */
 export { type Session, SessionEvent } from "../domain/session/Session.ts"
+export { type NodeKind, type SessionTree, sessionTree, type TreeNode } from "../domain/session/SessionTree.ts"
 export {
   type OpenSession,
   SessionChanged,

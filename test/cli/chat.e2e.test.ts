@@ -296,6 +296,36 @@ terminal("a chat on a terminal", () => {
     })
   )
 
+  it.live("goes back to a message, and puts its text into the input line", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("tree")
+      const { press, prompt, say, until } = yield* chat({ home, fake, height: 60 })
+      yield* prompt()
+      yield* say("first of all")
+      yield* until("You said: first of all")
+      yield* prompt()
+      yield* say("then the docs")
+      yield* until("You said: then the docs")
+      yield* prompt()
+      yield* say("/tree e3")
+      yield* until("Went to before e3; its text is in the input line. /tree e4 goes back.")
+      yield* prompt("then the docs")
+      yield* press("C-c")
+      yield* say("then the tests")
+      yield* until("You said: then the tests")
+      yield* prompt()
+      yield* say("/label e4 docs")
+      yield* until("Labelled e4.")
+      yield* say("/tree")
+      yield* until("├ e3  user: then the docs")
+      yield* until("│ e4  model: You said: then the docs  [docs]")
+      yield* until("└ e5  user: then the tests")
+      yield* say("/tree e4 --summary")
+      yield* until("is a summary of what you left.")
+    })
+  )
+
   it.live("runs commands, and resumes a session", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
@@ -311,6 +341,9 @@ terminal("a chat on a terminal", () => {
         ["/recall", "Give a handle or a pattern, for example: /recall timeout"],
         ["/recall spoon", "No match in the 0 parts that left the window."],
         ["/pin", "There is no message to pin yet."],
+        ["/tree", "There are no messages yet."],
+        ["/tree first", "Name a message as /tree shows it, for example: /tree e12, or /tree e12 --summary"],
+        ["/label", "Name a message as /tree shows it, for example: /label e12 before the rewrite"],
         ["/copy", "There is no answer yet."],
         ["/model", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens."]
       ] as const) {

@@ -113,6 +113,30 @@ describe("sessions list", () => {
 })
 
 describe("sessions show, rename", () => {
+  it.effect("tree shows the messages and the current end; with --json all of them as data", () =>
+    Effect.gen(function* () {
+      const { home, one } = yield* unchanged
+      const shown = yield* sessions(home, ["tree", one])
+      assert.deepStrictEqual([shown.status, shown.stderr], [0, ""])
+      assert.strictEqual(String(shown.stdout), "e1  user: one\ne2  model: About one  ← here\n")
+      const { current, entries } = JSON.parse(String((yield* sessions(home, ["tree", one, "--json"])).stdout))
+      assert.strictEqual(current, "e2")
+      assert.deepStrictEqual(entries, [
+        { id: "e1", parent: null, children: ["e2"], kind: "user", text: "one", at: null, label: null, isOnPath: true },
+        {
+          id: "e2",
+          parent: "e1",
+          children: [],
+          kind: "model",
+          text: "About one",
+          at: null,
+          label: null,
+          isOnPath: true
+        }
+      ])
+    })
+  )
+
   it.effect("finds a session by number, id prefix or title", () =>
     Effect.gen(function* () {
       const { home, two } = yield* three("show")

@@ -128,7 +128,9 @@ describe("a script with actions in any order", () => {
             "append",
             "undo",
             "redo",
-            "reopen"
+            "reopen",
+            "branch",
+            "branch with a summary"
           ]) {
             assert.isAbove(ends.get(end) ?? 0, 0, end)
           }

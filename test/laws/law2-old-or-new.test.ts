@@ -5,6 +5,7 @@ import type { Outcome } from "../../src/domain/compression/Compression.ts"
 import { text, user } from "../../src/domain/content/Content.ts"
 import { freshMemory } from "../../src/domain/conversation/FailureMemory.ts"
 import { type Session, type SessionEvent, applyEvent } from "../../src/domain/session/Session.ts"
+import type { UnknownEntry } from "../../src/services/chat/Branch.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
 import { type ChatBusy } from "../../src/services/chat/Commit.ts"
 import { type PlanRefused } from "../../src/services/compression/strategies/CompressRequest.ts"
@@ -31,7 +32,7 @@ import { interruptSweep } from "../support/interruptSweep.ts"
  * One file: every way to stop an operation is tried on the same operations and sessions.
  */
 
-type Operation = "compress" | "append" | "undo" | "redo"
+type Operation = "compress" | "append" | "undo" | "redo" | "branch"
 
 /** A conversation in which every operation has something to do. */
 const busy: Script = {
@@ -95,7 +96,7 @@ const operate = (
   { chat }: Begun,
   operation: Operation,
   cancel?: Effect.Effect<unknown>
-): Effect.Effect<Outcome | undefined, ChatBusy | PlanRefused | SessionStoreError | TokenCountError> => {
+): Effect.Effect<Outcome | undefined, ChatBusy | PlanRefused | SessionStoreError | TokenCountError | UnknownEntry> => {
   switch (operation) {
     case "compress":
       return chat.compress({ policy: policyOf(script), forced: true, cancel })
@@ -105,6 +106,14 @@ const operate = (
       return Effect.as(chat.undo, undefined)
     case "redo":
       return Effect.as(chat.redo, undefined)
+    case "branch":
+      return Effect.as(
+        // The first entry of the tree is there in every script that said anything.
+        Effect.flatMap(chat.tree, ({ nodes }) =>
+          Effect.forEach([...nodes.keys()].slice(0, 1), (to) => chat.branch({ to, summary: true, cancel }))
+        ),
+        undefined
+      )
   }
 }
 
@@ -213,7 +222,7 @@ const broken = new SessionStoreError({
   reason: new SessionUnavailable({ operation: "append", message: "no space", cause: "no space" })
 })
 
-const operations: ReadonlyArray<Operation> = ["compress", "append", "undo", "redo"]
+const operations: ReadonlyArray<Operation> = ["compress", "append", "undo", "redo", "branch"]
 
 /** How an operation of a world fails: which one, and at which call. */
 const Trouble = Schema.Struct({

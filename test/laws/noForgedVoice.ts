@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
 import { isText, plainText } from "../../src/domain/content/Content.ts"
+import { allEntries } from "../../src/domain/conversation/Branches.ts"
 import { type Conversation, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
@@ -15,7 +16,8 @@ const forged = (
   conversation: Conversation,
   quoted: { readonly entry: string; readonly text: string }
 ): string | undefined => {
-  const entry = entries(conversation).find(({ id }) => id === quoted.entry)
+  // A snapshot of a branch that was left quotes what was said there.
+  const entry = allEntries(conversation).find(({ id }) => id === quoted.entry)
   const said =
     entry !== undefined &&
     entry.content.role === "user" &&

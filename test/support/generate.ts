@@ -298,7 +298,16 @@ const ordinary: ReadonlyArray<string> = ["asks", "answers", "exchange", "asks", 
 const beat = beatOf([...ordinary, ...names(kinds)])
 
 /** An action on a conversation. */
-export const Action = Schema.Literals(["compress", "compress automatically", "append", "undo", "redo", "reopen"])
+export const Action = Schema.Literals([
+  "compress",
+  "compress automatically",
+  "append",
+  "undo",
+  "redo",
+  "reopen",
+  "branch",
+  "branch with a summary"
+])
 export type Action = typeof Action.Type
 
 interface Step {
@@ -351,7 +360,17 @@ const scriptOf = (
 /** Scripts with all actions in any order. */
 export const scripts = scriptOf(
   Arbitrary.array(beat, { maxLength: 16 }),
-  stepsOf(["compress", "compress", "compress automatically", "append", "undo", "redo", "reopen"])
+  stepsOf([
+    "compress",
+    "compress",
+    "compress automatically",
+    "append",
+    "undo",
+    "redo",
+    "reopen",
+    "branch",
+    "branch with a summary"
+  ])
 )
 
 /** Scripts of conversations that began here: without summaries by others. */
@@ -361,7 +380,9 @@ export const nativeScripts = scriptOf(
   }),
   Arbitrary.array(
     Arbitrary.all({
-      action: Arbitrary.schema(Schema.Literals(["compress", "compress", "append", "undo", "redo", "reopen"])),
+      action: Arbitrary.schema(
+        Schema.Literals(["compress", "compress", "append", "undo", "redo", "reopen", "branch", "branch with a summary"])
+      ),
       beats: Arbitrary.array(beatOf(ordinary), { maxLength: 3 })
     }),
     { maxLength: 6 }
@@ -552,11 +573,24 @@ export const play = Effect.fnUntraced(function* (
     }
   })
 
+  /** Goes to one entry of the tree after another: forwards, backwards, and to other branches. */
+  const goBack = Effect.fnUntraced(function* (summary: boolean) {
+    const { nodes } = yield* chat.tree
+    const ids = [...nodes.keys()]
+    const to = ids[(events.length * 7) % Math.max(1, ids.length)]
+    if (to === undefined) return
+    const done = yield* chat.branch({ to, summary })
+    if (done._tag === "Branched" && done.summary !== undefined) {
+      entered.push({ draft: done.summary.entry, entry: done.summary.entry })
+    }
+  }, Effect.orDie)
+
   const act = Effect.fnUntraced(function* (action: Action) {
     if (action !== "compress" && action !== "compress automatically") {
       if (action === "undo") yield* Effect.orDie(chat.undo)
       if (action === "redo") yield* Effect.orDie(chat.redo)
       if (action === "reopen") yield* reopen
+      if (action === "branch" || action === "branch with a summary") yield* goBack(action !== "branch")
       return undefined
     }
     const items = view((yield* Effect.orDie(chat.whole)).conversation)

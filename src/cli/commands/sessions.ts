@@ -2,9 +2,10 @@ import { Clock, Effect, FileSystem, Option, Result, Schema, Stdio } from "effect
 import { Argument, Command, Flag, Prompt } from "effect/cli"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { plainText } from "../../domain/content/Content.ts"
-import { entries, type Entry, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { entries, type Entry, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { userSessions, matchName } from "../../domain/session/SessionName.ts"
+import { sessionTree } from "../../domain/session/SessionTree.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
@@ -21,6 +22,7 @@ import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
 import { headingOf, sessionTable, sizeText } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
+import { treeText } from "../output/TreeText.ts"
 
 /** A session in the output of `--json`. Times are ISO 8601. */
 const Row = Schema.Struct({
@@ -99,6 +101,9 @@ const read = Effect.fnUntraced(function* (sessionName: string) {
   return { summary, loaded }
 })
 
+/** Columns of a tree, which may also be read by a program. */
+const treeColumns = 120
+
 const excerptOf = ({ content, id }: Entry): typeof MessageExcerpt.Type => ({
   id,
   role: content.role,
@@ -166,6 +171,57 @@ const show = Command.make(
     )
   })
 ).pipe(Command.withDescription("Show a session's details, first and last messages"))
+
+/** The output of `tree --json`. Times are ISO 8601. */
+const Tree = Schema.Struct({
+  session: Schema.String,
+  /** The entry at the end of the current path. */
+  current: Schema.NullOr(EntryId),
+  entries: Schema.Array(
+    Schema.Struct({
+      id: EntryId,
+      parent: Schema.NullOr(EntryId),
+      children: Schema.Array(EntryId),
+      kind: Schema.String,
+      text: Schema.String,
+      at: Schema.NullOr(Schema.String),
+      label: Schema.NullOr(Schema.String),
+      /** Whether the current path leads over it. */
+      isOnPath: Schema.Boolean
+    })
+  )
+})
+
+const tree = Command.make(
+  "tree",
+  {
+    session: name,
+    all: Input.flag("all", "Show every message, not only yours, summaries, and where branches begin and end"),
+    json: Input.json
+  },
+  Effect.fn("cli.sessions.tree")(function* ({ all, json, session: sessionName }) {
+    const { loaded, summary } = yield* read(sessionName)
+    const found = sessionTree(loaded.session)
+    if (json) {
+      const nodes = [...found.nodes.values()]
+      return yield* Output.json(Tree, {
+        session: summary.id,
+        current: found.tip,
+        entries: nodes.map(({ at, label, ...node }) => ({
+          ...node,
+          at: at === undefined ? null : iso(at),
+          label: label ?? null
+        }))
+      })
+    }
+    if (found.nodes.size === 0) return yield* Output.notice("the session has no messages")
+    const style = yield* Output.style
+    yield* Output.text(treeText(found, { columns: treeColumns, now: yield* Clock.currentTimeMillis, style, all }))
+  })
+).pipe(
+  Command.withDescription("Show a session as a tree: its messages, compressions and branches"),
+  Command.withExamples([{ command: "palimpsest sessions tree latest", description: "Show the last session" }])
+)
 
 const rename = Command.make(
   "rename",
@@ -341,6 +397,7 @@ export const sessions = <E, R>(resume: (name: string) => Effect.Effect<void, E, 
     Command.withSubcommands([
       list,
       show,
+      tree,
       Command.make("resume", { session: Argument.optional(name) }, ({ session }) =>
         resume(Option.getOrElse(session, () => "latest"))
       ).pipe(Command.withDescription("Resume a session; the same as chat --resume")),

@@ -4,6 +4,7 @@ import { type Entry, type EntryId, inserted } from "../conversation/Conversation
 import { firstUnits } from "../text/Bytes.ts"
 import { printableLine } from "../text/InvisibleCharacters.ts"
 import * as PersistentList from "../text/PersistentList.ts"
+import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { Session } from "./Session.ts"
 
 /** The tree of a session: every message and every compression, each after the one that it followed. */
@@ -43,7 +44,8 @@ const kindOf = ({ author, content }: Entry): NodeKind =>
 
 /** Returns the first line of an entry: its words, else what it calls, returns or shows. */
 const firstLine = ({ content }: Entry): string => {
-  const words = plainText(content).trim()
+  const whole = plainText(content)
+  const words = (whole.startsWith(runtimeMark) ? whole.slice(runtimeMark.length) : whole).trim()
   const things = content.parts.flatMap((part) =>
     isCall(part)
       ? [part.functionCall.name]
@@ -56,12 +58,11 @@ const firstLine = ({ content }: Entry): string => {
   return firstUnits(printableLine(words === "" ? things.join(", ") : firstUnits(words, maxTextChars * 8)), maxTextChars)
 }
 
-/** Whether going to this entry means going to just before it, to write it anew: a message that the user typed. */
-export const isRewritten = (entry: Entry): boolean => kindOf(entry) === "user"
-
 /** Returns the tree of a whole session. */
 export const sessionTree = ({ conversation, labels }: Session): SessionTree => {
-  const labelOf = new Map(PersistentList.toArray(labels).map(({ entry, label }) => [entry, label ?? undefined]))
+  const labelOf = new Map(
+    PersistentList.toArray(labels).map(({ entry, label }) => [entry, label === null ? undefined : printableLine(label)])
+  )
   const nodes = new Map<EntryId, TreeNode & { children: Array<EntryId>; isOnPath: boolean }>()
   const add = (entry: Entry, id: EntryId, parent: EntryId | null, kind: NodeKind) => {
     const label = labelOf.get(id)
@@ -87,4 +88,13 @@ export const sessionTree = ({ conversation, labels }: Session): SessionTree => {
     id = node.parent
   }
   return { nodes, tip }
+}
+
+/** Returns what going to an entry leaves: from the end of the current path back to the last entry that both paths share, oldest first. */
+export const branchLeft = ({ nodes, tip }: SessionTree, to: EntryId | null): ReadonlyArray<EntryId> => {
+  const shared = new Set<EntryId | null>([null])
+  for (let id = to; id !== null; id = nodes.get(id)?.parent ?? null) shared.add(id)
+  const left: Array<EntryId> = []
+  for (let id = tip; id !== null && !shared.has(id); id = nodes.get(id)?.parent ?? null) left.push(id)
+  return left.reverse()
 }

@@ -3,11 +3,19 @@ import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
 import { type Content, type Part, text } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
-import { canRedo, canUndo, type Conversation, type Entry, type Pin } from "../../domain/conversation/Conversation.ts"
+import {
+  canRedo,
+  canUndo,
+  type Conversation,
+  type Entry,
+  type EntryId,
+  type Pin
+} from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { recall } from "../../domain/conversation/Recall.ts"
 import { type FoundParts, hiddenParts, type RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import type { Session } from "../../domain/session/Session.ts"
+import { type SessionTree, sessionTree } from "../../domain/session/SessionTree.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { Compression } from "../compression/Compression.ts"
@@ -21,6 +29,7 @@ import { Experiments } from "../settings/Experiments.ts"
 import { Calibrations, make as makeCalibrations, noCalibrations } from "../tokens/Calibrations.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { appendMessage, pin } from "./AppendMessages.ts"
+import { branch, type BranchOptions, type BranchOutcome, label, type UnknownEntry } from "./Branch.ts"
 import type { ChatSettings } from "./ChatSettings.ts"
 import { type ChatOptions, type ChatState, type Emit, makeState } from "./ChatState.ts"
 import { type ChatBusy, commit, exclusively, readWhole } from "./Commit.ts"
@@ -100,6 +109,18 @@ export class Chat extends Context.Service<
     readonly undo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
     /** Redoes the compression that was undone last. Returns false when there is none. */
     readonly redo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
+    /** The tree of the session: every message and every compression, on the current path and on the branches that were left. */
+    readonly tree: Effect.Effect<SessionTree, SessionStoreError>
+    /**
+     * Goes back to an entry of the tree, and continues from there. What came after it stays in the log and in the tree, and its
+     * handles stay valid. With `summary`, a summary of the branch that is left is appended to the new one. Interrupted, the
+     * conversation has gone back or not.
+     */
+    readonly branch: (
+      options: BranchOptions
+    ) => Effect.Effect<BranchOutcome, ChatBusy | UnknownEntry | SessionStoreError | TokenCountError>
+    /** Gives an entry of the tree a label of one line; a blank one takes it away. */
+    readonly label: (entry: EntryId, label: string) => Effect.Effect<void, ChatBusy | UnknownEntry | SessionStoreError>
     /**
      * Shows these words of the user exactly in every snapshot from now on: in the latest message that holds them, or without
      * words the latest message whole. Words that no message holds are appended as a message of the user first, so give only
@@ -162,6 +183,9 @@ export class Chat extends Context.Service<
       compress: (given = {}) => alone("a compression", compress(chat, given)),
       undo: alone("an undo", commitIf(chat, "Undone", canUndo)),
       redo: alone("a redo", commitIf(chat, "Redone", canRedo)),
+      tree: Effect.map(readWhole(chat), sessionTree),
+      branch: (options) => alone("going back", branch(chat, options)),
+      label: (entry, words) => alone("a label", label(chat, entry, words)),
       pin: (words) => alone("a pin", pin(chat, words)),
       recall: (handle, selection = {}) => recallText(chat, handle, selection),
       search: (request) =>

@@ -8,6 +8,7 @@ import { clear } from "./clear.ts"
 import { compress } from "./compress.ts"
 import { context } from "./context.ts"
 import { copy } from "./copy.ts"
+import { label } from "./label.ts"
 import { memory } from "./memory.ts"
 import { model } from "./model.ts"
 import { pin } from "./pin.ts"
@@ -20,6 +21,7 @@ import { sessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 import { stats } from "./stats.ts"
 import { tools } from "./tools.ts"
+import { tree } from "./tree.ts"
 import { undo } from "./undo.ts"
 
 const help: SlashCommand = {
@@ -38,6 +40,8 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   context,
   recall,
   pin,
+  tree,
+  label,
   model,
   tools,
   approve,

@@ -66,6 +66,12 @@ const wholeShare = 0.25
 /** Tokens of what the snapshot states already, beside a digest. */
 const knownTokens = 1_500
 
+/** Returns the most tokens that this model is sent of what it summarises. */
+export const digestBudget = Effect.fnUntraced(function* (name: string): Effect.fn.Return<number, never, Model> {
+  const { window } = yield* ModelWindows.resolve(name)
+  return Math.min(digestSize.maxTokens, window * digestSize.share)
+})
+
 /** A digest is halved until the model takes it, down to about this many tokens. */
 const minDigestTokens = 250
 
@@ -169,7 +175,7 @@ const asking = ({ generation, name, of = "compress", system }: Asking, calls: Ar
   })
 
 /** Returns the summarizing model: the named one, else one of the conversation's family. */
-const modelOf = (given: { readonly family: string | undefined; readonly model: string | undefined }): string =>
+export const modelOf = (given: { readonly family: string | undefined; readonly model: string | undefined }): string =>
   modelFor("compression", given.family ?? "", given.model === undefined ? {} : { compression: { model: given.model } })
     .model
 
@@ -177,7 +183,7 @@ const failure = ({ calls, degraded, error }: Unusable): SummarizerError =>
   new SummarizerError({ ...degraded, cause: error, calls })
 
 /** Asks one question outside the form of a snapshot. */
-const askOnce = Effect.fn("ModelSummarizer.ask")(function* (
+export const askOnce = Effect.fn("ModelSummarizer.ask")(function* (
   request: AskRequest
 ): Effect.fn.Return<SummaryCall, SummarizerError, Model | Calibrations> {
   const { contents, maxOutputTokens, promptId, purpose, system } = request
@@ -208,8 +214,7 @@ const askForSnapshot = Effect.fnUntraced(function* (
 ) {
   const prompt = holdsSummary(request.entries) ? "merge" : "create"
   const question = user(text(summaryRequest(prompt, request.focus)))
-  const { window } = yield* ModelWindows.resolve(name)
-  let budget = request.digestBudget ?? Math.min(digestSize.maxTokens, window * digestSize.share)
+  let budget = request.digestBudget ?? (yield* digestBudget(name))
   for (;;) {
     const contents = [...(yield* recordOf(request, budget)), question]
     const asked = yield* Effect.result(ask("generate", contents))

@@ -1,0 +1,124 @@
+import { Clock, Effect, Ref, Schema } from "effect"
+import type { Degraded } from "../../domain/compression/Compression.ts"
+import { plainText, text as textPart, user } from "../../domain/content/Content.ts"
+import { allEntries } from "../../domain/conversation/Branches.ts"
+import { type Entry, type EntryId, entryId } from "../../domain/conversation/Conversation.ts"
+import { secretsOf } from "../../domain/conversation/RedactedEntries.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import { titleOf } from "../../domain/session/SessionHead.ts"
+import { branchLeft, sessionTree } from "../../domain/session/SessionTree.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { type BranchSummaryRequest, branchSummary } from "../compression/summary/BranchSummary.ts"
+import * as ModelWindows from "../model/ModelWindows.ts"
+import { makeEntry } from "../session/EntryBuilder.ts"
+import type { ChatState } from "./ChatState.ts"
+import { commit, readWhole } from "./Commit.ts"
+import { policyFor } from "./Compress.ts"
+
+/** How a conversation goes back to an earlier message, and how messages get labels. */
+
+/** The session has no such entry. */
+export class UnknownEntry extends Schema.TaggedError<UnknownEntry>()("UnknownEntry", { id: Schema.String }) {
+  override get message() {
+    return `there is no message ${this.id} in this session; its tree shows the messages that there are`
+  }
+}
+
+/** Where a branch begins, and what stands for the one that is left. */
+export interface BranchOptions {
+  /** A message that the user typed is written anew: the conversation goes to just before it. To any other entry it goes itself. */
+  readonly to: EntryId
+  /** Whether a summary of the branch that is left is appended (default false), and what it should keep above all. */
+  readonly summary?: boolean | { readonly focus: string } | undefined
+  /** When this completes while the summary is written, the conversation stays as it is. */
+  readonly cancel?: Effect.Effect<unknown> | undefined
+}
+
+/** How going back ended. `text`: what the user typed in the message that is written anew. */
+export type BranchOutcome =
+  | {
+      readonly _tag: "Branched"
+      readonly text: string | undefined
+      /** Undefined: none was wanted, or nothing was left behind. */
+      readonly summary:
+        | { readonly entry: Entry; readonly by: "model" | "extractive"; readonly degraded: Degraded | null }
+        | undefined
+    }
+  /** The conversation stood there already. */
+  | { readonly _tag: "Stayed"; readonly text: string | undefined }
+  | { readonly _tag: "Cancelled" }
+
+const summaryRequest = Effect.fnUntraced(function* (
+  chat: ChatState,
+  session: Session,
+  entries: BranchSummaryRequest["entries"],
+  summary: BranchOptions["summary"]
+) {
+  const { model, summarizer } = yield* policyFor(chat, {})
+  const contents = allEntries(session.conversation).map(({ content }) => content)
+  const request: BranchSummaryRequest = {
+    entries,
+    secrets: yield* Work.run(secretsOf(contents)),
+    cwd: session.started?.cwd,
+    focus: typeof summary === "object" ? summary.focus : undefined,
+    by: summarizer,
+    model,
+    family: session.model ?? session.started?.model
+  }
+  return request
+})
+
+/** Writes the summary of a branch and makes its entry. It changes nothing. */
+const prepared = Effect.fnUntraced(function* (
+  chat: ChatState,
+  session: Session,
+  left: BranchSummaryRequest["entries"],
+  { summary: wanted }: BranchOptions
+) {
+  const { models } = yield* Ref.get(chat.settings)
+  const request = yield* summaryRequest(chat, session, left, wanted)
+  const { by, calls, degraded, text } = yield* models === undefined
+    ? branchSummary(request)
+    : Effect.provideService(branchSummary(request), ModelWindows.Overrides, models)
+  const at = yield* Clock.currentTimeMillis
+  const draft = { content: user(textPart(text)), at, author: "summary" as const }
+  const entry = yield* makeEntry(draft, entryId(session.conversation.next), chat.handles)
+  const paid = calls.map(({ model, usage }) => ({ model, usage }))
+  return {
+    event: { summary: entry, ...(paid.length === 0 ? {} : { calls: paid }) },
+    summary: { entry, by, degraded }
+  }
+})
+
+/** Goes back to an entry. */
+export const branch = Effect.fn("Chat.branch")(function* (chat: ChatState, options: BranchOptions) {
+  const session = yield* readWhole(chat)
+  const tree = sessionTree(session)
+  const node = tree.nodes.get(options.to)
+  if (node === undefined) return yield* new UnknownEntry({ id: options.to })
+  const all = new Map(allEntries(session.conversation).map((entry) => [entry.id, entry]))
+  const rewritten = node.kind === "user" ? all.get(node.id) : undefined
+  const from = rewritten === undefined ? node.id : node.parent
+  const text = rewritten === undefined ? undefined : plainText(rewritten.content)
+  if (from === tree.tip) return { _tag: "Stayed", text } satisfies BranchOutcome
+  const [first, ...rest] = branchLeft(tree, from).flatMap((id) => all.get(id) ?? [])
+  const isSummarised = first !== undefined && options.summary !== undefined && options.summary !== false
+  const work = isSummarised ? prepared(chat, session, [first, ...rest], options) : Effect.succeed(undefined)
+  const { cancel } = options
+  const made = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, "cancelled" as const))
+  if (made === "cancelled") return { _tag: "Cancelled" } satisfies BranchOutcome
+  yield* commit(chat, { _tag: "Branched", at: yield* Clock.currentTimeMillis, from, ...made?.event })
+  return { _tag: "Branched", text, summary: made?.summary } satisfies BranchOutcome
+})
+
+/** Gives an entry a label of one line; a blank one takes it away. */
+export const label = Effect.fn("Chat.label")(function* (chat: ChatState, entry: EntryId, words: string) {
+  if (!sessionTree(yield* readWhole(chat)).nodes.has(entry)) return yield* new UnknownEntry({ id: entry })
+  const shown = titleOf(words)
+  yield* commit(chat, {
+    _tag: "Labelled",
+    at: yield* Clock.currentTimeMillis,
+    entry,
+    label: shown === "" ? null : shown
+  })
+})

@@ -1,0 +1,89 @@
+import { Effect } from "effect"
+import {
+  branchInstruction,
+  branchRequest,
+  branchSummaryText,
+  maxBranchSummaryTokens
+} from "../../../domain/compression/BranchPrompts.ts"
+import type { Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
+import { digestOf } from "../../../domain/compression/handover/Digest.ts"
+import { digestHeading } from "../../../domain/compression/SummaryPrompts.ts"
+import { text, user } from "../../../domain/content/Content.ts"
+import type { Entry } from "../../../domain/conversation/Conversation.ts"
+import { redact, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import { untrustedBlock } from "../../../domain/text/UntrustedText.ts"
+import type { Model } from "../../model/Model.ts"
+import type { Calibrations } from "../../tokens/Calibrations.ts"
+import { askOnce, digestBudget, modelOf } from "./ModelSummarizer.ts"
+
+/** The input of the summary of a branch that is left. */
+export interface BranchSummaryRequest {
+  /** The entries of the branch, oldest first. */
+  readonly entries: readonly [Entry, ...ReadonlyArray<Entry>]
+  /** Secrets of the whole conversation. The summary shows none of them. */
+  readonly secrets: ReadonlyArray<Secret>
+  readonly cwd: string | undefined
+  /** What the user wants kept. */
+  readonly focus: string | undefined
+  readonly by: "model" | "extractive"
+  /** The summarizing model, when one was named, and the conversation's own, whose family decides otherwise. */
+  readonly model: string | undefined
+  readonly family: string | undefined
+}
+
+/** The summary of a branch. */
+export interface BranchSummary {
+  /** The text of the message that stands for the branch. */
+  readonly text: string
+  readonly by: "model" | "extractive"
+  /** Why code wrote it although a model was asked. */
+  readonly degraded: Degraded | null
+  readonly calls: ReadonlyArray<SummaryCall>
+}
+
+const noAnswer: Degraded = { reason: "EmptySummary", message: "the model returned an empty summary" }
+
+/** Asks a model in one call. The model sees a digest. */
+const written = Effect.fnUntraced(function* (request: BranchSummaryRequest) {
+  const { cwd, entries, focus, secrets } = request
+  const digest = yield* Work.run(digestOf(entries, { budget: yield* digestBudget(modelOf(request)), cwd, secrets }))
+  const call = yield* askOnce({
+    model: request.model,
+    family: request.family,
+    promptId: `branch-${entries[0].id}`,
+    purpose: "generate",
+    system: branchInstruction,
+    contents: [user(text(`${digestHeading}\n\n${digest}`), text(branchRequest(focus)))],
+    maxOutputTokens: maxBranchSummaryTokens
+  })
+  const summary = untrustedBlock(yield* Work.run(withoutValues(redact(call.answer), secrets))).trim()
+  return { summary, call }
+})
+
+/** Summarises a branch that is left: by a model, or by code where no model is wanted or the model gives nothing. Never fails. */
+export const branchSummary = Effect.fn("BranchSummary.branchSummary")(function* (
+  request: BranchSummaryRequest
+): Effect.fn.Return<BranchSummary, never, Model | Calibrations> {
+  const { cwd, entries, secrets } = request
+  const [first] = entries
+  const last = entries.at(-1) ?? first
+  const asked = request.by === "model" ? yield* Effect.result(written(request)) : undefined
+  const calls = asked === undefined ? [] : asked._tag === "Success" ? [asked.success.call] : asked.failure.calls
+  if (asked?._tag === "Success" && asked.success.summary !== "") {
+    const shown = branchSummaryText(asked.success.summary, first.id, last.id, "model")
+    return { text: shown, by: "model", degraded: null, calls }
+  }
+  const digest = yield* Work.run(digestOf(entries, { budget: maxBranchSummaryTokens, cwd, secrets }))
+  return {
+    text: branchSummaryText(digest, first.id, last.id, "extractive"),
+    by: "extractive",
+    degraded:
+      asked === undefined
+        ? null
+        : asked._tag === "Success"
+          ? noAnswer
+          : { reason: asked.failure.reason, message: asked.failure.message },
+    calls
+  }
+})
