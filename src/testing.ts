@@ -1,6 +1,6 @@
 /**
  * `palimpsest/testing`: layers without disk, network or chance, to test agents with. `Offline` is the whole runtime; the
- * others are its parts. The contract suites test a store or file system of your own with any test runner.
+ * others are its parts. The contract suites test a store, file system or strategy of your own with any test runner.
  */
 export * as AdversarialModel from "./layers/testing/AdversarialModel.ts"
 export * as ContractTests from "./layers/testing/ContractTests.ts"
@@ -15,4 +15,5 @@ export * as Offline from "./layers/Offline.ts"
 export * as ScriptedLanguageModel from "./layers/testing/ScriptedLanguageModel.ts"
 export * as ScriptedModel from "./layers/testing/ScriptedModel.ts"
 export * as SessionStoreContract from "./layers/testing/SessionStoreContract.ts"
+export * as StrategyContract from "./layers/testing/StrategyContract.ts"
 export * as TempStoreContract from "./layers/testing/TempStoreContract.ts"

@@ -10,6 +10,7 @@ import {
   type ViewItem
 } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
+import { unprotect } from "../text/UntrustedText.ts"
 
 /** The rules that the laws impose on what a strategy returns, whoever wrote it. */
 
@@ -60,14 +61,16 @@ const brokenByShortening = (
   return undefined
 }
 
+/** The text of a message, however it was escaped and indented where it is quoted. */
 const wordsOf = ({ parts }: Content): string =>
-  parts
-    .map(({ text = "" }) => text)
-    .join("\n")
+  unprotect(parts.map(({ text = "" }) => text).join("\n"))
+    .replace(/\s+/g, " ")
     .trim()
 
 /** Characters of an unanswered message that have to be quoted when it leaves. */
 const quotedChars = 200
+
+const isEnvironment = ({ entry }: ViewItem): boolean => entry.author === "environment"
 
 const isUnanswered = ({ entry: { author, content } }: ViewItem): boolean =>
   content.role === "user" && author === undefined && !content.parts.some(isResponse)
@@ -82,7 +85,9 @@ const brokenByDrop = (
   const last = items.findIndex(({ entry }) => entry.id === to)
   if (first < 0 || last < first) return { rule: "unknown message", entry: first < 0 ? from : to }
   const clean = cleanCuts(items)
-  if (!clean[first] || !clean[last + 1]) return { rule: "separated call", entry: clean[first] ? to : from }
+  // Nothing before the first message can be separated from it.
+  const isCleanStart = clean[first] === true || items.slice(0, first).every(isEnvironment)
+  if (!isCleanStart || !clean[last + 1]) return { rule: "separated call", entry: isCleanStart ? to : from }
   const end = items[items.length - 1]
   if (end === undefined || last < items.length - 1) return undefined
   if (end.entry.content.parts.some(isCall) && end.entry.content.role === "model")

@@ -31,17 +31,18 @@ export interface ContractVariant<L> {
 export const runTest = <E>(test: Effect.Effect<unknown, E, Scope.Scope>): Promise<void> =>
   Effect.runPromise(Effect.asVoid(Effect.scoped(test)).pipe(Effect.provide(TestClock.layer())))
 
-/** Checks a property for generated values. Fails with the smallest value that breaks it. */
+/** Checks a property for generated values, the same ones for the same seed. Fails with the smallest value that breaks it. */
 export const checkProperty = Effect.fnUntraced(function* <A, E>(
   arbitrary: Arbitrary.Arbitrary<A>,
   runs: number,
-  property: (value: A) => Effect.Effect<unknown, E>
+  property: (value: A) => Effect.Effect<unknown, E>,
+  seed?: string
 ): Effect.fn.Return<void> {
   const holds = (value: A) =>
     Effect.as(
       Effect.catchCause(property(value), (cause) => Effect.fail(cause)),
       true
     )
-  const failure = Arbitrary.formatCheckFailure(yield* Arbitrary.checkEffect(arbitrary, holds, { runs }))
+  const failure = Arbitrary.formatCheckFailure(yield* Arbitrary.checkEffect(arbitrary, holds, { runs, ...(seed === undefined ? {} : { seed }) }))
   if (failure !== undefined) return yield* Effect.die(new Error(failure))
 })

@@ -27,6 +27,8 @@ export interface GeminiRequest {
   readonly preserve?: number | undefined
   readonly forced: boolean
   readonly hasFailed: boolean
+  /** By index: whether a cut there keeps every call with its response. Absent: as in Gemini CLI, anywhere. */
+  readonly isClean?: ReadonlyArray<boolean> | undefined
   /** Without `maxChars`, placeholders are capped by what the window has left. */
   readonly truncate: TruncateOptions
 }
@@ -120,7 +122,7 @@ export function* deciding(request: GeminiRequest): Work.SlicedWork<GeminiDecisio
   if (!forced && before < thresholdOf(request.threshold) * limit) return noop(hook, "below threshold", before)
   const truncation = yield* truncating(contents, truncateOptions(request))
   if (hasFailed && !forced) return yield* onlyTruncated(request, hook, truncation)
-  const split = yield* splitting(truncation.contents, 1 - (request.preserve ?? defaultPreserve))
+  const split = yield* splitting(truncation.contents, 1 - (request.preserve ?? defaultPreserve), request.isClean)
   if (typeof split !== "number") return { ...split, hook, before, truncation }
   if (split === 0) return noop(hook, "nothing to compress", before, truncation)
   const original = contents.slice(0, split)

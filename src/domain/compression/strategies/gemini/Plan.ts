@@ -1,3 +1,4 @@
+import { cleanCuts } from "../../../conversation/CleanCuts.ts"
 import { type Conversation, itemParts, view, type ViewItem } from "../../../conversation/Conversation.ts"
 import { curatedIndexes, shownContent } from "../../../conversation/Curation.ts"
 import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
@@ -28,8 +29,16 @@ export const curatedItems = (conversation: Conversation): ReadonlyArray<ViewItem
   return curatedIndexes(items.map(shownContent), "older").flatMap((index) => items[index] ?? [])
 }
 
-/** Makes the input of the decision from a conversation. */
+/** Returns by curated item whether a cut before it keeps every call of the view with its response. */
+const cleanAt = (all: ReadonlyArray<ViewItem>, items: ReadonlyArray<ViewItem>): ReadonlyArray<boolean> => {
+  const clean = cleanCuts(all)
+  const at = new Map(all.map((item, index) => [item, clean[index] === true]))
+  return items.map((item) => at.get(item) === true)
+}
+
+/** Makes the input of the decision from a conversation and its curated items. */
 export const requestOf = (
+  conversation: Conversation,
   items: ReadonlyArray<ViewItem>,
   policy: PolicyOptions,
   { failedSaves, firstNumber, forced, lastPromptTokens, memory }: GeminiPlanOptions
@@ -42,6 +51,7 @@ export const requestOf = (
   preserve: policy.preserve,
   forced,
   hasFailed: memory.failed,
+  isClean: cleanAt(view(conversation), items),
   truncate: {
     budget: policy.toolBudget,
     stored: (content, part) => {
@@ -120,7 +130,7 @@ export function* plan(
 ): Work.SlicedWork<Decision> {
   const items = curatedItems(conversation)
   yield items.length * 100
-  const decision = yield* deciding(requestOf(items, policy, options))
+  const decision = yield* deciding(requestOf(conversation, items, policy, options))
   const { before } = decision
   if (decision._tag === "Noop") return { _tag: "Skip", reason: decision.reason, before }
   if (decision._tag === "SplitRefused") return { _tag: "Skip", reason: "nothing to compress", before }

@@ -8,8 +8,15 @@ export interface SplitRefused {
   readonly message: string
 }
 
-/** Returns the index of the first message to keep. 0: nothing can be summarised. */
-export function* splitting(contents: ReadonlyArray<Content>, fraction: number): Work.SlicedWork<number | SplitRefused> {
+/**
+ * Returns the index of the first message to keep. 0: nothing can be summarised. Gemini CLI also splits between a call and its
+ * response when a message of the user stands between them; `isClean` is false there, by index.
+ */
+export function* splitting(
+  contents: ReadonlyArray<Content>,
+  fraction: number,
+  isClean?: ReadonlyArray<boolean>
+): Work.SlicedWork<number | SplitRefused> {
   if (fraction <= 0 || fraction >= 1) {
     return { _tag: "SplitRefused", fraction, message: "Fraction must be between 0 and 1" }
   }
@@ -23,7 +30,7 @@ export function* splitting(contents: ReadonlyArray<Content>, fraction: number): 
   let before = 0
   let lastSplit = 0
   for (const [index, content] of contents.entries()) {
-    if (content.role === "user" && !content.parts.some(isResponse)) {
+    if (content.role === "user" && isClean?.[index] !== false && !content.parts.some(isResponse)) {
       if (before >= target) return index
       lastSplit = index
     }

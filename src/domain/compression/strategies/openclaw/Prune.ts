@@ -37,6 +37,8 @@ const minClearedChars = 50_000
 const trimmed = { above: 4_000, head: 1_500, tail: 1_500 }
 /** Smallest size of a result that is cut, in characters. */
 const minCutChars = 2_000
+/** Upper bound of the note in a cut result, in characters. */
+const maxNoteChars = 200
 
 /** How a request is pruned. Tokens are estimated ones. */
 export interface PruneOptions {
@@ -71,7 +73,8 @@ const telling =
 /** Cuts a result to so many characters: its beginning, and its end where the end says how it went. */
 export const cutResult = (text: string, maxChars: number, handle: Handle | undefined): string => {
   const limit = Math.max(maxChars, minCutChars)
-  if (text.length <= limit) return text
+  // A result that was cut before is a note longer.
+  if (text.length <= limit + maxNoteChars) return text
   const tail = telling.test(lastUnits(text, 2_000)) ? Math.min(Math.floor(limit * 0.3), 4_000) : 0
   const whole = firstUnits(text, limit - tail)
   const line = whole.lastIndexOf("\n")

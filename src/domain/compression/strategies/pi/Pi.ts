@@ -40,7 +40,7 @@ export const pi = {
   countsByReport: false,
   waitsForGrowth: true,
   // Pi compacts above the window without the reserve, strictly.
-  trigger: (window) => Math.max(1, window - reserveIn(window) + 1),
+  trigger: (window) => Math.min(window, window - reserveIn(window) + 1),
   overflowAttempts: 1,
   heedsHooks: true,
   hasSnapshotBudget: true

@@ -307,6 +307,23 @@ describe("what is compressed, and how", () => {
     assert.deepInclude(decide(request(onePrompt, { forced: true })), { _tag: "Noop", reason: "nothing to compress" })
   })
 
+  it("gemini: splits before any message of the user (Gemini CLI; ours: never between a call and its late result)", () => {
+    const contents = [
+      user(text("Start the server.")),
+      model(call("shell", { command: "serve" }, "late")),
+      user(text("Is it up?")),
+      model(text("Not yet.")),
+      user(response("shell", { output: "x".repeat(2_000) }, "late")),
+      model(text("It is up."))
+    ]
+    assert.strictEqual(splitPoint(contents, 0.05), 2)
+    const policy: Policy = { ...defaultPolicy, strategy: "gemini", limit: TokenCount.make(10_000), preserve: 0.95 }
+    const given = { forced: true, memory: freshMemory, lastPromptTokens: 9_000 }
+    const decision = Work.runSync(plan(conversationOf(contents), policy, given))
+    const range = decision._tag === "Go" && decision.plan.steps.find((step) => step._tag === "Summarize")
+    assert.isTrue(range !== false && range?._tag === "Summarize" && range.to !== "e2" && range.to !== "e3")
+  })
+
   it("gemini: summarises the environment message as history (Gemini CLI)", () => {
     const history = [environment, ...onePrompt]
     const decision = asked(decide(request(history, { environment })))
