@@ -43,6 +43,8 @@ export const checkProperty = Effect.fnUntraced(function* <A, E>(
       Effect.catchCause(property(value), (cause) => Effect.fail(cause)),
       true
     )
-  const failure = Arbitrary.formatCheckFailure(yield* Arbitrary.checkEffect(arbitrary, holds, { runs, ...(seed === undefined ? {} : { seed }) }))
+  const failure = Arbitrary.formatCheckFailure(
+    yield* Arbitrary.checkEffect(arbitrary, holds, { runs, ...(seed === undefined ? {} : { seed }) })
+  )
   if (failure !== undefined) return yield* Effect.die(new Error(failure))
 })

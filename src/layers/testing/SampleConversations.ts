@@ -75,8 +75,4 @@ export const sampleConversations: Arbitrary.Arbitrary<ReadonlyArray<Draft>> = Ar
 
 /** Returns a conversation of this many turns, each with a prompt, a call, its result and an answer, of about 600 tokens. */
 export const turns = (count: number): ReadonlyArray<Draft> =>
-  Array.from({ length: count }, (_, n) => [
-    ...kinds.asks(n, 1),
-    ...kinds.reads(n, 24),
-    ...kinds.answers(n, 1)
-  ]).flat()
+  Array.from({ length: count }, (_, n) => [...kinds.asks(n, 1), ...kinds.reads(n, 24), ...kinds.answers(n, 1)]).flat()

@@ -126,10 +126,10 @@ const described = (conversation: Conversation) => ({
 })
 
 const newRequest = (strategy: Strategy, messages: ReadonlyArray<Draft>, options: Options) =>
-  Effect.map(
-    requestFor(messages, policyFor(strategy, options.limit, options)),
-    (request): CompressRequest => ({ ...request, forced: options.forced })
-  )
+  Effect.map(requestFor(messages, policyFor(strategy, options.limit, options)), (request): CompressRequest => ({
+    ...request,
+    forced: options.forced
+  }))
 
 /** Checks that a change keeps the rules, and that what it drops comes back by handle. */
 const checkPatch = Effect.fnUntraced(function* ({ conversation }: CompressRequest, patch: Patch, after: Conversation) {
@@ -216,7 +216,8 @@ const checkAssembly = Effect.fnUntraced(function* (runner: StrategyRunner, reque
     if (done !== undefined) {
       yield* checkPatch(request, done.patch, done.after)
       const again = yield* assemble(assembleRequest(done.after, window))
-      const more = again === undefined ? undefined : yield* assembledWith({ ...request, conversation: done.after }, again)
+      const more =
+        again === undefined ? undefined : yield* assembledWith({ ...request, conversation: done.after }, again)
       const changed = more?.patch.shorten.map(({ entry, tokens }) => `${entry} to ${tokens} tokens`).join(", ")
       assert.ok(more === undefined, `asked again at the same time, it changes more: ${changed ?? "it drops messages"}`)
     }
@@ -260,10 +261,7 @@ export const strategyContract = (
   /** Checks a property for generated conversations, each with new services. */
   const property = (
     name: string,
-    check: (
-      request: CompressRequest,
-      options: Options
-    ) => Effect.Effect<unknown, unknown, RunnerServices | HookSystem>
+    check: (request: CompressRequest, options: Options) => Effect.Effect<unknown, unknown, RunnerServices | HookSystem>
   ) =>
     test(name, () =>
       Effect.forEach([sampleConversations, ...(conversations === undefined ? [] : [conversations])], (samples) =>
@@ -325,10 +323,7 @@ export const strategyContract = (
         const { plan } = decision
         const [applied, direct] = [yield* runner.apply(plain, plan), yield* runner.compress(plain)]
         assert.deepStrictEqual(patchOf(applied.outcome), patchOf(direct.outcome))
-        assert.deepStrictEqual(
-          [statusOf(applied.outcome), applied.dropped],
-          [statusOf(direct.outcome), direct.dropped]
-        )
+        assert.deepStrictEqual([statusOf(applied.outcome), applied.dropped], [statusOf(direct.outcome), direct.dropped])
         const error = yield* Effect.flip(applyWith(runner, plain, { ...plan, version: plan.version + 1 }))
         return assert.strictEqual(error._tag, "PlanRefused")
       })

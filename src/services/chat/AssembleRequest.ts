@@ -21,7 +21,7 @@ export const strategySession = Effect.fnUntraced(function* (
 ): Effect.fn.Return<StrategySession, never, Compression> {
   const present = chat.strategy
   if (present?.name === strategy.name) return present.session
-  if (present !== undefined) yield* Scope.close(present.scope, Exit.void)
+  yield* closeStrategy(chat)
   const compression = yield* Compression
   const { conversation } = yield* Ref.get(chat.session)
   return yield* Effect.uninterruptibleMask((restore) =>
@@ -35,6 +35,14 @@ export const strategySession = Effect.fnUntraced(function* (
     })
   )
 })
+
+/** Closes the session of the chat's strategy, if it is open. */
+export const closeStrategy = (chat: ChatState): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { strategy } = chat
+    chat.strategy = undefined
+    return strategy === undefined ? Effect.void : Scope.close(strategy.scope, Exit.void)
+  }).pipe(Effect.uninterruptible)
 
 /** Asks the strategy before a request, and commits what it answers as one event. */
 export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, emit: Emit) {

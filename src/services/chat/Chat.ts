@@ -29,6 +29,7 @@ import { Experiments } from "../settings/Experiments.ts"
 import { Calibrations, make as makeCalibrations, noCalibrations } from "../tokens/Calibrations.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { appendMessage, pin } from "./AppendMessages.ts"
+import { closeStrategy } from "./AssembleRequest.ts"
 import { branch, type BranchOptions, type BranchOutcome, label, type UnknownEntry } from "./Branch.ts"
 import type { ChatSettings } from "./ChatSettings.ts"
 import { type ChatOptions, type ChatState, type Emit, makeState } from "./ChatState.ts"
@@ -242,6 +243,7 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
     yield* commit(chat, { _tag: "ModelSwitched", at: yield* Clock.currentTimeMillis, model })
   }
   yield* Ref.set(chat.settings, { ...before, ...changes })
+  if ((changes.policy ?? before.policy)?.strategy !== before.policy?.strategy) yield* closeStrategy(chat)
 }, Effect.uninterruptible)
 
 const plan = Effect.fn("Chat.plan")(function* (chat: ChatState, options: CompressOptions) {

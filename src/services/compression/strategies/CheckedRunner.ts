@@ -1,6 +1,16 @@
-import { Cause, Duration, Effect, Schema } from "effect"
+import { Cause, Duration, Effect, Fiber, Result, Schema, Scope } from "effect"
 import { type BrokenRule, brokenRule, brokenRuleText } from "../../../domain/compression/BrokenRule.ts"
-import { adopt, Compressed, ContentTruncated, Noop, Outcome, patchOf } from "../../../domain/compression/Compression.ts"
+import {
+  adopt,
+  Compressed,
+  ContentTruncated,
+  type Decision,
+  Noop,
+  Outcome,
+  patchOf,
+  Plan
+} from "../../../domain/compression/Compression.ts"
+import type { Strategy } from "../../../domain/compression/Strategy.ts"
 import { type Conversation, entryId, type Entry, type Patch, view } from "../../../domain/conversation/Conversation.ts"
 import { projecting, requestTokens } from "../../../domain/conversation/Projection.ts"
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
@@ -9,7 +19,7 @@ import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
-import type { CompressionResult, CompressRequest } from "./CompressRequest.ts"
+import { type CompressionResult, type CompressRequest, PlanRefused } from "./CompressRequest.ts"
 import type { Assembled, RunnerServices, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 
 /**
@@ -22,6 +32,8 @@ import type { Assembled, RunnerServices, StrategyRunner, StrategySession } from 
 export const maxCompressTime: Duration.Duration = Duration.minutes(3)
 /** How long a strategy may take before and after a request, which waits for it. */
 export const maxAssembleTime: Duration.Duration = Duration.seconds(10)
+/** How often a strategy may have a request made smaller that the model refuses as too long. */
+const maxOverflowAttempts = 10
 
 /** A strategy was not used, and why. */
 export class StrategyRefused extends Schema.TaggedError<StrategyRefused>()("StrategyRefused", {
@@ -35,21 +47,45 @@ export class StrategyRefused extends Schema.TaggedError<StrategyRefused>()("Stra
 
 const firstLine = (text: string): string => (text.split("\n")[0] ?? "").slice(0, 200)
 
-/** Runs a strategy's effect for a limited time, and turns whatever goes wrong in it into a refusal. */
-const refusing = <A, E, R>(
+/** What a strategy throws may be anything, even what cannot be printed. */
+const reasonOf = (failure: unknown): string =>
+  Result.getOrElse(
+    Result.try(() => firstLine(failure instanceof Error && failure.message !== "" ? failure.message : String(failure))),
+    () => "it gives no reason"
+  )
+
+/** Runs an effect. Whatever goes wrong in it is a refusal of the strategy. */
+const refusing = <A, R>(
+  strategy: string,
+  effect: () => Effect.Effect<A, unknown, R>
+): Effect.Effect<A, StrategyRefused, R> =>
+  Effect.suspend(effect).pipe(
+    Effect.catchCause((cause) => {
+      const failure = Cause.squash(cause)
+      if (failure instanceof StrategyRefused) return Effect.fail(failure)
+      const why = Cause.hasInterruptsOnly(cause) ? "it interrupted itself" : `it failed: ${reasonOf(failure)}`
+      return Effect.andThen(
+        Effect.logDebug("a strategy failed", cause),
+        Effect.fail(new StrategyRefused({ strategy, why }))
+      )
+    })
+  )
+
+/** Runs an effect of a strategy for a limited time, and then checks what it returned. */
+const checking = <A, B, R, R2>(
   strategy: string,
   limit: Duration.Duration,
-  effect: () => Effect.Effect<A, E, R>
-): Effect.Effect<A, E | StrategyRefused, R> =>
-  Effect.suspend(effect).pipe(
-    Effect.timeoutOrElse({
-      duration: limit,
-      orElse: () => Effect.fail(new StrategyRefused({ strategy, why: `it took longer than ${Duration.format(limit)}` }))
-    }),
-    Effect.catchDefect((defect) =>
-      Effect.logDebug("a strategy failed", Cause.die(defect)).pipe(
-        Effect.andThen(Effect.fail(new StrategyRefused({ strategy, why: `it failed: ${firstLine(String(defect))}` })))
-      )
+  effect: () => Effect.Effect<A, unknown, R>,
+  check: (made: A) => Effect.Effect<B, unknown, R2>
+): Effect.Effect<B, StrategyRefused, R | R2> =>
+  refusing(strategy, () =>
+    Effect.suspend(effect).pipe(
+      Effect.timeoutOrElse({
+        duration: limit,
+        orElse: () =>
+          Effect.fail(new StrategyRefused({ strategy, why: `it took longer than ${Duration.format(limit)}` }))
+      }),
+      Effect.flatMap(check)
     )
   )
 
@@ -80,6 +116,7 @@ const checkedResult = Effect.fnUntraced(function* (
   result: CompressionResult
 ): Effect.fn.Return<CompressionResult, StrategyRefused | TokenCountError, TokenCounter | TempStore> {
   const { outcome } = result
+  if (!isOutcome(outcome)) return yield* new StrategyRefused({ strategy, why: "it returned no outcome" })
   const asked = patchOf(outcome)
   if (asked === undefined || (outcome._tag !== "Compressed" && outcome._tag !== "ContentTruncated")) return result
   const refuse = (broken: BrokenRule) => new StrategyRefused({ strategy, why: brokenRuleText(broken) })
@@ -101,6 +138,8 @@ const checkedResult = Effect.fnUntraced(function* (
   }
 })
 
+const isOutcome = Schema.is(Outcome)
+
 const total = ({ policy }: CompressRequest, tokens: number): TokenCount =>
   TokenCount.make(Math.max(0, Math.round(policy.overhead + tokens)))
 
@@ -121,6 +160,36 @@ const tookOver = (result: CompressionResult, { message }: StrategyRefused): Comp
   }
 }
 
+/** Reports a refusal that the outcome cannot carry, because nothing was compressed. */
+const reported = (result: CompressionResult, refused: StrategyRefused): Effect.Effect<CompressionResult> =>
+  Effect.as(patchOf(result.outcome) === undefined ? warn(refused) : Effect.void, tookOver(result, refused))
+
+/** Returns a decision that can be carried out, or fails with what is wrong with it. */
+const checkedDecision = (
+  strategy: string,
+  { conversation }: CompressRequest,
+  decision: Decision
+): Effect.Effect<Decision, StrategyRefused> =>
+  decision._tag === "Skip" ||
+  (Schema.is(Plan)(decision.plan) &&
+    decision.plan.strategy === strategy &&
+    decision.plan.version === conversation.version)
+    ? Effect.succeed(decision)
+    : Effect.fail(new StrategyRefused({ strategy, why: "its plan is not for this conversation" }))
+
+/** A strategy's description, with a trigger and a number of attempts that a chat can use whatever they return. */
+const checkedStrategy = (strategy: Strategy, fallback: Strategy): Strategy => ({
+  ...strategy,
+  trigger: (window) => {
+    const trigger = Result.getOrElse(
+      Result.try(() => strategy.trigger(window)),
+      () => Number.NaN
+    )
+    return Number.isFinite(trigger) ? Math.min(window, Math.max(1, trigger)) : fallback.trigger(window)
+  },
+  overflowAttempts: Math.min(maxOverflowAttempts, Math.max(0, strategy.overflowAttempts || 0))
+})
+
 /**
  * Makes a runner that checks another one, and uses `fallback` where that is refused.
  *
@@ -132,32 +201,46 @@ export const checkedRunner = (runner: StrategyRunner, fallback: StrategyRunner):
     ...request,
     policy: { ...request.policy, strategy: fallback.strategy.name }
   })
-  const guarded = <E>(
+  const guarded = (
     request: CompressRequest,
-    run: () => Effect.Effect<CompressionResult, E, RunnerServices>
-  ): Effect.Effect<CompressionResult, E, RunnerServices> =>
-    refusing(name, maxCompressTime, run).pipe(
-      Effect.flatMap((result) => checkedResult(name, request, result)),
-      Effect.catchIf(
-        (error): error is StrategyRefused | TokenCountError => isOurs(error),
-        (error) =>
-          Effect.map(fallback.compress(instead(request)), (result) =>
-            tookOver(
-              result,
-              error._tag === "StrategyRefused" ? error : new StrategyRefused({ strategy: name, why: error.message })
-            )
-          )
-      )
+    run: () => Effect.Effect<CompressionResult, PlanRefused, RunnerServices>
+  ): Effect.Effect<CompressionResult, PlanRefused, RunnerServices> =>
+    checking(
+      name,
+      maxCompressTime,
+      () => Effect.catchTag(run(), "PlanRefused", Effect.succeed),
+      (
+        result
+      ): Effect.Effect<
+        Result.Result<CompressionResult, PlanRefused>,
+        StrategyRefused | TokenCountError,
+        TempStore | TokenCounter
+      > =>
+        result instanceof PlanRefused
+          ? Effect.succeed(Result.fail(result))
+          : Effect.map(checkedResult(name, request, result), (checked) => Result.succeed(checked))
+    ).pipe(
+      Effect.catchTag("StrategyRefused", (refused) =>
+        Effect.flatMap(fallback.compress(instead(request)), (result) =>
+          Effect.map(reported(result, refused), (told) => Result.succeed(told))
+        )
+      ),
+      Effect.flatMap(Effect.fromResult)
     )
   return {
-    strategy: runner.strategy,
+    strategy: checkedStrategy(runner.strategy, fallback.strategy),
     decide: (request) =>
-      Effect.catchTag(
-        refusing(name, maxCompressTime, () => runner.decide(request)),
-        "StrategyRefused",
-        () => fallback.decide(instead(request))
+      checking(
+        name,
+        maxCompressTime,
+        () => runner.decide(request),
+        (decision) => checkedDecision(name, request, decision)
+      ).pipe(
+        Effect.catchTag("StrategyRefused", (refused) =>
+          Effect.andThen(warn(refused), fallback.decide(instead(request)))
+        )
       ),
-    compress: (request) => guarded(request, () => runner.compress(request)),
+    compress: (request) => Effect.orDie(guarded(request, () => Effect.orDie(runner.compress(request)))),
     apply: (request, plan) =>
       plan.strategy === name
         ? guarded(request, () => runner.apply(request, plan))
@@ -166,37 +249,41 @@ export const checkedRunner = (runner: StrategyRunner, fallback: StrategyRunner):
   }
 }
 
-const isOurs = (error: unknown): error is StrategyRefused | TokenCountError =>
-  error instanceof StrategyRefused || (error instanceof Error && "_tag" in error && error._tag === "TokenCountError")
+/** Runs an effect of a session. What it does wrong is logged, and changes nothing. */
+const harmless = <A, B = A, R = never>(
+  strategy: string,
+  effect: () => Effect.Effect<A, unknown, R>,
+  check: (made: A) => Effect.Effect<B, StrategyRefused>
+): Effect.Effect<B | undefined, never, R> =>
+  Effect.catchTag(checking(strategy, maxAssembleTime, effect, check), "StrategyRefused", warn)
 
-/** The session of a strategy that is checked. What it does wrong is logged, and changes nothing. */
-const opened =
-  (strategy: string, open: NonNullable<StrategyRunner["open"]>): NonNullable<StrategyRunner["open"]> =>
-  (conversation) =>
-    refusing(strategy, maxAssembleTime, () => open(conversation)).pipe(
-      Effect.map(({ afterTurn, assemble }): StrategySession => ({
-        ...(assemble === undefined
-          ? {}
-          : {
-              assemble: (request) =>
-                refusing(strategy, maxAssembleTime, () => assemble(request)).pipe(
-                  Effect.flatMap((made) => checkedAssembly(strategy, request.conversation, made)),
-                  Effect.catchTag("StrategyRefused", warn)
-                )
-            }),
-        ...(afterTurn === undefined
-          ? {}
-          : {
-              afterTurn: (now) =>
-                Effect.catchTag(
-                  refusing(strategy, maxAssembleTime, () => afterTurn(now)),
-                  "StrategyRefused",
-                  warn
-                )
-            })
-      })),
-      Effect.catchTag("StrategyRefused", (error) => Effect.as(warn(error), {}))
+/** The session of a strategy that is checked. Its scope has a limited time to close. */
+const opened = (strategy: string, open: NonNullable<StrategyRunner["open"]>): NonNullable<StrategyRunner["open"]> =>
+  Effect.fnUntraced(function* (conversation) {
+    const scope = yield* Scope.make()
+    yield* Effect.addFinalizer((exit) =>
+      Effect.gen(function* () {
+        // A finalizer cannot be interrupted: one that hangs is left behind.
+        const closing = yield* Effect.forkDetach(Scope.close(scope, exit))
+        yield* harmless(strategy, () => Effect.interruptible(Fiber.join(closing)), Effect.succeed)
+      })
     )
+    const session = yield* harmless(strategy, () => Scope.provide(open(conversation), scope), Effect.succeed)
+    const { afterTurn, assemble } = session ?? {}
+    return {
+      ...(assemble !== undefined && {
+        assemble: (request) =>
+          harmless(
+            strategy,
+            () => assemble(request),
+            (made) => checkedAssembly(strategy, request.conversation, made)
+          )
+      }),
+      ...(afterTurn !== undefined && {
+        afterTurn: (now) => Effect.asVoid(harmless(strategy, () => afterTurn(now), Effect.succeed))
+      })
+    } satisfies StrategySession
+  })
 
 const warn = ({ message }: StrategyRefused): Effect.Effect<undefined> =>
   Effect.as(Effect.logWarning(message), undefined)

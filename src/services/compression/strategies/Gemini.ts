@@ -292,7 +292,9 @@ const decided = Effect.fnUntraced(function* (
   const failedSaves = new Set<number>()
   let saved = 0
   for (;;) {
-    const decision = yield* Work.run(deciding(requestOf(request.conversation, items, request.policy, { ...given, failedSaves })))
+    const decision = yield* Work.run(
+      deciding(requestOf(request.conversation, items, request.policy, { ...given, failedSaves }))
+    )
     const outputs = "truncation" in decision ? (decision.truncation?.outputs ?? []) : []
     let again = false
     for (const { number, saved: isSaved, text: whole } of outputs.filter((output) => output.number > saved)) {

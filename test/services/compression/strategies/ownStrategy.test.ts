@@ -9,7 +9,7 @@ import {
 } from "../../../../src/domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
 import { text, user } from "../../../../src/domain/content/Content.ts"
-import { viewTokens } from "../../../../src/domain/conversation/Conversation.ts"
+import { entryId, type Patch, viewTokens } from "../../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import { applyWith, compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
@@ -42,7 +42,14 @@ const planFor = (version: number, before: number): Plan => ({
   after: TokenCount.make(Math.floor(before / 2))
 })
 
-/** A strategy that claims to halve the conversation and changes nothing. */
+/** The first message leaves, and a short one takes its place. */
+const patch: Patch = {
+  drop: { from: entryId(1), to: entryId(1) },
+  insert: [{ id: entryId(99), content: user(text("A long request.")), author: "summary", tokens: [], handles: [] }],
+  shorten: []
+}
+
+/** A strategy that halves the conversation. */
 const runner: StrategyRunner = {
   strategy: halving,
   decide: ({ conversation }) =>
@@ -53,7 +60,7 @@ const runner: StrategyRunner = {
           outcome: ContentTruncated.make({
             ...planFor(conversation.version, viewTokens(conversation)),
             plan: planFor(conversation.version, viewTokens(conversation)),
-            patch: { insert: [], shorten: [] },
+            patch,
             degraded: null,
             calls: []
           }),
@@ -69,7 +76,10 @@ const services = Layer.mergeAll(
   HookSystem.layer,
   Layer.mock(Summarizer, {})
 )
-const request = requestFor([{ content: user(text("Make the build green.")) }])
+const request = requestFor([
+  { content: user(text("A long request. ".repeat(100))) },
+  { content: user(text("Make the build green.")) }
+])
 
 describe("a strategy of another program", () => {
   it.effect("plans and carries out under its own name", () =>
