@@ -31,14 +31,16 @@ import type {
 import { Summarizer, SummarizerError } from "../../services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { makeEntry, rangeHandle } from "../../services/session/EntryBuilder.ts"
+import type { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { checkProperty, runTest, type TestFunctions } from "./ContractTests.ts"
-import * as MemoryTempStore from "./MemoryTempStore.ts"
 import { sampleConversations, turns } from "./SampleConversations.ts"
 
 /** A strategy, as the contract suite tests it. */
 export interface StrategyVariant {
   readonly runner: StrategyRunner
+  /** Where the bytes behind handles are kept, for example `MemoryTempStore.layer`. */
+  readonly tempStore: Layer.Layer<TempStore>
   /** Cases of each property. Default: 40. */
   readonly runs?: number
   /** More conversations than the suite's own. */
@@ -88,8 +90,10 @@ const answering = (answer: typeof Answer.Type): Layer.Layer<Summarizer> => {
   ).pipe(Layer.provide(Summarizer.layerExtractive))
 }
 
-const servicesWith = (summarizer: Layer.Layer<Summarizer>): Layer.Layer<RunnerServices | HookSystem> =>
-  Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, summarizer)
+const servicesOver =
+  (tempStore: Layer.Layer<TempStore>) =>
+  (summarizer: Layer.Layer<Summarizer>): Layer.Layer<RunnerServices | HookSystem> =>
+    Layer.mergeAll(TokenCounter.layerEstimate, tempStore, HookSystem.layer, summarizer)
 
 /** The options of the compressions of one case. */
 const Options = Schema.Struct({
@@ -247,13 +251,14 @@ const requestAround = (strategy: Strategy, messages: ReadonlyArray<Draft>, dista
  * @example
  * import { describe, it } from "vitest"
  *
- * strategyContract({ describe, it }, { runner: myStrategy })
+ * strategyContract({ describe, it }, { runner: myStrategy, tempStore: MemoryTempStore.layer })
  */
 export const strategyContract = (
   { describe, it }: TestFunctions,
-  { conversations, runner, runs = 40 }: StrategyVariant
+  { conversations, runner, runs = 40, tempStore }: StrategyVariant
 ) => {
   const { strategy } = runner
+  const servicesWith = servicesOver(tempStore)
   const services = servicesWith(Summarizer.layerExtractive)
   const cases = (samples: Arbitrary.Arbitrary<ReadonlyArray<Draft>>) =>
     Arbitrary.all({ messages: samples, options: Arbitrary.schema(Options) })

@@ -1,5 +1,6 @@
 import { describe, it } from "@effect/vitest"
 import { Arbitrary } from "effect"
+import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import { strategyContract } from "../../../../src/layers/testing/StrategyContract.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import { openingDrafts, talks } from "../../../support/generate.ts"
@@ -10,6 +11,11 @@ import { runsOf } from "../../../support/runs.ts"
 for (const runner of Object.values(runners)) {
   strategyContract(
     { describe, it },
-    { runner, runs: runsOf(60, 6), conversations: Arbitrary.map(talks, openingDrafts) }
+    {
+      runner,
+      tempStore: MemoryTempStore.layer,
+      runs: runsOf(60, 6),
+      conversations: Arbitrary.map(talks, openingDrafts)
+    }
   )
 }
