@@ -1,4 +1,5 @@
-import { checksOf, isLook, programsOf, succeeded } from "../compression/evidence/Commands.ts"
+import { checksOf, programsOf, succeeded } from "../compression/evidence/Commands.ts"
+import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
 import { type Action, actionsOf, answerText, type Todo } from "../compression/ToolCalls.ts"
 import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
@@ -104,7 +105,7 @@ const fileStates: Readonly<Partial<Record<Action["_tag"], string>>> = {
   Delete: "deleted"
 }
 
-/** Nobody asks for the exit code of a command that only prepares or looks. */
+/** Nobody asks for the exit code of a command that only prepares or reads. */
 const isTelling = (command: string): boolean => programsOf(command).length > 0 && !isLook(command)
 
 /** Makes the questions about a conversation, from its entries, oldest first. Paths are relative to the folders. */
@@ -133,7 +134,7 @@ export function* stateQuestions(
   const ran = (entry: EntryId, { command, exit }: Extract<Action, { readonly _tag: "Command" }>, output: string) => {
     mentioned += `\n${command}`
     if (exit === undefined || !isTelling(command)) return
-    const subject = plain(command, folders)
+    const subject = withoutView(plain(command, folders))
     const ok = succeeded(command, exit, output)
     // Behind a pipe, a code of 0 is the code of the last program only.
     if (ok !== undefined) note(exits, subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)

@@ -1,3 +1,4 @@
+import { afterView } from "../compression/evidence/ReadOnlyCommands.ts"
 import type { ReadContext } from "./Statements.ts"
 
 /** What the statements of a context say of commands and test runs. */
@@ -67,7 +68,8 @@ export const around = (
   command: string,
   others: ReadonlyArray<string>
 ): { readonly before: string; readonly after: string } | undefined => {
-  const end = (at: number, length: number) => ({ before: text.slice(0, at), after: text.slice(at + length) })
+  // What only chooses which lines of the output are shown belongs to no command.
+  const end = (at: number, length: number) => ({ before: text.slice(0, at), after: afterView(text.slice(at + length)) })
   for (let at = text.indexOf(command); at >= 0; at = text.indexOf(command, at + 1)) {
     const found = end(at, command.length)
     // A part of a longer command is another command.

@@ -3,6 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { gunzipSync } from "node:zlib"
 import { type Evidence, gatherEvidence, type RecentCall } from "../../../src/domain/compression/evidence/Evidence.ts"
+import { afterView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
 import { indexedNames } from "../../../src/domain/compression/handover/NameIndex.ts"
@@ -201,6 +202,16 @@ const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no exit code|failed) (?:b
 /** A command as the list shows it: here-documents are left out. */
 const commandShown = (command: string): string => oneLine(command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…"), 120)
 
+/** Whether a line shows a command: whole, clipped, or without what only chooses which lines of its output are shown. */
+const isShownAs = (command: string, shown: string): boolean => {
+  const whole = oneLine(command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…"), 10_000)
+  return (
+    whole === shown ||
+    (shown.endsWith("…") && whole.startsWith(shown.slice(0, -1))) ||
+    (whole.startsWith(shown) && afterView(whole.slice(shown.length)).trim() === "")
+  )
+}
+
 const readHeading = "- read, but not changed:\n"
 
 /** Every file that the text lists, with its state. */
@@ -224,9 +235,9 @@ const contradictions = (text: string, golden: Golden): Array<string> => {
     shown = "",
     exit = line.includes(" → no exit code (") ? undefined : "0"
   ] of sections.recent_actions.matchAll(commandLine)) {
-    // Long commands may share the beginning that is shown.
+    // What only chooses which lines of an output are shown may be left out, so several runs may be meant.
     const codes = golden.commands
-      .filter(({ command }) => [commandShown(command), `${commandShown(command)}…`].includes(shown))
+      .filter(({ command }) => isShownAs(command, shown))
       .map((command) => (command.exit === null ? undefined : String(command.exit)))
     if (codes.length === 0) wrong.push(`nobody ran ${shown}`)
     else if (!codes.includes(exit)) wrong.push(`${shown} ended with ${codes.join()}, not ${exit}`)

@@ -14,12 +14,14 @@ const withoutQuotes = (command: string): string =>
     .replace(/"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)/g, "''")
 
 /** One program of a command line. */
-interface SimpleCommand {
+export interface SimpleCommand {
   /** The program, without its folder. */
   readonly program: string
   readonly isPath: boolean
   /** The operands, without `run`, options and their values. */
   readonly operands: ReadonlyArray<string>
+  /** All words after the program. */
+  readonly words: ReadonlyArray<string>
   /** Whether the exit code of the whole line tells nothing of this program. */
   readonly isHidden: boolean
 }
@@ -41,11 +43,11 @@ const simpleCommand = (text: string, after: string, isPiped: boolean): SimpleCom
     (word, index) => !/^[-+&]/.test(word) && !valued.test(words[index - 1] ?? "") && word !== "run" && word !== "exec"
   )
   const isHidden = after === ";" || after === "\n" || after === "||" || (after === "|" && !isPiped)
-  return { program: path.slice(path.lastIndexOf("/") + 1), isPath: path.includes("/"), operands, isHidden }
+  return { program: path.slice(path.lastIndexOf("/") + 1), isPath: path.includes("/"), operands, words, isHidden }
 }
 
 /** Returns the programs of a command line, in order. */
-const simpleCommands = (command: string): ReadonlyArray<SimpleCommand> => {
+export const simpleCommands = (command: string): ReadonlyArray<SimpleCommand> => {
   const isPiped = /\bpipefail\b/.test(command)
   const pieces = withoutQuotes(command)
     .trim()
@@ -172,9 +174,3 @@ const closing =
 
 /** Whether a successful command is worth telling in a handover: an item closed, work published. */
 export const isMilestone = (command: string): boolean => closing.test(withoutQuotes(command))
-
-const looking =
-  /^(?:cd\s+\S+\s*&&\s*)?(?:ls|cat|head|tail|grep|rg|find|fd|tree|wc|which|pwd|echo|stat|file|du|df|ps|sed -n|git\s+(?:-C\s+\S+\s+)?(?:log|show|diff|status|branch|blame|rev-parse|ls-files|ls-tree|remote|stash list))\b/
-
-/** Whether a command only looks at something: it can be run again at any time. */
-export const isLook = (command: string): boolean => looking.test(command.trim())

@@ -163,6 +163,41 @@ const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer
   }
 }
 
+/** Returns a function that finds the answer of the call at a place. */
+const answering = (entries: ReadonlyArray<Entry>): ((item: number, part: number) => Answer | undefined) => {
+  const { responseOf } = pairing(entries.map((entry): Content => entry.content))
+  return (item, part) => {
+    const at = responseOf.get(placeKey({ item, part }))
+    const entry = at === undefined ? undefined : entries[at.item]
+    const answer = at === undefined ? undefined : entry?.content.parts[at.part]
+    return at === undefined || answer === undefined
+      ? undefined
+      : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
+  }
+}
+
+/** Gathers what a call changed: the state of files, commands, failures and items. */
+const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
+  const { commands } = state
+  const actions = actionsOf(call, answer?.part)
+  for (const action of actions) act(state, entry, call, action, answer)
+  follow(state.todos, entry.id, call, actions, answer?.part)
+  const failed = answer !== undefined && isFailure(actions, answer.part)
+  const subject = subjectOf(call, actions)
+  if (answer !== undefined) {
+    ended(commands, call, answer)
+    judge(commands, { entry: entry.id, subject, actions, answer, failed })
+  }
+  return { actions, failed, subject }
+}
+
+/** What a call did, whether it failed, and what it was about. */
+interface CallOutcome {
+  readonly actions: ReadonlyArray<Action>
+  readonly failed: boolean
+  readonly subject: string
+}
+
 /** Gathers what a call did, from its arguments and its response. Returns the file that it read or wrote. */
 const gatherCall = (
   state: Gathering,
@@ -171,22 +206,16 @@ const gatherCall = (
   call: Part,
   answer: Answer | undefined
 ): string | undefined => {
-  const { commands, declared, recent, tasks } = state
-  const actions = actionsOf(call, answer?.part)
+  const { declared, recent, tasks } = state
   const tool = call.functionCall?.name ?? ""
   const args: unknown = call.functionCall?.args
   if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
-  for (const action of actions) act(state, entry, call, action, answer)
-  follow(state.todos, entry.id, call, actions, answer?.part)
-  const failed = answer !== undefined && isFailure(actions, answer.part)
-  const subject = subjectOf(call, actions)
+  const { actions, failed, subject } = gatherState(state, entry, call, answer)
   const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
   for (const action of performed) recent.push({ entry: entry.id, tool, action, failed })
   recent.splice(0, recent.length - maxRecentCalls)
   const file = fileOf(state, actions)
   if (answer === undefined) return file
-  ended(commands, call, answer)
-  judge(commands, { entry: entry.id, subject, actions, answer, failed })
   const source = index < taskSearchEntries && tasks.length < maxTasks ? taskSource(call) : undefined
   if (source !== undefined && !isErrorResponse(answer.part)) {
     const text = withoutPosing(printedText(answerText(answer.part))).trim()
@@ -195,10 +224,13 @@ const gatherCall = (
   return file
 }
 
+/** Stands for an answer that nobody asked for (Claude Code). */
+const noAnswer = "No response requested."
+
 /** Gathers a text of the agent: what it decided, and its latest words. */
 const gatherWords = ({ decisions, lastWords }: Gathering, words: QuotedText): void => {
   const text = words.text.trim()
-  if (text === "") return
+  if (text === "" || text === noAnswer) return
   // The latest text is kept whatever it says, and makes room for the next one when it says little.
   const latest = lastWords.at(-1)
   if (latest !== undefined && !isTelling(latest.text)) lastWords.pop()
@@ -208,15 +240,22 @@ const gatherWords = ({ decisions, lastWords }: Gathering, words: QuotedText): vo
 }
 
 /** Gathers the summary of an earlier compression: what a snapshot still states, or its text. */
-const gatherSummary = (state: Gathering, said: UserWordsWitness, role: Content["role"], words: QuotedText): void => {
+const gatherSummary = (
+  state: Gathering,
+  { hasLog, said }: { readonly hasLog: boolean; readonly said: UserWordsWitness },
+  role: Content["role"],
+  words: QuotedText
+): void => {
   // A snapshot of nothing worth telling is no summary by another program.
   const snapshot = words.text.endsWith(renderSnapshot(emptySnapshot)) ? emptySnapshot : parseSnapshot(words.text)
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, said)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
-    for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
-    resumeFailures(state.commands, known)
-    resumeTodos(state.todos, words.entry, known)
+    if (!hasLog) {
+      for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
+      resumeFailures(state.commands, known)
+      resumeTodos(state.todos, words.entry, known)
+    }
   } else if (role === "user") state.summaries.push(words)
   use(state.weights, words.text, ranking.earlierIndex)
 }
@@ -242,11 +281,33 @@ export interface GatherOptions {
   readonly secrets?: ReadonlyArray<Secret> | undefined
   /** The working directory: paths below it are relative to it. */
   readonly cwd?: string | undefined
+  /**
+   * The entries of the log that earlier compressions dropped, oldest first. Files, commands and items are read from them, and
+   * not from what an earlier summary could keep of them.
+   */
+  readonly earlier?: ReadonlyArray<Entry> | undefined
+}
+
+/** Gathers the state of the work from entries that left the window earlier: files, commands, failures and items. */
+function* gatherEarlier(
+  state: Gathering,
+  earlier: ReadonlyArray<Entry>,
+  secrets: ReadonlyArray<Secret>
+): SlicedWork<void> {
+  const { entries } = yield* redactedEntries(earlier, secrets)
+  const answerOf = answering(entries)
+  for (const [index, entry] of entries.entries()) {
+    for (const [at, part] of entry.content.parts.entries()) {
+      if (!isCall(part)) continue
+      gatherState(state, entry, part, answerOf(index, at))
+      yield 400
+    }
+  }
 }
 
 /** Gathers evidence from entries, oldest first, without any secrets. */
 export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOptions = {}): SlicedWork<Evidence> {
-  const { cwd, userWords = witnessOf(whole), secrets = [] } = options
+  const { cwd, earlier = [], userWords = witnessOf(whole), secrets = [] } = options
   const { entries } = yield* redactedEntries(whole, secrets)
   const weights: NameWeights = { names: new Map(), now: 0 }
   const commands = emptyCommands()
@@ -265,15 +326,8 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     weights,
     previous: undefined
   }
-  const { responseOf } = pairing(entries.map((entry): Content => entry.content))
-  const answerOf = (item: number, part: number): Answer | undefined => {
-    const at = responseOf.get(placeKey({ item, part }))
-    const entry = at === undefined ? undefined : entries[at.item]
-    const answer = at === undefined ? undefined : entry?.content.parts[at.part]
-    return at === undefined || answer === undefined
-      ? undefined
-      : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
-  }
+  yield* gatherEarlier(state, earlier, secrets)
+  const answerOf = answering(entries)
   /** By response: the file that it shows. */
   const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
@@ -291,7 +345,11 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       let cost = 200
       const handle = entry.handles[at]
       if (author === "summary" && isText(part)) {
-        gatherSummary(state, userWords, content.role, { entry: id, text: part.text, handle })
+        gatherSummary(state, { hasLog: earlier.length > 0, said: userWords }, content.role, {
+          entry: id,
+          text: part.text,
+          handle
+        })
         cost += part.text.length * 8
       } else if (content.role === "user" && isText(part) && author === undefined) {
         for (const span of state.requests.slice(-8)) {

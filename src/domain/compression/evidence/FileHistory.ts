@@ -149,9 +149,9 @@ const readList = `- ${readHeading}\n`
 export const changedHeading = "changed, too:"
 const changedList = `- ${changedHeading}\n`
 
-/** Returns how such a list names a file. */
-export const listedFile = (path: string, { state }: FileState): string =>
-  state === "modified" ? path : `${path} (${state})`
+/** Returns how such a list names a file, with the handle of its content or without. */
+export const listedFile = (path: string, { handle, state }: FileState, isShort = true): string =>
+  `${path}${isShort || handle === undefined ? "" : ` ${handle}`}${state === "modified" ? "" : ` (${state})`}`
 
 /** Returns the files of a list, the last first. */
 const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, state: FileState]> | undefined => {
@@ -159,8 +159,10 @@ const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, stat
   if (!isRead && !text.startsWith(changedList)) return undefined
   const lines = text.split("\n").slice(1).reverse()
   return lines.map((line) => {
-    const [, path = "", state = isRead ? "read" : "modified"] = /^ *(.*?)(?: \((created|deleted)\))?$/.exec(line) ?? []
-    return [unprotect(path), stateIn(isState(state) ? state : "modified", isRead ? "1 read" : "1 change")] as const
+    const [, path = "", handle = "", state = isRead ? "read" : "modified"] =
+      /^ *(.*?)(?: (h_[a-z2-7]+))?(?: \((created|deleted)\))?$/.exec(line) ?? []
+    const notes = `${isRead ? "1 read" : "1 change"} ${handle}`
+    return [unprotect(path), stateIn(isState(state) ? state : "modified", notes)] as const
   })
 }
 

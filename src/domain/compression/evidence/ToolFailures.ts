@@ -10,18 +10,46 @@ import { withoutPosing } from "./PosingText.ts"
 const telling =
   /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|invalid|unexpected|refused|\bE[A-Z]{3,}\b/i
 
-/** Returns the lines of a failed response that state the reason, verbatim. */
+/** Matches a line of serialised JSON: in one that several line ends are escaped in, they are line ends of the output. */
+const serialised = /^\s*[[{"].*\\n|(?:\\n.*){3}/
+
+/** Returns a line with the lines that are escaped in it written out. */
+const writtenOut = (line: string): ReadonlyArray<string> =>
+  serialised.test(line)
+    ? line
+        .slice(0, 20_000)
+        .replace(/(?:\\r)?\\n/g, "\n")
+        .replace(/\\t/g, " ")
+        .replace(/\\"/g, '"')
+        .split("\n")
+    : [line]
+
+/** What tools write around an error. */
+const errorTags = /<\/?(?:tool_use_error|error)>/g
+
+/** Matches what the user said in place of allowing a call (Claude Code). */
+const refused = /The user doesn't want to proceed with this tool use\.[\s\S]*?the user said:\s*([\s\S]+)$/
+
+/** Returns the lines of a failed response that state the reason, each once, as they were printed. */
 export const failureText = (answer: string): string => {
-  const linesOf = (text: string) =>
-    text
-      .replaceAll("\t", " ")
-      .split("\n")
-      .filter((line) => line.trim() !== "" && !/^Exit code:? -?\d+$/i.test(line.trim()))
+  const linesOf = (text: string) => [
+    ...new Set(
+      text
+        .replaceAll("\t", " ")
+        .replace(errorTags, "")
+        .split("\n")
+        .flatMap(writtenOut)
+        .map((line) => firstUnits(line.trim(), 240))
+        .filter((line) => line !== "" && !/^Exit code:? -?\d+$/i.test(line))
+    )
+  ]
   const text = withoutPosing(answer.slice(0, 200_000))
+  const said = refused.exec(text)?.[1]
+  if (said !== undefined) return ["not allowed; the user said:", ...linesOf(said).slice(0, 4)].join("\n")
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
   const best = lines.filter((line) => telling.test(line)).slice(0, 3)
-  return (best.length > 0 ? best : lines.slice(0, 2)).map((line) => firstUnits(line.trim(), 240)).join("\n")
+  return (best.length > 0 ? best : lines.slice(0, 2)).join("\n")
 }
 
 const signalled = /(?:^|\n)Signal: (?!\(none\))\S/

@@ -10,6 +10,7 @@ import {
   type SnapshotItem,
   snapshotTokens
 } from "../Snapshot.ts"
+import { listedCommands } from "./CommandLines.ts"
 import {
   type IndexedName,
   indexedNames,
@@ -19,7 +20,7 @@ import {
   rankedNames,
   seenPaths
 } from "./NameIndex.ts"
-import { cost, type ExtractOptions, focusWords, type Material, shortener, touchesFocus } from "./Room.ts"
+import { cost, type ExtractOptions, focusWords, type Material, shortener, touchesFocus, fullScale } from "./Room.ts"
 import { sectionWriter } from "./Sections.ts"
 import { leastRoom } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
@@ -48,6 +49,8 @@ export interface ExtractedSnapshot {
 
 /** The largest share of the index. */
 const indexShare = 0.4
+/** Its share where the sections hardly fit. */
+const leastIndexShare = 0.33
 
 /** Items of a kind that are looked at, by tokens of the budget: more than fit. */
 const itemsPerToken = 1 / 40
@@ -61,7 +64,7 @@ const latestOf = (evidence: Evidence, budget: number): Evidence => {
   return {
     ...evidence,
     files: latest(evidence.files, maxItems * 5),
-    commands: latest(evidence.commands),
+    commands: latest(evidence.commands, maxItems * 4),
     errors: latest(evidence.errors),
     constraints: evidence.constraints.slice(-maxItems * 5),
     commits: evidence.commits.slice(-maxItems),
@@ -86,6 +89,7 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
     names,
     messages,
     messagesNeed: leastRoom(messages),
+    runs: listedCommands(evidence.commands, shortener(options.cwd)),
     seen: seenPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
@@ -110,7 +114,7 @@ export function* composeSnapshot(
   // No statement takes the room of all others.
   const bounded = fitToBudget(clippedStatements(written, writtenTokens / 3), writtenTokens)
   // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
-  const budget = options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
+  const usual = options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
   const writeSections = sectionWriter(material)
   // Both searches begin with the same scales.
   const known = new Map<number, SizedSnapshot>()
@@ -119,6 +123,8 @@ export function* composeSnapshot(
     known.set(scale, sections)
     return sections
   }
+  const least = Math.min(sectionsOf(scales.full).tokens, options.budget * (1 - leastIndexShare))
+  const budget = Math.max(usual, least)
   const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), material)
   // What the index did not need is the sections'.
   const left = options.budget - snapshotTokens(first.snapshot)
@@ -130,6 +136,8 @@ export function* composeSnapshot(
 /** A smaller rest of the budget is not worth a second writing. */
 const leftShare = 0.03
 const scaleRounds = 8
+/** At `full`, all least shares are given. */
+const scales = { least: 0.03, full: fullScale, largest: 12 }
 
 interface SizedSnapshot {
   readonly snapshot: Snapshot
@@ -140,7 +148,7 @@ const sized = (snapshot: Snapshot): SizedSnapshot => ({ snapshot, tokens: snapsh
 
 /** Returns the sections at the largest scale at which they fit the budget; at the smallest, they lose what does not fit. */
 function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: number): SlicedWork<Snapshot> {
-  let [low, high] = [0.05, 12]
+  let [low, high] = [scales.least, scales.largest]
   let best = sectionsOf(low)
   for (let round = 1; round <= scaleRounds; round += 1) {
     const middle = Math.sqrt(low * high)

@@ -2,7 +2,7 @@ import { changedHeading, type FileState, listedFile, namesOf, readHeading } from
 import { oneLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { leastShare, listedLine, listing, type Material, newestFirst, ofEntry, within, type Writer } from "./Room.ts"
+import { listedLine, listing, type Material, newestFirst, ofEntry, within, type Writer } from "./Room.ts"
 
 /** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or seen. */
 
@@ -70,17 +70,19 @@ export const artifactItems = (material: Material): Writer => {
     ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
     ...changed.map(([path, file]) => statement(path, fileText(path, file)))
   ]
-  const names = changed.map(([path, file]) => ({ path, ...listedLine(listedFile(path, file)) }))
+  const named = (isShort: boolean) =>
+    changed.map(([path, file]) => ({ path, ...listedLine(listedFile(path, file, isShort)) }))
+  const [short, long] = [named(true), named(false)]
   const edits = editItems(material)
   const carried = carriedTo(evidence, "artifact_trail")
   return (share) => {
     const artifacts = within(files, share("changed"))
     // Every changed file is named, whatever else can be said of it.
     const told = new Set(artifacts.map(({ key }) => key))
-    const others = names.filter(({ path }) => !told.has(path))
-    artifacts.push(
-      ...listing("changed", changedHeading, others, Math.max(share("changed"), options.budget * leastShare))
-    )
+    const isOther = ({ path }: { readonly path: string }) => !told.has(path)
+    const all = long.filter(isOther)
+    const isLong = all.reduce((sum, { tokens }) => sum + tokens, 0) <= share("edits")
+    artifacts.push(...listing("changed", changedHeading, isLong ? all : short.filter(isOther), share.least("changed")))
     artifacts.push(...within(edits, share("edits")))
     artifacts.push(...within(carried(artifacts), share("carried")))
     return artifacts

@@ -4,6 +4,7 @@ import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
+import type { ListedCommand } from "./CommandLines.ts"
 
 /**
  * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always
@@ -41,7 +42,9 @@ const shares = {
   messages: 0.22,
   pinned: 0.2,
   constraints: 0.05,
-  now: 0.1,
+  now: 0.07,
+  checks: 0.03,
+  before: 0.03,
   failures: 0.05,
   todos: 0.06,
   commits: 0.04,
@@ -59,14 +62,35 @@ const shares = {
 /** A section or a part of one. */
 export type Share = keyof typeof shares
 
-/** The share of the budget within which all changed files, and all items of a todo list, are named. */
-export const leastShare = 0.12
-
 /** Returns the tokens of a share. */
 export const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
 
-/** Returns the tokens of a share at the present scale. */
-export type Shares = (name: Share) => number
+/**
+ * Shares within which a section tells what comes before all else, in few words: every message of the user at least by its ends
+ * (or else the latest ones), all items, all changed files, the last results of commands, and the agent's last words. They
+ * shrink together only below `fullScale`, where nothing else is left to shrink.
+ */
+export const leastShares = { messages: 0.45, latestMessages: 0.33, todos: 0.1, changed: 0.1, commands: 0.14, now: 0.05 }
+/** The scale above which the least shares are given in full. */
+export const fullScale = 0.15
+
+/** The shares of a budget at one scale, in tokens. */
+export interface Shares {
+  (name: Share): number
+  /** Returns the tokens of a share, and at least those of its least share. `need`: the tokens that are enough. */
+  readonly least: (name: keyof typeof leastShares, need?: number) => number
+}
+
+/** Returns the shares of a budget at a scale. */
+export const sharesAt = (budget: number, scale: number): Shares => {
+  const share = (name: Share): number => shareOf(budget * scale, name)
+  const least: Shares["least"] = (name, need = budget) =>
+    Math.max(
+      share(name === "latestMessages" ? "messages" : name),
+      Math.min(need, budget * leastShares[name]) * Math.min(1, scale / fullScale)
+    )
+  return Object.assign(share, { least })
+}
 
 /** Writes a section, or a part of one, as far as the shares allow. What does not depend on them is made once, for all scales. */
 export type Writer = (share: Shares) => Array<SnapshotItem>
@@ -82,6 +106,8 @@ export interface Material {
   /** Every message of the user that the snapshot shows, oldest first, and the tokens that all of them need at least. */
   readonly messages: ReadonlyArray<Span>
   readonly messagesNeed: number
+  /** The commands, those that tell most first. */
+  readonly runs: ReadonlyArray<ListedCommand>
   /** The paths that results showed, best first. */
   readonly seen: ReadonlyArray<string>
   /** The sentences of all messages of the user that constrain the work, oldest first, each once. */

@@ -1,24 +1,23 @@
-import { isLook, isMilestone } from "../evidence/Commands.ts"
 import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
+import { withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { oneLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import type { Action } from "../ToolCalls.ts"
 import { carriedTo } from "./CarriedStatements.ts"
+import { commandItems } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import {
   byEnds,
   cost,
   endsOf,
   focused,
-  leastShare,
-  listedLine,
-  listing,
+  leastShares,
   newestFirst,
   ofEntry,
   type Material,
   type Shares,
-  shareOf,
+  sharesAt,
   unformatted,
   within,
   type Writer
@@ -28,9 +27,6 @@ import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
 const open = (status: string): boolean => !/^(?:completed|done|cancelled|canceled)$/i.test(status)
-
-/** The share of the budget within which every message of the user is shown, at least by its ends. */
-const mostMessages = 0.35
 
 /** Returns what a summary by another program says of the goal: under its heading, or at its beginning. */
 const goalIn = (text: string, chars: number): string => {
@@ -51,7 +47,8 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
     "overall_goal"
   )([]).filter((item) => !userWordsIn(item.text).some(({ entry }) => shown.has(entry)))
   return (share) => {
-    const { clipped, items } = show(Math.max(share("messages"), Math.min(messagesNeed, options.budget * mostMessages)))
+    const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
+    const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
     if (first === undefined && summary !== undefined) {
       items.unshift(
         statement(
@@ -145,8 +142,23 @@ const actionText = (action: Action, failed: boolean): string => {
 const lastActionText = ({ action, entry, failed, tool }: RecentCall): string =>
   `last action (${entry}): ${tool} ${actionText(action, failed)}`
 
+/** Writes the last result of each check: with its command, where there is room. */
+const checkItems = ({ evidence, short }: Material): Writer => {
+  const itemsWith = (chars: number) =>
+    [...evidence.checks].map(([kind, { command, entry, ok }]) =>
+      statement(
+        kind,
+        `${kind} ${resultOf(ok)}${chars === 0 ? "" : `: ${oneLine(short(withoutView(command)), chars)}`} (${entry})`
+      )
+    )
+  const [brief, long] = [itemsWith(0), itemsWith(80)]
+  const need = long.reduce((sum, item) => sum + cost(item), 0)
+  return (share) => (need <= share("checks") ? long : brief)
+}
+
 /** Writes where the work stands: the agent's last words, its intention, the last action and the state of the checks. */
-const nowItems = ({ evidence, short }: Material): Writer => {
+const nowItems = (material: Material): Writer => {
+  const { evidence, short } = material
   const [last, ...before] = newestFirst(evidence.lastWords)
     .slice(0, 12)
     .map(({ entry, text }) => ({ entry, line: unformatted(short(text)) }))
@@ -156,35 +168,31 @@ const nowItems = ({ evidence, short }: Material): Writer => {
     intended === undefined
       ? []
       : [statement("next", `next (${intended.entry}), in the agent's words: ${oneLine(short(intended.text), 300)}`)]
-  const doing = [
-    ...(recent === undefined ? [] : [statement("last action", short(lastActionText(recent)))]),
-    ...[...evidence.checks].map(([kind, { command, entry, ok }]) =>
-      statement(kind, `${kind} ${resultOf(ok)}: ${oneLine(short(command), 80)} (${entry})`)
-    )
-  ]
+  const doing = recent === undefined ? [] : [statement("last action", short(lastActionText(recent)))]
+  const checks = checkItems(material)
   return (share) => {
-    const budget = share("now")
+    const budget = share.least("now")
     // A token has about 3.5 characters of prose.
-    const length = Math.max(160, Math.floor(budget * 1.6))
+    const length = Math.max(80, Math.floor(budget * 1.6))
     const lastText = last === undefined ? "" : endsOf(last.line, length)
     const items = [
       ...(last === undefined ? [] : [statement("now", `now (${last.entry}), in the agent's words: ${lastText}`)]),
-      ...(intended === undefined || lastText.endsWith(intended.text) ? [] : next),
-      ...doing,
-      ...before.map(({ entry, line }) =>
-        statement(
-          `before that ${entry}`,
-          `before that (${entry}): ${endsOf(line, Math.max(160, Math.floor(budget * 0.5)))}`
-        )
-      )
+      ...(intended === undefined || lastText.includes(intended.text) ? [] : next),
+      ...doing
     ]
-    return within(items, budget)
+    const earlier = before.map(({ entry, line }) =>
+      statement(
+        `before that ${entry}`,
+        `before that (${entry}): ${endsOf(line, Math.max(160, Math.floor(budget * 0.5)))}`
+      )
+    )
+    return [...within(items, budget), ...checks(share), ...within(earlier, share("before"))]
   }
 }
 
 /** Writes where the work stands, the unresolved failures and the todo list, open items first. */
 const taskItems = (material: Material): Writer => {
-  const { evidence, options, short } = material
+  const { evidence, short } = material
   const now = nowItems(material)
   const todos = [...(evidence.todos?.todos ?? [])]
     .sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
@@ -198,48 +206,21 @@ const taskItems = (material: Material): Writer => {
   )
   const carried = carriedTo(evidence, "task_state")
   return (share) => {
-    const task = [
-      ...now(share),
-      ...within(todos, Math.max(share("todos"), options.budget * leastShare)),
-      ...within(failures, share("failures"))
-    ]
+    const task = [...now(share), ...within(todos, share.least("todos")), ...within(failures, share("failures"))]
     task.push(...within(carried(task), share("carried")))
     return task
   }
 }
 
-/** A here-document is input; what it says stands in the file or the commit that it became. */
-const withoutInput = (command: string): string => command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
-
-/** Commands that leave nothing to know. */
-const trivial = /^\s*(?:pwd|ls|cd|echo|clear|date|whoami)\b[^&|;]*$/
-
-const commandsHeading = "commands, latest first; they succeeded where no exit code stands:"
-
-/** Writes the commits, then the commands with their last results, milestones and then the newest first. */
-const actionItems = ({ evidence, short }: Material): Writer => {
+/** Writes the commits, then the commands with their last results. */
+const actionItems = ({ evidence, runs }: Material): Writer => {
   const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) =>
     statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
   )
-  const runs = newestFirst(evidence.commands).filter(([command]) => !trivial.test(command))
-  const worth = ([command, { ok }]: (typeof runs)[number]): number =>
-    ok === true && isMilestone(command) ? 2 : isLook(command) ? 0 : 1
-  const commands = runs
-    .toSorted((a, b) => worth(b) - worth(a))
-    .map(([command, run]) => {
-      const hidden = run.ok === undefined ? "exit 0 behind a pipe" : "failed behind a pipe"
-      const result =
-        run.ok === true
-          ? ""
-          : ` → ${run.exit === undefined ? "no exit code" : run.exit === 0 ? hidden : `exit ${run.exit}`} (${ofEntry(run.entry, run.handle)})`
-      return listedLine(`${oneLine(withoutInput(short(command)), 120)}${result}`)
-    })
+  const commands = commandItems(runs)
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
-    const actions = [
-      ...within(commits, share("commits")),
-      ...listing("commands", commandsHeading, commands, share("commands"))
-    ]
+    const actions = [...within(commits, share("commits")), ...commands(share.least("commands"))]
     actions.push(...within(carried(actions), share("carried")))
     return actions
   }
@@ -294,7 +275,7 @@ export const sectionWriter = (material: Material): ((scale: number) => Snapshot)
   const files = fileItems(material)
   const knowledge = knowledgeItems(material)
   return (scale) => {
-    const share: Shares = (name) => shareOf(material.options.budget * scale, name)
+    const share = sharesAt(material.options.budget, scale)
     const { clipped, items } = goal(share)
     return {
       overall_goal: items,

@@ -20,22 +20,34 @@ const endWeight = 4
 /** Tokens of the tags and the note around a message that is clipped. */
 const clipTokens = 48
 /** Messages of this size are not clipped: the note would be as long. Where even these do not fit, old messages are left out. */
-const leastTokens = 72
+const leastTokens = 84
+/** Characters that a clipped message shows of each end at the least. */
+const leastEndChars = 44
+/** Where fewer are shown, a message is shown by its beginning alone. */
+const minEndsChars = 52
 /** Tokens of the headings, and of the note on messages that are left out. */
 const noteTokens = 32
 
 const keyOf = ({ entry, part, start }: Span): string => `${entry}:${part}:${start}`
 
+/** What is shown of the time of a message: the day and the time, the time, or nothing. */
+type Dating = "day" | "time" | "none"
+
+const datedWords = (span: Span, dating: Dating) => ({
+  ...span,
+  at: dating === "none" ? undefined : span.at,
+  isSameDay: dating === "time"
+})
+
 /** Shows a message whole. */
-type ShowWhole = (span: Span, isSameDay: boolean) => SnapshotItem
+type ShowWhole = (span: Span, dating: Dating) => SnapshotItem
 
 /** Returns a function that shows messages whole and makes each item once. */
 const wholeItems = (): ShowWhole => {
-  const sameDay = new Map<Span, SnapshotItem>()
-  const newDay = new Map<Span, SnapshotItem>()
-  return (span, isSameDay) => {
-    const made = isSameDay ? sameDay : newDay
-    const item = made.get(span) ?? userWordsItem(keyOf(span), { ...span, isSameDay })
+  const items: Readonly<Record<Dating, Map<Span, SnapshotItem>>> = { day: new Map(), time: new Map(), none: new Map() }
+  return (span, dating) => {
+    const made = items[dating]
+    const item = made.get(span) ?? userWordsItem(keyOf(span), datedWords(span, dating))
     made.set(span, item)
     return item
   }
@@ -43,18 +55,23 @@ const wholeItems = (): ShowWhole => {
 
 /** Shows a message whole, or clipped so that it takes no more tokens than `limit`. */
 const itemOf = (
-  span: Span & { readonly isSameDay: boolean },
-  whole: SnapshotItem,
-  limit: number
+  span: Span,
+  { dating, limit, whole }: { readonly whole: SnapshotItem; readonly dating: Dating; readonly limit: number }
 ): { readonly item: SnapshotItem; readonly isClipped: boolean } => {
   const key = keyOf(span)
   if (cost(whole) <= limit) return { item: whole, isClipped: false }
   // A token has about 3.5 characters of prose.
   for (let chars = Math.max(24, Math.floor((limit - clipTokens) * 3.5)); ; chars = Math.floor(chars * 0.8)) {
-    const head = beginningOf(span.text, Math.ceil(chars * 0.7))
-    const tail = chars < 120 ? "" : endOf(span.text, Math.floor(chars * 0.3))
+    const ending = Math.max(Math.min(leastEndChars, Math.floor(chars / 2)), Math.floor(chars * 0.3))
+    const tail = chars < minEndsChars ? "" : endOf(span.text, ending)
+    const head = beginningOf(span.text, tail === "" ? Math.ceil(chars * 0.7) : chars - ending)
     const left = span.text.length - head.length - tail.length
-    const item = clippedWordsItem(key, { ...span, text: head }, { chars: left, handle: span.handle }, tail)
+    const item = clippedWordsItem(
+      key,
+      { ...datedWords(span, dating), text: head },
+      { chars: left, handle: span.handle },
+      tail
+    )
     if (cost(item) <= limit) return { item, isClipped: true }
     // A clipped message that takes as much as the whole one says less.
     if (chars < 32) return cost(item) < cost(whole) ? { item, isClipped: true } : { item: whole, isClipped: false }
@@ -78,6 +95,9 @@ const endOf = (text: string, chars: number): string => {
 const dayOf = (span: Span | undefined): number | undefined =>
   span?.at === undefined ? undefined : Math.floor(span.at / 86_400_000)
 
+/** A message on the day of the one before shows its time alone. */
+const datingAfter = (span: Span, before: Span | undefined): Dating => (dayOf(span) === dayOf(before) ? "time" : "day")
+
 /** A message that is shown, and the tokens that it takes when it is whole. */
 interface ShownMessage {
   readonly span: Span
@@ -90,7 +110,7 @@ const shownAmong = (
   messages: ReadonlyArray<Span>,
   whole: ShowWhole,
   room: number,
-  original: number
+  { isDated, original }: { readonly isDated: boolean; readonly original: number }
 ): ReadonlyArray<ShownMessage> => {
   const shown: Array<ShownMessage> = []
   const last = messages.length - 1
@@ -103,9 +123,9 @@ const shownAmong = (
   ) {
     const span = messages[index]
     if (span === undefined) break
-    const tokens = cost(whole(span, dayOf(span) === dayOf(messages[index - 1])))
-    left -= Math.min(tokens, leastTokens)
     const isEnd = index === original || index === last
+    const tokens = cost(whole(span, isDated || isEnd ? datingAfter(span, messages[index - 1]) : "none"))
+    left -= Math.min(tokens, leastTokens)
     if (left >= leastTokens || isEnd) {
       shown.push({ span, tokens, weight: isEnd ? endWeight : 1 })
     }
@@ -116,7 +136,7 @@ const shownAmong = (
 /** Returns the tokens that all messages need, the long ones by their ends. */
 export const leastRoom = (messages: ReadonlyArray<Span>): number =>
   messages.reduce(
-    (sum, span) => sum + Math.min(leastTokens, cost(userWordsItem("", span))),
+    (sum, span) => sum + Math.min(leastTokens, cost(userWordsItem("", datedWords(span, "none")))),
     noteTokens + 2 * leastTokens
   )
 
@@ -131,9 +151,12 @@ export const showMessages = (
   const isFirst = ({ entry, part }: Span): boolean => entry === first?.entry && part === first.part
   const original = Math.max(0, messages.findIndex(isFirst))
   const whole = wholeItems()
+  const need = messages.reduce((sum, span, index) => sum + cost(whole(span, datingAfter(span, messages[index - 1]))), 0)
   return (budget) => {
     const room = budget - noteTokens
-    const shown = shownAmong(messages, whole, room, original)
+    // Where not all fit whole, dates make room for words.
+    const isDated = need <= room
+    const shown = shownAmong(messages, whole, room, { isDated, original })
     const allowed = (limit: number, weight: number) => Math.max(leastTokens, limit * weight)
     const fits = (limit: number): boolean =>
       shown.reduce((sum, { tokens, weight }) => sum + Math.min(tokens, allowed(limit, weight)), 0) <= room
@@ -158,8 +181,8 @@ export const showMessages = (
           )
         )
       }
-      const isSameDay = index > 0 && dayOf(span) === dayOf(shown[index - 1]?.span)
-      const { isClipped, item } = itemOf({ ...span, isSameDay }, whole(span, isSameDay), allowed(low, weight))
+      const dating = isDated || weight > 1 ? datingAfter(span, shown[index - 1]?.span) : "none"
+      const { isClipped, item } = itemOf(span, { whole: whole(span, dating), dating, limit: allowed(low, weight) })
       if (isClipped) clipped.add(span)
       const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
       items.push(label === undefined ? item : labelled(label, item))

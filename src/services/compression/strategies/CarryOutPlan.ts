@@ -107,6 +107,7 @@ const carryOutBy = Effect.fn("Compression.attempt")(
       messages: yield* Work.run(
         messagesOf(log, summarize.to, policy.redactSecrets === false ? undefined : secretsOfAll)
       ),
+      earlier: droppedEarlier(log, whole, summarize.to),
       pins: pinsOf(plan, conversation, strongSecrets(telling)),
       userWords: witnessOf(log, secretsOfAll),
       secrets: secretsOfAll,
@@ -242,6 +243,17 @@ function* messagesOf(
   yield log.length
   const clean = secrets === undefined ? said : (yield* redactedEntries(said, secrets)).entries
   return clean.flatMap(requestSpans)
+}
+
+/** Returns the entries of the log up to an entry that the summarised ones do not hold: earlier compressions dropped them. */
+const droppedEarlier = (
+  log: ReadonlyArray<Entry>,
+  summarised: ReadonlyArray<Entry>,
+  to: EntryId
+): ReadonlyArray<Entry> => {
+  const held = new Set(summarised.map(({ id }) => id))
+  const last = sequenceOf(to)
+  return log.filter(({ id }) => !held.has(id) && sequenceOf(id) <= last)
 }
 
 const pinsOf = (plan: Domain.Plan, conversation: Conversation, secrets: ReadonlyArray<Secret>) => {

@@ -36,6 +36,8 @@ export interface SummaryRequest {
   readonly cwd: string | undefined
   /** Every message of the user up to the end of the entries, oldest first, from the whole log. Absent: those in the entries. */
   readonly messages?: ReadonlyArray<Span> | undefined
+  /** The entries of the log that earlier compressions dropped, oldest first, as they are in the log. */
+  readonly earlier?: ReadonlyArray<Entry> | undefined
   /** The user's words that have to be shown exactly. `pinned`: pinned by the user. */
   readonly pins: {
     readonly original: Span | undefined

@@ -3,11 +3,11 @@ import {
   type CheckKind,
   checksOf,
   commitsIn,
-  isLook,
   isMilestone,
   programsOf,
   succeeded
 } from "../../../../src/domain/compression/evidence/Commands.ts"
+import { isLook } from "../../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 
 describe("which checks a command runs", () => {
   const checks: ReadonlyArray<readonly [command: string, kinds: ReadonlyArray<CheckKind>]> = [

@@ -1,0 +1,102 @@
+import { type SimpleCommand, simpleCommands } from "./Commands.ts"
+
+/**
+ * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
+ * them, the parts of a command line that only choose which lines of the output are shown.
+ */
+
+const wordsOf = (words: string): ReadonlySet<string> => new Set(words.split(" "))
+
+/** Programs that read, print or wait, and the words of the shell around them. */
+const readers = wordsOf(
+  "ls cat head tail grep egrep fgrep rg ag find fd tree wc which type whereis pwd echo printf stat file du df ps pgrep lsof env printenv date whoami hostname uname id awk sort uniq cut tr jq yq test [ diff cmp comm md5 md5sum shasum sha1sum sha256sum xxd od hexdump strings basename dirname realpath readlink seq nl tac column less more man history sleep true cd export set source . for while until if case do done then else elif fi esac"
+)
+
+/** Subcommands that read, by program; `pr view` are two words. */
+const readingTasks: Readonly<Record<string, ReadonlySet<string>>> = {
+  git: wordsOf(
+    "log show diff status blame annotate rev-parse rev-list ls-files ls-tree ls-remote reflog cat-file check-ignore fsck count-objects verify-pack describe shortlog grep merge-base name-rev for-each-ref show-ref whatchanged cherry help version"
+  ),
+  gh: new Set(
+    ["pr", "issue", "run", "repo", "release", "workflow", "label", "gist"]
+      .flatMap((subject) => ["view", "list", "diff", "checks", "status", "watch"].map((task) => `${subject} ${task}`))
+      .concat("auth status", "search prs", "search issues", "search code", "search repos")
+  ),
+  glab: new Set(["mr view", "mr list", "mr diff", "issue view", "issue list", "ci status", "ci view"]),
+  docker: wordsOf("ps images logs inspect stats top port version info"),
+  kubectl: wordsOf("get describe logs explain top version"),
+  systemctl: wordsOf("status list-units is-active is-enabled cat show"),
+  launchctl: wordsOf("list print"),
+  npm: wordsOf("ls list view info outdated why explain root prefix"),
+  pnpm: wordsOf("ls list view info outdated why"),
+  yarn: wordsOf("list info outdated why"),
+  pip: wordsOf("list show freeze"),
+  go: wordsOf("list env version doc"),
+  cargo: wordsOf("tree metadata search"),
+  brew: wordsOf("list info search"),
+  bd: wordsOf("list show ready stats blocked")
+}
+
+/** Tasks that read when no operand follows, or only those that the pattern allows. */
+const listing: Readonly<Record<string, RegExp>> = {
+  "git branch": /^branch(?: (?:-[avr]+|--(?:all|list|show-current|contains|merged|no-merged|sort|format)\b\S*).*)?$/,
+  "git remote": /^remote(?: (?:-v|show|get-url)\b.*)?$/,
+  "git stash": /^stash (?:list|show)\b/,
+  "git tag": /^tag(?: (?:-l|--list|-n|--contains|--points-at|--sort)\b.*)?$/,
+  "git worktree": /^worktree list\b/,
+  "git config": /^config (?:(?:--(?:global|local|system|show-origin|get\S*|list)|-l) ?)*(?:[\w.-]+)?$/,
+  "git submodule": /^submodule(?: status\b.*)?$/,
+  "git notes": /^notes(?: (?:list|show)\b.*)?$/
+}
+
+/** Options with which a request sends something. */
+const sends =
+  /^(?:-[dFfXT].*|--(?:data\S*|form\S*|field|raw-field|input|method|request|upload-file|json)(?:=.*)?|-o|-O|--output)$/
+
+/** Options of the program itself, before the task: `git -C folder log`. */
+const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const at = words.findIndex((word, index) => !word.startsWith("-") && !/^-[Cc]$/.test(words[index - 1] ?? ""))
+  return at < 0 ? [] : words.slice(at)
+}
+
+const reads = ({ program, words }: SimpleCommand): boolean => {
+  if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true
+  if (words.some((word) => /^(?:--version|--help|--dry-run)$/.test(word))) return true
+  if (program === "sed") return !words.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word))
+  if (program === "curl") return !words.some((word) => sends.test(word))
+  const [task = "", next = "", ...rest] = taskWords(words)
+  if (program === "gh" && task === "api") return ![next, ...rest].some((word) => sends.test(word))
+  if (listing[`${program} ${task}`]?.test([task, next, ...rest].join(" ").trim()) === true) return true
+  const tasks = readingTasks[program]
+  return tasks !== undefined && (tasks.has(task) || tasks.has(`${task} ${next}`))
+}
+
+/** An assignment of what a command prints is that command. */
+const assigned = /(^|[\s;&(])\w+=\$\(/g
+
+/** Whether a command only reads: all of its programs do. */
+export const isLook = (command: string): boolean =>
+  simpleCommands(command.replace(assigned, "$1").replace(/\$\(/g, ";")).every(reads)
+
+/** What only chooses which lines of an output are shown. */
+const viewForm =
+  "(?:\\d?>&\\d|\\d?>\\s*/dev/null|\\|&?\\s*(?:tail|head|e?grep|rg|cat|less|wc|sort|uniq|cut|tr|sed -n|column)(?:\\s+(?:\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'|[^\\s|&;\"'<>→=(]+))*|;\\s*echo\\s+[^|;&]*\\$(?:\\?|\\{PIPESTATUS)[^|;&]*)"
+const viewAtEnd = new RegExp(`\\s*${viewForm}\\s*$`)
+const viewAtStart = new RegExp(`^(?:\\s*${viewForm})+`)
+
+/** The end of a command line that is searched for what only chooses what is shown. */
+const maxViewChars = 400
+
+/** Returns a command without the parts that only choose what is shown: `npm test 2>&1 | tail -20` is a run of `npm test`. */
+export const withoutView = (command: string): string => {
+  const whole = command.trim()
+  const start = Math.max(0, whole.length - maxViewChars)
+  let end = whole.slice(start)
+  for (let shorter = end; ; end = shorter) {
+    shorter = end.replace(viewAtEnd, "")
+    if (shorter === end || shorter === "") return whole.slice(0, start) + end
+  }
+}
+
+/** Returns what follows a command without the parts that only choose what is shown. */
+export const afterView = (rest: string): string => rest.replace(viewAtStart, "")

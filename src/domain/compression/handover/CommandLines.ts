@@ -1,0 +1,134 @@
+import { firstUnits } from "../../text/Bytes.ts"
+import { estimateText } from "../../tokens/Tokens.ts"
+import type { CommandRun } from "../evidence/CommandHistory.ts"
+import { isMilestone } from "../evidence/Commands.ts"
+import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
+import { type SnapshotItem, statement } from "../Snapshot.ts"
+import { newestFirst, ofEntry } from "./Room.ts"
+
+/** Lists commands with their last results: each one clipped to what tells it apart, so that many fit. */
+
+/** A command as a snapshot lists it. */
+export interface ListedCommand {
+  /** The command on one line, without the text that it was given as input. */
+  readonly text: string
+  /** The command without what only chooses which lines of its output are shown. */
+  readonly same: string
+  /** The characters that no other command begins with. */
+  readonly distinct: number
+  /** Nothing for a success; the handle stands in it where there is room. */
+  readonly result: (isShort: boolean) => string
+  /** 2: work was published or an item closed; 1: any other state; 0: a look, or a command that was run again since. */
+  readonly worth: 0 | 1 | 2
+}
+
+/** A here-document is input; what it says stands in the file or the commit that it became. */
+const withoutInput = (command: string): string => command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
+
+/** A command has to be this long to be told from others by its beginning; a reader does not look for more. */
+const maxDistinctChars = 160
+const maxTextChars = 400
+
+const resultText = ({ entry, exit, handle, ok }: CommandRun, isShort: boolean): string => {
+  if (ok === true) return ""
+  const hidden = ok === undefined ? "exit 0 behind a pipe" : "failed behind a pipe"
+  const shown = exit === undefined ? "no exit code" : exit === 0 ? hidden : `exit ${exit}`
+  return ` → ${shown} (${isShort ? entry : ofEntry(entry, handle)})`
+}
+
+const sharedStart = (one: string, other: string): number => {
+  const end = Math.min(one.length, other.length)
+  let at = 0
+  while (at < end && one.charCodeAt(at) === other.charCodeAt(at)) at += 1
+  return at
+}
+
+/** Returns by text how many of its characters no other text begins with. */
+const distinctions = (texts: Iterable<string>): ReadonlyMap<string, number> => {
+  const sorted = [...new Set(texts)].sort()
+  const shared = sorted.map((text, index) => sharedStart(text, sorted[index + 1] ?? ""))
+  return new Map(
+    sorted.map((text, index) => [
+      text,
+      Math.min(maxDistinctChars, Math.max(shared[index] ?? 0, index === 0 ? 0 : (shared[index - 1] ?? 0)) + 1)
+    ])
+  )
+}
+
+/** Returns the commands in the order in which a snapshot lists them. */
+export const listedCommands = (
+  commands: ReadonlyMap<string, CommandRun>,
+  short: (text: string) => string
+): ReadonlyArray<ListedCommand> => {
+  const runs = newestFirst(commands).map(([command, run]) => {
+    const text = firstUnits(withoutInput(short(command)).replace(/\s+/g, " ").trim(), maxTextChars)
+    return { command, run, text, same: withoutView(text) }
+  })
+  const distinct = distinctions(runs.map(({ same }) => same))
+  const seen = new Set<string>()
+  return runs
+    .map(({ command, run, same, text }): ListedCommand => {
+      const isOutdated = seen.has(same)
+      seen.add(same)
+      const worth = isOutdated || isLook(command) ? 0 : run.ok === true && isMilestone(command) ? 2 : 1
+      return { text, same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
+    })
+    .sort((a, b) => b.worth - a.worth)
+}
+
+const heading = "commands, latest first; they succeeded where no exit code stands:"
+
+/** Lengths at which commands are clipped, the first at which all fit. */
+const lengths = [120, 96, 72, 56, 44, 34]
+const shortest = 26
+/** Below it, failures are named by their entries alone. */
+const minHandleLength = 34
+/** Tokens of a line's indent and end. */
+const lineTokens = 2
+
+/** A clipped command ends at the end of a word, when there is one so near. */
+const maxWordChars = 12
+
+const lineOf = ({ distinct, result: resultOf, same, text }: ListedCommand, length: number): string => {
+  const result = resultOf(length < minHandleLength)
+  if (text.length <= length + 2) return `${text}${result}`
+  const end = /\s/.exec(same.slice(Math.max(length, distinct)))?.index ?? maxWordChars
+  const chars = Math.max(length, distinct) + (end < maxWordChars ? end : 0)
+  return `${same.length <= chars + 2 ? same : `${firstUnits(same, chars).trimEnd()}…`}${result}`
+}
+
+/** A line of the list, and its tokens. */
+interface SizedLine {
+  readonly line: string
+  readonly size: number
+}
+
+/** Returns a function that lists commands within a budget in tokens: all of them, as long as they may be, or the first ones. */
+export const commandItems = (
+  commands: ReadonlyArray<ListedCommand>
+): ((budget: number) => ReadonlyArray<SnapshotItem>) => {
+  const telling = commands.filter(({ worth }) => worth > 0).length
+  const made = new Map<number, { readonly lines: ReadonlyArray<SizedLine>; readonly need: number }>()
+  const linesAt = (length: number) => {
+    const known = made.get(length)
+    if (known !== undefined) return known
+    const lines = commands.map((command) => {
+      const line = lineOf(command, length)
+      return { line, size: estimateText(line) + lineTokens }
+    })
+    const need = lines.slice(0, telling).reduce((sum, { size }) => sum + size, 0)
+    made.set(length, { lines, need })
+    return { lines, need }
+  }
+  return (budget) => {
+    let left = budget - estimateText(heading) - lineTokens
+    const length = lengths.find((each) => linesAt(each).need <= left) ?? shortest
+    const shown = new Set<string>()
+    for (const { line, size } of linesAt(length).lines) {
+      if (size > left || shown.has(line)) continue
+      left -= size
+      shown.add(line)
+    }
+    return shown.size === 0 ? [] : [statement("commands", heading, [...shown])]
+  }
+}
