@@ -2,7 +2,16 @@ import { changedHeading, type FileState, listedFile, namesOf, readHeading } from
 import { oneLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { listedLine, listing, type Material, newestFirst, ofEntry, within, type Writer } from "./Room.ts"
+import {
+  type ListedLine,
+  listedLine,
+  listing,
+  type Material,
+  newestFirst,
+  ofEntry,
+  within,
+  type Writer
+} from "./Room.ts"
 
 /** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or seen. */
 
@@ -62,6 +71,25 @@ const oneLineKeeping = (line: string, length: number): string => {
   return `${" ".repeat(Math.min(indent, 8))}${oneLine(line, length)}`
 }
 
+/** A file in a list: by its name, and with the handle of its content. */
+interface NamedFile {
+  readonly short: ListedLine
+  readonly long: ListedLine
+}
+
+const headingTokens = 8
+
+/** Returns the lines of files within a budget: first of all every name, then handles for the first ones. */
+const withHandles = (files: ReadonlyArray<NamedFile>, budget: number): ReadonlyArray<ListedLine> => {
+  let left = budget - files.reduce((sum, { short }) => sum + short.tokens, 0)
+  return files.map(({ long, short }) => {
+    const more = long.tokens - short.tokens
+    if (more > left) return short
+    left -= more
+    return long
+  })
+}
+
 /** Writes the changed files, then what the latest edits wrote. */
 export const artifactItems = (material: Material): Writer => {
   const { evidence, options } = material
@@ -70,19 +98,20 @@ export const artifactItems = (material: Material): Writer => {
     ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
     ...changed.map(([path, file]) => statement(path, fileText(path, file)))
   ]
-  const named = (isShort: boolean) =>
-    changed.map(([path, file]) => ({ path, ...listedLine(listedFile(path, file, isShort)) }))
-  const [short, long] = [named(true), named(false)]
+  const names = changed.map(([path, file]) => ({
+    path,
+    short: listedLine(listedFile(path, file)),
+    long: listedLine(listedFile(path, file, false))
+  }))
   const edits = editItems(material)
   const carried = carriedTo(evidence, "artifact_trail")
   return (share) => {
     const artifacts = within(files, share("changed"))
     // Every changed file is named, whatever else can be said of it.
     const told = new Set(artifacts.map(({ key }) => key))
-    const isOther = ({ path }: { readonly path: string }) => !told.has(path)
-    const all = long.filter(isOther)
-    const isLong = all.reduce((sum, { tokens }) => sum + tokens, 0) <= share("edits")
-    artifacts.push(...listing("changed", changedHeading, isLong ? all : short.filter(isOther), share.least("changed")))
+    const others = names.filter(({ path }) => !told.has(path))
+    const budget = share.least("changed")
+    artifacts.push(...listing("changed", changedHeading, withHandles(others, budget - headingTokens), budget))
     artifacts.push(...within(edits, share("edits")))
     artifacts.push(...within(carried(artifacts), share("carried")))
     return artifacts

@@ -70,7 +70,7 @@ export const shareOf = (budget: number, name: Share): number => Math.floor(budge
  * (or else the latest ones), all items, all changed files, the last results of commands, and the agent's last words. They
  * shrink together only below `fullScale`, where nothing else is left to shrink.
  */
-export const leastShares = { messages: 0.45, latestMessages: 0.33, todos: 0.1, changed: 0.1, commands: 0.14, now: 0.05 }
+export const leastShares = { messages: 0.5, latestMessages: 0.4, todos: 0.1, changed: 0.1, commands: 0.14, now: 0.05 }
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
 
