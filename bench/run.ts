@@ -6,6 +6,8 @@ import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
+import { gatherEvidence } from "../src/domain/compression/evidence/Evidence.ts"
+import { composeSnapshot } from "../src/domain/compression/handover/Extractive.ts"
 import { plan } from "../src/domain/compression/strategies/palimpsest/Plan.ts"
 import { defaultPolicy } from "../src/domain/compression/strategies/Policy.ts"
 import { append, type Conversation, empty, entries, entryId } from "../src/domain/conversation/Conversation.ts"
@@ -250,6 +252,19 @@ rows.push({
   bound: "n^1.2",
   ok: exponent <= 1.2
 })
+
+// --- writing a snapshot of 100,000 messages by code --------------------------------------------------------------------
+const { conversation: whole } = await run(conversationOf(100_000))
+const summarised = entries(whole)
+const written = summarised.map(({ content }) => JSON.stringify(content))
+const parsed = times(5, () => {
+  for (const message of written) JSON.parse(message)
+})
+const composed = times(5, () => {
+  const evidence = runSync(gatherEvidence(summarised))
+  runSync(composeSnapshot(evidence, { budget: 4_000, kept: [] }))
+})
+ratio("gathering and writing a snapshot of 100,000 messages, to JSON.parse of them", composed, parsed, 8)
 
 // --- one more message -------------------------------------------------------------------------------------------------
 const oneMore = (count: number) =>

@@ -10,7 +10,6 @@ import {
   type SnapshotItem,
   snapshotTokens
 } from "../Snapshot.ts"
-import { listedCommands } from "./CommandLines.ts"
 import {
   type IndexedName,
   indexedNames,
@@ -89,7 +88,6 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
     names,
     messages,
     messagesNeed: leastRoom(messages),
-    runs: listedCommands(evidence.commands, shortener(options.cwd)),
     seen: seenPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)

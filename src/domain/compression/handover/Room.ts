@@ -4,7 +4,6 @@ import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
-import type { ListedCommand } from "./CommandLines.ts"
 
 /**
  * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always
@@ -106,8 +105,6 @@ export interface Material {
   /** Every message of the user that the snapshot shows, oldest first, and the tokens that all of them need at least. */
   readonly messages: ReadonlyArray<Span>
   readonly messagesNeed: number
-  /** The commands, those that tell most first. */
-  readonly runs: ReadonlyArray<ListedCommand>
   /** The paths that results showed, best first. */
   readonly seen: ReadonlyArray<string>
   /** The sentences of all messages of the user that constrain the work, oldest first, each once. */

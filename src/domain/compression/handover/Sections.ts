@@ -5,7 +5,7 @@ import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import type { Action } from "../ToolCalls.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems } from "./CommandLines.ts"
+import { commandItems, listedCommands } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import {
   byEnds,
@@ -213,11 +213,11 @@ const taskItems = (material: Material): Writer => {
 }
 
 /** Writes the commits, then the commands with their last results. */
-const actionItems = ({ evidence, runs }: Material): Writer => {
+const actionItems = ({ evidence, short }: Material): Writer => {
   const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) =>
     statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
   )
-  const commands = commandItems(runs)
+  const commands = commandItems(listedCommands(evidence.commands, short))
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
     const actions = [...within(commits, share("commits")), ...commands(share.least("commands"))]
