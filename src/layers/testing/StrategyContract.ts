@@ -98,7 +98,8 @@ const servicesOver =
 /** The options of the compressions of one case. */
 const Options = Schema.Struct({
   limit: Schema.Literals([8_000, 2_000, 40_000, 200_000]),
-  preserve: Schema.Literals([0.3, 0, 0.6]),
+  // With 0 the user asks that nothing stays, not even an unanswered message.
+  preserve: Schema.Literals([0.3, 0.05, 0.6]),
   summarizer: Schema.Literals(["extractive", "model"]),
   answer: Answer,
   ladder: Schema.Boolean,

@@ -1,0 +1,310 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
+import { ContentTruncated } from "../../../src/domain/compression/Compression.ts"
+import type { Strategy } from "../../../src/domain/compression/Strategy.ts"
+import { call, model, response, text, user, withOutput } from "../../../src/domain/content/Content.ts"
+import { entries, entryId, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
+import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
+import { emptySession } from "../../../src/domain/session/Session.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import { Chat } from "../../../src/services/chat/Chat.ts"
+import type { StrategyRunner } from "../../../src/services/compression/strategies/StrategyRunner.ts"
+import { OwnStrategies } from "../../../src/services/compression/strategies/StrategyRunners.ts"
+import { interruptSweep } from "../../support/interruptSweep.ts"
+import { illegal } from "../../support/legal.ts"
+import { sizeOf } from "../../support/runs.ts"
+
+/** Whole chats with a strategy that the program brought: `settings.policy.strategy` names it. */
+
+const strategy: Strategy = {
+  name: "mine",
+  description: "by this program",
+  defaults: { minGain: 0, outputForm: "last-lines" },
+  countsByReport: false,
+  waitsForGrowth: true,
+  trigger: (window) => window / 2,
+  overflowAttempts: 1,
+  heedsHooks: true,
+  hasSnapshotBudget: false
+}
+
+/** Keeps the last two messages. */
+const compress: StrategyRunner["compress"] = ({ conversation }) =>
+  Effect.sync(() => {
+    const items = view(conversation)
+    const [first, last] = [items[0]?.entry.id ?? entryId(1), items.at(-3)?.entry.id ?? entryId(1)]
+    const before = TokenCount.make(viewTokens(conversation))
+    const plan = { version: conversation.version, strategy: "mine", rung: 0, steps: [], before, after: before }
+    const insert = [
+      { id: entryId(1), content: user(text("They told stories.")), author: "summary" as const, tokens: [], handles: [] }
+    ]
+    const patch = { drop: { from: first, to: last }, insert, shorten: [] }
+    return {
+      outcome: ContentTruncated.make({ before, after: before, plan, patch, degraded: null, calls: [] }),
+      dropped: undefined
+    }
+  })
+
+const runnerWith = (parts: Partial<StrategyRunner>): StrategyRunner => ({
+  strategy,
+  decide: () => Effect.succeed({ _tag: "Skip", reason: "nothing to compress", before: 0 }),
+  compress,
+  apply: compress,
+  ...parts
+})
+
+const story = "a story of a river and a bridge, told at length. ".repeat(60)
+
+const services = (runner: StrategyRunner) =>
+  Offline.layerWithModel(ScriptedModel.layer(() => story)).pipe(Layer.provide(Layer.succeed(OwnStrategies, [runner])))
+
+const settings = {
+  model: "gemini-2.5-flash",
+  window: 4_000,
+  policy: { strategy: "mine", summarizer: "extractive" as const }
+}
+const begun = Chat.make({ log: { append: () => Effect.void }, session: emptySession, settings })
+
+/** Sends some messages; time limits pass meanwhile. */
+const told = Effect.fnUntraced(function* (chat: Chat["Service"], count: number) {
+  const events: Array<ChatEvent> = []
+  for (let n = 0; n < count; n += 1) {
+    const turn = yield* Effect.forkChild(Stream.runCollect(chat.send(`chapter ${n}`)), { startImmediately: true })
+    for (let tick = 0; tick < 20 && turn.pollUnsafe() === undefined; tick += 1) yield* TestClock.adjust("30 seconds")
+    const made = yield* Fiber.join(turn)
+    assert.strictEqual(made.at(-1)?._tag, "Finished", JSON.stringify(made.at(-1)))
+    events.push(...made)
+  }
+  return events
+})
+
+const compressions = (events: ReadonlyArray<ChatEvent>) => events.filter((event) => event._tag === "ChatCompressed")
+
+const checkKept = Effect.fnUntraced(function* (chat: Chat["Service"], count: number) {
+  const conversation = yield* chat.conversation
+  const words = entries(conversation).flatMap(({ content }) => content.parts.map((part) => part.text ?? ""))
+  for (let n = 0; n < count; n += 1) assert.include(words, `chapter ${n}`)
+  assert.isUndefined(illegal(projectMessages(conversation).map(({ content }) => content)))
+})
+
+describe("a chat with a strategy of the program", () => {
+  it.effect("compresses with it, at its trigger", () =>
+    Effect.gen(function* () {
+      const chat = yield* begun
+      const found = compressions(yield* told(chat, 6))
+      assert.isAbove(found.length, 0)
+      assert.deepStrictEqual(
+        [...new Set(found.map(({ message, status }) => [status, message].join()))],
+        ["CONTENT_TRUNCATED,"]
+      )
+      assert.isTrue(
+        view(yield* chat.conversation).some(({ entry }) => entry.content.parts[0]?.text === "They told stories.")
+      )
+      assert.isAbove((yield* chat.usage).threshold, 0.49)
+      yield* checkKept(chat, 6)
+    }).pipe(Effect.provide(services(runnerWith({}))))
+  )
+
+  const bad: ReadonlyArray<readonly [what: string, parts: Partial<StrategyRunner>, told: string | undefined]> = [
+    ["hangs", { compress: () => Effect.never }, "it took longer than 3m"],
+    ["dies", { compress: () => Effect.die("out of luck") }, "it failed: out of luck"],
+    [
+      "drops what there is not",
+      {
+        compress: (request) =>
+          Effect.map(compress(request), ({ dropped, outcome }) => ({
+            dropped,
+            outcome:
+              outcome._tag === "ContentTruncated"
+                ? ContentTruncated.make({
+                    ...outcome,
+                    patch: {
+                      ...outcome.patch,
+                      drop: { from: outcome.patch.drop?.from ?? entryId(1), to: entryId(999) }
+                    }
+                  })
+                : outcome
+          }))
+      },
+      "it names a message that the window does not show (e999)"
+    ],
+    [
+      "has a trigger that throws",
+      {
+        strategy: {
+          ...strategy,
+          trigger: () => {
+            throw new Error("no")
+          }
+        }
+      },
+      undefined
+    ],
+    ["cannot be opened", { open: () => Effect.die("closed") }, undefined],
+    ["never opens", { open: () => Effect.never }, undefined],
+    ["dies before requests", { open: () => Effect.succeed({ assemble: () => Effect.die("no") }) }, undefined],
+    ["hangs before requests", { open: () => Effect.succeed({ assemble: () => Effect.never }) }, undefined],
+    ["dies after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.die("no") }) }, undefined],
+    ["hangs after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.never }) }, undefined],
+    [
+      "shows 10 MB before requests",
+      {
+        open: () =>
+          Effect.succeed({
+            assemble: ({ conversation }) =>
+              Effect.succeed({
+                shorten: view(conversation).flatMap(({ entry }) =>
+                  entry.content.parts.flatMap((part, index) =>
+                    part.functionResponse === undefined
+                      ? []
+                      : [
+                          {
+                            entry: entry.id,
+                            part: index,
+                            replacement: withOutput(part, "x".repeat(sizeOf(10_000_000, 100_000)))
+                          }
+                        ]
+                  )
+                )
+              })
+          })
+      },
+      undefined
+    ]
+  ]
+
+  it.effect.each(bad)("that %s goes on", ([, parts, why]) =>
+    Effect.gen(function* () {
+      const chat = yield* begun
+      yield* chat.append([
+        { content: user(text("Read it.")) },
+        { content: model(call("read_file", { path: "a" }, "c1")) },
+        { content: user(response("read_file", { output: "the file" }, "c1")) },
+        { content: model(text("I have.")) }
+      ])
+      const found = compressions(yield* told(chat, 6))
+      assert.isAbove(found.length, 0)
+      if (why !== undefined) {
+        assert.deepStrictEqual(
+          [...new Set(found.map(({ message }) => message))],
+          [`the strategy mine was not used: ${why}`]
+        )
+      }
+      yield* checkKept(chat, 6)
+    }).pipe(Effect.provide(services(runnerWith(parts))))
+  )
+})
+
+describe("the session of a strategy in a chat", () => {
+  /** A strategy that records what happens to its sessions. */
+  const recording = (record: Ref.Ref<ReadonlyArray<string>>, name = "mine") => {
+    const note = (line: string) => Ref.update(record, (all) => [...all, `${name} ${line}`])
+    return runnerWith({
+      strategy: { ...strategy, name },
+      open: (conversation) =>
+        Effect.gen(function* () {
+          yield* note(`opens with ${entries(conversation).length}`)
+          yield* Effect.addFinalizer(() => note("closes"))
+          return {
+            assemble: ({ conversation: now, window }) =>
+              Effect.as(note(`before a request with ${entries(now).length} in ${window}`), undefined),
+            afterTurn: (now) => note(`after a turn with ${entries(now).length}`)
+          }
+        })
+    })
+  }
+  const withBoth = <A, E, R>(
+    use: (record: Ref.Ref<ReadonlyArray<string>>) => Effect.Effect<A, E, R | Layer.Success<ReturnType<typeof services>>>
+  ) =>
+    Effect.gen(function* () {
+      const record = yield* Ref.make<ReadonlyArray<string>>([])
+      const own = Layer.succeed(OwnStrategies, [recording(record), recording(record, "other")])
+      const world = Offline.layerWithModel(ScriptedModel.layer(() => "well")).pipe(Layer.provide(own))
+      return yield* Effect.provide(use(record), world)
+    })
+
+  it.effect("opens with the first turn, sees each request and turn, and closes with the chat's scope", () =>
+    withBoth((record) =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const chat = yield* Scope.provide(begun, scope)
+        assert.deepStrictEqual(yield* Ref.get(record), [])
+        yield* told(chat, 2)
+        yield* Scope.close(scope, Exit.void)
+        assert.deepStrictEqual(yield* Ref.get(record), [
+          "mine opens with 0",
+          "mine before a request with 0 in 4000",
+          "mine after a turn with 2",
+          "mine before a request with 2 in 4000",
+          "mine after a turn with 4",
+          "mine closes"
+        ])
+      })
+    )
+  )
+
+  it.effect("closes when `configure` names another strategy, and not when it names the same", () =>
+    withBoth((record) =>
+      Effect.gen(function* () {
+        const chat = yield* begun
+        yield* told(chat, 1)
+        yield* chat.configure({ policy: { ...settings.policy, preserve: 0.2 } })
+        assert.notInclude(yield* Ref.get(record), "mine closes")
+        yield* chat.configure({ policy: { ...settings.policy, strategy: "other" } })
+        assert.strictEqual((yield* Ref.get(record)).at(-1), "mine closes")
+        yield* told(chat, 1)
+        yield* chat.configure({ policy: settings.policy })
+        yield* told(chat, 1)
+        assert.deepStrictEqual(
+          (yield* Ref.get(record)).filter((line) => /opens|closes/.test(line)),
+          ["mine opens with 0", "mine closes", "other opens with 2", "other closes", "mine opens with 4"]
+        )
+      })
+    )
+  )
+
+  it.effect("closes after an interruption, whatever was going on", () =>
+    Effect.gen(function* () {
+      const opened = yield* Deferred.make<void>()
+      const closed = yield* Deferred.make<void>()
+      const runner = runnerWith({
+        open: () =>
+          Effect.as(
+            Effect.addFinalizer(() => Deferred.succeed(closed, undefined)),
+            { assemble: () => Effect.andThen(Deferred.succeed(opened, undefined), Effect.never) }
+          )
+      })
+      yield* Effect.gen(function* () {
+        const running = yield* Effect.forkChild(
+          Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runCollect(chat.send("hello"))))
+        )
+        yield* Deferred.await(opened)
+        yield* Fiber.interrupt(running)
+        yield* Deferred.await(closed)
+      }).pipe(Effect.provide(services(runner)))
+    })
+  )
+
+  it.live("is closed wherever a turn is interrupted", () =>
+    Effect.gen(function* () {
+      let open = 0
+      const acquired = Effect.sync(() => {
+        open += 1
+        return {}
+      })
+      const runner = runnerWith({
+        open: () => Effect.acquireRelease(acquired, () => Effect.sync(() => void (open -= 1)))
+      })
+      const program = () =>
+        Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runDrain(chat.send("hello")))).pipe(
+          Effect.provide(services(runner))
+        )
+      const points = yield* interruptSweep(program, () => Effect.sync(() => assert.strictEqual(open, 0)))
+      assert.isAbove(points, 20)
+    })
+  )
+})
