@@ -165,7 +165,6 @@ describe("policy", () => {
     { minGain: -1 },
     { limit: -1 },
     { limit: 1.5 },
-    { strategy: "none" },
     { outputForm: "first-lines" }
   ])("refuses %j", (wrong) => {
     assert.isFalse(Schema.is(Policy)({ ...defaultPolicy, ...wrong }))

@@ -86,12 +86,12 @@ describe("strategy palimpsest", () => {
   it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", () =>
     Effect.gen(function* () {
       const { compression, request } = yield* compressing({}, { forced: true })
-      const untyped: { readonly strategy?: "palimpsest" } = JSON.parse('{"strategy": "pi"}')
+      const untyped: { readonly strategy?: "palimpsest" } = JSON.parse('{"strategy": "word"}')
       const wanted = { ...request, policy: { ...request.policy, ...untyped } }
       const died = yield* Effect.exit(compression.compress(wanted))
       assert.include(
         Exit.isFailure(died) ? Cause.pretty(died.cause) : "",
-        "no strategy is called pi; expected palimpsest or gemini"
+        "no strategy is called word; expected palimpsest or gemini or pi or openclaw"
       )
       assert.isTrue(Exit.isFailure(yield* Effect.exit(compression.plan(wanted))))
       const decision = yield* compression.plan(request)
