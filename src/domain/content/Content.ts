@@ -187,6 +187,12 @@ export const partJson = (part: Part, source?: SourceText): string => source ?? J
 /** Stands for a missing thought signature, which the API requires. It is missing when the call came from another model. */
 const placeholderSignature = "skip_thought_signature_validator"
 
+/** A message without the signatures of its parts, for a model that did not write them. */
+export const withoutSignatures = (content: Content): Content =>
+  content.parts.some(({ thoughtSignature }) => thoughtSignature !== undefined)
+    ? { ...content, parts: content.parts.map(({ thoughtSignature: _, ...part }) => part) }
+    : content
+
 /**
  * A message as the API accepts it: the first call of a model's message has a signature. Only requests are changed, and every message in the same way,
  * so that content sent before stays byte for byte the same.

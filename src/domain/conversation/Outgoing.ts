@@ -1,7 +1,8 @@
-import { type Content, isResponse, type Part, withSignature } from "../content/Content.ts"
+import { type Content, isResponse, type Part, withoutSignatures, withSignature } from "../content/Content.ts"
 import { wireContent } from "../content/WireContent.ts"
 import type * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { isGoogleModel } from "../tokens/ModelLimits.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
 
@@ -18,6 +19,9 @@ export interface OutgoingRequest {
 
 /** Whether a program wrote a message in the user's role. */
 const isProgram = ({ author, content }: Entry): boolean => author === "program" && content.role === "user"
+
+/** Whether a model of another provider wrote a message: its signatures mean nothing to the one that is asked. */
+const isForeign = ({ model }: Entry): boolean => model !== undefined && !isGoogleModel(model)
 
 /** Whether program text may be appended to a message: it has words, and answers no call. */
 const canGoOn = ({ author, content }: Entry): boolean =>
@@ -41,6 +45,8 @@ export class Outgoing {
   /** Messages that a program wrote, and messages that program text may be appended to. */
   private programs = new Set<EntryId>()
   private openings = new Set<EntryId>()
+  /** Messages of other providers' models. */
+  private foreign = new Set<EntryId>()
   private parts: Array<Part> = []
   private tokens = 0
   private environment = 0
@@ -49,7 +55,8 @@ export class Outgoing {
   private note({ entry }: ViewItem): void {
     for (const [ids, is] of [
       [this.programs, isProgram(entry)],
-      [this.openings, canGoOn(entry)]
+      [this.openings, canGoOn(entry)],
+      [this.foreign, isForeign(entry)]
     ] as const) {
       if (is) ids.add(entry.id)
       else ids.delete(entry.id)
@@ -58,7 +65,8 @@ export class Outgoing {
 
   /** Appends a message to these contents, or to the last of them. Returns whether the next message may be appended to it. */
   private put(contents: Array<Content>, isOpen: boolean, { content, entry }: SentMessage): boolean {
-    const made = withSignature(wireContent(content))
+    const own = this.foreign.has(entry) ? withoutSignatures(content) : content
+    const made = withSignature(wireContent(own))
     const last = contents.at(-1)
     if (isOpen && last?.role === "user" && this.programs.has(entry)) {
       contents[contents.length - 1] = { ...last, parts: [...last.parts, ...made.parts] }
@@ -106,6 +114,7 @@ export class Outgoing {
       this.isOpen = false
       this.programs = new Set()
       this.openings = new Set()
+      this.foreign = new Set()
       this.parts = []
       this.tokens = 0
       this.environment = 0

@@ -199,6 +199,20 @@ describe("Outgoing", () => {
   const of = (...contents: ReadonlyArray<Content>) =>
     contents.map((content, index) => entry(index + 1, content)).reduce(append, empty)
 
+  it("openclaw: sends no signatures of other providers' models (OpenClaw 2026.9; ours: for every strategy)", () => {
+    const signed = model(
+      { text: "hm", thought: true, thoughtSignature: "c2ln" },
+      { text: "So.", thoughtSignature: "c2ln" }
+    )
+    const signatures = (by: string | undefined) => {
+      const outgoing = new Outgoing()
+      const answer = { ...entry(2, signed), ...(by === undefined ? {} : { model: by }) }
+      follow(outgoing, append(of(user(text("q"))), answer))
+      return JSON.stringify(outgoing.request().contents).split("thoughtSignature").length - 1
+    }
+    assert.deepStrictEqual([signatures("claude-opus-4"), signatures("gemini-3-pro"), signatures(undefined)], [0, 2, 2])
+  })
+
   it("returns the same objects for what was sent before, with the conversation's parts", () => {
     const outgoing = new Outgoing()
     const contents = [user(text("q")), model(call("f", {}, "1")), user(response("f", { output: "x" }, "1"))]
