@@ -72,6 +72,8 @@ export function* measureRetention(
       break
     }
     if (found) totals.behindHandle += 1
+    // A part of a longer word that was never dropped is where it was: the line of `a.ts(195,5)`.
+    else if (places.context.includes(anchor)) totals.inContext += 1
     else totals.lost += 1
   }
   return { used: used.size, ...totals }
