@@ -236,7 +236,7 @@ describe("a compaction by pi", () => {
     })
   })
 
-  it.effect("pi: a failed call ends the other, and nothing changes (Pi 0.73)", () =>
+  it.effect("pi: when a call fails nothing changes (Pi 0.73; ours: the other one is ended)", () =>
     Effect.gen(function* () {
       let ended = false
       const { conversation, outcome, request } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], ({ purpose }) =>

@@ -81,7 +81,7 @@ describe("when a conversation is compacted", () => {
     )
   })
 
-  it("pi: only the newest message is left, or a summary: nothing to compress (Pi 0.73)", () => {
+  it("pi: only the newest message is left, or a summary: nothing to compress (Pi 0.73; ours: also for a single message)", () => {
     const alone = conversationOf(entriesOf([asks()], 90_000))
     const summary = entriesOf([asks("<summary>\nBefore.\n</summary>"), asks()], 30_000).map((entry, index): Entry =>
       index === 0 ? { ...entry, author: "summary" } : entry
@@ -94,7 +94,7 @@ describe("when a conversation is compacted", () => {
     }
   })
 
-  it("pi: a conversation that is smaller than what stays (Pi 0.73 asks with an empty conversation; ours: nothing to compress)", () => {
+  it("pi: of a conversation that is smaller than what stays an empty one is summarised (Pi 0.73; ours: nothing to compress)", () => {
     const tiny = conversationOf(entriesOf([asks(), says()], 10))
     assert.deepInclude(decided(tiny, { limit: TokenCount.make(200_000) }, true), {
       _tag: "Skip",
@@ -128,7 +128,7 @@ describe("where it is cut", () => {
     assert.deepStrictEqual(cutOf(items(loop), 10_000), { at: 0, turn: 0 })
   })
 
-  it("pi: after a giant last result (Pi 0.73 keeps all, which frees nothing; ours: the cut before its call)", () => {
+  it("pi: when the last message is a giant result all stays, which frees nothing (Pi 0.73; ours: the cut is before its call)", () => {
     const giant = [asks(), says(), asks(), calls("a"), answers("a", "x")]
     const sized = items(giant).map((item, index) =>
       index === 4 ? viewItem({ ...item.entry, tokens: [60_000] }) : item
