@@ -21,12 +21,17 @@ export {
   type CompressionResult,
   type CompressRequest
 } from "../services/compression/strategies/CompressRequest.ts"
-export type { StrategyRunner } from "../services/compression/strategies/StrategyRunner.ts"
+export type {
+  Assembled,
+  AssembleRequest,
+  StrategyRunner,
+  StrategySession
+} from "../services/compression/strategies/StrategyRunner.ts"
 export {
   Summarizer,
   SummarizerError,
   type Summary,
   type SummaryRequest
 } from "../services/compression/summary/Summarizer.ts"
-export { runners } from "../services/compression/strategies/StrategyRunners.ts"
+export { OwnStrategies, runners } from "../services/compression/strategies/StrategyRunners.ts"
 export { thresholdOf } from "../domain/compression/strategies/Threshold.ts"
