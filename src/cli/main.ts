@@ -1,11 +1,10 @@
-// Not from the package's root, which includes HTTP and makes the bundle slower to load.
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Config, Console, Effect, Exit, Layer, Logger, Option, Path, References, Runtime } from "effect"
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { withDefaults } from "../domain/settings/Settings.ts"
 import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.ts"
 import * as Live from "../layers/Live.ts"
 import { homeFolder } from "../layers/platform/HomeFolder.ts"
+import * as NodePlatform from "../layers/platform/NodePlatform.ts"
 import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import * as NodeTerminal from "../layers/terminal/NodeTerminal.ts"
 import * as MemorySessionStore from "../layers/testing/MemorySessionStore.ts"
@@ -192,7 +191,7 @@ const program = Command.make("palimpsest", {}, () => start).pipe(
   Effect.tapCause(report),
   Effect.provide(
     Layer.mergeAll(
-      NodeServices.layer,
+      NodePlatform.layer,
       ThisProcess.layer,
       Layer.succeed(References.LogToStderr, true),
       Logger.layer([logger]),

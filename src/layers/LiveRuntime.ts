@@ -22,7 +22,7 @@ export interface LiveRuntimeOptions<E, R> {
 // Loaded with the layer, so that callers of other layers do not need `@effect/platform-node`.
 const nodeServices = Layer.unwrap(
   Effect.map(
-    Effect.promise(() => import("@effect/platform-node/NodeServices")),
+    Effect.promise(() => import("./platform/NodePlatform.ts")),
     ({ layer }) => layer
   )
 )

@@ -1,14 +1,13 @@
 import { Duration } from "effect"
-import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import { AnswerTooLargeError, type ModelErrorReason } from "../../services/model/Model.ts"
-import { bounded, boundedEvents } from "./BoundedResponse.ts"
+import { bounded } from "./BoundedResponse.ts"
 
 /** Observes the HTTP exchange behind one request of the SDK, and bounds its answer. */
 
 /** Bytes of an answer: more than any model writes, images included. An endless answer is ended there. */
-const maxAnswerBytes = 32 * 1024 * 1024
+export const maxAnswerBytes = 32 * 1024 * 1024
 /** Bytes of the body of an error, of which a few hundred characters are shown. */
-const maxErrorBytes = 1024 * 1024
+export const maxErrorBytes = 1024 * 1024
 
 /** What the errors of the SDK leave out of one request. Mutable: `observedFetch` writes it. */
 export interface Exchange {
@@ -23,35 +22,29 @@ export interface Exchange {
 }
 
 /** The header `retry-after`: seconds, or a date, which is compared with the server's own date and not with the local clock. */
-const retryAfter = (headers: Headers): Duration.Duration | undefined => {
-  const value = headers.get("retry-after")
-  if (value === null) return undefined
-  const seconds = /^\d+$/.test(value)
-    ? Number(value)
-    : (Date.parse(value) - Date.parse(headers.get("date") ?? "")) / 1000
+export const retryAfter = (
+  header: (name: "date" | "retry-after") => string | null | undefined
+): Duration.Duration | undefined => {
+  const value = header("retry-after")
+  if (value === null || value === undefined) return undefined
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.parse(header("date") ?? "")) / 1000
   return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
 }
 
 /** A `fetch` that writes to `exchange`, bounds the answer, and follows no redirection: the key is for this server alone. */
 export const observedFetch =
-  (exchange: Exchange, isStream: boolean): typeof fetch =>
+  (exchange: Exchange): typeof fetch =>
   (input, init) => {
     exchange.sent = true
-    const exceeded = (unit: AnswerTooLargeError["unit"], limit: number): Error => {
-      const excess = new AnswerTooLargeError({ unit, limit })
-      exchange.excess = excess
-      return excess
-    }
-    const tooManyBytes = () => exceeded("bytes", maxAnswerBytes)
     return fetch(input, { ...init, redirect: "manual" }).then((response) => {
       exchange.status = response.status
-      exchange.retryAfter = retryAfter(response.headers)
+      exchange.retryAfter = retryAfter((name) => response.headers.get(name))
       // The status alone is enough where the body of an error is too large.
       if (!response.ok) return bounded(response, maxErrorBytes, () => new Error("the body of the error is too large"))
-      if (!isStream) return bounded(response, maxAnswerBytes, tooManyBytes)
-      // A piece may have no part, so pieces are bounded as parts are.
-      return boundedEvents(response, { bytes: maxAnswerBytes, events: maxAnswerParts }, (what) =>
-        what === "bytes" ? tooManyBytes() : exceeded("parts", maxAnswerParts)
-      )
+      return bounded(response, maxAnswerBytes, () => {
+        const excess = new AnswerTooLargeError({ unit: "bytes", limit: maxAnswerBytes })
+        exchange.excess = excess
+        return excess
+      })
     })
   }

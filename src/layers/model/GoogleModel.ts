@@ -1,5 +1,5 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
-import { Config, Duration, Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
+import { Config, Duration, Effect, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
 import { wireContent } from "../../domain/content/WireContent.ts"
 import {
   Model,
@@ -13,10 +13,12 @@ import {
 import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, unusable } from "./GoogleAnswer.ts"
 import { failed, isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts"
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
+import type { Next } from "./GoogleStream.ts"
+import { bodyOf, restOf } from "./RequestBytes.ts"
 
 /**
  * The Gemini API through `@google/genai`. Its build `/web` reads no environment and prints no warnings, so that only this layer
- * configures it. It is loaded at the first call.
+ * configures it. It is loaded at the first call that needs it: streamed answers take a shorter way (GoogleStream.ts says why).
  */
 
 /**
@@ -76,33 +78,19 @@ const settings: Config.Config<Settings> = Config.all({
 const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
 /** The body of a request in the wire shape. The SDK's own shape would lose keys that the SDK does not know. */
-const bodyOf = ({
-  contents,
-  generation,
-  mustCall,
-  systemInstruction,
-  tools
-}: ModelRequest): Record<string, unknown> => ({
+const extraBody = ({ contents, ...rest }: ModelRequest): Record<string, unknown> => ({
   contents: contents.map(wireContent),
-  ...(systemInstruction === undefined ? {} : { systemInstruction: { parts: [{ text: systemInstruction }] } }),
-  ...(tools === undefined ? {} : { tools }),
-  ...(mustCall === true ? { toolConfig: { functionCallingConfig: { mode: "ANY" } } } : {}),
-  ...(generation === undefined ? {} : { generationConfig: generationConfig(generation) })
+  ...restOf(rest)
 })
 
-const generationConfig = ({ thinkingBudget, ...rest }: NonNullable<ModelRequest["generation"]>) => ({
-  ...rest,
-  ...(thinkingBudget === undefined ? {} : { thinkingConfig: { thinkingBudget } })
-})
-
-/** The SDK requires contents of its own type; `bodyOf` replaces them. */
+/** The SDK requires contents of its own type; `extraBody` replaces them. */
 const placeholder = [{ role: "user", parts: [{ text: "" }] }]
 
 const parameters = (request: ModelRequest, abortSignal: AbortSignal): GenerateContentParameters => ({
   model: request.model,
   contents: placeholder,
   // On by default, continuation makes several requests of one call.
-  config: { abortSignal, automaticContinuation: false, httpOptions: { extraBody: bodyOf(request) } }
+  config: { abortSignal, automaticContinuation: false, httpOptions: { extraBody: extraBody(request) } }
 })
 
 /** What every call uses. */
@@ -127,23 +115,33 @@ const hideKey =
   (text: string): string =>
     key === undefined ? text : text.replaceAll(key, "<key>")
 
-const openCall = Effect.fnUntraced(function* (client: Client, isStream: boolean): Effect.fn.Return<Call, ModelError> {
-  const { baseUrl, key } = client
-  if (key === undefined) return yield* failed(keyError("MissingKey"))
-  if (!isSendable(key)) return yield* failed(keyError("InvalidKey"))
+const newExchange = (): Exchange => ({
+  sent: false,
+  status: undefined,
+  retryAfter: undefined,
+  isNoModel: false,
+  excess: undefined
+})
+
+/** The key, if a request can be sent with it. */
+const sendableKey = ({ key }: Client): Effect.Effect<string, ModelError> => {
+  if (key === undefined) return Effect.fail(failed(keyError("MissingKey")))
+  return isSendable(key) ? Effect.succeed(key) : Effect.fail(failed(keyError("InvalidKey")))
+}
+
+/** The error of a request. */
+const errorOf = (client: Client, exchange: Exchange, error: unknown): ModelError =>
+  failed(reasonOf(error, hideKey(client)(messageOf(error)), exchange, client.baseUrl.host))
+
+const openCall = Effect.fnUntraced(function* (client: Client): Effect.fn.Return<Call, ModelError> {
+  const key = yield* sendableKey(client)
   const { GoogleGenAI } = yield* Effect.promise(() => import("@google/genai/web"))
-  const exchange: Exchange = {
-    sent: false,
-    status: undefined,
-    retryAfter: undefined,
-    isNoModel: false,
-    excess: undefined
-  }
+  const exchange = newExchange()
   const { models } = new GoogleGenAI({
     apiKey: key,
     vertexai: false,
     apiVersion: "v1beta",
-    httpOptions: { baseUrl: baseUrl.href, fetch: observedFetch(exchange, isStream) }
+    httpOptions: { baseUrl: client.baseUrl.href, fetch: observedFetch(exchange) }
   })
   return {
     exchange,
@@ -153,7 +151,7 @@ const openCall = Effect.fnUntraced(function* (client: Client, isStream: boolean)
         try: (signal) => call(signal),
         catch: (error) => {
           exchange.isNoModel = isUnknownModel(error)
-          return failed(reasonOf(error, hideKey(client)(messageOf(error)), exchange, baseUrl.host))
+          return errorOf(client, exchange, error)
         }
       })
   }
@@ -168,7 +166,7 @@ const within = (duration: Duration.Input) =>
 const generate = Effect.fn("Model.generate")(
   function* (client: Client, request: ModelRequest): Effect.fn.Return<ModelAnswer, ModelError> {
     yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
-    const { models, run } = yield* openCall(client, false)
+    const { models, run } = yield* openCall(client)
     const response = yield* run((signal) => models.generateContent(parameters(request, signal)))
     return yield* Effect.flatMap(toChunk(response, hideKey(client)), toAnswer)
   },
@@ -178,7 +176,7 @@ const generate = Effect.fn("Model.generate")(
 const countTokens = Effect.fn("Model.countTokens")(
   function* (client: Client, { contents, model }: ModelRequest): Effect.fn.Return<number, ModelError> {
     yield* Effect.annotateCurrentSpan({ model, contents: contents.length })
-    const { models, run } = yield* openCall(client, false)
+    const { models, run } = yield* openCall(client)
     const response = yield* run((abortSignal) =>
       models.countTokens({
         model,
@@ -199,7 +197,7 @@ const describe = Effect.fn("Model.describe")(
     yield* Effect.annotateCurrentSpan({ model })
     const { descriptions } = client
     if (descriptions.has(model)) return descriptions.get(model)
-    const { exchange, models, run } = yield* openCall(client, false)
+    const { exchange, models, run } = yield* openCall(client)
     const response = yield* run((abortSignal) => models.get({ model, config: { abortSignal } })).pipe(
       Effect.catch((error) => (exchange.isNoModel ? Effect.undefined : Effect.fail(error)))
     )
@@ -220,19 +218,39 @@ const describe = Effect.fn("Model.describe")(
   (description, { timeouts }) => within(timeouts.describe)(description)
 )
 
-/** The state of a stream: how to get its pieces, and whether one of them had a finish reason. */
-interface Progress {
-  readonly pieces: Effect.Effect<{ readonly next: Effect.Effect<IteratorResult<unknown>, ModelError> }, ModelError>
-  readonly finished: boolean
+/** A stream that was opened, and how to read it. */
+interface OpenStream {
+  readonly next: Effect.Effect<Next>
+  readonly exchange: Exchange
 }
 
-const openStream = (client: Client, request: ModelRequest, signal: AbortSignal): Progress["pieces"] =>
-  Effect.gen(function* () {
-    const { models, run } = yield* openCall(client, true)
-    const response = yield* run(() => models.generateContentStream(parameters(request, signal)))
-    const pieces = response[Symbol.asyncIterator]()
-    return { next: run(() => pieces.next()) }
-  })
+/** Sends a request. The connection closes with the scope. */
+const openStream = Effect.fnUntraced(function* (
+  client: Client,
+  request: ModelRequest
+): Effect.fn.Return<OpenStream, ModelError, Scope.Scope> {
+  const key = yield* sendableKey(client)
+  const { GoogleStream } = yield* Effect.promise(() => import("./GoogleStream.ts"))
+  const { baseUrl } = client
+  const exchange = newExchange()
+  const answer = yield* Effect.acquireRelease(
+    Effect.sync(() => new GoogleStream({ baseUrl, key, model: request.model, body: bodyOf(request), exchange })),
+    (open) => Effect.sync(() => open.close())
+  )
+  return {
+    exchange,
+    next: Effect.callback((resume) => {
+      const stop = answer.take((next) => resume(Effect.succeed(next)))
+      return Effect.sync(stop)
+    })
+  }
+})
+
+/** The state of a stream: how to get its pieces, and whether one of them had a finish reason. */
+interface Progress {
+  readonly pieces: Effect.Effect<OpenStream, ModelError>
+  readonly finished: boolean
+}
 
 const pull = Effect.fnUntraced(
   function* (
@@ -240,19 +258,20 @@ const pull = Effect.fnUntraced(
     { finished, pieces }: Progress
   ): Effect.fn.Return<readonly [ModelChunk, Progress] | undefined, ModelError> {
     const opened = yield* pieces
-    const piece = yield* opened.next
-    if (piece.done === true) return finished ? undefined : yield* unusable(unfinished)
-    const chunk = yield* toChunk(piece.value, hideKey(client))
+    const next = yield* opened.next
+    if (next._tag === "Failed") return yield* errorOf(client, opened.exchange, next.error)
+    if (next._tag === "End") return finished ? undefined : yield* unusable(unfinished)
+    const chunk = yield* toChunk(next.value, hideKey(client))
     return [chunk, { pieces: Effect.succeed(opened), finished: finished || chunk.finishReason !== undefined }]
   },
   (chunk, { timeouts }) => within(timeouts.chunk)(chunk)
 )
 
 const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk, ModelError> =>
-  // The request outlives the promise that opens it, so the signal belongs to the scope of the stream.
-  Effect.abortSignal.pipe(
-    Effect.map((signal) => {
-      const start: Progress = { pieces: openStream(client, request, signal), finished: false }
+  // The request outlives the effect that opens it, so the connection belongs to the scope of the stream.
+  Effect.scope.pipe(
+    Effect.map((scope) => {
+      const start: Progress = { pieces: Scope.provide(openStream(client, request), scope), finished: false }
       return Stream.unfold(start, (progress) => pull(client, progress))
     }),
     Stream.unwrap,

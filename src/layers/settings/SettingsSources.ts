@@ -33,6 +33,7 @@ import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { closestName } from "../../domain/text/SpellingSuggestion.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import * as FileVersion from "../../services/platform/FileVersion.ts"
 import { read as readWhole } from "../../services/platform/RegularFile.ts"
 import { SettingsError } from "../../services/settings/Settings.ts"
 import type { SettingsNotice } from "../../services/settings/SettingsNotice.ts"
@@ -161,12 +162,23 @@ export const readGeminiFile = Effect.fnUntraced(function* (
 /** The settings file of a home folder. */
 export const settingsFile = (path: Path.Path, home: string): string => path.resolve(home, "settings.json")
 
-/** Whether folder trust is disabled: `folderTrust` is false in the home folder's file. An invalid file does not disable it. */
-export const isTrustOff = (home: string): Effect.Effect<boolean, never, FileSystem.FileSystem | Path.Path> =>
-  Path.Path.use((path) => readFile(settingsFile(path, home))).pipe(
-    Effect.map((read) => read?.settings.folderTrust === false),
-    Effect.orElseSucceed(() => false)
-  )
+/**
+ * Whether folder trust is disabled: `folderTrust` is false in the home folder's file. An invalid file does not disable it. The file is looked
+ * at each time and read when it has changed.
+ */
+export const isTrustOff = (home: string): Effect.Effect<boolean, never, FileSystem.FileSystem | Path.Path> => {
+  let isOff: Effect.Effect<boolean, never, FileSystem.FileSystem> | undefined
+  const inFile = (file: string) =>
+    readFile(file).pipe(
+      Effect.map((read) => read?.settings.folderTrust === false),
+      Effect.orElseSucceed(() => false)
+    )
+  return Path.Path.use((path) => {
+    const file = settingsFile(path, home)
+    isOff ??= FileVersion.whileSame(file, inFile(file))
+    return isOff
+  })
+}
 
 /** The settings from environment variables. */
 export const readEnvironment = Effect.gen(function* () {

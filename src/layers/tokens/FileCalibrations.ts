@@ -15,12 +15,19 @@ import {
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
 const StoredJson = fromJson(StoredCalibrations)
+/** An observation, as a change of a calibration. */
+type Learn = (before: Calibration) => Calibration
+
+/** Most observations of one model that a killed process loses. */
+const maxUnsaved = 64
+
 /** The version field, to distinguish a newer file from a damaged one. */
 const Versioned = fromJson(Schema.Struct({ version: Schema.Natural }))
 
 /**
- * Stores calibrations in one JSON file (mode 0600, its folder 0700). It is read when the layer is built and replaced as a whole after each
- * observation: a reader sees the old file or the new one.
+ * Stores calibrations in one JSON file (mode 0600, its folder 0700). It is read when the layer is built and replaced as a whole: a reader sees the
+ * old file or the new one. It is written after the first observation of a model, then whenever as many are new as are stored (at most
+ * `maxUnsaved`), and when the layer closes.
  *
  * *Details*: programs that run at the same time each add their own observations to the current content of the file, but read those of the others only
  * at their next start. A damaged file, or one of a newer version, is renamed (`.damaged`, `.newer`) with one warning. A file that cannot be read or
@@ -85,24 +92,27 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
       )
 
       const own = new Map<string, Calibration>()
-      const save = Effect.fnUntraced(function* (
-        model: string,
-        learned: Calibration,
-        learn: (before: Calibration) => Calibration
-      ) {
-        own.set(model, learned)
+      /** The observations of each model that are not in the file yet. */
+      const unsaved = new Map<string, ReadonlyArray<Learn>>()
+
+      /** Adds the observations that are not saved yet to the file. */
+      const flush = Effect.suspend(() => {
+        const added = [...unsaved]
+        if (added.length === 0) return Effect.void
+        unsaved.clear()
         const write = Effect.gen(function* () {
-          const models = { ...Object.fromEntries(own), ...(yield* storedNow) }
-          const before = models[model]
-          const stored = {
-            ...noCalibrations,
-            models: { ...models, [model]: before === undefined || before === learned ? learned : learn(before) }
+          const stored = yield* storedNow
+          const models: Record<string, Calibration> = { ...Object.fromEntries(own), ...stored }
+          for (const [model, learned] of added) {
+            // A model that is in no file yet is here as it was learned.
+            const before = stored[model]
+            if (before !== undefined) models[model] = learned.reduce((calibration, learn) => learn(calibration), before)
           }
-          const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)(stored))
+          const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)({ ...noCalibrations, models }))
           yield* AtomicFile.writePrivate(file, json)
           yield* StaleFiles.sweepLock(FileLock.lockFileOf(path, file))
         })
-        yield* FileLock.withLock({ file, lock: FileLock.lockFileOf(path, file) }, write).pipe(
+        return FileLock.withLock({ file, lock: FileLock.lockFileOf(path, file) }, write).pipe(
           Effect.provideContext(context),
           ThisProcess.provide,
           Effect.catch((error) => {
@@ -111,6 +121,17 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
           })
         )
       })
+
+      /** Writes the file when the unsaved observations are as many as the saved ones, so that a long conversation writes it a few times. */
+      const save = (model: string, learned: Calibration, learn: Learn) =>
+        Effect.suspend(() => {
+          own.set(model, learned)
+          const pending = [...(unsaved.get(model) ?? []), learn]
+          unsaved.set(model, pending)
+          const saved = learned.observations - pending.length
+          return pending.length >= Math.min(saved, maxUnsaved) ? flush : Effect.void
+        })
+      yield* Effect.addFinalizer(() => flush)
 
       return yield* make(yield* read, save)
     })

@@ -17,6 +17,7 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
+import * as FileVersion from "../../services/platform/FileVersion.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import { standing, Trust, TrustAnswer, TrustError, withParents } from "../../services/workspace/Trust.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
@@ -42,8 +43,8 @@ export interface FileTrustOptions {
 }
 
 /**
- * Stores answers in one JSON file (mode 0600, its folder 0700). The file is read on every request and replaced as a
- * whole by one process at a time. A file that cannot be read or parsed is kept, and nothing is trusted.
+ * Stores answers in one JSON file (mode 0600, its folder 0700). The file is looked at on every request, read when it has changed, and replaced
+ * as a whole by one process at a time. A file that cannot be read or parsed is kept, and nothing is trusted.
  */
 export const layer = (
   file: string,
@@ -59,7 +60,7 @@ export const layer = (
       const wrong = (why: string) => new TrustError({ message: `${quotedPath(file)}: ${why}` })
       const nothingTrusted = "correct the file or delete it; until then no folder is trusted"
 
-      const read = Effect.gen(function* () {
+      const readFile = Effect.gen(function* () {
         const unreadable = (error: PlatformError.PlatformError) =>
           new TrustError({ message: `${diskErrorText(error)}; until that is mended no folder is trusted` })
         const info = yield* fs.stat(file).pipe(
@@ -78,6 +79,9 @@ export const layer = (
           ? yield* wrong(`expected {"version": 1, "folders": {"/a/folder": "trusted"}}; ${nothingTrusted}`)
           : new Map(Object.entries(stored.success.folders))
       })
+
+      const unchanged = Effect.provideContext(FileVersion.whileSame(file, readFile), context)
+      const read = Effect.map(unchanged, (answers) => new Map(answers))
 
       const notKept = (error: PlatformError.PlatformError) =>
         new TrustError({ message: `${diskErrorText(error)}; the answer was not kept` })

@@ -1,0 +1,112 @@
+import type { Content } from "../../domain/content/Content.ts"
+import { wireContent } from "../../domain/content/WireContent.ts"
+import type { ModelRequest } from "../../services/model/Model.ts"
+
+/**
+ * The bodies of requests, as bytes. A conversation sends the same contents with every request and some more: each is serialised and encoded
+ * once, and the next request is made of the same bytes.
+ */
+
+/** Bytes of a full block. Blocks are never changed where they were handed out: a request may still be on its way. */
+const maxBlockBytes = 65_536
+
+interface Block {
+  readonly bytes: Buffer
+  used: number
+}
+
+/** What a body holds besides its contents. */
+type Rest = Omit<ModelRequest, "contents" | "model">
+
+const generationConfig = ({ thinkingBudget, ...rest }: NonNullable<ModelRequest["generation"]> = {}) => ({
+  ...rest,
+  ...(thinkingBudget === undefined ? {} : { thinkingConfig: { thinkingBudget } })
+})
+
+/** The fields of a body besides its contents, in the wire shape. */
+export const restOf = ({ generation, mustCall, systemInstruction, tools }: Rest): Record<string, unknown> => ({
+  ...(systemInstruction === undefined ? {} : { systemInstruction: { parts: [{ text: systemInstruction }] } }),
+  ...(tools === undefined ? {} : { tools }),
+  ...(mustCall === true ? { toolConfig: { functionCallingConfig: { mode: "ANY" } } } : {}),
+  ...(generation === undefined ? {} : { generationConfig: generationConfig(generation) })
+})
+
+const isSameRest = (one: Rest, other: Rest): boolean =>
+  one.generation === other.generation &&
+  one.mustCall === other.mustCall &&
+  one.systemInstruction === other.systemInstruction &&
+  one.tools === other.tools
+
+/** The bytes of one conversation. */
+class Kept {
+  private contents: ReadonlyArray<Content> = []
+  /** Where each content ends. */
+  private ends: Array<number> = []
+  private blocks: Array<Block> = []
+  private rest: { readonly of: Rest; readonly bytes: Buffer } | undefined
+
+  private get size(): number {
+    return this.ends.at(-1) ?? 0
+  }
+
+  private add(text: string): void {
+    const needed = Buffer.byteLength(text)
+    let block = this.blocks.at(-1)
+    if (block === undefined || block.bytes.length - block.used < needed) {
+      const bytes = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(maxBlockBytes, this.size)))
+      block = { bytes, used: 0 }
+      this.blocks.push(block)
+    }
+    block.used += block.bytes.write(text, block.used)
+    this.ends.push(this.size + needed)
+  }
+
+  /** Forgets all but so many contents. */
+  private cut(count: number): void {
+    this.ends.length = count
+    const blocks: Array<Block> = []
+    let left = this.size
+    for (const block of this.blocks) {
+      if (left === 0) break
+      const used = Math.min(left, block.used)
+      left -= used
+      blocks.push(used === block.used ? block : { bytes: Buffer.from(block.bytes.subarray(0, used)), used })
+    }
+    this.blocks = blocks
+  }
+
+  private follow(contents: ReadonlyArray<Content>): void {
+    const before = this.contents
+    let same = 0
+    while (same < before.length && same < contents.length && before[same] === contents[same]) same += 1
+    if (same < before.length) this.cut(same)
+    for (const content of contents.slice(same)) {
+      const json = JSON.stringify(wireContent(content))
+      this.add(this.ends.length === 0 ? json : `,${json}`)
+    }
+    this.contents = contents
+  }
+
+  /** The bytes of a request. */
+  body({ contents, model: _model, ...rest }: ModelRequest): ReadonlyArray<Buffer> {
+    this.follow(contents)
+    if (this.rest === undefined || !isSameRest(this.rest.of, rest)) {
+      const json = JSON.stringify({ generationConfig: {}, ...restOf(rest) })
+      this.rest = { of: rest, bytes: Buffer.from(`],${json.slice(1)}`) }
+    }
+    return [opening, ...this.blocks.map(({ bytes, used }) => bytes.subarray(0, used)), this.rest.bytes]
+  }
+}
+
+const opening = Buffer.from('{"contents":[')
+
+/** By the first content of a conversation, which stays the same object. */
+const conversations = new WeakMap<Content, Kept>()
+
+/** The body of a request, in pieces. */
+export const bodyOf = (request: ModelRequest): ReadonlyArray<Buffer> => {
+  const [first] = request.contents
+  const kept = (first === undefined ? undefined : conversations.get(first)) ?? new Kept()
+  if (first !== undefined) conversations.set(first, kept)
+  return kept.body(request)
+}

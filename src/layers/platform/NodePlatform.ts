@@ -1,0 +1,27 @@
+// Not from the package's root, which includes HTTP and makes the bundle slower to load.
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, FileSystem, Layer, PlatformError } from "effect"
+import { realpath } from "node:fs"
+import { failed } from "./CheckedPaths.ts"
+
+/**
+ * Node's services, with paths resolved by the system. The layer of platform-node asks for the state of every folder of a path by itself,
+ * one after the other, each in a trip through the thread pool.
+ */
+
+const realPath = Effect.effectify(
+  realpath.native,
+  (error, [place]) => failed("realPath", String(place), error),
+  (error) =>
+    PlatformError.badArgument({
+      module: "FileSystem",
+      method: "realPath",
+      description: error instanceof Error ? error.message : String(error)
+    })
+)
+
+/** The services of Node that a program needs. */
+export const layer: Layer.Layer<NodeServices.NodeServices> = Layer.effect(
+  FileSystem.FileSystem,
+  Effect.map(FileSystem.FileSystem, (fs) => ({ ...fs, realPath: (place) => realPath(place) }))
+).pipe(Layer.provideMerge(NodeServices.layer))
