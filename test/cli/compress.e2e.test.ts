@@ -251,6 +251,8 @@ describe("compress", () => {
         ["--preserve", "-1"],
         ["--strategy", "word"],
         ["--strategy", "openclaw2"],
+        ["--strategy", "pi,openclaw"],
+        ["--strategy", ""],
         ["--budget", "many"],
         ["--in-place", "--out", "x"]
       ]) {

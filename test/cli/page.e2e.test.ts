@@ -8,7 +8,7 @@ import { chromium, type Page } from "playwright-core"
 import { needs, programOf } from "../support/machine.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { everything, hostile } from "./page/pages.ts"
-import { run } from "./program.ts"
+import { example, run } from "./program.ts"
 
 /** The page in a browser: what only shows there. It is opened from disk, as people do. */
 
@@ -88,6 +88,19 @@ const written = Effect.fnUntraced(function* (file: string) {
 })
 
 const session = Effect.runSync(Effect.cached(Effect.suspend(() => written(sessionFile("claude-code-1512-lines")))))
+
+/** The page of a replay by all strategies, written by the program. */
+const compared = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const html = path.join(yield* scratch, "replay.html")
+      const names = "palimpsest,gemini,pi,openclaw"
+      const { status, stdout } = yield* run(["replay", example, "--window", "8k", "--strategy", names, "--html", html])
+      assert.deepStrictEqual([status, String(stdout)], [0, ""])
+      return html
+    })
+  )
+)
 
 const contents = Effect.fnUntraced(function* (value: ReadonlyArray<unknown>) {
   const file = path.join(yield* scratch, "contents.json")
@@ -173,6 +186,41 @@ const tests = () => {
         })
       )
     }
+  }
+
+  for (const [scheme, width] of [
+    ["light", 1_280],
+    ["dark", 360]
+  ] as const) {
+    it.effect(`shows strategies side by side: ${scheme}, ${width} pixels wide`, () =>
+      Effect.gen(function* () {
+        const { check, page } = yield* open(yield* compared, { scheme, width })
+        yield* Effect.promise(async () => {
+          assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+          for (const selector of [".lead", ".note", "thead th", "tbody td", ".within", "figcaption", ".plot text"]) {
+            const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
+            assert.isAtLeast(ratio, 4.5, selector)
+          }
+          const size = width > 640 ? "wide" : "narrow"
+          assert.strictEqual(await page.locator(".plot:visible").count(), 1)
+          const strokes = await evaluate<Array<string>>(
+            page,
+            `[...document.querySelectorAll(".plot.${size} [class*='line series-']")].map((line) => getComputedStyle(line.querySelector("path") ?? line).stroke)`
+          )
+          assert.lengthOf(new Set(strokes), 4)
+          const row = (name: string) =>
+            page
+              .locator("#figures tr", { has: page.getByText(name, { exact: true }) })
+              .locator("td")
+              .allTextContents()
+          assert.lengthOf(await row("tokens sent in total"), 4)
+          const changes = (await row("COMPRESSED")).reduce((total, count) => total + Number(count), 0)
+          assert.isAbove(changes, 3)
+          assert.isAtLeast(await page.locator(`.plot.${size} .mark circle, .plot.${size} circle.mark`).count(), changes)
+          await check()
+        })
+      })
+    )
   }
 
   it.effect("has a dark scheme, by system preference or by its button", () =>

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
-import { describe as text, Report } from "../../src/cli/commands/replay.ts"
+import { Report } from "../../src/cli/output/ReplayReport.ts"
+import { describe as text } from "../../src/cli/output/ReplayTable.ts"
+import { strategies as allStrategies } from "../../src/domain/compression/strategies/Strategies.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { example, program, run } from "./program.ts"
 
@@ -14,6 +16,8 @@ const report = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
   assert.strictEqual(String(stdout).split("\n").length, 2)
   return decode(String(stdout))
 })
+
+const strategiesOf = (names: ReadonlyArray<string>) => allStrategies.filter(({ name }) => names.includes(name))
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
 
@@ -72,6 +76,66 @@ describe("replay", () => {
     )
   }
 
+  it.effect("compares all strategies: the trigger of each, stable requests, figures of each compression", () =>
+    Effect.gen(function* () {
+      const names = ["palimpsest", "gemini", "pi", "openclaw"]
+      const { strategies, threshold } = yield* report([example, "--window", "16k", "--strategy", names.join(",")])
+      assert.deepStrictEqual(
+        strategies.map(({ strategy }) => strategy),
+        names
+      )
+      assert.strictEqual(threshold, 0.5)
+      assert.deepStrictEqual(
+        strategies.map(({ trigger }) => trigger),
+        strategiesOf(names).map(({ trigger }) => Math.ceil(trigger(16_000)))
+      )
+      for (const { compressions, cost, figures, stable, strategy } of strategies) {
+        assert.isAbove(compressions.length, 0, strategy)
+        assert.isAtMost(stable.part, stable.whole)
+        assert.isNumber(cost)
+        for (const key of ["actionsGrounded", "actionsReachable", "factsKept", "factsReachable"]) {
+          const parts = compressions.map((one) => one.figures?.[key]?.part ?? 0)
+          assert.strictEqual(figures[key]?.part, sum(parts), `${strategy} ${key}`)
+        }
+      }
+      const [own] = strategies
+      assert.deepStrictEqual([own?.inVain, own?.stable.least], [0, 1])
+    })
+  )
+
+  it.effect("takes one threshold for all strategies, and prices from a file", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      mkdirSync(path.join(folder, "replay"), { recursive: true })
+      const file = path.join(folder, "replay", "prices.json")
+      writeFileSync(file, JSON.stringify({ models: { claude: { input: 1_000_000, output: 0 } } }))
+      const args = [example, "--window", "16k", "--threshold", "0.75", "--strategy", "pi,openclaw", "--prices", file]
+      const { prices, strategies, threshold } = yield* report(args)
+      assert.deepStrictEqual([threshold, prices], [0.75, file])
+      for (const { cost, sent, trigger } of strategies) {
+        // A dollar a token, cached or not.
+        assert.deepStrictEqual([trigger, cost], [12_000, sent])
+      }
+    })
+  )
+
+  it.effect("--html writes a page in place of the text", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      mkdirSync(path.join(folder, "replay"), { recursive: true })
+      const html = path.join(folder, "replay", "page.html")
+      const args = ["replay", example, "--window", "16k", "--strategy", "palimpsest,pi", "--html", html]
+      const { status, stderr, stdout } = yield* run(args)
+      assert.deepStrictEqual([status, String(stdout)], [0, ""])
+      assert.include(stderr, `wrote the page to ${html}`)
+      const page = readFileSync(html, "utf8")
+      assert.match(page, /palimpsest sent least|pi sent least/)
+      assert.notMatch(page, /\b(?:src|href)="https?:/)
+      const over = yield* run(["replay", html, "--window", "16k", "--html", html])
+      assert.strictEqual(over.status, 2)
+    })
+  )
+
   it.effect("compresses from the threshold on", () =>
     Effect.gen(function* () {
       const late = yield* report([example, "--window", "16k", "--threshold", "90%"])
@@ -86,7 +150,11 @@ describe("replay", () => {
     ["no window", [example], /--window/],
     ["a window of nothing", [example, "--window", "0"], /leaves no room/],
     ["an invalid window", [example, "--window", "big"], /a whole number, such as 64000/],
-    ["a strategy that does not exist", [example, "--window", "8k", "--strategy", "pi"], /of palimpsest, gemini/],
+    [
+      "a strategy that does not exist",
+      [example, "--window", "8k", "--strategy", "best"],
+      /of palimpsest, gemini, pi, openclaw/
+    ],
     ["one unknown strategy of two", [example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
     ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/],
     ["a file that is not there", ["/nowhere.jsonl", "--window", "8k"], /no such file/]
@@ -117,7 +185,16 @@ describe("replay", () => {
 
 describe("the replay report", () => {
   const failing = (turn: number) =>
-    ({ turn, status: "FAILED", trigger: "guard", message: null, before: 9_000 + turn, after: 9_000 + turn }) as const
+    ({
+      turn,
+      status: "FAILED",
+      trigger: "guard",
+      message: null,
+      before: 9_000 + turn,
+      after: 9_000 + turn,
+      request: 1,
+      figures: null
+    }) as const
 
   const shown = text({
     file: "talk\u001b.jsonl",
@@ -125,9 +202,12 @@ describe("the replay report", () => {
     messages: 1_234,
     window: 8_000,
     threshold: 0.5,
+    model: "claude-opus-4-5",
+    prices: "built in",
     strategies: [
       {
         strategy: "gemini",
+        trigger: 4_000,
         turns: 30,
         requests: 2,
         refused: [6, 7, 8, 12],
@@ -135,14 +215,27 @@ describe("the replay report", () => {
         over: 0,
         sent: 10_000,
         prefix: 2_500,
+        stable: { part: 2_500, whole: 3_000, least: 2_500 / 3_000 },
+        cost: 1.5,
         statuses: { COMPRESSED: 1, FAILED: 3 },
         rescued: 1,
+        inVain: 2,
         compressions: [
           failing(6),
           failing(7),
           failing(8),
-          { turn: 9, status: "COMPRESSED", trigger: "guard", message: null, before: 9_500, after: 2_000 }
+          {
+            turn: 9,
+            status: "COMPRESSED",
+            trigger: "guard",
+            message: null,
+            before: 9_500,
+            after: 2_000,
+            request: 1,
+            figures: { actionsGrounded: { part: 1, whole: 4 }, actionsReachable: { part: 3, whole: 4 } }
+          }
         ],
+        figures: { actionsGrounded: { part: 1, whole: 4 }, actionsReachable: { part: 3, whole: 4 } },
         facts: { used: 4, inContext: 1, behindHandle: 2, lost: 1 },
         sizes: [
           { tokens: 3_000, prefix: 0 },
@@ -170,16 +263,27 @@ turns                                     30
 requests                                   2
   larger than the window                   0
   refused before sending                   4
+compressed at                          4,000
 largest request                        7,000
 tokens sent in total                  10,000
+  a request, on average                5,000
   shared with the previous request      25 %
+unchanged between compressions          83 %
+  least of one request                  83 %
+cost                                   $1.50
 compressions                               4
   COMPRESSED                               1
   FAILED                                   3
   rescued by the guard                     1
+  again without progress                   2
+actions that need what was before          4
+  grounded in the context               25 %
+  or one recall away                    75 %
 facts used again after a compression       4
   still in the context                  25 %
   behind a handle                       50 %
-  lost                                  25 %`
+  lost                                  25 %
+
+cost: claude-opus-4-5, built in; a cache serves what a request shares with the one before`
     ))
 })

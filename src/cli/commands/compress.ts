@@ -46,6 +46,7 @@ import { Trust } from "../../services/workspace/Trust.ts"
 import { hasApiKey } from "../input/ApiKey.ts"
 import * as FileWindow from "../input/FileWindow.ts"
 import * as Input from "../input/Input.ts"
+import * as StrategyFlag from "../input/StrategyFlag.ts"
 import { badInput, ExitError, failed } from "../output/ExitError.ts"
 import { failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
 import * as Output from "../output/Output.ts"
@@ -88,8 +89,8 @@ type Report = typeof Report.Type
 
 const flags = {
   ...Input.conversation,
-  strategy: Flag.Literals("strategy", StrategyName.literals).pipe(
-    Flag.withDescription("Strategy that decides what stays"),
+  strategy: StrategyFlag.one.pipe(
+    Flag.withDescription(`Strategy that decides what stays: ${StrategyFlag.names} (default: ${defaultStrategy.name})`),
     Flag.withDefault(defaultStrategy.name)
   ),
   summarizer: Input.optional(

@@ -8,6 +8,7 @@ import { type OwnQuestion, ownQuestions, parseQuestions } from "../../domain/eva
 import { evaluateRecording } from "../../services/evaluation/Evaluation.ts"
 import { sumPlanted } from "../../services/evaluation/PlantedRun.ts"
 import * as Input from "../input/Input.ts"
+import * as StrategyFlag from "../input/StrategyFlag.ts"
 import { describeEvaluation } from "../output/EvaluationTable.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -43,7 +44,10 @@ export const evaluate = Command.make(
       "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"
     ),
     scale: Input.optional(Input.share("scale"), "Snapshot size as a share of the recorded summary's"),
-    strategy: Input.optional(Flag.Literals("strategy", StrategyName.literals), "Strategy to measure (default: all)"),
+    strategy: Input.optional(
+      StrategyFlag.several,
+      `Strategies to measure, separated by commas (default: all): ${StrategyFlag.names}`
+    ),
     preserve: Input.optional(
       Input.share("preserve"),
       "Keep this share of the conversation's end (default: none, and the policy's share beside it)"
@@ -67,7 +71,7 @@ export const evaluate = Command.make(
     }
     const own = input.questions === undefined ? [] : [ownQuestions(yield* questionsIn(input.questions))]
     const used = [...measures, ...own]
-    const names = input.strategy === undefined ? StrategyName.literals : [input.strategy]
+    const names = input.strategy ?? StrategyName.literals
     const seed = Math.abs(input.seed)
     const files: Array<MeasuredFile> = []
     for (const file of input.files) {

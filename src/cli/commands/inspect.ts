@@ -1,5 +1,5 @@
-import { Effect, FileSystem, Result } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Effect } from "effect"
+import { Command } from "effect/cli"
 import type { Decision, NoopReason, Plan } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { empty as nothingSaid, view as conversationView } from "../../domain/conversation/Conversation.ts"
@@ -10,17 +10,17 @@ import type { Session } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Chain from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { builtInPrices, parsePrices, priceProblemText, type Prices, tokensOfCost } from "../../domain/tokens/Prices.ts"
+import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { HandleIndex } from "../../services/session/EntryBuilder.ts"
-import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as FileWindow from "../input/FileWindow.ts"
 import * as Input from "../input/Input.ts"
-import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as PageFlag from "../input/PageFlag.ts"
+import * as PricesFlag from "../input/PricesFlag.ts"
 import { dollars, kindNames, Report } from "../output/InspectReport.ts"
 import * as Output from "../output/Output.ts"
-import { type Page, renderPage } from "../page/Page.ts"
+import { renderPage } from "../page/Page.ts"
 
 const { number, share, table } = Output
 
@@ -354,55 +354,20 @@ there is nothing to compress`
 --force would replace ${Output.plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
 }
 
-/** Reads the price table. A file without a valid table is bad input: status 2. */
-const pricesOf = Effect.fnUntraced(function* (
-  file: string | undefined
-): Effect.fn.Return<Prices, ExitError, FileSystem.FileSystem> {
-  if (file === undefined) return builtInPrices
-  const table = parsePrices(yield* Input.fileText(file, "--prices expects a JSON file of prices"))
-  return Result.isFailure(table)
-    ? yield* badInput(`${file}: ${priceProblemText(table.failure)}`)
-    : { source: file, table: table.success }
-})
-
 const flags = {
   ...Input.conversation,
-  prices: Input.optional(
-    Flag.String("prices").pipe(Flag.withMetavar("file")),
-    "JSON file of prices by model, in US dollars per million tokens"
-  ),
-  html: Input.optional(
-    Flag.String("html").pipe(Flag.withMetavar("file")),
-    "Write a self-contained page with charts instead of text"
-  ),
+  prices: PricesFlag.flag,
+  html: PageFlag.flag,
   json: Input.json
 }
-
-/** Refuses to write the page over the input file, under any name. */
-const checkPlace = Effect.fnUntraced(function* (file: string, html: string | undefined) {
-  if (html === undefined) return
-  yield* Effect.mapError(Export.checkPlace(html), (error) => badInput(error.message))
-  const fs = yield* FileSystem.FileSystem
-  const [read, written] = yield* Effect.forEach([file, html], (path) => Effect.option(fs.realPath(path)))
-  if (file !== "-" && read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
-    return yield* badInput(`${html} is the input file; write the page to another file`)
-  }
-})
-
-/** Writes the page and prints its path. The text report is not printed. */
-const writePage = Effect.fnUntraced(function* (file: string, page: Page) {
-  const html = yield* Output.progress(`drawing ${file}`)(renderPage(page))
-  yield* Effect.mapError(Export.writeText(file, html), (error) => failed(error.message))
-  yield* Output.notice(`wrote the page to ${file}`)
-})
 
 /** The command `palimpsest inspect <file>`. */
 export const inspect = Command.make(
   "inspect",
   flags,
   Effect.fn("cli.inspect")(function* (input) {
-    yield* checkPlace(input.file, input.html)
-    const prices = yield* pricesOf(input.prices)
+    yield* PageFlag.checkPlace(input.file, input.html)
+    const prices = yield* PricesFlag.read(input.prices)
     const loaded = yield* Input.load({ ...input, surveys: true })
     const { survey } = loaded
     const { started } = loaded.session
@@ -433,7 +398,7 @@ export const inspect = Command.make(
         survey === undefined || surveyResult === undefined
           ? undefined
           : { sizes: surveyResult.sizes, cuts: survey.cuts, span: survey.span }
-      yield* writePage(input.html, { report, conversation, survey: surveyed })
+      yield* PageFlag.write(input.html, renderPage({ report, conversation, survey: surveyed }))
     }
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {

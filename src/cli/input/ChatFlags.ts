@@ -1,9 +1,11 @@
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
+import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { latestName } from "../../domain/session/SessionName.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Input from "./Input.ts"
+import * as StrategyFlag from "./StrategyFlag.ts"
 
 /** The flags of every command that talks to a model. */
 export const flags = {
@@ -25,6 +27,10 @@ export const flags = {
   threshold: Input.optional(
     Input.share("threshold"),
     "Compress at this share of the window (1: only when nothing else fits)"
+  ),
+  strategy: Input.optional(
+    StrategyFlag.one,
+    `How the conversation is compressed: ${StrategyFlag.names} (default: by the settings)`
   )
 }
 
@@ -40,13 +46,15 @@ export interface ChatFlags {
   readonly continue?: boolean | undefined
   /** `--threshold`: share of the window that triggers a compression; 1 compresses only when nothing else fits. */
   readonly threshold?: number | undefined
+  /** `--strategy`: the strategy that compresses the conversation. */
+  readonly strategy?: StrategyName | undefined
 }
 
 /** Turns the flags into session options. Fails for invalid values and combinations. */
 export const sessionOptions = Effect.fnUntraced(function* (
   flags: ChatFlags
 ): Effect.fn.Return<SessionOptions, ExitError> {
-  const { model, session, threshold } = flags
+  const { model, session, strategy, threshold } = flags
   if (model?.trim() === "") return yield* badInput("--model needs the name of a model")
   if (model?.startsWith("replay:") === true) {
     return yield* badInput("a recording is stepped through with chat --model replay:FILE, and played with replay FILE")
@@ -56,7 +64,8 @@ export const sessionOptions = Effect.fnUntraced(function* (
     return yield* badInput("--session, --resume and --continue exclude each other; name one session")
   }
   const resume = flags.resume ?? latest
-  if (resume !== undefined) return { model, threshold, session: { _tag: "Resume", name: resume } }
-  if (session !== undefined) return { model, threshold, session: { _tag: "Named", name: session } }
-  return { model, threshold }
+  const options = { model, threshold, strategy }
+  if (resume !== undefined) return { ...options, session: { _tag: "Resume", name: resume } }
+  if (session !== undefined) return { ...options, session: { _tag: "Named", name: session } }
+  return options
 })

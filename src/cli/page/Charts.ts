@@ -43,12 +43,16 @@ export interface Chart {
   readonly description: string
   /** Length of the horizontal axis in messages, from the first one. */
   readonly messages: number
+  /** What the horizontal axis counts; absent: messages. */
+  readonly axis?: string
   readonly lines: ReadonlyArray<{
     readonly name: string
     readonly points: ReadonlyArray<Point>
     /** Whether the space below the line is filled, and whether a value holds until the next one. */
     readonly filled: boolean
     readonly stepped: boolean
+    /** Points of the line that are marked, in its colour. */
+    readonly dots?: ReadonlyArray<Mark>
   }>
   /** Marked messages. */
   readonly marks: ReadonlyArray<Mark>
@@ -91,7 +95,7 @@ export const draw = (chart: Chart, size: Size): string => {
     ariaLabel: chart.label,
     ariaDescription: chart.description,
     // Slightly wider than the messages, so that a single message has a scale too.
-    x: { domain: [0.5, chart.messages + 0.5], label: "message" },
+    x: { domain: [0.5, chart.messages + 0.5], label: chart.axis ?? "message" },
     y: { domain: [0, largest], nice: 5, label: "tokens" },
     marks: [
       Plot.gridY({ ticks: 5 }),
@@ -101,13 +105,14 @@ export const draw = (chart: Chart, size: Size): string => {
         tickFormat: (value: number) => (Number.isInteger(value) ? whole.format(value) : "")
       }),
       Plot.axisY({ ticks: 5, tickSize: 0, tickFormat: (value: number) => short.format(value) }),
-      ...lines.flatMap(({ filled, name, points, stepped }) => {
+      ...lines.flatMap(({ dots = [], filled, name, points, stepped }) => {
         const curve = stepped ? "step-after" : "linear"
         return [
           ...(filled ? [Plot.areaY(points, { ...at, curve, className: `area ${name}` })] : []),
           Plot.lineY(points, { ...at, curve, className: `line ${name}` }),
           // A line needs two points; a single point is drawn as a dot.
-          ...(points.length === 1 ? [Plot.dot(points, { ...at, r: 2.5, className: `dot ${name}` })] : [])
+          ...(points.length === 1 ? [Plot.dot(points, { ...at, r: 2.5, className: `dot ${name}` })] : []),
+          Plot.dot(dots.filter(isDrawn), { ...at, r: 3.5, title: "title", className: `mark ${name}` })
         ]
       }),
       Plot.ruleY([0], { className: "ground" }),

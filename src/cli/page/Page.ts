@@ -7,17 +7,16 @@ import {
   sequenceOf
 } from "../../domain/conversation/Conversation.ts"
 import { viewSizes } from "../../domain/evaluation/Compactions.ts"
-import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { kindNames, type Report } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
 import type { Chart, Mark, Point } from "./Charts.ts"
+import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
-import { type Html, markup, none, trusted } from "./Markup.ts"
+import { type Html, markup, none } from "./Markup.ts"
 import * as Sections from "./Sections.ts"
-import { script, sheet } from "./Sheet.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
 export interface Page {
@@ -177,12 +176,6 @@ const span = ({ from, to }: Surveyed["span"]): string => {
   return from === to ? Entries.moment(from) : `${Entries.moment(from)} to ${Entries.moment(to)}`
 }
 
-/** The hash that identifies a text of the page in its content security policy. */
-const policyHash = Effect.fnUntraced(function* (text: string): Effect.fn.Return<string> {
-  const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encode(text).slice()))
-  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
-})
-
 const filterForm = (report: Report): Html => {
   const kinds = kindOrder.filter((kind) => report.kinds.some((each) => each.kind === kind))
   return markup`<form id="filter" role="search" aria-label="Messages" hidden>
@@ -249,9 +242,7 @@ const contents: ReadonlyArray<readonly [id: string, name: string]> = [
 /**
  * Renders one self-contained HTML page about a conversation: where its tokens went, and all of its messages.
  *
- * The page needs no network. Its content security policy allows only its own style sheet and script, which contain nothing of
- * the transcript, and all text of the transcript is escaped. The HTML is well-formed Unicode and can be written as UTF-8. The
- * same conversation always gives the same page.
+ * All text of the transcript is escaped. The same conversation always gives the same page.
  */
 export const renderPage = Effect.fn("Page.renderPage")(function* ({
   conversation,
@@ -308,46 +299,16 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   const present = contents.filter((_, index) => sections[index] !== none)
   const last = printableLine(report.file.split(/[\\/]/).at(-1) ?? "")
   const name = report.file === "-" ? "standard input" : last || "conversation"
-  const policy = [
-    "default-src 'none'",
-    `style-src ${yield* policyHash(sheet)}`,
-    `script-src ${yield* policyHash(script)}`,
-    "base-uri 'none'",
-    "form-action 'none'"
-  ].join("; ")
-
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="generator" content="palimpsest">
-<title>${name}: where the tokens went</title>
-<style>${trusted(sheet)}</style>
-</head>
-<body>
-<a class="skip" href="#main">To the numbers</a>
-<header>
-<button id="scheme" class="scheme" type="button" hidden>Light / dark</button>
-<p class="over">Palimpsest · inspect</p>
+  return yield* renderDocument({
+    title: `${name}: where the tokens went`,
+    header: markup`<p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
 <p class="lead">${Sections.lead(report)}</p>
 ${Sections.facts(report, span(survey?.span ?? spanOf(conversation)))}
-${Sections.numbers(report)}
-<nav aria-label="Contents">
-<ul>${present.map(([id, title]) => markup`<li><a href="#${id}">${title}</a></li>`)}</ul>
-</nav>
-</header>
-<main id="main">
-${sections}</main>
-<footer class="note">
-Tokens are estimates of palimpsest unless the page says that they were recorded.
-<code>${recall} HANDLE</code> gives back the exact bytes behind a handle.
-</footer>
-<script>${trusted(script)}</script>
-</body>
-</html>
-`.html
+${Sections.numbers(report)}`,
+    contents: present,
+    main: sections,
+    footer: markup`Tokens are estimates of palimpsest unless the page says that they were recorded.
+<code>${recall} HANDLE</code> gives back the exact bytes behind a handle.`
+  })
 })

@@ -15,7 +15,8 @@ import { type Html, markup, none, trusted } from "./Markup.ts"
 /** Links to a message on the page. A message that is not on the page is shown as plain text. */
 export type Link = (entry: EntryId) => Html
 
-const section = (id: string, title: string, body: Html): Html =>
+/** Markup for a section with its heading. */
+export const section = (id: string, title: string, body: Html): Html =>
   markup`<section id="${id}" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${title}</h2>
     ${body}
@@ -41,7 +42,11 @@ const name = (text: string, length = 100): Html => markup`<span class="any">${cl
 const cell = (value: Cell): Html => (typeof value === "string" ? markup`${value}` : value)
 
 /** Markup for a table. The first cell of each row is the row's heading. */
-const table = (caption: string, columns: ReadonlyArray<Column>, rows: ReadonlyArray<ReadonlyArray<Cell>>): Html => {
+export const table = (
+  caption: string,
+  columns: ReadonlyArray<Column>,
+  rows: ReadonlyArray<ReadonlyArray<Cell>>
+): Html => {
   const heads = columns.map(({ form, head }) =>
     form === "chart"
       ? markup`<th scope="col"><span class="unseen">bar</span></th>`
@@ -254,7 +259,8 @@ export interface Drawn {
   readonly narrow: string
 }
 
-const figure = (drawn: Drawn, caption: Html): Html =>
+/** Markup for a chart with its caption. */
+export const figure = (drawn: Drawn, caption: Html): Html =>
   markup`<figure>
     ${trusted(drawn.wide)}${trusted(drawn.narrow)}
     <figcaption>${caption}</figcaption>

@@ -119,6 +119,13 @@ figcaption { margin-top: 0.4rem; color: var(--quiet); font-size: 0.8125rem; max-
 .keyed { margin-right: 1.25rem; white-space: nowrap; }
 .key { display: inline-block; width: 1.4em; height: 0; margin: 0 0.4em 0.25em 0; border-top: 2px solid var(--accent); vertical-align: middle; }
 .key.recorded { border-color: var(--warm); }
+.plot .line.series-0 path, .plot path.line.series-0, .plot .mark.series-0 circle, .plot circle.mark.series-0, .key.series-0 { stroke: var(--accent); border-color: var(--accent); }
+.plot .line.series-1 path, .plot path.line.series-1, .plot .mark.series-1 circle, .plot circle.mark.series-1, .key.series-1 { stroke: var(--warm); border-color: var(--warm); }
+.plot .line.series-2 path, .plot path.line.series-2, .plot .mark.series-2 circle, .plot circle.mark.series-2, .key.series-2 { stroke: var(--user); border-color: var(--user); }
+.plot .line.series-3 path, .plot path.line.series-3, .plot .mark.series-3 circle, .plot circle.mark.series-3, .key.series-3 { stroke: var(--thought); border-color: var(--thought); }
+.within { display: block; padding-left: 1.1em; color: var(--quiet); }
+#figures th:first-child { min-width: 7rem; }
+.key[class*="series-"] { border-top-width: 3px; }
 
 form {
   position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: center;

@@ -29,7 +29,7 @@ export const shownEntry = (item: ViewItem): Entry => ({
 const logLength = ({ conversation }: Session): number => Chain.length(conversation.log)
 
 /** Working directories: the session's, and those that commands changed to. */
-const rootsOf = (session: Session, log: ReadonlyArray<Entry>): ReadonlyArray<string> => {
+export const rootsOf = (session: Session, log: ReadonlyArray<Entry>): ReadonlyArray<string> => {
   const roots = new Set<string>()
   const { started } = session
   if (started?.cwd !== undefined) roots.add(started.cwd)

@@ -102,6 +102,9 @@ const readAs = (character: string): string => {
 /** What ASCII characters are read as, by their code: most names consist of them. */
 const asciiReads: ReadonlyArray<string> = Array.from({ length: 128 }, (_, code) => readAs(String.fromCharCode(code)))
 
+/** Whether a name that begins with this ASCII character is not the mark: it is read neither as blank nor as the mark's first letter. */
+const beginsNoMark: ReadonlyArray<boolean> = asciiReads.map((read, code) => code !== 0x7c && !/^[ _p]?$/.test(read))
+
 const plainName = /^[a-z0-9_ :]*$/
 
 /** Reads the name that a reader may see at this offset. It ends before the first character that no name contains. */
@@ -129,8 +132,10 @@ const nameAt = (text: string, from: number): string => {
 /** Returns whether the text after an opening character makes it one of ours. */
 const opens = (text: string, opening: string, at: number): boolean => {
   const from = at + opening.length
-  const name = nameAt(text, from)
   const isEntity = opening.startsWith("&")
+  // Most brackets stand before another name.
+  if (!isEntity && beginsNoMark[text.charCodeAt(from)] === true && !isAngle.test(opening)) return false
+  const name = nameAt(text, from)
   if ((isEntity || !isAngle.test(opening)) && markName.test(name)) return true
   if (!isEntity && !isAngle.test(opening)) return false
   if (elementName.test(name)) return true

@@ -2,19 +2,16 @@ import { Effect } from "effect"
 import { adopt, statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
-import { payload } from "../../domain/content/Content.ts"
-import type { Handle } from "../../domain/content/Handle.ts"
-import { allEntries } from "../../domain/conversation/Branches.ts"
-import { entries, type Entry, inserted, sourceOf, view } from "../../domain/conversation/Conversation.ts"
+import { entries, inserted, view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import { type CompactionPoint, compactionPoints, shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
 import type { MeasuredPoint, MeasuredRow } from "../../domain/evaluation/EvaluationReport.ts"
 import type { Figures, Measure, Replacement } from "../../domain/evaluation/Measure.ts"
+import { recaller } from "../../domain/evaluation/RecalledText.ts"
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../domain/evaluation/WholeWords.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
-import * as Chain from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
@@ -35,40 +32,6 @@ export interface EvaluationOptions {
 }
 
 const defaultBudgets = [2_000, 4_000, 8_000]
-
-/** One recall shows at most 10,000 tokens. */
-const maxRecallChars = 40_000
-
-/** Returns what one recall of a handle shows: a part, or the beginning of what a compaction dropped. */
-const recaller = (
-  { conversation, ranges }: Session,
-  dropped: { readonly handle: Handle | undefined; readonly entries: Parameters<typeof rangeText>[0] }
-): Replacement["recall"] => {
-  const contents = new Map<Handle, () => string>()
-  for (const entry of allEntries(conversation)) {
-    for (const [index, handle] of entry.handles.entries()) contents.set(handle, () => partText(entry, index))
-  }
-  for (const range of Chain.toArray(ranges)) contents.set(range.handle, () => rangeText(range.entries))
-  if (dropped.handle !== undefined) contents.set(dropped.handle, () => rangeText(dropped.entries))
-  return (handle) => contents.get(handle)?.().slice(0, maxRecallChars)
-}
-
-/** A recall shows calls as JSON; a reader takes the escapes in it for what they stand for. */
-const partText = (entry: Entry, index: number): string => {
-  const part = entry.content.parts[index]
-  if (part === undefined) return ""
-  const { form, text } = payload(part, sourceOf(entry, index))
-  return form === "json" ? entryText({ ...entry, content: { ...entry.content, parts: [part] } }) : text
-}
-
-const rangeText = (range: ReturnType<typeof droppedEntries>): string => {
-  let text = ""
-  for (const entry of range) {
-    if (text.length >= maxRecallChars) break
-    text += `${entryText(entry)}\n`
-  }
-  return text
-}
 
 /** Runs one strategy at a point. */
 const compressAt = Effect.fnUntraced(function* (
@@ -105,7 +68,9 @@ const compressAt = Effect.fnUntraced(function* (
       .join("\n"),
     recall: recaller(
       { ...session, conversation: next },
-      { handle: dropped, entries: drop === undefined ? [] : droppedEntries(view(conversation), drop) }
+      dropped === undefined
+        ? undefined
+        : { handle: dropped, entries: drop === undefined ? [] : droppedEntries(view(conversation), drop) }
     )
   }
 })

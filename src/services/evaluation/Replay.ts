@@ -1,11 +1,13 @@
 import { Clock, Effect, Layer, type Scope, Stream } from "effect"
 import { type Policy } from "../../domain/compression/strategies/Policy.ts"
+import type { Figures } from "../../domain/evaluation/Measure.ts"
 import {
   type FactsAfterReplay,
   factsKept,
   type RequestSize,
   type RecordedTurn
 } from "../../domain/evaluation/Replay.ts"
+import { figuresAfter, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
 import {
   emptySession,
   logVersion,
@@ -15,7 +17,7 @@ import {
   applyEvent
 } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
+import { estimatorVersion, type Usage } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
 import { type ContextOverflow } from "../chat/FitRequest.ts"
 import { type TurnError } from "../chat/Turn.ts"
@@ -54,11 +56,17 @@ export interface ReplayedCompression {
   readonly message: string | null
   readonly before: number
   readonly after: number
+  /** Number of requests before it. */
+  readonly request: number
+  /** What it left the agent, by the measures of `eval`; null when it changed nothing. */
+  readonly figures: Figures | null
 }
 
 /** The result of a replay. */
 export interface ReplayResult {
   readonly requests: ReadonlyArray<RequestSize>
+  /** The usage of each request: what it shares with the one before is cached. */
+  readonly usages: ReadonlyArray<Usage>
   /**
    * Exchanges, counted from 1, that were left out (tool results stay): either the message did not fit at all and its answer
    * was copied, or the answer has calls that no request could hold.
@@ -141,18 +149,22 @@ export const playRecording = Effect.fn("Replay.playRecording")(
     }
     const log = yield* store.create(started)
 
-    const triggers: Array<ReplayedCompression["trigger"]> = []
-    const moments: Array<Session> = []
+    /** By compression: its trigger, the requests before it, and its place in `moments` if it changed something. */
+    const attempts: Array<Pick<ReplayedCompression, "trigger" | "request"> & { readonly moment: number | undefined }> =
+      []
+    const moments: Array<ReplayMoment> = []
     let session = applyEvent(emptySession, started)
     const watched = {
       ...log,
       append: (event: SessionEvent) =>
         Effect.tap(log.append(event), () =>
-          Effect.sync(() => {
-            session = applyEvent(session, event)
+          Effect.map(replay.requests, ({ length: request }) => {
+            const before = session
+            session = applyEvent(before, event)
             const trigger = triggerOf(event)
-            if (trigger !== undefined) triggers.push(trigger)
-            if (event._tag === "Compressed") moments.push(session)
+            if (trigger === undefined) return
+            const moment = event._tag === "Compressed" ? moments.push({ before, after: session }) - 1 : undefined
+            attempts.push({ trigger, request, moment })
           })
         )
     }
@@ -170,7 +182,7 @@ export const playRecording = Effect.fn("Replay.playRecording")(
 
     const refused: Array<number> = []
     const unanswered: Array<number> = []
-    const compressions: Array<ReplayedCompression> = []
+    const compressions: Array<Omit<ReplayedCompression, "figures">> = []
     const playOne = Effect.fnUntraced(function* (one: RecordedTurn, turn: number) {
       yield* chat.append(one.before)
       const sent = chat.send(one.message).pipe(
@@ -178,8 +190,8 @@ export const playRecording = Effect.fn("Replay.playRecording")(
           Effect.sync(() => {
             if (event._tag !== "ChatCompressed") return
             const { after, before, message, status } = event
-            const trigger = triggers[compressions.length] ?? "threshold"
-            compressions.push({ turn, status, trigger, message, before, after })
+            const { request = 0, trigger = "threshold" } = attempts[compressions.length] ?? {}
+            compressions.push({ turn, status, trigger, message, before, after, request })
           })
         )
       )
@@ -198,12 +210,22 @@ export const playRecording = Effect.fn("Replay.playRecording")(
     const from = yield* Clock.monotonicTimeNanos
     yield* Effect.forEach(turns, (turn, index) => playOne(turn, index + 1), { discard: true })
     const millis = Number((yield* Clock.monotonicTimeNanos) - from) / 1e6
+    const figures = yield* Work.run(figuresAfter(moments, session.conversation))
     return {
       requests: yield* replay.requests,
+      usages: yield* replay.usages,
       refused,
       unanswered,
-      compressions,
-      kept: yield* Work.run(factsKept(moments, session.conversation)),
+      compressions: compressions.map((one, index) => ({
+        ...one,
+        figures: figures[attempts[index]?.moment ?? -1] ?? null
+      })),
+      kept: yield* Work.run(
+        factsKept(
+          moments.map(({ after }) => after),
+          session.conversation
+        )
+      ),
       millis
     }
   },

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { isThought, outputText, type Part, plainText } from "../../domain/content/Content.ts"
 import { recordedTurns, type RequestSize, RequestPrefixes, type RecordedTurn } from "../../domain/evaluation/Replay.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { partTokens } from "../../domain/tokens/Tokens.ts"
+import { partTokens, type Usage } from "../../domain/tokens/Tokens.ts"
 import { InvalidRequestError, Model, type ModelChunk, ModelError } from "../model/Model.ts"
 import { estimateContents } from "../tokens/Calibrations.ts"
 import type { LoadOptions } from "../transcripts/LoadedTranscript.ts"
@@ -41,6 +41,8 @@ export class ReplayModel extends Context.Service<
     readonly skip: Effect.Effect<void>
     /** The sizes of all requests so far, in order. */
     readonly requests: Effect.Effect<ReadonlyArray<RequestSize>>
+    /** The usage that was reported for each of them. */
+    readonly usages: Effect.Effect<ReadonlyArray<Usage>>
   }
 >()("palimpsest/services/evaluation/ReplayModel") {
   /** Makes a model for these exchanges. */
@@ -48,6 +50,7 @@ export class ReplayModel extends Context.Service<
     turns: ReadonlyArray<RecordedTurn>
   ): Effect.fn.Return<ReplayModel["Service"]> {
     const requests = new RequestPrefixes()
+    const usages: Array<Usage> = []
     const measuring = yield* Semaphore.make(1)
     let at = 0
     const advance = Effect.sync(() => {
@@ -65,6 +68,7 @@ export class ReplayModel extends Context.Service<
         thoughts: yield* tokensOf(parts.filter(isThought)),
         cached: prefix
       }
+      usages.push(usage)
       return [...parts.flatMap(pieces).map((part) => ({ parts: [part] })), { parts: [], finishReason: "STOP", usage }]
     })
 
@@ -88,7 +92,8 @@ export class ReplayModel extends Context.Service<
       next,
       prompt: Effect.map(next, (turn) => (turn === undefined ? "" : plainText({ role: "user", parts: turn.message }))),
       skip: advance,
-      requests: Effect.sync(() => [...requests.sizes])
+      requests: Effect.sync(() => [...requests.sizes]),
+      usages: Effect.sync(() => [...usages])
     }
   })
 

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
-import { agentDefaultsOf, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
@@ -37,6 +37,8 @@ export interface SessionOptions {
   readonly model?: string | undefined
   /** Share of the window, above 0 up to 1, from which on the conversation is compressed. */
   readonly threshold?: number | undefined
+  /** The strategy that compresses the conversation. */
+  readonly strategy?: StrategyName | undefined
   /** Absent: a new session. */
   readonly session?: SessionChoice | undefined
 }
@@ -78,6 +80,13 @@ export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (
   yield* Effect.forEach(notices, (notice) => notify({ _tag: "Settings", notice }), { discard: true })
   return { files, settings }
 })
+
+/** Reads the settings, with the strategy of the options in the place of theirs. */
+const settingsFor = ({ strategy }: SessionOptions, notify: Notify) =>
+  Effect.map(readSettings(notify), ({ files, settings }) => ({
+    files,
+    settings: strategy === undefined ? settings : { ...settings, strategy }
+  }))
 
 /** A share that counts. 0 means "not set". */
 const positive = (share: number | undefined) => (share !== undefined && share > 0 ? share : undefined)
@@ -234,7 +243,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   OpenError,
   ChatServices | EnvFiles | Path.Path | Scope.Scope | SessionStore | Settings
 > {
-  const { files, settings } = yield* readSettings(handlers.notify)
+  const { files, settings } = yield* settingsFor(options, handlers.notify)
   const { id, stored } = yield* select(options.session)
   const initial = yield* chatSettings(options, settings)
   // A stored session's own model was checked when the session got it.
@@ -274,7 +283,7 @@ export const openTemporary = Effect.fn("SessionOpening.openTemporary")(function*
   SettingsError | UnknownModelError,
   ChatServices | EnvFiles | Path.Path | Scope.Scope | Settings
 > {
-  const { files, settings } = yield* readSettings(handlers.notify)
+  const { files, settings } = yield* settingsFor(options, handlers.notify)
   const initial = yield* chatSettings(options, settings)
   if (!isPreview) yield* checkModel(initial, options.model !== undefined, handlers)
   const session = yield* newId

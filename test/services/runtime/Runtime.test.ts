@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result, Stream } from "effect"
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { call, model, plainText } from "../../../src/domain/content/Content.ts"
@@ -81,6 +81,24 @@ describe("an agent in a folder", () => {
       assert.includeMembers(second.words, ["First.", "One.", "Second.", "Two."])
     })
   })
+})
+
+describe("the strategy", () => {
+  for (const [where, options, settings, expected] of [
+    ["the default", {}, {}, "palimpsest"],
+    ["that of the settings", {}, { strategy: "gemini" }, "gemini"],
+    ["the option's, over the settings", { strategy: "pi" }, { strategy: "gemini" }, "pi"]
+  ] as const) {
+    it.live(`is ${where}`, () => {
+      const folder = newFolder()
+      mkdirSync(path.join(folder, ".home"))
+      writeFileSync(path.join(folder, ".home", "settings.json"), JSON.stringify(settings))
+      return Effect.gen(function* () {
+        const { chat } = yield* Runtime.make({ ...options, tools: false })
+        assert.strictEqual((yield* chat.settings).policy?.strategy, expected)
+      }).pipe(Effect.scoped, Effect.provide(machine(folder, [])))
+    })
+  }
 })
 
 describe("failures", () => {

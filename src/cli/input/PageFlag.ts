@@ -1,0 +1,30 @@
+import { Effect, FileSystem } from "effect"
+import { Flag } from "effect/cli"
+import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+import * as Input from "./Input.ts"
+
+/** The flag `--html`, and writing the page that it names. */
+export const flag = Input.optional(
+  Flag.String("html").pipe(Flag.withMetavar("file")),
+  "Write a self-contained page with charts instead of text"
+)
+
+/** Refuses to write the page over the input file, under any name. */
+export const checkPlace = Effect.fnUntraced(function* (file: string, html: string | undefined) {
+  if (html === undefined) return
+  yield* Effect.mapError(Export.checkPlace(html), (error) => badInput(error.message))
+  const fs = yield* FileSystem.FileSystem
+  const [read, written] = yield* Effect.forEach([file, html], (path) => Effect.option(fs.realPath(path)))
+  if (file !== "-" && read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
+    return yield* badInput(`${html} is the input file; write the page to another file`)
+  }
+})
+
+/** Writes a page and prints its path. */
+export const write = Effect.fnUntraced(function* (file: string, page: Effect.Effect<string>) {
+  const html = yield* Output.progress(`drawing ${file}`)(page)
+  yield* Effect.mapError(Export.writeText(file, html), (error) => failed(error.message))
+  yield* Output.notice(`wrote the page to ${file}`)
+})

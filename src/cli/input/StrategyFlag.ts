@@ -1,0 +1,34 @@
+import { Option, Schema } from "effect"
+import { Flag } from "effect/cli"
+import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+
+/** The flag `--strategy`: of one strategy, or of several with commas between them. */
+
+const isStrategy = Schema.is(StrategyName)
+/** The strategies that exist, for descriptions and messages. */
+export const names = StrategyName.literals.join(", ")
+
+/** Parses a list such as `palimpsest,gemini` into distinct strategies; undefined when a name is unknown. */
+export const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
+  const given = [...new Set(text.split(",").map((name) => name.trim()))]
+  const strategies = given.filter(isStrategy)
+  return strategies.length === given.length ? strategies : undefined
+}
+
+/** `--strategy` of a command that works with one strategy. */
+export const one: Flag.Flag<StrategyName> = Flag.String("strategy").pipe(
+  Flag.filterMap(
+    (text) => Option.liftPredicate(text, isStrategy),
+    () => `one of ${names}`
+  ),
+  Flag.withMetavar("name")
+)
+
+/** `--strategy` of a command that compares strategies. */
+export const several: Flag.Flag<ReadonlyArray<StrategyName>> = Flag.String("strategy").pipe(
+  Flag.filterMap(
+    (text) => Option.fromUndefinedOr(parseStrategies(text)),
+    () => `strategies with commas between them, of ${names}`
+  ),
+  Flag.withMetavar("name,…")
+)

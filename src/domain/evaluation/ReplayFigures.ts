@@ -1,0 +1,88 @@
+import { entries, type Conversation, view } from "../conversation/Conversation.ts"
+import type { Session } from "../session/Session.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { rootsOf, shownEntry } from "./CompactionPoints.ts"
+import { groundedActions } from "./GroundedActions.ts"
+import type { Figures, Ratio } from "./Measure.ts"
+import { recaller } from "./RecalledText.ts"
+import { entryText } from "./RecordedNames.ts"
+import type { RequestSize } from "./Replay.ts"
+import { relativeTo, SearchableText } from "./WholeWords.ts"
+
+/** The figures by which replays of strategies are compared. */
+
+/** The beginning that requests share with the ones before them, where no compression lies between the two. */
+export interface StablePrefix extends Ratio {
+  /** The smallest share of a request that the next one begins with; 1 when there is none to compare. */
+  readonly least: number
+}
+
+/**
+ * Returns how much of each request the next one begins with, unchanged. `breaks` are the requests, counted from 0, before
+ * which the conversation was compressed.
+ */
+export const stablePrefix = (requests: ReadonlyArray<RequestSize>, breaks: Iterable<number>): StablePrefix => {
+  const broken = new Set(breaks)
+  let part = 0
+  let whole = 0
+  let least = 1
+  for (const [index, { prefix }] of requests.entries()) {
+    const before = requests[index - 1]
+    if (before === undefined || before.tokens === 0 || broken.has(index)) continue
+    part += prefix
+    whole += before.tokens
+    least = Math.min(least, prefix / before.tokens)
+  }
+  return { part, whole, least }
+}
+
+/** The least share of a request that a compression has to save to count as progress. */
+const leastProgress = 0.1
+
+/**
+ * Returns the number of compressions without progress right after another one: at most one exchange later, saving less than a
+ * tenth of the request.
+ */
+export const repeatedInVain = (
+  compressions: ReadonlyArray<{ readonly turn: number; readonly before: number; readonly after: number }>
+): number =>
+  compressions.filter(({ after, before, turn }, index) => {
+    const last = compressions[index - 1]
+    return last !== undefined && turn - last.turn <= 1 && after > before * (1 - leastProgress)
+  }).length
+
+/** A compression of a replay: the session before and after it. */
+export interface ReplayMoment {
+  readonly before: Session
+  readonly after: Session
+}
+
+/**
+ * Returns the figures of grounded actions and facts after each compression, as `eval` measures them, until the next one. `end`
+ * is the final conversation.
+ */
+export function* figuresAfter(
+  moments: ReadonlyArray<ReplayMoment>,
+  end: Conversation
+): SlicedWork<ReadonlyArray<Figures>> {
+  const all = entries(end)
+  const counts = moments.map(({ before }) => entries(before.conversation).length)
+  const result: Array<Figures> = []
+  for (const [index, { after, before }] of moments.entries()) {
+    const roots = rootsOf(before, all)
+    const measure = yield* groundedActions.prepare({
+      log: all.slice(0, counts[index]),
+      before: view(before.conversation).map(shownEntry),
+      after: all.slice(counts[index], counts[index + 1]),
+      roots
+    })
+    const context = view(after.conversation)
+      .map((item) => entryText(shownEntry(item)))
+      .join("\n")
+    yield context.length
+    // The measure reads the context alone.
+    const text = new SearchableText(context, relativeTo(roots))
+    result.push(yield* measure({ snapshot: text, context: text, recall: recaller(after) }))
+  }
+  return result
+}
