@@ -31,6 +31,7 @@ import { OwnStrategies, runners } from "../../../../src/services/compression/str
 import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter, TokenCountError } from "../../../../src/services/tokens/TokenCounter.ts"
+import { sizeOf } from "../../../support/runs.ts"
 
 /** Strategies of other programs that do what no strategy may do: each is refused with one line, and nothing is lost. */
 
@@ -185,7 +186,7 @@ const faults: ReadonlyArray<readonly [what: string, compress: StrategyRunner["co
   ],
   [
     "returns 10 MB",
-    patching({ ...good, insert: [entry(user(text("x".repeat(10_000_000))))] }),
+    patching({ ...good, insert: [entry(user(text("x".repeat(sizeOf(10_000_000, 100_000)))))] }),
     "its result is no smaller than what it replaces"
   ],
   ["changes nothing", patching({ insert: [], shorten: [] }), "its result is no smaller than what it replaces"]

@@ -138,6 +138,13 @@ describe("the strategy openclaw: before a request", () => {
     assert.isAtLeast(cutResult(log, 10, handle).length, 2_000)
   })
 
+  it("openclaw: a result that was cut is not cut again at the same bound, so that the beginning of requests stays (ours)", () => {
+    for (const end of ["", "error: it broke"]) {
+      const cut = cutResult(`${"line of a log\n".repeat(1_000)}${end}`, 4_000, handle)
+      assert.strictEqual(cutResult(cut, 4_000, handle), cut)
+    }
+  })
+
   it("openclaw: trims old results once the prompt cache is cold and the window is filled to 30 % (OpenClaw 2026.9)", () => {
     const output = "x".repeat(6_000)
     const cold = { at: cacheMillis.short, window: 20_000, tokens: 400 }
