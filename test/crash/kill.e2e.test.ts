@@ -98,6 +98,7 @@ const letters = {
   Pinned: "P",
   Compressed: "C",
   CompressionFailed: "F",
+  Prepared: "W",
   Masked: "K",
   Undone: "U",
   Redone: "R",

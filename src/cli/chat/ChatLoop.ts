@@ -104,7 +104,7 @@ const showStatus = Effect.fnUntraced(
   function* (session: ChatSession.ChatSession, shown: Ref.Ref<string>, isForced: boolean) {
     const { agent, chat, recording, style, terminal } = session
     if (!terminal.isTerminal) return
-    const { limit, tokens } = yield* chat.usage
+    const { limit, preparation, tokens } = yield* chat.usage
     const { model } = yield* chat.settings
     const isPlanning = (yield* agent.approval.mode) === "plan"
     const line = statusLine(
@@ -112,7 +112,8 @@ const showStatus = Effect.fnUntraced(
         model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
         tokens,
         limit,
-        session: yield* ChatSession.nameOf(session)
+        session: yield* ChatSession.nameOf(session),
+        preparation
       },
       yield* terminal.columns,
       style

@@ -10,12 +10,19 @@ export interface Status {
   readonly limit: number
   /** The title of the session, or its id. */
   readonly session: string
+  /** The snapshot that is prepared for the next compression, if any. */
+  readonly preparation?: "running" | "ready" | undefined
 }
+
+/** How a prepared snapshot is named. */
+export const preparationText = { running: "preparing a snapshot", ready: "snapshot ready" } as const
 
 const separator = " · "
 /** Minimum width of a cut name. Below the comfortable width, the tokens are first reduced to their share. */
 const minNameColumns = 6
 const comfortableNameColumns = 10
+/** Columns that a note leaves to the rest of the line. */
+const minColumnsBesideNote = 40
 /** From this share of the window on, the tokens are shown as a warning. */
 const warningShare = 0.8
 
@@ -31,10 +38,18 @@ const roundedTokens = (value: number): string =>
  * Returns the status in one line of at most `columns` columns: model, tokens, session.
  *
  * When space is short, the tokens are rounded, then the session is cut, then only the share of the tokens is shown, then the
- * session is omitted; the model is cut last. From 80 % of the window on the tokens are a warning.
+ * session is omitted; the model is cut last. From 80 % of the window on the tokens are a warning. A prepared snapshot is named
+ * where the line has room for it beside a cut session.
  */
 export const statusLine = (status: Status, columns: number, style: Style = plain): string => {
-  const { limit, tokens } = status
+  const { limit, preparation, tokens } = status
+  if (preparation !== undefined) {
+    const note = preparationText[preparation]
+    const room = columns - note.length - separator.length
+    return room < minColumnsBesideNote
+      ? statusLine({ ...status, preparation: undefined }, columns, style)
+      : `${statusLine({ ...status, preparation: undefined }, room, style)}${style.dim(`${separator}${note}`)}`
+  }
   const model = printableLine(status.model)
   const session = printableLine(status.session)
   const percent = share(tokens, limit)

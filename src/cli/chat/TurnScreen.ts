@@ -14,6 +14,7 @@ import {
   todoLines
 } from "../output/ToolCallText.ts"
 import * as Markdown from "./Markdown.ts"
+import { preparationText } from "./StatusLine.ts"
 
 /** Shows one turn to the user. */
 
@@ -189,6 +190,10 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
         )
       case "ChatCompressed":
         return note(compressedSentence(event))
+      case "SnapshotPreparation":
+        return event.state === "dropped"
+          ? note(`The snapshot that was prepared is not used: ${event.message ?? "it was dropped"}.`)
+          : working(event.state === "running" ? preparationText.running : "thinking")
       case "Finished":
         isSaid = true
         return Effect.andThen(

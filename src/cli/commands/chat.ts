@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Command } from "effect/cli"
 import { isResponse } from "../../domain/content/Content.ts"
+import { defaults as settingsDefaults } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
 import { ReplayModel } from "../../services/evaluation/ReplayModel.ts"
@@ -58,7 +59,7 @@ export const converse = Effect.fn("cli.chat")(function* (options: ChatFlags.Chat
   // A recording contains no summaries, so code writes them.
   const settings =
     recorded === undefined
-      ? defaults
+      ? { ...defaults, prepareAt: settingsDefaults.compressionPrepareAt }
       : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
 
   yield* askOnce(terminal)

@@ -47,6 +47,10 @@ export type Activity = typeof Activity.Type
 export const LimitName = Schema.Literals(["turns", "time", "tokens", "cost"])
 export type LimitName = typeof LimitName.Type
 
+/** The state of a snapshot that is prepared in the background. */
+export const PreparationState = Schema.Literals(["running", "ready", "dropped"])
+export type PreparationState = typeof PreparationState.Type
+
 /** What repeats: tool calls, words of the answer, or the whole approach, as judged by a model. */
 export const LoopKind = Schema.Literals(["calls", "content", "approach"])
 export type LoopKind = typeof LoopKind.Type
@@ -87,6 +91,15 @@ export const ChatEvent = Schema.TaggedUnion({
     after: TokenCount,
     limit: TokenCount,
     /** What failed on the way, or why nothing changed. */
+    message: Schema.NullOr(Schema.String)
+  },
+  /**
+   * What became of a snapshot that is prepared while the chat goes on: it is being written, it waits for the compression that
+   * uses it, or it is given up. Comes within a turn: at its end (`running`), or at the beginning of the next one.
+   */
+  SnapshotPreparation: {
+    state: PreparationState,
+    /** Why it is given up. */
     message: Schema.NullOr(Schema.String)
   },
   /** The answer is complete, and committed together with its message. */

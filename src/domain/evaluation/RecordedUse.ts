@@ -116,12 +116,12 @@ export const usageOf = (answers: Iterable<RecordedAnswer>): RecordedUsage | null
   return count === 0 ? null : { answers: count, recorded, points, ...fitted(points) }
 }
 
-/** Returns the model calls of the compressions in a log, including undone and failed ones, because they were paid for. */
+/** Returns the model calls of the compressions in a log, including undone, failed and prepared ones, because they were paid for. */
 export const summaryRequests = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<PricedRequest> =>
   events.flatMap((event) =>
-    event._tag !== "Compressed" && event._tag !== "CompressionFailed" && event._tag !== "Branched"
-      ? []
-      : (event.calls ?? []).flatMap(({ model, usage }) => (usage === null ? [] : [{ model, usage }]))
+    "calls" in event
+      ? (event.calls ?? []).flatMap(({ model, usage }) => (usage === null ? [] : [{ model, usage }]))
+      : []
   )
 
 /**

@@ -172,6 +172,7 @@ export class Survey {
         this.compress(event)
         break
       case "CompressionFailed":
+      case "Prepared":
         this.paid(event.calls)
         break
       case "Undone":

@@ -68,7 +68,7 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
   patch: Patch,
   /** The handle under which everything that was dropped can be recalled, as JSON Lines. */
   dropped: Schema.optionalKey(Handle),
-  /** The model calls it took; absent when it took none. */
+  /** The model calls it took; absent when it took none, or when it was prepared before (`Prepared`). */
   calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
 
@@ -109,6 +109,16 @@ export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
   calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
 
+/**
+ * A model was paid for a snapshot before the compression that may use it. A `Compressed` that does has no `calls`, as they are
+ * here. It changes nothing.
+ */
+export const Prepared = Schema.TaggedStruct("Prepared", {
+  at,
+  strategy: Schema.String,
+  calls: Schema.Array(PaidCall)
+})
+
 /** Everything that can happen in a session. The log is a list of these, and the session is their fold. */
 export const SessionEvent = Schema.Union([
   Started,
@@ -118,6 +128,7 @@ export const SessionEvent = Schema.Union([
   Pinned,
   Compressed,
   CompressionFailed,
+  Prepared,
   Masked,
   Undone,
   Redone,
@@ -204,6 +215,8 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
           waits: event.strategy === undefined || waitsForGrowth(event.strategy)
         })
       }
+    case "Prepared":
+      return session
     case "Masked":
       return { ...session, conversation: Conversation.masked(conversation, event.shorten) }
     case "Undone": {

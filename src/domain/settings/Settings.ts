@@ -298,6 +298,12 @@ export const Settings = Schema.Struct({
     "a share from 0 to 1, such as 0.5",
     0.5
   ),
+  compressionPrepareAt: field(
+    Share,
+    "Share of the threshold at which a chat prepares its next snapshot in the background, where a model writes it; 0 never prepares one",
+    "a share from 0 to 1, such as 0.8",
+    0.8
+  ),
   preserve: field(
     Share,
     "Share of the conversation, from the newest messages, that a compression keeps",

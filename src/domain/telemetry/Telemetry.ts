@@ -70,6 +70,8 @@ export const eventEntry = (event: ChatEvent, prompts: boolean, tool?: string): T
         status: event.status,
         duration: event.duration
       })
+    case "SnapshotPreparation":
+      return entry("snapshot_preparation", { state: event.state })
     case "ToolOutputMasked":
       return entry("tool_output_masked", {
         parts: event.parts,

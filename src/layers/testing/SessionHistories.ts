@@ -93,6 +93,7 @@ const kind = Arbitrary.schema(
     "Compressed",
     "Compressed",
     "CompressionFailed",
+    "Prepared",
     "Masked",
     "ModelSwitched",
     "Pinned",
@@ -158,6 +159,8 @@ const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): Session
         forced: second < 5,
         tokens: TokenCount.make(next)
       }
+    case "Prepared":
+      return { _tag: kind, at, strategy: "palimpsest", calls: [{ model: "m", usage: null }] }
     case "Branched":
       return {
         _tag: kind,

@@ -200,6 +200,8 @@ const settingsFor = (
   const isInherited = model === "inherit" || model === about.model
   return {
     ...held,
+    // Nobody waits for its compressions.
+    prepareAt: 0,
     // Another model has another window.
     ...(isInherited && window !== undefined ? { window } : {}),
     model: isInherited ? about.model : model,

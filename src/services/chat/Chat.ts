@@ -35,6 +35,7 @@ import type { ChatSettings } from "./ChatSettings.ts"
 import { type ChatOptions, type ChatState, type Emit, makeState } from "./ChatState.ts"
 import { type ChatBusy, commit, exclusively, readWhole } from "./Commit.ts"
 import { compress, type CompressOptions, compressRequest, policyFor } from "./Compress.ts"
+import { endPreparation } from "./Preparation.ts"
 import { askedModel, requestContext } from "./RequestContext.ts"
 import { nextContents, requestSize } from "./RequestSize.ts"
 import { failureEvent, runTurn, type SendOptions, type TurnError } from "./Turn.ts"
@@ -51,6 +52,8 @@ export interface ChatUsage {
   readonly trigger: number
   /** The model's tokens per estimated token. Undefined: no count of this model is known, so `tokens` is an estimate. */
   readonly scale: number | undefined
+  /** The snapshot that is prepared for the next compression: it is being written, or it is ready. Undefined: there is none. */
+  readonly preparation: "running" | "ready" | undefined
 }
 
 /**
@@ -232,7 +235,8 @@ const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
     limit: window.maxRequestTokens,
     threshold: Math.min(1, window.trigger / window.window),
     trigger: window.trigger,
-    scale
+    scale,
+    preparation: chat.preparation?.state === "failed" ? undefined : chat.preparation?.state
   }
 })
 
@@ -241,6 +245,9 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
   const { model } = changes
   if (model !== undefined && model !== askedModel(yield* Ref.get(chat.session), { ...before, routed: undefined })) {
     yield* commit(chat, { _tag: "ModelSwitched", at: yield* Clock.currentTimeMillis, model })
+  }
+  if (changes.prepareAt === 0 || (changes.policy !== undefined && changes.policy !== before.policy)) {
+    yield* endPreparation(chat, "the settings changed")
   }
   yield* Ref.set(chat.settings, { ...before, ...changes })
   if ((changes.policy ?? before.policy)?.strategy !== before.policy?.strategy) yield* closeStrategy(chat)

@@ -37,6 +37,12 @@ export interface ChatSettings {
   readonly reserve?: number | undefined
   /** The share of the window that triggers a compression (`thresholdOf`). */
   readonly threshold?: number | undefined
+  /**
+   * The share of the threshold from which the snapshot of the next compression is prepared while the chat goes on, where a model
+   * writes snapshots. The compression then takes no time, and its price is paid also when it never becomes due. Default: 0,
+   * never.
+   */
+  readonly prepareAt?: number | undefined
   /** The share of the free window that a message may take (default 1; Gemini CLI: 0.95). */
   readonly overflowFactor?: number | undefined
   /** The compression policy. A model writes the snapshot where `ModelSummarizer.layer` is provided to `Compression`. */

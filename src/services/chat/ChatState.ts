@@ -1,10 +1,12 @@
-import { Effect, Ref, type Scope, Semaphore } from "effect"
+import { type Deferred, Effect, type Fiber, Ref, type Scope, Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Outcome } from "../../domain/compression/Compression.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import type { Content, Part } from "../../domain/content/Content.ts"
+import type { Conversation } from "../../domain/conversation/Conversation.ts"
 import { Outgoing } from "../../domain/conversation/Outgoing.ts"
 import { recallableOf, type Session } from "../../domain/session/Session.ts"
+import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
 import type { StrategySession } from "../compression/strategies/StrategyRunner.ts"
 import * as Hooked from "../hooks/Hooked.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
@@ -42,6 +44,25 @@ export interface ChatState {
   readonly scope: Scope.Scope
   /** The strategy that is at work on this conversation; undefined before the first turn, or when it keeps nothing. */
   strategy: { readonly name: string; readonly session: StrategySession; readonly scope: Scope.Closeable } | undefined
+  /** The snapshot that is prepared for the next compression of this view, if any. */
+  preparation: Preparation | undefined
+  /** What became of preparations and was not reported yet. */
+  readonly preparationEvents: Array<Extract<ChatEvent, { _tag: "SnapshotPreparation" }>>
+}
+
+/** A snapshot that a model writes while the chat goes on. */
+export interface Preparation {
+  readonly strategy: string
+  /** Completes with the snapshot. Undefined: there is none. */
+  readonly done: Deferred.Deferred<PreparedSnapshot | undefined>
+  state: "running" | "ready" | "failed"
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
+}
+
+/** The result of a compression that was not committed, and the conversation that it was made for. */
+export interface PreparedSnapshot extends CompressionResult {
+  readonly outcome: Extract<Outcome, { _tag: "Compressed" }>
+  readonly from: Conversation
 }
 
 /** The request state of this conversation: caches, and measurements of the last request. */
@@ -127,7 +148,9 @@ export const makeState = Effect.fnUntraced(function* (
       following: yield* Semaphore.make(1)
     },
     scope,
-    strategy: undefined
+    strategy: undefined,
+    preparation: undefined,
+    preparationEvents: []
   }
 })
 

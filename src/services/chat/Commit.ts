@@ -2,6 +2,7 @@ import { Effect, Option, Ref, Schema } from "effect"
 import { applyEvent, recallableOf, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { ChatState } from "./ChatState.ts"
+import { endingBy, endPreparation } from "./Preparation.ts"
 
 /** The one place where history changes: one line in the log, then the state. */
 
@@ -30,14 +31,17 @@ export const exclusively = <A, E, R>(
     )
 
 /** Appends an event to the log and applies it to the state. Uninterruptible: a cancel that arrives now comes after it. */
-export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void, SessionStoreError> =>
-  chat.log
+export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void, SessionStoreError> => {
+  const ending = endingBy(event)
+  return chat.log
     .append(event)
     .pipe(
       Effect.andThen(Ref.update(chat.session, (session) => applyEvent(session, event))),
+      Effect.andThen(ending === undefined ? Effect.void : endPreparation(chat, ending)),
       chat.committing.withPermit,
       Effect.uninterruptible
     )
+}
 
 /** The complete session. Reads what the store left out, never between the two steps of a commit. */
 export const readWhole = (chat: ChatState): Effect.Effect<Session, SessionStoreError> =>

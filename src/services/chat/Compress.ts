@@ -37,6 +37,7 @@ import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
+import { endPreparation, takePrepared } from "./Preparation.ts"
 import { requestContext } from "./RequestContext.ts"
 import { reportedTokens, requestSize } from "./RequestSize.ts"
 
@@ -158,15 +159,23 @@ const compressWith = Effect.fnUntraced(function* (
         ? (onNotice?.(event.message) ?? Effect.void)
         : turn.emit(event)
   )
-  const prepared = prepare(chat, policy, options, turn, promptId, hooks)
-  const { dropped, outcome: made } = yield* cancel === undefined
-    ? prepared
-    : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
+  const { focus, plan } = options
+  if (options.policy !== undefined || focus !== undefined || plan !== undefined) {
+    yield* endPreparation(chat, "another compression was asked for")
+  }
+  const { window } = yield* requestContext(chat)
+  const maxTokens = turn === undefined ? Infinity : Math.min(window.trigger, window.maxRequestTokens) / scale
+  const prepared = prepare(chat, policy, options, turn, promptId, hooks, maxTokens)
+  const {
+    dropped,
+    isPrepared,
+    outcome: made
+  } = yield* cancel === undefined ? prepared : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
   const patch = patchOf(made)
   const { strategy } = yield* (yield* Compression).runner(policy.strategy)
   const isOwnPolicy = options.policy !== undefined
   const counted: Counted = { outcome: made, policy, strategy, isOwnPolicy, requestBefore, scale }
-  yield* record(chat, counted, forced, dropped, turn)
+  yield* record(chat, counted, forced, dropped, isPrepared, turn)
   const unlessCancelled = (work: Effect.Effect<unknown>): Effect.Effect<unknown> =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
   if (patch !== undefined) yield* unlessCancelled(refreshEnvironment(chat))
@@ -193,7 +202,12 @@ const compressWith = Effect.fnUntraced(function* (
   return outcome
 })
 
-const cancelled: CompressionResult = { outcome: Cancelled.make({}), dropped: undefined }
+/** The result of a compression. `isPrepared`: it was prepared before, and its calls are logged. */
+interface Made extends CompressionResult {
+  readonly isPrepared: boolean
+}
+
+const cancelled: Made = { outcome: Cancelled.make({}), dropped: undefined, isPrepared: false }
 
 /** Everything that may wait, fail or be cancelled. It changes nothing. */
 const prepare = Effect.fnUntraced(function* (
@@ -202,12 +216,20 @@ const prepare = Effect.fnUntraced(function* (
   { forced = true, plan }: CompressOptions,
   turn: BeforeRequest | undefined,
   promptId: string,
-  hooks: Effect.Success<ReturnType<typeof hooksOf>>
-): Effect.fn.Return<CompressionResult, PlanRefused | SessionStoreError | TokenCountError, Compression> {
+  hooks: Effect.Success<ReturnType<typeof hooksOf>>,
+  maxTokens: number
+): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
   const compression = yield* Compression
+  const mustFit = turn?.mustFit ?? false
+  const { strategy } = yield* compression.runner(policy.strategy)
+  const veto = turn?.hookDecision?.stopped ?? turn?.hookDecision?.blocked
+  const prepared =
+    strategy.heedsHooks && !mustFit && veto !== undefined
+      ? undefined
+      : yield* takePrepared(chat, policy, maxTokens, turn?.emit ?? (() => Effect.void))
+  if (prepared !== undefined) return { ...prepared, isPrepared: true }
   const session = yield* readWhole(chat)
   const { conversation } = session
-  const mustFit = turn?.mustFit ?? false
   const hookDecision = turn?.hookDecision ?? (yield* firePreCompress(hooks, { conversation, forced, mustFit }))
   const request: CompressRequest = {
     ...compressRequest(chat, session, policy, forced),
@@ -221,7 +243,7 @@ const prepare = Effect.fnUntraced(function* (
   const result = yield* models === undefined
     ? carriedOut
     : Effect.provideService(carriedOut, ModelWindows.Overrides, models)
-  return turn === undefined ? result : yield* refuseInflated(session.conversation, result)
+  return { ...(turn === undefined ? result : yield* refuseInflated(conversation, result)), isPrepared: false }
 })
 
 /**
@@ -246,6 +268,7 @@ const record = Effect.fnUntraced(function* (
   counted: Counted,
   forced: boolean,
   dropped: CompressionResult["dropped"],
+  isPrepared: boolean,
   turn: BeforeRequest | undefined
 ) {
   const { outcome, policy, scale } = counted
@@ -254,7 +277,7 @@ const record = Effect.fnUntraced(function* (
   const status = statusOf(outcome)
   const { after, before } = tokensOf(outcome)
   const paid = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
-  const calls = paid.length === 0 ? {} : { calls: paid }
+  const calls = paid.length === 0 || isPrepared ? {} : { calls: paid }
   if (patch !== undefined) {
     const event: SessionEvent = {
       _tag: "Compressed",
@@ -273,8 +296,8 @@ const record = Effect.fnUntraced(function* (
       if (turn !== undefined)
         chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
     })
-    yield* Effect.uninterruptible(Effect.andThen(commit(chat, event), note))
-  } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
+    yield* Effect.uninterruptible(Effect.andThen(isPrepared ? adopt(chat, event) : commit(chat, event), note))
+  } else if (isFailure(status)) {
     const tried = paidRangeOf(outcome)
     yield* commit(chat, {
       _tag: "CompressionFailed",
@@ -288,6 +311,18 @@ const record = Effect.fnUntraced(function* (
     })
   }
 })
+
+/** Commits a prepared compression, which is used up then. */
+const adopt = (chat: ChatState, event: SessionEvent) =>
+  Effect.suspend(() => {
+    const { preparation } = chat
+    chat.preparation = undefined
+    return Effect.tapError(commit(chat, event), () => Effect.sync(() => (chat.preparation = preparation)))
+  })
+
+/** Whether a compression with this status failed, so that the failure is remembered. */
+export const isFailure = (status: string): boolean =>
+  status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER"
 
 /** An outcome in the estimator's tokens, and what is needed to convert it. */
 interface Counted {
@@ -329,7 +364,7 @@ const inModelTokens = (
  * The id of a compression in telemetry: Gemini CLI's `compress-<ms>` for a requested compression, else the session and the entry that the turn
  * continues with.
  */
-const promptIdOf = Effect.fnUntraced(function* (chat: ChatState, isAsked: boolean): Effect.fn.Return<string> {
+export const promptIdOf = Effect.fnUntraced(function* (chat: ChatState, isAsked: boolean): Effect.fn.Return<string> {
   if (isAsked) return `compress-${yield* Clock.currentTimeMillis}`
   const { conversation, started } = yield* Ref.get(chat.session)
   return `${started?.session ?? "chat"}:${entryId(conversation.next)}`

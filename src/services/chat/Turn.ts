@@ -14,6 +14,8 @@ import { afterTurn, assembleRequest } from "./AssembleRequest.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import type { ChatBusy } from "./Commit.ts"
 import { compressedEvent, type ContextOverflow, fitRequest } from "./FitRequest.ts"
+import { reportPreparation } from "./Preparation.ts"
+import { prepareSnapshot } from "./PrepareSnapshot.ts"
 import { requestContext } from "./RequestContext.ts"
 import { learnCount, type PendingMessage, requestSize } from "./RequestSize.ts"
 
@@ -58,6 +60,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   const context = yield* requestContext(chat)
   const limit = TokenCount.make(context.window.maxRequestTokens)
   yield* emit({ _tag: "ModelInfo", model: context.model, limit })
+  yield* reportPreparation(chat, emit)
   // A cancel does not undo what a tool did, so its result is kept whatever becomes of the answer.
   const results = parts.filter(isResponse)
   if (results.length > 0) yield* appendMessage(chat, { content: { role: "user", parts: results }, at })
@@ -98,6 +101,8 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   yield* afterTurn(chat, context)
   if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
   const { scale = 1, tokens } = yield* requestSize(chat, false)
+  yield* prepareSnapshot(chat, context, tokens * scale)
+  yield* reportPreparation(chat, emit)
   yield* emit({
     _tag: "Finished",
     reason: finishReason,

@@ -97,7 +97,7 @@ const chatSettings = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ChatSettings, never, Path.Path> {
   const path = yield* Path.Path
   const { model: defaultModel, ...defaults } = yield* ChatDefaults
-  const { masking, models = {}, overflowFactor, toolOutput, window } = settings
+  const { compressionPrepareAt, masking, models = {}, overflowFactor, toolOutput, window } = settings
   const { attempts, minGain, preserve, redactSecrets, strategy, toolBudget } = withDefaults(settings)
   // An option holds for every model.
   const threshold = positive(options.threshold) ?? positive(settings.compressionThreshold)
@@ -124,6 +124,7 @@ const chatSettings = Effect.fnUntraced(function* (
     },
     ...(own.length === 0 ? {} : { models: Object.fromEntries(own) }),
     ...(threshold === undefined ? {} : { threshold }),
+    ...(compressionPrepareAt === undefined ? {} : { prepareAt: compressionPrepareAt }),
     ...(overflowFactor === undefined ? {} : { overflowFactor }),
     ...(window === undefined ? {} : { window }),
     toolOutput: { ...agentDefaultsOf(strategy).toolOutput, ...toolOutput },

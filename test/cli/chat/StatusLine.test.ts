@@ -23,6 +23,19 @@ const cases: ReadonlyArray<readonly [rule: string, columns: number, status: Stat
     "gemini-2.5-flash · <w>86 %</w> · fix the build"
   ],
   [
+    "a snapshot that is being prepared",
+    100,
+    { ...status, preparation: "running" },
+    "gemini-2.5-flash · 12,345 of 1,048,576 tokens (1 %) · fix the build · preparing a snapshot"
+  ],
+  [
+    "the session is cut before it",
+    64,
+    { ...long, preparation: "ready" },
+    "gemini-2.5-flash · 12k of 1M (1 %) · why the b… · snapshot ready"
+  ],
+  ["no room for it", 50, { ...status, preparation: "running" }, "gemini-2.5-flash · 12k of 1M (1 %) · fix the build"],
+  [
     "names have no line breaks and control characters",
     80,
     { ...status, model: "a\u001b[2J\nb" },
@@ -41,8 +54,10 @@ describe("the status line", () => {
     ([columns, name, tokens]) =>
       Effect.sync(() => {
         for (const session of [name, "語".repeat(20)]) {
-          const line = statusLine({ model: name, tokens, limit: 1_000_000, session }, columns)
-          assert.isAtMost(columnsOf(line), columns)
+          for (const preparation of [undefined, "running", "ready"] as const) {
+            const line = statusLine({ model: name, tokens, limit: 1_000_000, session, preparation }, columns)
+            assert.isAtMost(columnsOf(line), columns)
+          }
         }
       })
   )

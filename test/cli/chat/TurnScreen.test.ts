@@ -228,6 +228,15 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     ].join("")
   ],
   [
+    "a prepared snapshot shows in the progress line, and a note says why it is not used",
+    [
+      { _tag: "SnapshotPreparation", state: "running", message: null },
+      { _tag: "SnapshotPreparation", state: "ready", message: null },
+      { _tag: "SnapshotPreparation", state: "dropped", message: "words were pinned" }
+    ],
+    "(preparing a snapshot)(thinking)[The snapshot that was prepared is not used: words were pinned.]\n"
+  ],
+  [
     "cancelled after something was said or done",
     [
       content("I begin"),

@@ -1,0 +1,80 @@
+import { Deferred, Effect, Ref } from "effect"
+import { Compressed, withCounts } from "../../domain/compression/Compression.ts"
+import { rebased } from "../../domain/compression/Rebase.ts"
+import type { Policy } from "../../domain/compression/strategies/Policy.ts"
+import { compressed, view } from "../../domain/conversation/Conversation.ts"
+import { projecting, requestTokens } from "../../domain/conversation/Projection.ts"
+import type { SessionEvent } from "../../domain/session/Session.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
+import type { ChatState, Emit } from "./ChatState.ts"
+
+/** The snapshot that a chat prepares in the background: how it is used, and how it ends. `PrepareSnapshot.ts` begins it. */
+
+/** Ends the preparation, if there is one: its request is interrupted, and what it wrote is not used. Never waits. */
+export const endPreparation = (chat: ChatState, why: string): Effect.Effect<void> =>
+  Effect.sync(() => {
+    const { preparation } = chat
+    if (preparation === undefined) return
+    chat.preparation = undefined
+    if (preparation.state !== "failed") {
+      chat.preparationEvents.push({ _tag: "SnapshotPreparation", state: "dropped", message: why })
+    }
+    preparation.fiber?.interruptUnsafe()
+  })
+
+/** Returns why a preparation is of no use after this event; undefined where it is. */
+export const endingBy = ({ _tag }: SessionEvent): string | undefined => {
+  switch (_tag) {
+    case "Compressed":
+      return "the conversation was compressed without it"
+    case "Undone":
+    case "Redone":
+      return "a compression was undone or redone"
+    case "Branched":
+      return "the conversation went back to an earlier message"
+    case "Pinned":
+      return "words were pinned"
+    case "ModelSwitched":
+      return "another model answers now"
+    default:
+      return undefined
+  }
+}
+
+/** Reports what became of preparations since the last report. */
+export const reportPreparation = (chat: ChatState, emit: Emit): Effect.Effect<void> =>
+  Effect.suspend(() => Effect.forEach(chat.preparationEvents.splice(0), emit, { discard: true }))
+
+/**
+ * Returns the prepared snapshot as a compression of the conversation as it is now. Waits for one that is being written.
+ * Undefined: there is none, or with it the request would have more than `maxTokens` (estimated) or gain too little; then it is
+ * given up.
+ */
+export const takePrepared = Effect.fnUntraced(function* (
+  chat: ChatState,
+  policy: Policy,
+  maxTokens: number,
+  emit: Emit
+): Effect.fn.Return<CompressionResult | undefined> {
+  const { preparation } = chat
+  if (preparation?.strategy !== policy.strategy || policy.summarizer !== "model") return undefined
+  const isRunning = preparation.state === "running"
+  if (isRunning) yield* emit({ _tag: "SnapshotPreparation", state: "running", message: null })
+  const written = yield* Deferred.await(preparation.done)
+  if (isRunning) yield* reportPreparation(chat, emit)
+  if (written === undefined) return undefined
+  const { conversation } = yield* Ref.get(chat.session)
+  const patch = rebased(written.outcome.patch, written.from, conversation)
+  if (patch !== undefined) {
+    const before = policy.overhead + requestTokens(yield* Work.run(projecting(view(conversation))))
+    const next = view(compressed(conversation, patch))
+    const after = policy.overhead + requestTokens(yield* Work.run(projecting(next)))
+    if (after < before && after <= before * (1 - policy.minGain) && after <= maxTokens) {
+      const outcome = withCounts(Compressed.make({ ...written.outcome, patch }), before, after)
+      return { outcome, dropped: written.dropped }
+    }
+  }
+  yield* endPreparation(chat, patch === undefined ? "the conversation changed" : "it would not make enough room")
+  return undefined
+})

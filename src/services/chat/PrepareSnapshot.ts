@@ -1,0 +1,116 @@
+import { Cause, Clock, Deferred, Effect, Exit, Ref } from "effect"
+import { callsOf, paidRangeOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
+import type { Policy } from "../../domain/compression/strategies/Policy.ts"
+import { viewTokens } from "../../domain/conversation/Conversation.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { Compression } from "../compression/Compression.ts"
+import { firePreCompress } from "../compression/PreCompress.ts"
+import * as ModelWindows from "../model/ModelWindows.ts"
+import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
+import { commit, readWhole } from "./Commit.ts"
+import { compressRequest, isFailure, policyFor, promptIdOf } from "./Compress.ts"
+
+/** Has the snapshot of the next compression written while the chat goes on. `Preparation.ts` uses and ends it. */
+
+/**
+ * Begins to prepare a snapshot after a turn that left a request of so many tokens, when that is above the lower mark and a model
+ * writes snapshots. There is one preparation for a view: one that failed is not repeated before the conversation was compressed or
+ * undone. It belongs to the chat and not to the turn.
+ */
+export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, tokens: number) {
+  const { prepareAt = 0 } = context.settings
+  if (prepareAt <= 0 || chat.preparation !== undefined || tokens < prepareAt * context.window.trigger) return
+  if (chat.scope.state._tag === "Closed") return
+  const { conversation, memory } = yield* Ref.get(chat.session)
+  // After a failure code writes the snapshot, and that needs no preparation.
+  if (memory.failed || viewTokens(conversation) < memory.waitUntil) return
+  const policy = yield* policyFor(chat, {})
+  if (policy.summarizer !== "model") return
+  const preparation: Preparation = {
+    strategy: policy.strategy,
+    done: yield* Deferred.make<PreparedSnapshot | undefined>(),
+    state: "running",
+    fiber: undefined
+  }
+  chat.preparation = preparation
+  chat.preparationEvents.push({ _tag: "SnapshotPreparation", state: "running", message: null })
+  // Interruptible inside only, so that whoever waits for it always gets an answer.
+  preparation.fiber = yield* Effect.interruptible(write(chat, context, policy)).pipe(
+    Effect.exit,
+    Effect.flatMap((exit) => settle(chat, preparation, policy, exit)),
+    Effect.forkIn(chat.scope, { uninterruptible: true })
+  )
+}, Effect.uninterruptible)
+
+/** Compresses the conversation as it is now, and changes nothing. Undefined: a hook does not want it. */
+const write = Effect.fn("Chat.prepare")(function* (
+  chat: ChatState,
+  { settings, strategy }: RequestContext,
+  policy: Policy
+) {
+  const session = yield* readWhole(chat)
+  const { conversation } = session
+  const hooks = yield* hooksOf(chat, () => Effect.void)
+  const hookDecision = yield* firePreCompress(hooks, { conversation, forced: false })
+  if (strategy.heedsHooks && (hookDecision.stopped ?? hookDecision.blocked) !== undefined) return undefined
+  const compression = yield* Compression
+  const compressing = compression.compress({
+    // Below the threshold, but never for a range that was paid for in vain.
+    ...compressRequest(chat, session, policy, true),
+    mustFit: true,
+    hookDecision,
+    promptId: yield* promptIdOf(chat, false)
+  })
+  const { models } = settings
+  const result = yield* models === undefined
+    ? compressing
+    : Effect.provideService(compressing, ModelWindows.Overrides, models)
+  return { ...result, from: conversation }
+})
+
+/** Logs what was paid for, and makes the snapshot available. A snapshot that code wrote in the model's place is not used. */
+const settle = Effect.fnUntraced(function* (
+  chat: ChatState,
+  preparation: Preparation,
+  { strategy }: Policy,
+  exit: Exit.Exit<Effect.Success<ReturnType<typeof write>>, unknown>
+) {
+  const result = Exit.isSuccess(exit) ? exit.value : undefined
+  const outcome = result?.outcome
+  const written: PreparedSnapshot | undefined =
+    result !== undefined && outcome?._tag === "Compressed" && (outcome.by === "model" || outcome.by === "hook")
+      ? { ...result, outcome }
+      : undefined
+  if (outcome !== undefined) {
+    const at = yield* Clock.currentTimeMillis
+    const calls = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
+    const tried = paidRangeOf(outcome)
+    const status = isFailure(statusOf(outcome)) ? statusOf(outcome) : "FAILED_SUMMARIZER"
+    if (written === undefined && (calls.length > 0 || isFailure(statusOf(outcome)))) {
+      yield* commit(chat, {
+        _tag: "CompressionFailed",
+        at,
+        status,
+        forced: false,
+        tokens: TokenCount.make(tokensOf(outcome).before),
+        strategy,
+        ...(tried === undefined ? {} : { tried }),
+        ...(calls.length === 0 ? {} : { calls })
+      }).pipe(Effect.ignore({ log: "Warn" }))
+    } else if (calls.length > 0) {
+      yield* commit(chat, { _tag: "Prepared", at, strategy, calls }).pipe(Effect.ignore({ log: "Warn" }))
+    }
+  } else if (Exit.isFailure(exit) && !Cause.hasInterrupts(exit.cause)) {
+    yield* Effect.logWarning("a snapshot could not be prepared", exit.cause)
+  }
+  if (chat.preparation === preparation) {
+    preparation.state = written === undefined ? "failed" : "ready"
+    chat.preparationEvents.push({
+      _tag: "SnapshotPreparation",
+      ...(written === undefined
+        ? { state: "dropped", message: outcome === undefined ? "a hook put it off" : "no model wrote one" }
+        : { state: "ready", message: null })
+    })
+  }
+  yield* Deferred.succeed(preparation.done, written)
+})
