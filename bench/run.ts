@@ -6,6 +6,7 @@ import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
+import { gunzipSync } from "node:zlib"
 import { gatherEvidence } from "../src/domain/compression/evidence/Evidence.ts"
 import { composeSnapshot } from "../src/domain/compression/handover/Extractive.ts"
 import { plan } from "../src/domain/compression/strategies/palimpsest/Plan.ts"
@@ -192,6 +193,22 @@ rows.push({
   bound: "100 µs",
   ok: added <= 100
 })
+
+// --- replaying a recording; whole processes, alternating -----------------------------------------------------------------
+const recording = join(folder, "recording.jsonl")
+const fixture = join(import.meta.dirname, "..", "test", "fixtures", "sessions", "claude-code-1512-lines.jsonl.gz")
+writeFileSync(recording, gunzipSync(readFileSync(fixture)))
+const replays = { read: [], replay: [] } as Record<string, Array<number>>
+for (let i = 0; i < 9; i += 1) {
+  replays["read"]?.push(processTime([bundle, "inspect", recording]))
+  replays["replay"]?.push(processTime([bundle, "replay", recording, "--window", "64k"]))
+}
+ratio(
+  "palimpsest replay of 1,512 lines in a window of 64,000 tokens, to palimpsest inspect of them",
+  median(replays["replay"] ?? []),
+  median(replays["read"] ?? []),
+  3
+)
 
 // --- from Ctrl+C to the closed socket ---------------------------------------------------------------------------------
 const cancelled = await run(

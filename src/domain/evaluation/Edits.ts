@@ -66,9 +66,9 @@ export const groundedEdits: Measure = {
   figures: [{ key: "editsReachable", title: "edits", unit: "share" }],
   *prepare(compaction) {
     const edits = yield* neededEdits(compaction)
-    const dropped = edits.length === 0 ? undefined : yield* DroppedText.of(compaction)
+    const dropped = DroppedText.when(compaction)
     return function* (replacement) {
-      if (dropped === undefined) return { editsReachable: { part: 0, whole: 0 } }
+      if (edits.length === 0) return { editsReachable: { part: 0, whole: 0 } }
       const recall = new OneRecall(dropped, replacement, compaction.roots)
       const text = new SearchableText(withoutLineNumbers(replacement.context.text), (own) => own)
       let reachable = 0

@@ -16,7 +16,7 @@ export const groundedActions: Measure = {
   ],
   *prepare(compaction) {
     const { actions, facts } = yield* needsOf(compaction)
-    const dropped = yield* DroppedText.of(compaction)
+    const dropped = DroppedText.when(compaction)
     return function* (replacement) {
       const { context } = replacement
       const recall = new OneRecall(dropped, replacement, compaction.roots)

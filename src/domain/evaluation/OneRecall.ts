@@ -35,7 +35,7 @@ export class DroppedText {
   }
 
   /** Collects the texts of everything that was recorded up to a compaction. */
-  static *of({ log, roots }: Compaction): SlicedWork<DroppedText> {
+  private static *of({ log, roots }: Compaction): SlicedWork<DroppedText> {
     const relative = relativeTo(roots)
     const lines: Array<string> = []
     const messages: Array<number> = []
@@ -56,6 +56,15 @@ export class DroppedText {
       at += line.length + 1
     }
     return new DroppedText(lines.join("\n"), starts, messages)
+  }
+
+  /** Collects them when they are needed first: most of what an agent needs stands in its context. */
+  static when(compaction: Compaction): () => SlicedWork<DroppedText> {
+    let collected: DroppedText | undefined
+    return function* () {
+      collected ??= yield* DroppedText.of(compaction)
+      return collected
+    }
   }
 
   private lineAt(place: number): number {
@@ -120,11 +129,11 @@ export class DroppedText {
 /** What one recall can show from one context. */
 export class OneRecall {
   private contents: ReadonlyArray<SearchableText> | undefined
-  private readonly dropped: DroppedText
+  private readonly dropped: () => SlicedWork<DroppedText>
   private readonly replacement: Replacement
   private readonly relative: (text: string) => string
 
-  constructor(dropped: DroppedText, replacement: Replacement, roots: ReadonlyArray<string>) {
+  constructor(dropped: () => SlicedWork<DroppedText>, replacement: Replacement, roots: ReadonlyArray<string>) {
     this.dropped = dropped
     this.replacement = replacement
     this.relative = relativeTo(roots)
@@ -151,8 +160,9 @@ export class OneRecall {
       if (names.every(([name, kind]) => content.has(name, kind))) return true
     }
     if (names.length > maxWords) return false
+    const dropped = yield* this.dropped()
     for (const [name, kind] of names) {
-      if (!(yield* this.dropped.isFound(name, kind, this.replacement.context))) return false
+      if (!(yield* dropped.isFound(name, kind, this.replacement.context))) return false
     }
     return true
   }
@@ -165,6 +175,8 @@ export class OneRecall {
       if (content.text.includes(wanted)) return true
     }
     const lineCount = wanted.split("\n").length
-    return lineCount <= 3 && (yield* this.dropped.isFound(wanted, undefined, this.replacement.context, lineCount))
+    if (lineCount > 3) return false
+    const dropped = yield* this.dropped()
+    return yield* dropped.isFound(wanted, undefined, this.replacement.context, lineCount)
   }
 }

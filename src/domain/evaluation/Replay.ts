@@ -16,7 +16,7 @@ import * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { partTokens } from "../tokens/Tokens.ts"
 import { entryText } from "./RecordedNames.ts"
-import { measureRetention, reusedAnchors } from "./Retention.ts"
+import { collectAnchors, measureRetention, reusedAnchors } from "./Retention.ts"
 
 /**
  * Splits a recorded conversation into exchanges that can be replayed, and measures a replay: the size of each request, the
@@ -191,11 +191,15 @@ function* reachable(session: Session, context: string): SlicedWork<ReadonlyArray
  */
 export function* factsKept(moments: ReadonlyArray<Session>, end: Conversation): SlicedWork<FactsAfterReplay> {
   const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
+  const occurred = new Set<string>()
+  let collected = 0
   for (const [index, session] of moments.entries()) {
     const before = entries(session.conversation)
+    yield* collectAnchors(before.slice(collected), occurred)
+    collected = before.length
     const after = entries(moments[index + 1]?.conversation ?? end).slice(before.length)
     if (after.length === 0) continue
-    const used = yield* reusedAnchors(before, after)
+    const used = yield* reusedAnchors(occurred, after)
     if (used.size === 0) continue
     const context = view(session.conversation)
       .map((item) => entryText({ ...item.entry, content: { ...item.entry.content, parts: itemParts(item) } }))

@@ -12,20 +12,23 @@ import { hasWord } from "./WholeWords.ts"
 /** Whether an entry is dialogue or tool output, and not a summary that a compression inserted. */
 const isRecorded = (entry: Entry): boolean => entry.author !== "summary"
 
-/** Returns the anchors of `before` that the agent used again in `after` before a tool or the user showed them again. */
-export function* reusedAnchors(
-  before: ReadonlyArray<Entry>,
-  after: ReadonlyArray<Entry>
-): SlicedWork<ReadonlyMap<string, AnchorKind>> {
-  const occurred = new Set<string>()
-  for (const entry of before) {
+/** Adds the anchors of entries to a set. */
+export function* collectAnchors(entries: ReadonlyArray<Entry>, anchors: Set<string>): SlicedWork<void> {
+  for (const entry of entries) {
     let cost = 100
     eachText(entry, (text) => {
-      eachAnchor(text, (anchor) => occurred.add(anchor))
+      eachAnchor(text, (anchor) => anchors.add(anchor))
       cost += text.length * 8
     })
     yield cost
   }
+}
+
+/** Returns the anchors that had occurred and that the agent used again in `after` before a tool or the user showed them again. */
+export function* reusedAnchors(
+  occurred: ReadonlySet<string>,
+  after: ReadonlyArray<Entry>
+): SlicedWork<ReadonlyMap<string, AnchorKind>> {
   const shown = new Set<string>()
   const used = new Map<string, AnchorKind>()
   for (const entry of after.filter(isRecorded)) {

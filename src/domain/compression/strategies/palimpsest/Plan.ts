@@ -13,8 +13,11 @@ import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
 const headroom = 0.9
-/** Default size of a snapshot: a share of what it replaces, within bounds in tokens. */
-const snapshotSize = { ofDropped: 0.25, ofCeiling: 0.35, minTokens: 320, maxTokens: 8_000 }
+/**
+ * Default size of a snapshot: a share of what it replaces, within bounds in tokens. It tells more of what comes next than as
+ * many tokens of kept messages do (docs/strategies.md, "Measured"), and an index fills only the room that it has names for.
+ */
+const snapshotSize = { ofDropped: 0.6, ofCeiling: 0.5, minTokens: 320, maxTokens: 8_000 }
 
 const pinOf = (span: Pin, why: Extract<PlanStep, { _tag: "Pin" }>["why"]): PlanStep => ({
   _tag: "Pin",
