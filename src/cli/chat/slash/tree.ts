@@ -42,7 +42,7 @@ const outcomeText = (outcome: BranchOutcome, to: EntryId, before: EntryId | null
 /** `/tree [message] [--summary]`: shows the session as a tree, or goes to one of its messages. */
 export const tree: SlashCommand = {
   name: "tree",
-  usage: "[message [--summary [focus]]]",
+  usage: "[message [--summary]]",
   help: "Show the session as a tree, or go back to one of its messages (/tree e12) and continue from there",
   run: Effect.fnUntraced(function* (session, argument) {
     const { chat, compressedAt, prefill, terminal } = session
