@@ -6,15 +6,19 @@ import { isGoogleModel } from "../tokens/ModelLimits.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
 
-/** The contents of a request as they are sent. */
-export interface OutgoingRequest {
-  readonly contents: ReadonlyArray<Content>
+/** The size of a request. */
+export interface OutgoingSize {
   /** The parts of the contents, the same objects every time. */
   readonly parts: () => ReadonlyArray<Part>
   /** Tokens, as counted when the entries were made, including the environment message. */
   readonly tokens: number
   /** Tokens of the environment message, which the conversation does not count as its own. */
   readonly environment: number
+}
+
+/** A request as it is sent. */
+export interface OutgoingRequest extends OutgoingSize {
+  readonly contents: ReadonlyArray<Content>
 }
 
 /** Whether a program wrote a message in the user's role. */
@@ -136,27 +140,30 @@ export class Outgoing {
     }
   }
 
+  /** The size of the request for the view that was followed last, in a time that does not depend on its length. */
+  size(): OutgoingSize {
+    return this.sizeWith(this.projector.tail([]))
+  }
+
+  private sizeWith(tail: ReadonlyArray<SentMessage>): OutgoingSize {
+    const { environment, parts } = this
+    // Settled parts are only appended, so the present length delimits this request.
+    const settled = parts.length
+    return {
+      parts: () => [...parts.slice(0, settled), ...tail.flatMap(({ content }) => content.parts)],
+      tokens: tail.reduce((tokens, sent) => tokens + sent.tokens, this.tokens + environment),
+      environment
+    }
+  }
+
   /** Returns the request for the view that was followed last, with these messages after it. */
   request(next: ReadonlyArray<ViewItem> = []): OutgoingRequest {
     for (const item of next) this.note(item)
     const tail = this.projector.tail(next)
-    const { parts } = this
     const contents = [...this.contents]
     let isOpen = false
-    // Settled parts are only appended, so the present length delimits this request.
-    const settled = parts.length
-    const { environment } = this
-    let tokens = this.tokens + environment
-    for (const sent of tail) {
-      tokens += sent.tokens
-      // A run of one role settles as a whole, so no message of the tail continues a settled one.
-      isOpen = this.put(contents, isOpen, sent)
-    }
-    return {
-      contents,
-      parts: () => [...parts.slice(0, settled), ...tail.flatMap(({ content }) => content.parts)],
-      tokens,
-      environment
-    }
+    // A run of one role settles as a whole, so no message of the tail continues a settled one.
+    for (const sent of tail) isOpen = this.put(contents, isOpen, sent)
+    return { contents, ...this.sizeWith(tail) }
   }
 }

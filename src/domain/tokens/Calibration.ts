@@ -72,19 +72,28 @@ type Vector = ReadonlyArray<number>
 
 const dot = (a: Vector, b: Vector): number => a.reduce((total, value, index) => total + value * (b[index] ?? 0), 0)
 
-/** The inverse of a symmetric positive definite matrix, by Gauss and Jordan. */
+/** The inverse of a symmetric positive definite matrix, by Gauss and Jordan. In one flat array, because every observation needs five of them. */
 const inverse = (matrix: ReadonlyArray<Vector>): ReadonlyArray<Vector> => {
-  const rows = matrix.map((row, i) => [...row, ...row.map((_, j) => (i === j ? 1 : 0))])
-  for (const [i, pivot] of rows.entries()) {
-    const scale = pivot[i] ?? 1
-    for (let k = 0; k < pivot.length; k += 1) pivot[k] = (pivot[k] ?? 0) / scale
-    for (const [j, row] of rows.entries()) {
-      const factor = row[i] ?? 0
+  const size = matrix.length
+  const width = 2 * size
+  const cells = new Float64Array(size * width)
+  const at = (place: number): number => cells[place] ?? 0
+  for (const [i, row] of matrix.entries()) {
+    cells.set(row, i * width)
+    cells[i * width + size + i] = 1
+  }
+  for (let i = 0; i < size; i += 1) {
+    const pivot = i * width
+    const scale = at(pivot + i)
+    for (let k = 0; k < width; k += 1) cells[pivot + k] = at(pivot + k) / scale
+    for (let j = 0; j < size; j += 1) {
+      const row = j * width
+      const factor = at(row + i)
       if (j === i || factor === 0) continue
-      for (let k = 0; k < row.length; k += 1) row[k] = (row[k] ?? 0) - factor * (pivot[k] ?? 0)
+      for (let k = 0; k < width; k += 1) cells[row + k] = at(row + k) - factor * at(pivot + k)
     }
   }
-  return rows.map((row) => row.slice(matrix.length))
+  return matrix.map((_, i) => [...cells.subarray(i * width + size, (i + 1) * width)])
 }
 
 /** The factors derived from the observations, their uncertainty, and the unexplained rest. */

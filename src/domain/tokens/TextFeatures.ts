@@ -45,9 +45,9 @@ const noFeatures: Features = {
   frame: 0
 }
 
-/** The features of several texts together. */
-export const sumFeatures = (all: ReadonlyArray<Features>): Features => {
-  const total: Amounts = { ...noFeatures }
+/** The features of several texts together, and of what came before them. */
+export const sumFeatures = (all: ReadonlyArray<Features>, before: Features = noFeatures): Features => {
+  const total: Amounts = { ...before }
   for (const each of all) for (const name of textClasses) total[name] += each[name]
   return total
 }

@@ -102,6 +102,18 @@ export const buildRequest = Effect.fnUntraced(function* (
   return ready
 })
 
+/** The size of the request as it would leave now, without a message. */
+const sizedRequest = Effect.fnUntraced(function* (chat: ChatState) {
+  const { conversation } = yield* Ref.get(chat.session)
+  const { opening, overheadParts, overheadTokens } = yield* requestContext(chat)
+  const { following, outgoing } = chat.requests
+  const { parts, tokens } = yield* following.withPermit(
+    Effect.map(Work.run(outgoing.follow(conversation.view, opening.length > 0)), () => outgoing.size())
+  )
+  const sized: SizedRequest = { parts: () => [...overheadParts, ...parts()], tokens: overheadTokens + tokens }
+  return sized
+})
+
 /** The messages that would be sent now, before the next message. */
 export const nextContents = Effect.fnUntraced(function* (chat: ChatState) {
   const { conversation } = yield* Ref.get(chat.session)
@@ -128,7 +140,7 @@ export const requestSize = Effect.fnUntraced(function* (chat: ChatState, ask: bo
   const { conversation } = yield* Ref.get(chat.session)
   const before = requests.scaled
   const isNew = before === undefined || !continues(conversation.view, before.view, undefined)
-  const request = yield* buildRequest(chat, undefined, 1)
+  const request = yield* sizedRequest(chat)
   const reported = isNew ? scaleIn(chat, conversation.view, model) : undefined
   const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined, reported)
   // A report that arrived meanwhile is newer.

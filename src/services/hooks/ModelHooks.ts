@@ -70,13 +70,18 @@ const decodeToolConfig = Schema.decodeUnknownOption(Schema.Struct({ toolConfig: 
 class RequestChanges {
   request: ModelRequest
   readonly problems: Array<string> = []
-  private readonly seen: HookRequest
+  private readonly original: ModelRequest
   private readonly spare: number
 
   constructor(request: ModelRequest, spare: number) {
     this.request = request
-    this.seen = hookRequest(request)
+    this.original = request
     this.spare = spare
+  }
+
+  /** The request as hooks saw it. Without hooks it is never made. */
+  private get seen(): HookRequest {
+    return hookRequest(this.original)
   }
 
   /** Rejects a model whose window may not hold the request: a request must always fit its model's window. */

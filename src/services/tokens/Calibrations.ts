@@ -52,6 +52,41 @@ export const noCalibrations: StoredCalibrations = { version: 1, features, models
 export const usableCalibrations = (stored: StoredCalibrations): StoredCalibrations =>
   stored.features === features ? stored : noCalibrations
 
+/** The sum of the features of so many parts. */
+interface FeatureSum {
+  readonly count: number
+  readonly total: TextFeatures.Features
+}
+
+const nothing: FeatureSum = { count: 0, total: TextFeatures.sumFeatures([]) }
+
+/** Sums that are kept: of the instruction and the tools alone, and of the last requests. */
+const maxSums = 8
+
+/** Sums over the beginnings of the last list of parts: a request is the one before it and some more. Mutable. */
+class FeatureSums {
+  private parts: ReadonlyArray<Part> = []
+  private sums: ReadonlyArray<FeatureSum> = []
+
+  /** The longest sum over a beginning of these parts. */
+  before(parts: ReadonlyArray<Part>): FeatureSum {
+    let same = 0
+    while (same < parts.length && same < this.parts.length && parts[same] === this.parts[same]) same += 1
+    return this.sums.findLast(({ count }) => count <= same) ?? nothing
+  }
+
+  /** Keeps the sum of all of these parts, and those that are still valid. */
+  keep(parts: ReadonlyArray<Part>, total: TextFeatures.Features): void {
+    const { count } = this.before(parts)
+    // A beginning of what is kept already takes nothing away from it.
+    const isBeginning = parts.length <= this.parts.length && parts.every((part, index) => part === this.parts[index])
+    const others = this.sums.filter((sum) => sum.count !== parts.length && (isBeginning || sum.count <= count))
+    if (!isBeginning) this.parts = parts
+    const [first, ...rest] = [...others, { count: parts.length, total }].toSorted((one, two) => one.count - two.count)
+    this.sums = first === undefined ? [] : [first, ...rest.slice(1 - maxSums)]
+  }
+}
+
 /**
  * Makes calibrations that begin with `initial` and pass every change to `save`, one at a time: the model, its new calibration, and the observation as
  * a function that applies to calibrations stored by others meanwhile. An interrupted `observe` has both learned and saved, or neither.
@@ -69,14 +104,20 @@ export const make = (
     const cache = new WeakMap<Part, TextFeatures.Features>()
     const models = new Map(Object.entries(initial.models))
 
+    const sums = new FeatureSums()
     const featuresOf = Effect.fnUntraced(function* (parts: ReadonlyArray<Part>) {
+      let { count, total } = sums.before(parts)
       const collected: Array<TextFeatures.Features> = []
-      for (const part of parts) {
+      for (; count < parts.length; count += 1) {
+        const part = parts[count]
+        if (part === undefined) break
         const features = cache.get(part) ?? (yield* Work.run(TextFeatures.partFeatures(part)))
         cache.set(part, features)
         collected.push(features)
       }
-      return TextFeatures.sumFeatures(collected)
+      total = TextFeatures.sumFeatures(collected, total)
+      sums.keep(parts, total)
+      return total
     })
     const of = (model: string) => models.get(model) ?? Calibration.uncalibrated
 
