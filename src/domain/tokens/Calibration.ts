@@ -70,7 +70,11 @@ const surpriseDecay = 0.7
 
 type Vector = ReadonlyArray<number>
 
-const dot = (a: Vector, b: Vector): number => a.reduce((total, value, index) => total + value * (b[index] ?? 0), 0)
+const dot = (a: Vector, b: Vector): number => {
+  let total = 0
+  for (let i = 0; i < a.length; i += 1) total += (a[i] ?? 0) * (b[i] ?? 0)
+  return total
+}
 
 /** The inverse of a symmetric positive definite matrix, by Gauss and Jordan. In one flat array, because every observation needs five of them. */
 const inverse = (matrix: ReadonlyArray<Vector>): ReadonlyArray<Vector> => {

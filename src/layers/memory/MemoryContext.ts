@@ -46,8 +46,8 @@ export interface MemoryContext {
   readonly files: (fs: FileSystem.FileSystem) => FileSystem.FileSystem
   /** A path to exactly this folder, valid until the scope closes. */
   readonly held: (folder: string) => Effect.Effect<string, PlatformError.PlatformError, Scope.Scope>
-  /** The folders of memory that exist, with links resolved. Mutable: filled as they are found. */
-  readonly realFolders: Map<string, string>
+  /** The locations at the last load; undefined before the first. */
+  places: MemoryPlaces | undefined
 }
 
 /** The current locations, links resolved. */
@@ -76,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
     path,
     files,
     held,
-    realFolders: new Map()
+    places: undefined
   }
 })
 
@@ -84,22 +84,13 @@ export const make = Effect.fnUntraced(function* (
 export const realPath = ({ fs, path }: MemoryContext, place: string): Effect.Effect<string> =>
   Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
 
-/** A folder of memory, resolved once it exists. */
-const realFolder = Effect.fnUntraced(function* ({ fs, path, realFolders }: MemoryContext, folder: string) {
-  const known = realFolders.get(folder)
-  if (known !== undefined) return known
-  const real = yield* Effect.orElseSucceed(fs.realPath(folder), () => undefined)
-  if (real !== undefined) realFolders.set(folder, real)
-  return real ?? path.resolve(folder)
-})
-
 /** The locations at this moment: folders may have been created meanwhile. */
 export const currentPlaces = Effect.fnUntraced(function* (memory: MemoryContext): Effect.fn.Return<MemoryPlaces> {
   const { options, path } = memory
-  const root = yield* realFolder(memory, options.root)
-  const added = yield* Effect.forEach(options.includeDirectories ?? [], (folder) => realFolder(memory, folder))
-  const geminiHome = yield* realFolder(memory, options.geminiHome)
-  const globals = [...new Set([geminiHome, yield* realFolder(memory, options.home)])]
+  const root = yield* realPath(memory, options.root)
+  const added = yield* Effect.forEach(options.includeDirectories ?? [], (folder) => realPath(memory, folder))
+  const geminiHome = yield* realPath(memory, options.geminiHome)
+  const globals = [...new Set([geminiHome, yield* realPath(memory, options.home)])]
   return { root, added, globals, home: path.dirname(geminiHome) }
 })
 

@@ -274,6 +274,7 @@ export const loadAll = Effect.fnUntraced(function* (
 ): Effect.fn.Return<{ readonly state: MemoryState; readonly loaded: LoadedMemory }> {
   const { options, path } = memory
   const places = yield* currentPlaces(memory)
+  memory.places = places
   const shown = shownPath(memory, places)
   const files = yield* readerOf(memory, places)
   const { problems, report } = collector(shown)
@@ -338,7 +339,7 @@ export const loadTouched = Effect.fnUntraced(function* (
   | { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlyArray<MemoryProblem> }
   | undefined
 > {
-  const places = yield* currentPlaces(memory)
+  const places = memory.places ?? (yield* currentPlaces(memory))
   const folder = yield* folderOf(memory, place)
   const isTrusted = trustCheck(memory)
   const root = yield* trustedRoot(memory, places, folder, isTrusted)

@@ -64,14 +64,14 @@ const isSame = (one: FileSystem.File.Info, other: FileSystem.File.Info): boolean
   Option.getOrUndefined(one.ino) === Option.getOrUndefined(other.ino) &&
   Option.getOrUndefined(one.mtime)?.getTime() === Option.getOrUndefined(other.mtime)?.getTime()
 
-/** The bytes of a file, up to one more than `size`, in one buffer. */
+/** The bytes of a file, up to one more than `size`, in one buffer. Whether it grew meanwhile, its state afterwards tells. */
 const fill = Effect.fnUntraced(function* (file: FileSystem.File, size: number) {
   const bytes = new Uint8Array(size + 1)
   let length = 0
   while (length < bytes.length) {
     const read = yield* file.read(bytes.subarray(length))
-    if (read === 0) break
     length += read
+    if (read === 0 || length === size) break
   }
   return bytes.subarray(0, length)
 })
