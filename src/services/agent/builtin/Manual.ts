@@ -63,11 +63,11 @@ sessionRetention in the settings says so.`
 must be) the conversation is compressed. All that left the window has a handle (h_…) and can be recalled.
 
 palimpsest compress FILE --force --out small.jsonl
---strategy palimpsest or gemini decides what stays; --summarizer extractive goes without a model, model uses one.
+--strategy palimpsest, gemini, pi or openclaw decides what stays; --summarizer extractive goes without a model, model uses one.
 --plan says what would be done, --apply carries a plan out. --focus TEXT says what you want kept.
 palimpsest recall FILE HANDLE  with --lines A-B, --grep REGEX, --max-tokens N
 palimpsest inspect FILE --html page.html  shows where the tokens went
-palimpsest replay FILE --window 16k --strategy palimpsest,gemini  compares strategies on a recording`
+palimpsest replay FILE --window 16k --strategy palimpsest,pi  compares strategies on a recording`
   },
   formats: {
     about: "which transcripts are read and written",
