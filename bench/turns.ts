@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import http from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -132,7 +132,10 @@ const measure = async (isOurs: boolean, turns: number, folder: string): Promise<
   runs += 1
   const home = join(place, `home${runs}`)
   mkdirSync(home)
-  writeFileSync(join(home, "settings.json"), JSON.stringify({ maxTurns: turns + 1 }))
+  const settings = join(home, "settings.json")
+  writeFileSync(settings, JSON.stringify({ maxTurns: turns + 1 }))
+  // A user's settings are older than the run.
+  utimesSync(settings, 1_700_000_000, 1_700_000_000)
   const args = isOurs
     ? [bundle, "ask", "--session", "bench", "Read all files."]
     : [bareFile, url, join(home, "log.jsonl")]

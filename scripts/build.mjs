@@ -49,7 +49,7 @@ const wasm = { "web-tree-sitter.wasm": "web-tree-sitter", "tree-sitter-bash.wasm
 const charts = path.join(root, "src", "cli", "page", "Charts.ts")
 
 /** Node modules that are loaded where they are used rather than at the start of every command. */
-const late = new Set(["child_process", "dns", "http", "https", "net", "readline", "tls", "worker_threads"])
+const late = new Set(["child_process", "dns", "http", "https", "net", "readline", "tls", "worker_threads", "zlib"])
 
 /** Modules whose exports are expensive to evaluate: an HTTP client, all root certificates. */
 const heavy = new Set(["http", "https", "tls"])

@@ -220,6 +220,8 @@ const describe = Effect.fn("Model.describe")(
 
 /** A stream that was opened, and how to read it. */
 interface OpenStream {
+  /** What has arrived already, without waiting. */
+  readonly poll: () => Next | undefined
   readonly next: Effect.Effect<Next>
   readonly exchange: Exchange
 }
@@ -239,6 +241,7 @@ const openStream = Effect.fnUntraced(function* (
   )
   return {
     exchange,
+    poll: () => answer.poll(),
     next: Effect.callback((resume) => {
       const stop = answer.take((next) => resume(Effect.succeed(next)))
       return Effect.sync(stop)
@@ -252,20 +255,17 @@ interface Progress {
   readonly finished: boolean
 }
 
-const pull = Effect.fnUntraced(
-  function* (
-    client: Client,
-    { finished, pieces }: Progress
-  ): Effect.fn.Return<readonly [ModelChunk, Progress] | undefined, ModelError> {
-    const opened = yield* pieces
-    const next = yield* opened.next
-    if (next._tag === "Failed") return yield* errorOf(client, opened.exchange, next.error)
-    if (next._tag === "End") return finished ? undefined : yield* unusable(unfinished)
-    const chunk = yield* toChunk(next.value, hideKey(client))
-    return [chunk, { pieces: Effect.succeed(opened), finished: finished || chunk.finishReason !== undefined }]
-  },
-  (chunk, { timeouts }) => within(timeouts.chunk)(chunk)
-)
+const pull = Effect.fnUntraced(function* (
+  client: Client,
+  { finished, pieces }: Progress
+): Effect.fn.Return<readonly [ModelChunk, Progress] | undefined, ModelError> {
+  const opened = yield* pieces
+  const next = opened.poll() ?? (yield* within(client.timeouts.chunk)(opened.next))
+  if (next._tag === "Failed") return yield* errorOf(client, opened.exchange, next.error)
+  if (next._tag === "End") return finished ? undefined : yield* unusable(unfinished)
+  const chunk = yield* toChunk(next.value, hideKey(client))
+  return [chunk, { pieces: Effect.succeed(opened), finished: finished || chunk.finishReason !== undefined }]
+})
 
 const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk, ModelError> =>
   // The request outlives the effect that opens it, so the connection belongs to the scope of the stream.

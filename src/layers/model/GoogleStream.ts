@@ -198,10 +198,15 @@ export class GoogleStream {
     )
   }
 
+  /** What has arrived and comes next; undefined when that has to be waited for. */
+  poll(): Next | undefined {
+    return this.arrived.shift()
+  }
+
   /** Passes on what comes next, once. Returns how to stop waiting for it. */
   take(done: (next: Next) => void): () => void {
     const hand = (): boolean => {
-      const next = this.arrived.shift()
+      const next = this.poll()
       if (next === undefined) return false
       this.waiting = undefined
       done(next)

@@ -12,9 +12,11 @@ import {
   usableCalibrations,
   noCalibrations,
   estimateContents,
+  make,
   requestParts,
   StoredCalibrations
 } from "../../../src/services/tokens/Calibrations.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const prose: Part = text("The quick brown fox jumps over the lazy dog, and then it goes home. ".repeat(40))
 const model = "gemini-x"
@@ -52,6 +54,26 @@ describe("calibrations in memory", () => {
       })
       assert.isAtMost(yield* bound(), 1_150)
     }).pipe(Effect.provide(MemoryCalibrations.layer))
+  )
+})
+
+describe("the sums over a request's parts", () => {
+  const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
+  it.effect.prop(
+    "are those of a count from the beginning, whatever was counted before",
+    [Schema.Array(Schema.Struct({ from: Index, to: Index, another: Schema.Boolean })).check(Schema.isMaxLength(12))],
+    ([lists]) =>
+      Effect.gen(function* () {
+        const parts = Array.from({ length: 40 }, (_, at) => text(`part ${at} ${"of a request, 0x1f ".repeat(at)}`))
+        const others = parts.map((part) => text(`${part.text} once more`))
+        const kept = yield* make(noCalibrations, () => Effect.void)
+        for (const { another, from, to } of lists) {
+          const list = [...parts.slice(0, from), ...(another ? others : parts).slice(from, to)]
+          const fresh = yield* make(noCalibrations, () => Effect.void)
+          assert.strictEqual(yield* kept.upperBound(model, list), yield* fresh.upperBound(model, list))
+        }
+      }),
+    { arbitrary: { runs: runsOf(100) } }
   )
 })
 
@@ -126,6 +148,28 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
       assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
       assert.strictEqual((yield* fs.stat(path.dirname(file))).mode & 0o777, 0o700)
       assert.deepStrictEqual(yield* fs.readDirectory(path.dirname(file)), ["calibrations.json"])
+    })
+  )
+
+  it.effect("are written a few times in a long conversation, and whole when the layer closes", () =>
+    Effect.gen(function* () {
+      const { file, fs } = yield* place
+      const written = new Set<string>()
+      const observations = Effect.map(fs.readFileString(file), (json) => {
+        written.add(json)
+        const { models }: StoredCalibrations = JSON.parse(json)
+        return models[model]?.observations ?? 0
+      })
+      yield* Effect.gen(function* () {
+        const { observe } = yield* Calibrations
+        for (let count = 1; count <= 100; count += 1) {
+          yield* observe(model, [prose], 1_100)
+          // At most half of what was learned is lost with the process.
+          assert.isAtLeast((yield* observations) * 2, count)
+        }
+        assert.isAtMost(written.size, 8)
+      }).pipe(Effect.provide(FileCalibrations.layer(file)))
+      assert.strictEqual(yield* observations, 100)
     })
   )
 

@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { type Content, model, text, user } from "../../../src/domain/content/Content.ts"
+import { bodyOf } from "../../../src/layers/model/RequestBytes.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const { isBetween } = Schema
+
+const json = (pieces: ReadonlyArray<Uint8Array>): unknown => JSON.parse(Buffer.concat(pieces).toString("utf8"))
+
+const Length = Schema.Int.check(isBetween({ minimum: 0, maximum: 40_000 }))
+/** What is done to a conversation between two requests: messages are added, or its end is replaced. */
+const Change = Schema.Struct({
+  keep: Schema.Finite.check(isBetween({ minimum: 0, maximum: 1 })),
+  cuts: Schema.Boolean,
+  added: Schema.Array(Length).check(Schema.isMaxLength(5))
+})
+
+describe("the bytes of a request", () => {
+  it.effect.prop(
+    "are those of the whole conversation, however it grew or was cut, and never change afterwards",
+    [Schema.Array(Change).check(Schema.isMaxLength(8))],
+    ([changes]) =>
+      Effect.sync(() => {
+        let contents: ReadonlyArray<Content> = [user(text("begin \u{1f600} \ud800"))]
+        const sent: Array<readonly [pieces: ReadonlyArray<Uint8Array>, expected: unknown]> = []
+        for (const [turn, { added, cuts, keep }] of changes.entries()) {
+          const kept = cuts ? contents.slice(0, Math.max(1, Math.floor(contents.length * keep))) : contents
+          contents = [...kept, ...added.map((length, at) => model(text(`${turn}.${at} ${"ä".repeat(length)}`)))]
+          const expected = JSON.parse(JSON.stringify({ contents, generationConfig: {} }))
+          sent.push([bodyOf({ model: "m", contents }), expected])
+        }
+        for (const [pieces, expected] of sent) assert.deepStrictEqual(json(pieces), expected)
+      }),
+    { arbitrary: { runs: runsOf(200) } }
+  )
+
+  it("hold what accompanies the contents, also when only that changes", () => {
+    const contents = [user(text("hello"))]
+    const tools = [{ functionDeclarations: [{ name: "f" }] }]
+    const system = { parts: [{ text: "be brief" }] }
+    assert.deepStrictEqual(json(bodyOf({ model: "m", contents, systemInstruction: "be brief", tools })), {
+      contents,
+      systemInstruction: system,
+      tools,
+      generationConfig: {}
+    })
+    assert.deepStrictEqual(
+      json(bodyOf({ model: "m", contents, mustCall: true, generation: { temperature: 0, thinkingBudget: -1 } })),
+      {
+        contents,
+        toolConfig: { functionCallingConfig: { mode: "ANY" } },
+        generationConfig: { temperature: 0, thinkingConfig: { thinkingBudget: -1 } }
+      }
+    )
+    assert.deepStrictEqual(json(bodyOf({ model: "m", contents: [] })), { contents: [], generationConfig: {} })
+  })
+
+  it("share the bytes of the request before", () => {
+    const first = Array.from({ length: 50 }, (_, at) => user(text(`message ${at} ${"x".repeat(5_000)}`)))
+    const before = bodyOf({ model: "m", contents: first })
+    const after = bodyOf({ model: "m", contents: [...first, user(text("one more"))] })
+    const shared = before.filter(({ buffer, byteOffset }) =>
+      after.some((piece) => piece.buffer === buffer && piece.byteOffset === byteOffset)
+    )
+    // All but the end, which says what accompanies the contents.
+    assert.strictEqual(shared.length, before.length)
+  })
+})
