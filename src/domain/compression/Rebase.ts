@@ -1,5 +1,12 @@
 import { type Conversation, entryId, type Patch, view } from "../conversation/Conversation.ts"
 
+/** Whether the later view is the earlier one with more at its end. Walks over what was added only. */
+const extendsView = (later: Conversation, earlier: Conversation): boolean => {
+  let node = later.view
+  while (node !== undefined && node.length > (earlier.view?.length ?? 0)) node = node.before
+  return node === earlier.view
+}
+
 /**
  * Returns a compression that was made for `from` as one of `to`, the same conversation later: inserted entries get the ids
  * that are next now, and everything that was added stays behind them.
@@ -9,13 +16,15 @@ import { type Conversation, entryId, type Patch, view } from "../conversation/Co
  */
 export const rebased = (patch: Patch, from: Conversation, to: Conversation): Patch | undefined => {
   if (to.undoable !== from.undoable || to.redoable !== from.redoable) return undefined
+  const insert = patch.insert.map((entry, index) => ({ ...entry, id: entryId(to.next + index) }))
+  if (extendsView(to, from)) return { ...patch, insert }
   const before = view(from)
   const now = view(to)
   if (before.some(({ entry }, index) => now[index]?.entry !== entry)) return undefined
   const indexOf = new Map<string, number>(before.map(({ entry }, index) => [entry.id, index]))
   return {
     ...patch,
-    insert: patch.insert.map((entry, index) => ({ ...entry, id: entryId(to.next + index) })),
+    insert,
     shorten: patch.shorten.filter(({ entry, part }) => {
       const index = indexOf.get(entry) ?? -1
       return before[index]?.shortened.get(part) === now[index]?.shortened.get(part)

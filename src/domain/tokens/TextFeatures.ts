@@ -47,9 +47,23 @@ const noFeatures: Features = {
 
 /** The features of several texts together, and of what came before them. */
 export const sumFeatures = (all: ReadonlyArray<Features>, before: Features = noFeatures): Features => {
-  const total: Amounts = { ...before }
-  for (const each of all) for (const name of textClasses) total[name] += each[name]
-  return total
+  // Field by field: looked up by name, a request of 10,000 messages takes several milliseconds, a few times a turn.
+  let { prose, code, figures, hexadecimal, base64, latin, script, cjk, symbols, emoji, media, frame } = before
+  for (const each of all) {
+    prose += each.prose
+    code += each.code
+    figures += each.figures
+    hexadecimal += each.hexadecimal
+    base64 += each.base64
+    latin += each.latin
+    script += each.script
+    cjk += each.cjk
+    symbols += each.symbols
+    emoji += each.emoji
+    media += each.media
+    frame += each.frame
+  }
+  return { prose, code, figures, hexadecimal, base64, latin, script, cjk, symbols, emoji, media, frame }
 }
 
 /** All estimated tokens of these features. */

@@ -134,6 +134,7 @@ const textTokens = (parts: ReadonlyArray<Part>): number =>
 const withoutThreshold = ({ models = {}, ...settings }: ChatSettings): ChatSettings => ({
   ...settings,
   threshold: 1,
+  prepareAt: 0,
   models: Object.fromEntries(Object.entries(models).map(([name, { window }]) => [name, { window }]))
 })
 

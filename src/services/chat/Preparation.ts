@@ -2,10 +2,8 @@ import { Deferred, Effect, Ref } from "effect"
 import { Compressed, withCounts } from "../../domain/compression/Compression.ts"
 import { rebased } from "../../domain/compression/Rebase.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
-import { compressed, view } from "../../domain/conversation/Conversation.ts"
-import { projecting, requestTokens } from "../../domain/conversation/Projection.ts"
+import { compressed, viewTokens } from "../../domain/conversation/Conversation.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
 import type { ChatState, Emit } from "./ChatState.ts"
 
@@ -67,9 +65,9 @@ export const takePrepared = Effect.fnUntraced(function* (
   const { conversation } = yield* Ref.get(chat.session)
   const patch = rebased(written.outcome.patch, written.from, conversation)
   if (patch !== undefined) {
-    const before = policy.overhead + requestTokens(yield* Work.run(projecting(view(conversation))))
-    const next = view(compressed(conversation, patch))
-    const after = policy.overhead + requestTokens(yield* Work.run(projecting(next)))
+    // The totals of the views, which are known: the request is counted before it leaves anyway, and this has to be quick.
+    const before = policy.overhead + viewTokens(conversation)
+    const after = policy.overhead + viewTokens(compressed(conversation, patch))
     if (after < before && after <= before * (1 - policy.minGain) && after <= maxTokens) {
       const outcome = withCounts(Compressed.make({ ...written.outcome, patch }), before, after)
       return { outcome, dropped: written.dropped }
