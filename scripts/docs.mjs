@@ -123,8 +123,10 @@ const modulesIn = (sources) =>
 
 const entries = [
   { name: "palimpsest", file: "index" },
+  { name: "palimpsest/anthropic", file: "anthropic" },
   { name: "palimpsest/google", file: "google" },
   { name: "palimpsest/node", file: "node" },
+  { name: "palimpsest/openai", file: "openai" },
   { name: "palimpsest/testing", file: "testing" }
 ]
 

@@ -257,7 +257,14 @@ describe("a fresh project", () => {
       const ended = yield* node(["--input-type=module", "-e", program], lean)
       succeeded(ended, "import")
       assert.strictEqual(ended.stdout.trim(), "")
-      assert.deepStrictEqual(entries, ["palimpsest", "palimpsest/google", "palimpsest/node", "palimpsest/testing"])
+      assert.deepStrictEqual(entries, [
+        "palimpsest",
+        "palimpsest/anthropic",
+        "palimpsest/google",
+        "palimpsest/node",
+        "palimpsest/openai",
+        "palimpsest/testing"
+      ])
     })
   )
 

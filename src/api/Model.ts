@@ -22,3 +22,4 @@ export {
   isRetryable
 } from "../services/model/Model.ts"
 export { type RoutedModels, Router, type Routing, type RoutingQuestion } from "../services/model/Router.ts"
+export { type LanguageModelOptions, layerLanguageModel } from "../services/effect-ai/ModelLanguageModel.ts"

@@ -104,6 +104,8 @@ export const plainText = (content: Content): string =>
   content.parts
     .filter(isText)
     .map((part) => part.text)
+    // A part of nothing but a signature.
+    .filter((words) => words !== "")
     .join("\n")
 
 const textKeys = ["output", "content", "error", "result"]

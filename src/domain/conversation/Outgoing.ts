@@ -2,7 +2,7 @@ import { type Content, isResponse, type Part, withoutSignatures, withSignature }
 import { wireContent } from "../content/WireContent.ts"
 import type * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import { isGoogleModel } from "../tokens/ModelLimits.ts"
+import { makerOf } from "../tokens/ModelLimits.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
 
@@ -25,7 +25,8 @@ export interface OutgoingRequest extends OutgoingSize {
 const isProgram = ({ author, content }: Entry): boolean => author === "program" && content.role === "user"
 
 /** Whether a model of another provider wrote a message: its signatures mean nothing to the one that is asked. */
-const isForeign = ({ model }: Entry): boolean => model !== undefined && !isGoogleModel(model)
+const isForeign = ({ model }: Entry, asked: string): boolean =>
+  model !== undefined && model !== asked && (makerOf(model) === undefined || makerOf(model) !== makerOf(asked))
 
 /** Whether program text may be appended to a message: it has words, and answers no call. */
 const canGoOn = ({ author, content }: Entry): boolean =>
@@ -60,7 +61,7 @@ export class Outgoing {
     for (const [ids, is] of [
       [this.programs, isProgram(entry)],
       [this.openings, canGoOn(entry)],
-      [this.foreign, isForeign(entry)]
+      [this.foreign, isForeign(entry, this.asked)]
     ] as const) {
       if (is) ids.add(entry.id)
       else ids.delete(entry.id)
@@ -87,13 +88,14 @@ export class Outgoing {
     this.taken += 1
   }
 
-  private isBare = false;
+  private isBare = false
+  private asked = "";
 
   /**
-   * Processes a version of the view, in slices. After an interruption, the next call processes the rest. With `isBare`, the
-   * conversation's own environment messages are left out, because another one is sent.
+   * Processes a version of the view for the model that is `asked`, in slices. After an interruption, the next call processes the
+   * rest. With `isBare`, the conversation's own environment messages are left out, because another one is sent.
    */
-  *follow(view: Chain.PersistentList<ViewItem>, isBare = false): SlicedWork<void> {
+  *follow(view: Chain.PersistentList<ViewItem>, asked: string, isBare = false): SlicedWork<void> {
     const fresh: Array<Chain.Node<ViewItem>> = []
     let node = view
     while (node !== undefined && node !== this.at && node.length > (this.at?.length ?? 0)) {
@@ -101,12 +103,14 @@ export class Outgoing {
       node = node.before
       yield 5
     }
-    if (node !== this.at || isBare !== this.isBare) {
-      if (isBare !== this.isBare) {
+    const isOther = isBare !== this.isBare || asked !== this.asked
+    if (node !== this.at || isOther) {
+      if (isOther) {
         // Everything is projected again, including what did not change.
         fresh.length = 0
         node = view
         this.isBare = isBare
+        this.asked = asked
       }
       for (; node !== undefined; node = node.before) {
         fresh.push(node)

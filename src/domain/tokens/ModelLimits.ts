@@ -274,6 +274,14 @@ export const reserveFor = (
 /** Whether the name is that of a Google model. */
 export const isGoogleModel = (name: string): boolean => /^(?:models\/)?(?:gemini|gemma)-/.test(name)
 
+/** The provider that makes a model, by its name: `claude-sonnet-5`, `openai/gpt-5`. Undefined: the name does not say. */
+export const makerOf = (name: string): "anthropic" | "google" | "openai" | undefined => {
+  const bare = bareName(name)
+  if (isGoogleModel(bare)) return "google"
+  if (bare.startsWith("claude-")) return "anthropic"
+  return /^(?:gpt-|o\d|chatgpt-|codex-)/.test(bare) && !bare.startsWith("gpt-oss") ? "openai" : undefined
+}
+
 /** The model in the table with the closest name, of those that the provider serves. */
 export const suggestModel = (name: string, serves: (name: string) => boolean): string | undefined => {
   const bare = bareName(name)

@@ -15,7 +15,7 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { isPlausibleCount } from "../../domain/tokens/Calibration.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { ChatState, RequestContext, ViewChain } from "./ChatState.ts"
-import { requestContext } from "./RequestContext.ts"
+import { askedModel, requestContext } from "./RequestContext.ts"
 import type { SizedRequest } from "./WindowGuard.ts"
 
 /** The next request of a chat, its estimated size, and how the model counts it. */
@@ -73,7 +73,7 @@ export const buildRequest = Effect.fnUntraced(function* (
 ) {
   const { conversation } = yield* Ref.get(chat.session)
   // A compression may have changed what accompanies the request.
-  const { opening, overheadParts, overheadTokens } = yield* requestContext(chat)
+  const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
   const next =
     pending === undefined
       ? []
@@ -89,7 +89,7 @@ export const buildRequest = Effect.fnUntraced(function* (
         ]
   const { following, outgoing } = chat.requests
   const { contents, environment, parts, tokens } = yield* following.withPermit(
-    Effect.map(Work.run(outgoing.follow(conversation.view, opening.length > 0)), () => outgoing.request(next))
+    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0)), () => outgoing.request(next))
   )
   const ready: ReadyRequest = {
     contents: [...opening, ...contents],
@@ -116,9 +116,10 @@ const sizedRequest = Effect.fnUntraced(function* (chat: ChatState) {
 
 /** The messages that would be sent now, before the next message. */
 export const nextContents = Effect.fnUntraced(function* (chat: ChatState) {
-  const { conversation } = yield* Ref.get(chat.session)
+  const session = yield* Ref.get(chat.session)
   const outgoing = new Outgoing()
-  yield* Work.run(outgoing.follow(conversation.view))
+  const asked = askedModel(session, yield* Ref.get(chat.settings))
+  yield* Work.run(outgoing.follow(session.conversation.view, asked))
   return outgoing.request().contents
 })
 

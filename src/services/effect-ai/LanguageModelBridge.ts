@@ -1,4 +1,4 @@
-import { Effect, Layer, type JsonSchema, Predicate, Schema, Stream } from "effect"
+import { Effect, Layer, type JsonSchema, Predicate, Result, Schema, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -15,6 +15,7 @@ import {
   type Role
 } from "../../domain/content/Content.ts"
 import { optionsKey } from "../../domain/content/WireContent.ts"
+import { type ToolDeclaration, toolDeclarations } from "../../domain/model/ToolDeclarations.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
@@ -169,41 +170,19 @@ export const toPrompt = ({ contents, systemInstruction }: ModelRequest): Prompt.
   return Prompt.fromMessages([...system, ...toMessages(contents).flat()])
 }
 
-/** Converts a schema in the Gemini API's spelling (`"OBJECT"`, `nullable`) to JSON Schema. */
-const toJsonSchema = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(toJsonSchema)
-  if (!Predicate.isObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, each]) =>
-      key === "type" && typeof each === "string" ? [key, each.toLowerCase()] : [key, toJsonSchema(each)]
-    )
-  )
-}
-
-const Declaration = Schema.Struct({
-  name: Schema.String,
-  description: Schema.optionalKey(Schema.String),
-  parameters: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
-  parametersJsonSchema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
-})
-const Declarations = Schema.Struct({ functionDeclarations: Schema.Array(Declaration) })
-
 const isJsonSchema = (value: unknown): value is JsonSchema.JsonSchema => Predicate.isObject(value)
 
-const toTool = ({ description, name, parameters, parametersJsonSchema }: typeof Declaration.Type) => {
-  const schema = parametersJsonSchema ?? toJsonSchema(parameters ?? { type: "object", properties: {} })
-  return Tool.dynamic(name, { description, parameters: isJsonSchema(schema) ? schema : {} })
-}
+const toTool = ({ description, name, parameters }: ToolDeclaration) =>
+  Tool.dynamic(name, { description, parameters: isJsonSchema(parameters) ? parameters : {} })
 
-const invalidTools = new ModelError({
-  reason: new InvalidRequestError({ detail: "only function declarations can be given to an effect/ai language model" })
-})
-
-const toToolkit = Effect.fnUntraced(function* ({ tools = [] }: ModelRequest) {
-  const declared = yield* Schema.decodeUnknownEffect(Schema.Array(Declarations))(tools).pipe(
-    Effect.mapError(() => invalidTools)
+const toToolkit = Effect.fnUntraced(function* ({ tools }: ModelRequest) {
+  const declared = yield* Effect.fromResult(
+    Result.mapError(
+      toolDeclarations(tools),
+      (detail) => new ModelError({ reason: new InvalidRequestError({ detail }) })
+    )
   )
-  return Toolkit.make(...declared.flatMap(({ functionDeclarations }) => functionDeclarations.map(toTool)))
+  return Toolkit.make(...declared.map(toTool))
 })
 
 const tooLong =

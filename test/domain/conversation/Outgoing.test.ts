@@ -21,7 +21,8 @@ import { play, type Script, scripts, thousand, worldOf } from "../../support/gen
 
 /** What is sent is what the projection says, however it was come by; and what was sent stays what it was. */
 
-const follow = (outgoing: Outgoing, conversation: Conversation) => Work.runSync(outgoing.follow(conversation.view))
+const follow = (outgoing: Outgoing, conversation: Conversation) =>
+  Work.runSync(outgoing.follow(conversation.view, "gemini-2.5-pro"))
 
 /** The message that waits behind a conversation. */
 const waiting = (conversation: Conversation): ViewItem =>
@@ -138,10 +139,10 @@ const holds = (make: () => Outgoing, every: number) => (script: Script) =>
 const mutants: Readonly<Record<string, new () => Outgoing>> = {
   "never begins anew": class extends Outgoing {
     private known = 0;
-    override *follow(items: Conversation["view"]) {
+    override *follow(items: Conversation["view"], asked: string) {
       if ((items?.length ?? 0) <= this.known) return
       this.known = items?.length ?? 0
-      yield* super.follow(items)
+      yield* super.follow(items, asked)
     }
   },
   "leaves out the tail": class extends Outgoing {
@@ -233,7 +234,7 @@ describe("Outgoing", () => {
     const conversation = of(...contents)
     for (let steps = 0; steps < 60; steps += 1) {
       const outgoing = new Outgoing()
-      const work = outgoing.follow(conversation.view)
+      const work = outgoing.follow(conversation.view, "gemini-2.5-pro")
       for (let at = 0; at < steps; at += 1) work.next()
       follow(outgoing, conversation)
       assert.deepStrictEqual(shown(outgoing.request()), expected(conversation, []))
@@ -246,7 +247,7 @@ describe("Outgoing", () => {
     for (let steps = 0; steps < 30; steps += 1) {
       const outgoing = new Outgoing()
       follow(outgoing, one)
-      const work = outgoing.follow(other.view)
+      const work = outgoing.follow(other.view, "gemini-2.5-pro")
       for (let at = 0; at < steps; at += 1) work.next()
       follow(outgoing, one)
       assert.deepStrictEqual(shown(outgoing.request()), expected(one, []))

@@ -1,0 +1,161 @@
+import { Predicate } from "effect"
+import type { Content, Part } from "../content/Content.ts"
+import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, type ToolResult } from "./Dialogue.ts"
+import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
+
+/** Requests in the dialect of Anthropic's Messages API. */
+
+/** The name under which thinking of this dialect is carried. */
+export const provider = "anthropic"
+
+type Block = Readonly<Record<string, unknown>>
+interface Message {
+  readonly role: "assistant" | "user"
+  readonly content: ReadonlyArray<Block>
+}
+
+const imageTypes: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"])
+
+/** Images and PDF files as they are; other media by its name. */
+const userBlock = (part: Part): Block => {
+  const { fileData, inlineData } = part
+  const mimeType = (inlineData?.mimeType ?? fileData?.mimeType ?? "").toLowerCase()
+  const type = imageTypes.has(mimeType) ? "image" : mimeType === "application/pdf" ? "document" : undefined
+  if (type !== undefined && inlineData?.data !== undefined && inlineData.data !== "") {
+    return { type, source: { type: "base64", media_type: mimeType, data: inlineData.data } }
+  }
+  if (type !== undefined && /^https?:/.test(fileData?.fileUri ?? "")) {
+    return { type, source: { type: "url", url: fileData?.fileUri } }
+  }
+  return { type: "text", text: part.text ?? mediaText(part) }
+}
+
+const resultBlock = ({ id, isError, media, text }: ToolResult): Block => ({
+  type: "tool_result",
+  tool_use_id: id,
+  content:
+    media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...media.map(userBlock)],
+  ...(isError ? { is_error: true } : {})
+})
+
+const modelBlock =
+  (names: ToolNames) =>
+  (block: ModelBlock): ReadonlyArray<Block> => {
+    switch (block._tag) {
+      case "Text":
+        return [{ type: "text", text: block.text }]
+      case "Call": {
+        const input = Predicate.isObject(block.args) ? block.args : { value: block.args }
+        return [{ type: "tool_use", id: block.id, name: names.sent(block.name), input }]
+      }
+      case "Thinking":
+        return Predicate.isObject(block.block) ? [{ ...block.block }] : []
+    }
+  }
+
+const messageOf =
+  (names: ToolNames) =>
+  (turn: DialogueTurn): Message =>
+    turn.role === "model"
+      ? { role: "assistant", content: turn.blocks.flatMap(modelBlock(names)) }
+      : { role: "user", content: [...turn.results.map(resultBlock), ...turn.parts.map(userBlock)] }
+
+const mark = { cache_control: { type: "ephemeral" } }
+
+const withMark = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
+  blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...mark } : block))
+
+/** Marks the ends of the last two messages of the user: the cache written there, and the one that the request before wrote. */
+const marked = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
+  messages.map((message, at) =>
+    message.role === "user" && at >= messages.length - 3 ? { ...message, content: withMark(message.content) } : message
+  )
+
+/** Whether thinking may be asked for: the results of calls that were made without it must be answered without it. */
+const canThink = (messages: ReadonlyArray<Message>): boolean => {
+  const [before, last] = messages.slice(-2)
+  return (
+    last?.content[0]?.["type"] !== "tool_result" ||
+    /^(?:redacted_)?thinking$/.test(String(before?.content[0]?.["type"]))
+  )
+}
+
+/** Models that take a budget for thinking. Later ones decide themselves how much they think, and refuse a budget. */
+const takesBudget = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[015])?(?:-\d{8}|-latest|$))/
+/** Models that take sampling parameters, one of temperature and top_p. */
+const takesSampling = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0156])?(?:-\d{8}|-latest|$))/
+/** The smallest budget that the API accepts. */
+const minBudget = 1_024
+
+/** What a request says. */
+export interface AnthropicRequest {
+  readonly model: string
+  readonly contents: ReadonlyArray<Content>
+  readonly systemInstruction?: string | undefined
+  readonly tools: ReadonlyArray<ToolDeclaration>
+  readonly mustCall?: boolean | undefined
+  /** The longest answer, which the API wants to be told. */
+  readonly maxTokens: number
+  readonly temperature?: number | undefined
+  readonly topP?: number | undefined
+  readonly topK?: number | undefined
+  readonly thinkingBudget?: number | undefined
+}
+
+const thinkingOptions = (request: AnthropicRequest, messages: ReadonlyArray<Message>): Block => {
+  const { maxTokens, model, mustCall, thinkingBudget = 0 } = request
+  // A call can only be forced without thinking.
+  if (thinkingBudget <= 0 || mustCall === true) return {}
+  if (!takesBudget.test(model)) return { thinking: { type: "adaptive" } }
+  if (!canThink(messages)) return {}
+  const budget = Math.max(minBudget, thinkingBudget)
+  return { thinking: { type: "enabled", budget_tokens: budget }, max_tokens: Math.max(maxTokens, budget + minBudget) }
+}
+
+const samplingOptions = ({ model, temperature, topK, topP }: AnthropicRequest): Block =>
+  takesSampling.test(model)
+    ? {
+        ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
+        ...(topP === undefined || temperature !== undefined ? {} : { top_p: topP }),
+        ...(topK === undefined ? {} : { top_k: topK })
+      }
+    : {}
+
+/** What is counted of a request, and the messages without marks. */
+const prepared = (request: AnthropicRequest, names: ToolNames) => {
+  const { contents, model, systemInstruction, tools } = request
+  const system = (systemInstruction ?? "").toWellFormed()
+  const isSilent = system.trim() === ""
+  const messages = dialogueOf(contents, provider).map(messageOf(names))
+  const declared = tools.map(({ description, name, parameters }): Block => ({
+    name: names.sent(name),
+    ...(description === undefined ? {} : { description }),
+    input_schema: parameters
+  }))
+  const body: Block = {
+    model,
+    ...(tools.length === 0 ? {} : { tools: isSilent ? withMark(declared) : declared }),
+    // Its mark covers the tools, which come before it.
+    ...(isSilent ? {} : { system: withMark([{ type: "text", text: system }]) }),
+    messages: marked(messages)
+  }
+  return { body, messages }
+}
+
+/** The body of a request that only counts tokens. */
+export const countBody = (request: AnthropicRequest, names: ToolNames): Block => prepared(request, names).body
+
+/** The body of a request for a streamed answer. */
+export const requestBody = (request: AnthropicRequest, names: ToolNames): Block => {
+  const { maxTokens, mustCall, tools } = request
+  const { body, messages } = prepared(request, names)
+  const thinking = thinkingOptions(request, messages)
+  return {
+    ...body,
+    max_tokens: maxTokens,
+    stream: true,
+    ...(mustCall === true && tools.length > 0 ? { tool_choice: { type: "any" } } : {}),
+    ...("thinking" in thinking ? {} : samplingOptions(request)),
+    ...thinking
+  }
+}

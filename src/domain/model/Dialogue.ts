@@ -1,0 +1,200 @@
+import { Schema } from "effect"
+import {
+  type Content,
+  isCall,
+  isErrorResponse,
+  isMedia,
+  isResponse,
+  isThought,
+  outputText,
+  type Part,
+  PartShape,
+  type Role
+} from "../content/Content.ts"
+import { thinkingOf } from "./ProviderSignature.ts"
+
+/**
+ * A conversation in the form that the dialects of Anthropic and OpenAI share: turns alternate, the first and the last are the user's, every call
+ * has an id and one result in the turn after it. Contents of the Gemini API may break each of these rules. A conversation that goes on keeps the
+ * turns it had, so that a provider's cache finds them.
+ */
+
+/** The result of a call. */
+export interface ToolResult {
+  /** The id of its call. */
+  readonly id: string
+  readonly text: string
+  readonly isError: boolean
+  /** Images and files that came with it. */
+  readonly media: ReadonlyArray<Part>
+}
+
+/** A part of the model's turn. */
+export type ModelBlock =
+  | { readonly _tag: "Text"; readonly text: string }
+  | { readonly _tag: "Call"; readonly id: string; readonly name: string; readonly args: unknown }
+  /** Thinking that goes back to the provider it came from. */
+  | { readonly _tag: "Thinking"; readonly block: unknown }
+
+/** A turn of the user: the results of the calls before it, in their order, then texts and media. */
+export interface UserTurn {
+  readonly role: "user"
+  readonly results: ReadonlyArray<ToolResult>
+  readonly parts: ReadonlyArray<Part>
+}
+
+/** A turn of the model. It has a text or a call. */
+export interface ModelTurn {
+  readonly role: "model"
+  readonly blocks: ReadonlyArray<ModelBlock>
+}
+
+export type DialogueTurn = UserTurn | ModelTurn
+
+/** Stand where the dialects require words and the conversation has none. */
+const noWords = {
+  opening: "(the conversation goes on)",
+  user: "Continue.",
+  model: "(no answer)",
+  result: "(no result)"
+}
+
+const isBlank = (text: string): boolean => text.trim() === ""
+
+/** The text of a part that is no media. The dialects refuse text that is not well-formed. */
+const textOf = (part: Part): string => (outputText(part) ?? part.text ?? JSON.stringify(part)).toWellFormed()
+
+const isPart = Schema.is(PartShape)
+
+/** The text and the media of a response. */
+const resultOf = (part: Part): Pick<ToolResult, "media" | "text"> => {
+  const { parts: nested = [], response = "" } = part.functionResponse ?? {}
+  const list: ReadonlyArray<unknown> = Array.isArray(nested) ? nested : [nested]
+  const single = outputText({ ...part, functionResponse: { ...part.functionResponse, parts: undefined } })
+  const others = list.filter((each) => !isPart(each) || !isMedia(each)).map((each) => JSON.stringify(each))
+  return {
+    text: [single ?? JSON.stringify(response), ...others].join("\n").toWellFormed(),
+    media: list.filter(isPart).filter(isMedia)
+  }
+}
+
+/** Names the media of a part, where a dialect has no place for it. */
+export const mediaText = ({ fileData, inlineData }: Part): string =>
+  fileData === undefined
+    ? `[${inlineData?.mimeType ?? "data"} of ${Math.floor(((inlineData?.data?.length ?? 0) * 3) / 4)} bytes]`
+    : `[${fileData.mimeType ?? "file"} at ${fileData.fileUri ?? "an unknown address"}]`
+
+/** A call that waits for its result. */
+interface OpenCall {
+  readonly id: string
+  /** Its id in the conversation. */
+  readonly own: string | undefined
+  readonly name: string
+}
+
+const validId = /^[A-Za-z0-9_-]{1,64}$/
+
+/** Gives calls ids that are valid and unique. An id depends only on the calls before it. Mutable: one for each dialogue. */
+class CallIds {
+  private readonly used = new Set<string>()
+  private count = 0
+
+  next(own: string | undefined): string {
+    this.count += 1
+    const made = `call_${this.count}`
+    let id = own !== undefined && validId.test(own) && !this.used.has(own) ? own : made
+    for (let again = 1; this.used.has(id); again += 1) id = `${made}_${again}`
+    this.used.add(id)
+    return id
+  }
+}
+
+const userTurn = (parts: ReadonlyArray<Part>, open: ReadonlyArray<OpenCall>): UserTurn => {
+  const results = new Map<OpenCall, ToolResult>()
+  const own: Array<Part> = []
+  for (const part of parts) {
+    if (isResponse(part)) {
+      const { id, name } = part.functionResponse
+      const waiting = open.filter((call) => !results.has(call))
+      const call =
+        waiting.find((call) => id !== undefined && (call.own ?? call.id) === id) ??
+        waiting.find(
+          (call) => (id === undefined || call.own === undefined) && (name === undefined || call.name === name)
+        )
+      const { media, text } = resultOf(part)
+      if (call !== undefined) results.set(call, { id: call.id, text, isError: isErrorResponse(part), media })
+      else own.push({ text: `[result of ${name ?? "a tool"}] ${text}` }, ...media)
+    } else if (isMedia(part)) own.push(part)
+    else if (!isThought(part) && !isBlank(textOf(part))) own.push({ text: textOf(part) })
+  }
+  return {
+    role: "user",
+    results: open.map((call) => results.get(call) ?? { id: call.id, text: noWords.result, isError: true, media: [] }),
+    parts: open.length + own.length === 0 ? [{ text: noWords.user }] : own
+  }
+}
+
+const isEmptyText = (block: ModelBlock): boolean => block._tag === "Text" && isBlank(block.text)
+
+const modelTurn = (parts: ReadonlyArray<Part>, provider: string, ids: CallIds) => {
+  const blocks: Array<ModelBlock> = []
+  const open: Array<OpenCall> = []
+  for (const part of parts) {
+    const block = part.thoughtSignature === undefined ? undefined : thinkingOf(part.thoughtSignature, provider)
+    if (block !== undefined) blocks.push({ _tag: "Thinking", block })
+    if (isThought(part)) continue
+    if (isCall(part)) {
+      const { args = {}, id: own, name } = part.functionCall
+      const id = ids.next(own)
+      open.push({ id, own, name })
+      blocks.push({ _tag: "Call", id, name, args })
+      continue
+    }
+    const text = isMedia(part) ? mediaText(part) : textOf(part)
+    const last = blocks.at(-1)
+    // The pieces of a streamed text.
+    if (last?._tag === "Text") blocks[blocks.length - 1] = { _tag: "Text", text: last.text + text }
+    else blocks.push({ _tag: "Text", text })
+  }
+  const filled = blocks.filter((block) => !isEmptyText(block))
+  // Thinking is valid only before what it led to.
+  const end = filled.findLastIndex(({ _tag }) => _tag !== "Thinking") + 1
+  const turn: ModelTurn = {
+    role: "model",
+    blocks: end === 0 ? [{ _tag: "Text", text: noWords.model }] : filled.slice(0, end)
+  }
+  return { turn, open }
+}
+
+/** Messages of one role in a row, as one. */
+const runsOf = (
+  contents: ReadonlyArray<Content>
+): ReadonlyArray<{ readonly role: Role; readonly parts: Array<Part> }> => {
+  const runs: Array<{ readonly role: Role; readonly parts: Array<Part> }> = []
+  for (const { parts, role } of contents) {
+    const last = runs.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else runs.push({ role, parts: [...parts] })
+  }
+  return runs
+}
+
+/** The turns of a conversation for a provider, to which its own thinking goes back. */
+export const dialogueOf = (contents: ReadonlyArray<Content>, provider: string): ReadonlyArray<DialogueTurn> => {
+  const ids = new CallIds()
+  const turns: Array<DialogueTurn> = []
+  let open: ReadonlyArray<OpenCall> = []
+  for (const { parts, role } of runsOf(contents)) {
+    if (role === "user") {
+      turns.push(userTurn(parts, open))
+      open = []
+    } else {
+      if (turns.length === 0) turns.push({ role: "user", results: [], parts: [{ text: noWords.opening }] })
+      const made = modelTurn(parts, provider, ids)
+      turns.push(made.turn)
+      open = made.open
+    }
+  }
+  if (turns.at(-1)?.role !== "user") turns.push(userTurn([], open))
+  return turns
+}

@@ -1,0 +1,16 @@
+import { Result } from "effect"
+import { parseJson } from "../text/JsonText.ts"
+
+/**
+ * Carries the thinking of other providers in the signature of a part, where the Gemini API has its own. The thinking stands before the part. A
+ * conversation keeps signatures from answer to request, sends them only to the provider they came from, and shows them to nobody.
+ */
+
+/** The signature for a block of a provider's thinking, whatever its shape. */
+export const signatureOf = (provider: string, block: unknown): string => `${provider} ${JSON.stringify(block)}`
+
+/** The block that `signatureOf` wrote for this provider. Undefined for any other signature. */
+export const thinkingOf = (signature: string, provider: string): unknown => {
+  if (!signature.startsWith(`${provider} {`)) return undefined
+  return Result.getOrElse(parseJson(signature.slice(provider.length + 1)), () => undefined)
+}

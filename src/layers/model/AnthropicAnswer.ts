@@ -1,0 +1,181 @@
+import { Effect, Option, Schema } from "effect"
+import type { Part } from "../../domain/content/Content.ts"
+import { provider } from "../../domain/model/AnthropicMessages.ts"
+import { signatureOf } from "../../domain/model/ProviderSignature.ts"
+import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
+import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
+import { callPart, malformed } from "./AnswerCalls.ts"
+import { clip, failed, faultIn, type ProviderNames, reasonOfEvent, unusable } from "./ProviderErrors.ts"
+import type { EventReader } from "./ProviderExchange.ts"
+
+/** Reads the events of the Messages API. */
+
+const text = Schema.optionalKey(Schema.NullOr(Schema.String))
+const count = Schema.optionalKey(Schema.NullOr(Schema.Natural))
+
+const Counts = Schema.Struct({
+  input_tokens: count,
+  output_tokens: count,
+  cache_read_input_tokens: count,
+  cache_creation_input_tokens: count
+})
+type Counts = typeof Counts.Type
+
+const Event = Schema.Struct({
+  type: Schema.String,
+  message: Schema.optionalKey(Schema.Struct({ usage: Schema.optionalKey(Counts) })),
+  index: Schema.optionalKey(Schema.Natural),
+  content_block: Schema.optionalKey(
+    Schema.Struct({
+      type: Schema.String,
+      id: text,
+      name: text,
+      text,
+      thinking: text,
+      signature: text,
+      data: text,
+      input: Schema.optionalKey(Schema.Unknown)
+    })
+  ),
+  delta: Schema.optionalKey(
+    Schema.Struct({
+      type: text,
+      text,
+      thinking: text,
+      signature: text,
+      partial_json: text,
+      stop_reason: text
+    })
+  ),
+  usage: Schema.optionalKey(Schema.NullOr(Counts))
+})
+type Event = typeof Event.Type
+const readEvent = Schema.decodeUnknownOption(Event)
+
+const usageOf = (counts: Counts) => {
+  const cached = counts.cache_read_input_tokens ?? 0
+  const cacheWrite = counts.cache_creation_input_tokens ?? 0
+  return {
+    prompt: (counts.input_tokens ?? 0) + cached + cacheWrite,
+    answer: counts.output_tokens ?? 0,
+    thoughts: 0,
+    cached,
+    ...(cacheWrite === 0 ? {} : { cacheWrite })
+  }
+}
+
+const finishReasons: Readonly<Record<string, string>> = {
+  end_turn: "STOP",
+  tool_use: "STOP",
+  stop_sequence: "STOP",
+  max_tokens: "MAX_TOKENS",
+  model_context_window_exceeded: "MAX_TOKENS"
+}
+
+/** A block that has begun. Mutable. */
+interface OpenBlock {
+  readonly type: string
+  readonly id: string
+  readonly name: string
+  readonly data: string
+  readonly pieces: Array<string>
+  signature: string
+}
+
+/** Reads one answer of the Messages API. */
+export const makeReader = (names: ToolNames, provided: ProviderNames, hide: (text: string) => string): EventReader => {
+  const blocks = new Map<number, OpenBlock>()
+  let counts: Counts = {}
+  let isMalformed = false
+
+  const begin = ({ content_block: block, index = 0 }: Event): ReadonlyArray<Part> => {
+    if (block === undefined) return []
+    const { data, id, input, name, signature, thinking, type } = block
+    const first = type === "text" ? block.text : thinking
+    // Some servers give the whole input at once.
+    const whole = input !== undefined && JSON.stringify(input) !== "{}" ? [JSON.stringify(input)] : []
+    const pieces = type === "tool_use" ? whole : first ? [first] : []
+    blocks.set(index, { type, id: id ?? "", name: name ?? "", data: data ?? "", pieces, signature: signature ?? "" })
+    return type === "text" && first ? [{ text: first }] : []
+  }
+
+  const go = ({ delta, index = 0 }: Event): ReadonlyArray<Part> => {
+    const block = blocks.get(index)
+    if (delta?.text) return [{ text: delta.text }]
+    if (block === undefined || delta === undefined) return []
+    if (delta.signature) block.signature += delta.signature
+    if (delta.partial_json) block.pieces.push(delta.partial_json)
+    if (!delta.thinking) return []
+    block.pieces.push(delta.thinking)
+    return [{ text: delta.thinking, thought: true }]
+  }
+
+  const end = ({ index = 0 }: Event): ReadonlyArray<Part> => {
+    const block = blocks.get(index)
+    blocks.delete(index)
+    if (block === undefined) return []
+    const { data, id, name, pieces, signature, type } = block
+    switch (type) {
+      case "thinking":
+        return signature === ""
+          ? []
+          : [{ text: "", thoughtSignature: signatureOf(provider, { type, thinking: pieces.join(""), signature }) }]
+      case "redacted_thinking":
+        return [{ text: "", thoughtSignature: signatureOf(provider, { type, data }) }]
+      case "tool_use": {
+        const part = callPart({ id, name, args: pieces.join("") }, names)
+        isMalformed ||= part === undefined
+        return part === undefined ? [] : [part]
+      }
+      default:
+        return []
+    }
+  }
+
+  const finish = ({ delta, usage }: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {
+    // A later count replaces an earlier one; null says nothing.
+    if (usage) {
+      const stated = Object.entries(usage).filter(([, value]) => value !== null)
+      counts = { ...counts, ...Object.fromEntries(stated) }
+    }
+    const reason = delta?.stop_reason
+    if (reason === undefined || reason === null) return Effect.undefined
+    if (reason === "refusal") return Effect.fail(failed(new ContentPolicyError({ finishReason: reason })))
+    return Effect.succeed({
+      parts: [],
+      finishReason: isMalformed ? malformed : (finishReasons[reason] ?? clip(hide(reason))),
+      usage: usageOf(counts)
+    })
+  }
+
+  const parts = (made: ReadonlyArray<Part>) => Effect.succeed(made.length === 0 ? undefined : { parts: made })
+
+  const read = (event: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {
+    switch (event.type) {
+      case "message_start":
+        counts = event.message?.usage ?? {}
+        return Effect.undefined
+      case "content_block_start":
+        return parts(begin(event))
+      case "content_block_delta":
+        return parts(go(event))
+      case "content_block_stop":
+        return parts(end(event))
+      case "message_delta":
+        return finish(event)
+      default:
+        return Effect.undefined
+    }
+  }
+
+  return {
+    read: (event) => {
+      const known = Option.getOrUndefined(readEvent(event))
+      if (known === undefined) return Effect.fail(unusable("it contains an event of an unknown form"))
+      if (known.type !== "error") return read(known)
+      const { kind, message } = faultIn(event) ?? { kind: "", message: "" }
+      return Effect.fail(failed(reasonOfEvent({ kind, message: hide(message) }, provided)))
+    },
+    end: () => Effect.undefined
+  }
+}

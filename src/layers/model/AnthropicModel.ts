@@ -1,0 +1,105 @@
+import { type Config, Effect, Layer, Result, Schema, Stream } from "effect"
+import { type AnthropicRequest, countBody, requestBody } from "../../domain/model/AnthropicMessages.ts"
+import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
+import { defaultReserve, modelLimits, tokenLimit } from "../../domain/tokens/ModelLimits.ts"
+import { InvalidRequestError, Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import { makeReader } from "./AnthropicAnswer.ts"
+import { failed, type ProviderNames, unusable } from "./ProviderErrors.ts"
+import {
+  call,
+  chunks,
+  collect,
+  events,
+  hideKey,
+  optionsConfig,
+  type Provider,
+  type ProviderOptions,
+  providerOf
+} from "./ProviderExchange.ts"
+
+/** Anthropic's Messages API. What stays the same from request to request is marked for its cache. */
+
+const names: ProviderNames = { key: "ANTHROPIC_API_KEY", baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
+const defaultBaseUrl = "https://api.anthropic.com"
+
+/** What every request has to be told: the longest answer. What the window keeps free for one by default. */
+const maxTokensOf = (model: string): number =>
+  Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
+
+const opened = (
+  provider: Provider,
+  { contents, generation, model: asked, mustCall, systemInstruction, tools }: ModelRequest
+) =>
+  Effect.fromResult(
+    Result.mapBoth(toolDeclarations(tools), {
+      onFailure: (detail) => failed(new InvalidRequestError({ detail })),
+      onSuccess: (declared) => {
+        const model = provider.model ?? asked
+        const request: AnthropicRequest = {
+          model,
+          contents,
+          systemInstruction,
+          tools: declared,
+          mustCall,
+          maxTokens: generation?.maxOutputTokens ?? maxTokensOf(model),
+          temperature: generation?.temperature,
+          topP: generation?.topP,
+          topK: generation?.topK,
+          thinkingBudget: generation?.thinkingBudget
+        }
+        return { request, tools: toolNames(declared) }
+      }
+    })
+  )
+
+const stream = (provider: Provider, request: ModelRequest) =>
+  Effect.map(opened(provider, request), ({ request, tools }) =>
+    chunks(events(provider, "v1/messages", requestBody(request, tools)), () =>
+      makeReader(tools, names, hideKey(provider))
+    )
+  ).pipe(
+    Stream.unwrap,
+    Stream.withSpan("Model.stream", { attributes: { model: request.model, contents: request.contents.length } })
+  )
+
+const readCount = Schema.decodeUnknownEffect(Schema.Struct({ input_tokens: Schema.Natural }))
+
+const countTokens = Effect.fn("Model.countTokens")(function* (
+  provider: Provider,
+  request: ModelRequest
+): Effect.fn.Return<number, ModelError> {
+  yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
+  const { request: bare, tools } = yield* opened(provider, {
+    model: request.model,
+    contents: request.contents
+  })
+  const answer = yield* call(provider, "v1/messages/count_tokens", countBody(bare, tools))
+  const { input_tokens: tokens } = yield* readCount(answer).pipe(Effect.mapError(() => unusable("it has no count")))
+  return tokens
+})
+
+const make = (options: ProviderOptions): Model["Service"] => {
+  const provider: Provider = {
+    ...providerOf(options, defaultBaseUrl),
+    names,
+    needsKey: true,
+    headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key === undefined ? {} : { "x-api-key": key }) })
+  }
+  return {
+    generate: (request) => Effect.withSpan(collect(stream(provider, request)), "Model.generate"),
+    stream: (request) => stream(provider, request),
+    countTokens: (request) => countTokens(provider, request)
+  }
+}
+
+/**
+ * Anthropic's models, with your own options. Building the layer connects to nothing; without a key every call fails with `AuthenticationError`.
+ * The key appears in no error, log or span.
+ */
+export const layer = (options: ProviderOptions): Layer.Layer<Model> => Layer.sync(Model, () => make(options))
+
+/** Anthropic's models. The key is ANTHROPIC_API_KEY; ANTHROPIC_BASE_URL names another endpoint, without `/v1`. */
+export const layerConfig: Layer.Layer<Model, Config.ConfigError> = Layer.effect(
+  Model,
+  Effect.map(optionsConfig(names), make)
+)

@@ -1,0 +1,268 @@
+import { Effect, Option, Schema } from "effect"
+import type { Part } from "../../domain/content/Content.ts"
+import { provider } from "../../domain/model/OpenAiMessages.ts"
+import { signatureOf } from "../../domain/model/ProviderSignature.ts"
+import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
+import type { Usage } from "../../domain/tokens/Tokens.ts"
+import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
+import { callPart, malformed, type WireCall } from "./AnswerCalls.ts"
+import { clip, failed, faultIn, type ProviderNames, reasonOfEvent, unusable } from "./ProviderErrors.ts"
+import type { EventReader } from "./ProviderExchange.ts"
+
+/** Reads the events of the Responses API and of Chat Completions. */
+
+const text = Schema.optionalKey(Schema.NullOr(Schema.String))
+const count = Schema.optionalKey(Schema.NullOr(Schema.Natural))
+const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+/** The counts of both dialects, which differ in their names. */
+interface Counts {
+  readonly input: number | null | undefined
+  readonly output: number | null | undefined
+  readonly cached: number | null | undefined
+  readonly thoughts: number | null | undefined
+}
+
+const usageOf = ({ cached, input, output, thoughts }: Counts): Usage => ({
+  prompt: input ?? 0,
+  answer: Math.max(0, (output ?? 0) - (thoughts ?? 0)),
+  thoughts: thoughts ?? 0,
+  cached: cached ?? 0
+})
+
+const unknownEvent = unusable("it contains an event of an unknown form")
+
+const refused = (reason: string) => Effect.fail(failed(new ContentPolicyError({ finishReason: reason })))
+
+const ResponseEvent = Schema.Struct({
+  type: Schema.String,
+  delta: Schema.optionalKey(Schema.Unknown),
+  item: optional(
+    Schema.Struct({
+      type: text,
+      id: text,
+      call_id: text,
+      name: text,
+      arguments: text,
+      summary: optional(Schema.Unknown),
+      encrypted_content: text
+    })
+  ),
+  response: optional(
+    Schema.Struct({
+      error: optional(Schema.Unknown),
+      incomplete_details: optional(Schema.Struct({ reason: text })),
+      usage: optional(
+        Schema.Struct({
+          input_tokens: count,
+          output_tokens: count,
+          input_tokens_details: optional(Schema.Struct({ cached_tokens: count })),
+          output_tokens_details: optional(Schema.Struct({ reasoning_tokens: count }))
+        })
+      )
+    })
+  )
+})
+type ResponseEvent = typeof ResponseEvent.Type
+const readResponseEvent = Schema.decodeUnknownOption(ResponseEvent)
+
+/** Reads one answer of the Responses API. */
+export const makeResponsesReader = (
+  names: ToolNames,
+  provided: ProviderNames,
+  hide: (text: string) => string
+): EventReader => {
+  let isMalformed = false
+
+  const itemParts = ({ item }: ResponseEvent): ReadonlyArray<Part> => {
+    if (item?.type === "function_call") {
+      const { arguments: args, call_id: id, name } = item
+      const part = callPart({ id: id ?? undefined, name: name ?? "", args: args ?? "" }, names)
+      isMalformed ||= part === undefined
+      return part === undefined ? [] : [part]
+    }
+    if (item?.type !== "reasoning" || !item.encrypted_content) return []
+    const { encrypted_content, id, summary } = item
+    const block = { type: "reasoning", id: id ?? undefined, summary: summary ?? [], encrypted_content }
+    return [{ text: "", thoughtSignature: signatureOf(provider, block) }]
+  }
+
+  const finish = ({ response, type }: ResponseEvent): Effect.Effect<ModelChunk, ModelError> => {
+    const reason = type === "response.completed" ? "completed" : (response?.incomplete_details?.reason ?? "incomplete")
+    if (reason === "content_filter") return refused(reason)
+    const finishReason = reason === "completed" ? "STOP" : reason === "max_output_tokens" ? "MAX_TOKENS" : "OTHER"
+    const usage = response?.usage
+    return Effect.succeed({
+      parts: [],
+      finishReason: isMalformed ? malformed : finishReason,
+      ...(usage
+        ? {
+            usage: usageOf({
+              input: usage.input_tokens,
+              output: usage.output_tokens,
+              cached: usage.input_tokens_details?.cached_tokens,
+              thoughts: usage.output_tokens_details?.reasoning_tokens
+            })
+          }
+        : {})
+    })
+  }
+
+  const fault = (value: unknown) => {
+    const { kind, message } = faultIn(value) ?? { kind: "", message: "" }
+    // The type of the event says nothing.
+    const named = { kind: kind.replace(/^error /, ""), message: hide(message) }
+    return Effect.fail(failed(reasonOfEvent(named, provided)))
+  }
+
+  const parts = (made: ReadonlyArray<Part>) => Effect.succeed(made.length === 0 ? undefined : { parts: made })
+
+  return {
+    read: (value) => {
+      const event = Option.getOrUndefined(readResponseEvent(value))
+      if (event === undefined) return faultIn(value)?.message ? fault(value) : Effect.fail(unknownEvent)
+      const delta = typeof event.delta === "string" ? event.delta : ""
+      switch (event.type) {
+        case "response.output_text.delta":
+        case "response.refusal.delta":
+          return parts(delta === "" ? [] : [{ text: delta }])
+        case "response.reasoning_summary_text.delta":
+        case "response.reasoning_text.delta":
+          return parts(delta === "" ? [] : [{ text: delta, thought: true }])
+        case "response.output_item.done":
+          return parts(itemParts(event))
+        case "response.completed":
+        case "response.incomplete":
+          return finish(event)
+        case "response.failed":
+          return fault({ error: event.response?.error })
+        case "error":
+          return fault(value)
+        default:
+          return Effect.undefined
+      }
+    },
+    end: () => Effect.undefined
+  }
+}
+
+const ChatEvent = Schema.Struct({
+  choices: optional(
+    Schema.Array(
+      Schema.Struct({
+        delta: optional(
+          Schema.Struct({
+            content: text,
+            refusal: text,
+            reasoning_content: text,
+            reasoning: text,
+            tool_calls: optional(
+              Schema.Array(
+                Schema.Struct({
+                  index: count,
+                  id: text,
+                  function: optional(Schema.Struct({ name: text, arguments: text }))
+                })
+              )
+            )
+          })
+        ),
+        finish_reason: text
+      })
+    )
+  ),
+  usage: optional(
+    Schema.Struct({
+      prompt_tokens: count,
+      completion_tokens: count,
+      prompt_tokens_details: optional(Schema.Struct({ cached_tokens: count })),
+      completion_tokens_details: optional(Schema.Struct({ reasoning_tokens: count }))
+    })
+  )
+})
+type ChatEvent = typeof ChatEvent.Type
+const readChatEvent = Schema.decodeUnknownOption(ChatEvent)
+
+const chatFinishReasons: Readonly<Record<string, string>> = {
+  stop: "STOP",
+  eos: "STOP",
+  tool_calls: "STOP",
+  function_call: "STOP",
+  length: "MAX_TOKENS"
+}
+
+const hasError = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && "error" in value && value.error !== null && value.error !== undefined
+
+/** Reads one answer of a server of Chat Completions. */
+export const makeChatReader = (
+  names: ToolNames,
+  provided: ProviderNames,
+  hide: (text: string) => string
+): EventReader => {
+  const calls = new Map<number, { id: string; name: string; readonly args: Array<string> }>()
+  let finishReason: string | undefined
+
+  type CallDelta = NonNullable<NonNullable<NonNullable<ChatEvent["choices"]>[number]["delta"]>["tool_calls"]>[number]
+  const addCall = ({ function: called, id, index }: CallDelta): void => {
+    // Servers that send calls in one piece may leave out the index.
+    const at = index ?? calls.size
+    const call = calls.get(at) ?? { id: "", name: "", args: [] }
+    calls.set(at, call)
+    if (id) call.id = id
+    if (called?.name) call.name = called.name
+    if (called?.arguments) call.args.push(called.arguments)
+  }
+
+  const takeCalls = (): ReadonlyArray<Part> => {
+    const wire = [...calls.values()].map(({ args, id, name }): WireCall => ({ id, name, args: args.join("") }))
+    calls.clear()
+    const parts = wire.flatMap((call): ReadonlyArray<Part> => {
+      const part = callPart(call, names)
+      return part === undefined ? [] : [part]
+    })
+    if (parts.length < wire.length) finishReason = malformed
+    return parts
+  }
+
+  return {
+    read: (value) => {
+      if (hasError(value)) {
+        const { kind, message } = faultIn(value) ?? { kind: "", message: "" }
+        return Effect.fail(failed(reasonOfEvent({ kind, message: hide(message) }, provided)))
+      }
+      const event = Option.getOrUndefined(readChatEvent(value))
+      if (event === undefined) return Effect.fail(unknownEvent)
+      const choice = event.choices?.[0]
+      const delta = choice?.delta
+      for (const call of delta?.tool_calls ?? []) addCall(call)
+      const thought = delta?.reasoning_content || delta?.reasoning
+      const words = delta?.content || delta?.refusal
+      const reason = choice?.finish_reason
+      if (reason === "content_filter") return refused(reason)
+      if (reason) finishReason = chatFinishReasons[reason] ?? clip(hide(reason))
+      const { usage } = event
+      const chunk: ModelChunk = {
+        parts: [...(thought ? [{ text: thought, thought: true }] : []), ...(words ? [{ text: words }] : [])],
+        ...(usage
+          ? {
+              usage: usageOf({
+                input: usage.prompt_tokens,
+                output: usage.completion_tokens,
+                cached: usage.prompt_tokens_details?.cached_tokens,
+                thoughts: usage.completion_tokens_details?.reasoning_tokens
+              })
+            }
+          : {})
+      }
+      return Effect.succeed(chunk.parts.length === 0 && chunk.usage === undefined ? undefined : chunk)
+    },
+    // Calls are complete only here.
+    end: () =>
+      Effect.sync(() => {
+        if (finishReason === undefined) return undefined
+        const parts = takeCalls()
+        return { parts, finishReason }
+      })
+  }
+}

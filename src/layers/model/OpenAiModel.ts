@@ -1,0 +1,104 @@
+import { type Config, Effect, Layer, Result, Stream } from "effect"
+import { chatBody, type OpenAiRequest, responsesBody } from "../../domain/model/OpenAiMessages.ts"
+import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
+import { InvalidRequestError, Model, type ModelRequest } from "../../services/model/Model.ts"
+import { estimateContents } from "../../services/tokens/Calibrations.ts"
+import { makeChatReader, makeResponsesReader } from "./OpenAiAnswer.ts"
+import { failed, type ProviderNames } from "./ProviderErrors.ts"
+import {
+  chunks,
+  collect,
+  events,
+  hideKey,
+  optionsConfig,
+  type Provider,
+  type ProviderOptions,
+  providerOf
+} from "./ProviderExchange.ts"
+
+/** OpenAI's models through the Responses API, and those of any server that speaks Chat Completions: OpenRouter, Ollama, vLLM, llama.cpp, LM Studio. */
+
+/** How OpenAI, or another server, is reached. */
+export interface Options extends ProviderOptions {
+  /** The dialect. Default: `responses` at OpenAI's own address, `chat` at any other. */
+  readonly api?: "chat" | "responses" | undefined
+}
+
+const names: ProviderNames = { key: "OPENAI_API_KEY", baseUrl: "OPENAI_BASE_URL", api: "OpenAI" }
+const defaultBaseUrl = "https://api.openai.com/v1"
+
+/** A server and its dialect. */
+interface Server extends Provider {
+  readonly api: "chat" | "responses"
+  readonly isOpenAi: boolean
+}
+
+const opened = (
+  server: Server,
+  { contents, generation, model: asked, mustCall, systemInstruction, tools }: ModelRequest
+) =>
+  Effect.fromResult(
+    Result.mapBoth(toolDeclarations(tools), {
+      onFailure: (detail) => failed(new InvalidRequestError({ detail })),
+      onSuccess: (declared) => {
+        const request: OpenAiRequest = {
+          model: server.model ?? asked,
+          contents,
+          systemInstruction,
+          tools: declared,
+          mustCall,
+          maxOutputTokens: generation?.maxOutputTokens,
+          temperature: generation?.temperature,
+          topP: generation?.topP,
+          thinkingBudget: generation?.thinkingBudget
+        }
+        return { request, tools: toolNames(declared) }
+      }
+    })
+  )
+
+const stream = (server: Server, request: ModelRequest) =>
+  Effect.map(opened(server, request), ({ request, tools }) => {
+    const hide = hideKey(server)
+    return server.api === "responses"
+      ? chunks(events(server, "responses", responsesBody(request, tools)), () =>
+          makeResponsesReader(tools, names, hide)
+        )
+      : chunks(events(server, "chat/completions", chatBody(request, tools, server.isOpenAi)), () =>
+          makeChatReader(tools, names, hide)
+        )
+  }).pipe(
+    Stream.unwrap,
+    Stream.withSpan("Model.stream", { attributes: { model: request.model, contents: request.contents.length } })
+  )
+
+const make = (options: Options): Model["Service"] => {
+  const provider = providerOf(options, defaultBaseUrl)
+  const isOpenAi = provider.baseUrl.host === new URL(defaultBaseUrl).host
+  const server: Server = {
+    ...provider,
+    names,
+    isOpenAi,
+    api: options.api ?? (isOpenAi ? "responses" : "chat"),
+    // A server of one's own may ask for none.
+    needsKey: isOpenAi,
+    headers: (key): Readonly<Record<string, string>> => (key === undefined ? {} : { authorization: `Bearer ${key}` })
+  }
+  return {
+    generate: (request) => Effect.withSpan(collect(stream(server, request)), "Model.generate"),
+    stream: (request) => stream(server, request),
+    countTokens: (request) => estimateContents(request)
+  }
+}
+
+/**
+ * OpenAI's models or those of a compatible server, with your own options. Building the layer connects to nothing; without a key every call to
+ * OpenAI fails with `AuthenticationError`. Tokens are estimated, because these servers count none. The key appears in no error, log or span.
+ */
+export const layer = (options: Options): Layer.Layer<Model> => Layer.sync(Model, () => make(options))
+
+/** OpenAI's models. The key is OPENAI_API_KEY; OPENAI_BASE_URL names another endpoint, with its `/v1`. */
+export const layerConfig: Layer.Layer<Model, Config.ConfigError> = Layer.effect(
+  Model,
+  Effect.map(optionsConfig(names), make)
+)

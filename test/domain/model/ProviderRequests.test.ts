@@ -1,0 +1,332 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import * as Anthropic from "../../../src/domain/model/AnthropicMessages.ts"
+import { dialogueOf } from "../../../src/domain/model/Dialogue.ts"
+import * as OpenAi from "../../../src/domain/model/OpenAiMessages.ts"
+import { signatureOf } from "../../../src/domain/model/ProviderSignature.ts"
+import { toolDeclarations, toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
+
+/** Requests of every dialect, from conversations that a history may hold: with and without ids, out of order, with holes. */
+
+type Json = Readonly<Record<string, unknown>>
+const Messages = Schema.decodeUnknownSync(
+  Schema.Array(
+    Schema.Struct({ role: Schema.String, content: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)) })
+  )
+)
+const Items = Schema.decodeUnknownSync(Schema.Array(Schema.Record(Schema.String, Schema.Unknown)))
+
+const names = toolNames([])
+const thinking = { type: "thinking", thinking: "hm", signature: "s1" }
+const reasoning = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" }
+
+const ids = [undefined, undefined, "call_1", "call_2", "toolu_a", "a.0", "", "x".repeat(80)]
+
+/** A part of a conversation, as small numbers choose it. */
+const Piece = Schema.Struct({
+  isUser: Schema.Boolean,
+  kind: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })),
+  id: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: ids.length - 1 })),
+  words: Schema.String
+})
+const Pieces = Schema.Array(Piece).check(Schema.isMaxLength(30))
+
+const partOf = ({ id, isUser, kind, words }: typeof Piece.Type, at: number): Part => {
+  const own = ids[id]
+  const marked = `word${at} ${words}`
+  if (isUser) {
+    if (kind < 3) return text(marked)
+    if (kind === 3) return text("  ")
+    if (kind === 4) return { inlineData: { mimeType: "image/png", data: "aGk=" } }
+    if (kind === 5) return { inlineData: { mimeType: "audio/wav", data: "aGk=" } }
+    const made = response(kind < 8 ? "look" : "read", kind === 6 ? { error: marked } : { output: marked }, own)
+    return kind === 9
+      ? {
+          functionResponse: {
+            ...made.functionResponse,
+            name: "read",
+            parts: [{ inlineData: { mimeType: "image/png", data: "aGk=" } }]
+          }
+        }
+      : made
+  }
+  if (kind < 2) return text(marked)
+  if (kind === 2) return { text: "", thoughtSignature: signatureOf("anthropic", thinking) }
+  if (kind === 3) return { text: "", thoughtSignature: signatureOf("openai", reasoning) }
+  if (kind === 4) return { text: marked, thought: true }
+  if (kind === 5) return { ...call("look", { at }, own), thoughtSignature: "Z29vZ2xl" }
+  return call(kind < 8 ? "look" : "read", kind === 9 ? undefined : { at }, own)
+}
+
+const contentsOf = (pieces: typeof Pieces.Type): ReadonlyArray<Content> =>
+  pieces.map((piece, at) => (piece.isUser ? user(partOf(piece, at)) : model(partOf(piece, at))))
+
+const anthropic = (contents: ReadonlyArray<Content>, extra: Partial<Anthropic.AnthropicRequest> = {}) =>
+  Anthropic.requestBody({ model: "claude-sonnet-4-5", contents, tools: [], maxTokens: 1_000, ...extra }, names)
+const responses = (contents: ReadonlyArray<Content>) =>
+  OpenAi.responsesBody({ model: "gpt-5", contents, tools: [] }, names)
+const chat = (contents: ReadonlyArray<Content>) =>
+  OpenAi.chatBody({ model: "llama", contents, tools: [] }, names, false)
+
+const unique = (values: ReadonlyArray<unknown>) => assert.strictEqual(new Set(values).size, values.length)
+const valid = (id: unknown) => assert.match(String(id), /^[A-Za-z0-9_-]{1,64}$/)
+const notBlank = (block: Json) => {
+  if (block["type"] === "text") assert.notStrictEqual(String(block["text"]).trim(), "")
+}
+
+const legalAnthropic = (body: Json): void => {
+  const messages = Messages(body["messages"])
+  assert.strictEqual(messages[0]?.role, "user")
+  assert.strictEqual(messages.at(-1)?.role, "user")
+  const seen: Array<unknown> = []
+  for (const [at, { content, role }] of messages.entries()) {
+    assert.strictEqual(role, at % 2 === 0 ? "user" : "assistant")
+    assert.isAbove(content.length, 0)
+    content.forEach(notBlank)
+    const results = content.filter(({ type }) => type === "tool_result").map((block) => block["tool_use_id"])
+    const calls = messages[at - 1]?.content.filter(({ type }) => type === "tool_use").map(({ id }) => id) ?? []
+    if (role === "user") {
+      assert.deepStrictEqual(results, calls)
+      assert.isTrue(content.slice(0, results.length).every(({ type }) => type === "tool_result"))
+    } else {
+      assert.lengthOf(results, 0)
+      const own = content.filter(({ type }) => type === "tool_use").map(({ id }) => id)
+      own.forEach(valid)
+      seen.push(...own)
+      assert.notStrictEqual(content.at(-1)?.["type"], "thinking")
+      assert.isTrue(content.every(({ type }) => ["text", "tool_use", "thinking"].includes(String(type))))
+    }
+  }
+  unique(seen)
+  assert.isAtMost(JSON.stringify(body).split('"cache_control"').length - 1, 4)
+}
+
+const legalResponses = (body: Json): void => {
+  const items = Items(body["input"])
+  const calls = items.filter(({ type }) => type === "function_call").map((item) => item["call_id"])
+  calls.forEach(valid)
+  unique(calls)
+  assert.deepStrictEqual(
+    items.filter(({ type }) => type === "function_call_output").map((item) => item["call_id"]),
+    calls
+  )
+  for (const [at, item] of items.entries()) {
+    if (item["type"] !== "reasoning") continue
+    const next = items[at + 1]
+    assert.isTrue(
+      next?.["type"] === "reasoning" || next?.["type"] === "function_call" || next?.["role"] === "assistant"
+    )
+  }
+}
+
+const legalChat = (body: Json): void => {
+  const messages = Items(body["messages"])
+  let open: Array<unknown> = []
+  for (const message of messages) {
+    if (message["role"] === "tool") {
+      assert.strictEqual(message["tool_call_id"], open.shift())
+      continue
+    }
+    assert.lengthOf(open, 0)
+    const calls = message["tool_calls"]
+    if (message["role"] === "assistant") {
+      assert.isTrue(calls !== undefined || message["content"] !== null)
+      open = calls === undefined ? [] : Items(calls).map(({ id }) => id)
+    }
+  }
+  assert.lengthOf(open, 0)
+}
+
+/** The words of the user and the results of tools, which no dialect may lose. */
+const wordsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<string> =>
+  contents.flatMap(({ parts, role }) =>
+    role === "user" ? parts.flatMap((part) => /word\d+ [^]*?(?=$|"\})/.exec(part.text ?? "")?.[0] ?? []) : []
+  )
+
+const dialects: Readonly<
+  Record<string, readonly [(contents: ReadonlyArray<Content>) => Json, (body: Json) => void, string]>
+> = {
+  Messages: [(contents) => anthropic(contents), legalAnthropic, "messages"],
+  Responses: [responses, legalResponses, "input"],
+  "Chat Completions": [chat, legalChat, "messages"]
+}
+
+const withoutMarks = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(',"cache_control":{"type":"ephemeral"}', "")
+
+describe.each(Object.entries(dialects))("a request in the dialect of %s", (_, [bodyOf, legal, key]) => {
+  it.prop(
+    "is legal, and loses no word of the user",
+    [Pieces],
+    ([pieces]) => {
+      const contents = contentsOf(pieces)
+      const body = bodyOf(contents)
+      legal(body)
+      const sent = JSON.stringify(body)
+      for (const words of wordsOf(contents)) assert.include(sent, JSON.stringify(words.toWellFormed()).slice(1, -1))
+      for (const [at, { isUser, kind }] of pieces.entries()) {
+        if (isUser && (kind < 3 || kind > 5)) assert.include(sent, `word${at} `)
+      }
+    },
+    { arbitrary: { runs: 500 } }
+  )
+
+  it.prop(
+    "extends the one before, byte for byte",
+    [Pieces],
+    ([pieces]) => {
+      const contents = contentsOf(pieces)
+      const whole = Items(bodyOf(contents)[key])
+      for (let end = 1; end < contents.length; end += 1) {
+        // A request is sent after the user's turn, when every call is answered.
+        if (contents[end - 1]?.role !== "user" || contents[end]?.role !== "model") continue
+        const before = Items(bodyOf(contents.slice(0, end))[key])
+        assert.strictEqual(withoutMarks(whole.slice(0, before.length)), withoutMarks(before))
+      }
+    },
+    { arbitrary: { runs: 300 } }
+  )
+})
+
+describe("the dialogue", () => {
+  it("pairs calls without ids by name and order, and calls of one id twice", () => {
+    const turns = dialogueOf(
+      [
+        user(text("go")),
+        model(call("a", {}), call("b", {}), call("a", {}), call("c", {}, "x.1")),
+        user(response("b", "B"), response("a", "A1"), response("c", "C", "x.1"), response("a", "A2")),
+        model(call("c", {}, "call_1")),
+        user(response("c", "again", "call_1"))
+      ],
+      "anthropic"
+    )
+    const results = turns.flatMap((turn) => (turn.role === "user" ? turn.results : []))
+    assert.deepStrictEqual(
+      results.map(({ id, text }) => `${id} ${text}`),
+      ["call_1 A1", "call_2 B", "call_3 A2", "call_4 C", "call_5 again"]
+    )
+  })
+
+  it("answers a call without a result, and keeps a result without a call as words", () => {
+    const turns = dialogueOf([model(call("a", {}, "one")), user(response("a", { output: "late" }, "two"))], "anthropic")
+    assert.deepStrictEqual(turns.at(-1), {
+      role: "user",
+      results: [{ id: "one", text: "(no result)", isError: true, media: [] }],
+      parts: [{ text: "[result of a] late" }]
+    })
+  })
+})
+
+describe("requests", () => {
+  it("thinking goes back to its own provider, before what it led to", () => {
+    const contents = [
+      user(text("q")),
+      model(
+        { text: "", thoughtSignature: signatureOf("anthropic", thinking) },
+        { text: "", thoughtSignature: signatureOf("openai", reasoning) },
+        call("look", { a: 1 }, "c1")
+      ),
+      user(response("look", { output: "seen" }, "c1"))
+    ]
+    const messages = Messages(anthropic(contents)["messages"])
+    assert.deepStrictEqual(messages[1]?.content, [
+      thinking,
+      { type: "tool_use", id: "c1", name: "look", input: { a: 1 } }
+    ])
+    assert.deepStrictEqual(Items(responses(contents)["input"]).slice(1), [
+      reasoning,
+      { type: "function_call", call_id: "c1", name: "look", arguments: '{"a":1}' },
+      { type: "function_call_output", call_id: "c1", output: "seen" }
+    ])
+  })
+
+  it("Anthropic's prefix is marked: instruction, the end, and the end of the request before", () => {
+    const contents = [user(text("1")), model(text("2")), user(text("3")), model(text("4")), user(text("5"))]
+    const body = anthropic(contents, { systemInstruction: "be brief", tools: [{ name: "a", parameters: {} }] })
+    const marked = (value: unknown) => JSON.stringify(value).includes("cache_control")
+    assert.isTrue(marked(body["system"]))
+    assert.isFalse(marked(body["tools"]))
+    assert.deepStrictEqual(Messages(body["messages"]).map(marked), [false, false, true, false, true])
+  })
+
+  it("a budget of thinking becomes what the model takes", () => {
+    const extra = { thinkingBudget: 2_000, temperature: 0 }
+    const old = anthropic([user(text("q"))], extra)
+    assert.deepStrictEqual(old["thinking"], { type: "enabled", budget_tokens: 2_000 })
+    assert.strictEqual(old["max_tokens"], 3_024)
+    assert.notProperty(old, "temperature")
+    const current = anthropic([user(text("q"))], { ...extra, model: "claude-opus-4-8" })
+    assert.deepStrictEqual(current["thinking"], { type: "adaptive" })
+    // Calls that were made without thinking.
+    const called = [user(text("q")), model(call("a", {}, "c")), user(response("a", "r", "c"))]
+    assert.notProperty(anthropic(called, extra), "thinking")
+    assert.notProperty(anthropic([user(text("q"))], { ...extra, mustCall: true }), "thinking")
+    assert.strictEqual(anthropic([user(text("q"))], { temperature: 2 })["temperature"], 1)
+    assert.notProperty(anthropic([user(text("q"))], { model: "claude-opus-5", temperature: 1 }), "temperature")
+  })
+
+  it("OpenAI's models that think take no sampling", () => {
+    const request = {
+      contents: [user(text("q"))],
+      tools: [],
+      temperature: 0.5,
+      thinkingBudget: 1_000,
+      maxOutputTokens: 5
+    }
+    const body = OpenAi.responsesBody({ ...request, model: "gpt-5.1" }, names)
+    assert.notProperty(body, "temperature")
+    assert.deepStrictEqual(body["reasoning"], { effort: "low" })
+    assert.strictEqual(body["max_output_tokens"], 16)
+    assert.strictEqual(OpenAi.chatBody({ ...request, model: "gpt-4o" }, names, true)["max_completion_tokens"], 5)
+    assert.strictEqual(OpenAi.chatBody({ ...request, model: "llama" }, names, false)["max_tokens"], 5)
+  })
+
+  it("media within a result follows it where a result is a text", () => {
+    const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
+    const contents = [
+      user(text("q")),
+      model(call("shot", {}, "c")),
+      user({ functionResponse: { id: "c", name: "shot", response: { output: "taken" }, parts: [image] } })
+    ]
+    assert.deepStrictEqual(Items(chat(contents)["messages"]).slice(2), [
+      { role: "tool", tool_call_id: "c", content: "taken" },
+      { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } }] }
+    ])
+    assert.deepInclude(Messages(anthropic(contents)["messages"]).at(-1)?.content[0], {
+      content: [
+        { type: "text", text: "taken" },
+        { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } }
+      ]
+    })
+  })
+})
+
+describe("tools", () => {
+  it("both spellings of a schema become JSON Schema", () => {
+    const declared = toolDeclarations([
+      { functionDeclarations: [{ name: "a", parameters: { type: "OBJECT", properties: { n: { type: "STRING" } } } }] },
+      {
+        functionDeclarations: [{ name: "b", description: "B", parametersJsonSchema: { type: "object" } }, { name: "c" }]
+      }
+    ])
+    assert.deepStrictEqual(Result.getOrThrow(declared), [
+      { name: "a", parameters: { type: "object", properties: { n: { type: "string" } } } },
+      { name: "b", description: "B", parameters: { type: "object" } },
+      { name: "c", parameters: { type: "object", properties: {} } }
+    ])
+    assert.isTrue(Result.isFailure(toolDeclarations([{ googleSearch: {} }])))
+  })
+
+  it.prop("names are allowed, distinct, and lead back", [Schema.Array(Schema.String)], ([list]) => {
+    const declared = [...list, "a.b", "a_b", "a:b", "n".repeat(99), `${"n".repeat(99)}2`].map((name) => ({
+      name,
+      parameters: {}
+    }))
+    const made = toolNames(declared)
+    for (const { name } of declared) {
+      assert.match(made.sent(name), /^[A-Za-z0-9_-]{1,64}$/)
+      assert.strictEqual(made.own(made.sent(name)), name)
+    }
+  })
+})
