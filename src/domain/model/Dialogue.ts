@@ -49,6 +49,7 @@ export interface ModelTurn {
   readonly blocks: ReadonlyArray<ModelBlock>
 }
 
+/** A turn of the dialogue. */
 export type DialogueTurn = UserTurn | ModelTurn
 
 /** Stand where the dialects require words and the conversation has none. */

@@ -63,6 +63,7 @@ export interface Provider {
   readonly baseUrl: URL
   readonly model: string | undefined
   readonly timeouts: Timeouts
+  /** The headers of every request. */
   readonly headers: (key: string | undefined) => Readonly<Record<string, string>>
   /** Whether every call needs a key. */
   readonly needsKey: boolean
