@@ -10,7 +10,7 @@ import {
   type ModelErrorReason,
   TimeoutError
 } from "../../services/model/Model.ts"
-import { bounded, boundedEvents } from "./BoundedResponse.ts"
+import { bounded } from "./BoundedResponse.ts"
 import {
   failed,
   faultOf,
@@ -21,12 +21,12 @@ import {
   retryAfter,
   unusable
 } from "./ProviderErrors.ts"
+import { ServerEvents } from "./ServerEvents.ts"
 
 /**
- * One HTTP exchange with a provider: a JSON body there, JSON or server-sent events back. It uses the platform's `fetch`, as the layer of the Gemini
- * API does. The vendors' SDKs weigh megabytes, retry by themselves and hold the key in errors; Effect's HTTP client is built on the same `fetch`
- * and would add a layer without bounds on what a server sends. With `fetch`, the signal of a fiber closes the socket at once, and the whole
- * exchange is this file.
+ * One HTTP exchange with a provider: a JSON body there, JSON or server-sent events back. It uses the platform's `fetch`: the signal of a fiber closes
+ * its socket at once, and the whole exchange is this file. The vendors' SDKs weigh megabytes and retry by themselves; Effect's HTTP client is built
+ * on the same `fetch` and bounds nothing that a server sends.
  */
 
 /** Bytes of an answer, images included. An endless answer is ended there. */
@@ -127,17 +127,14 @@ const run = <A>(provider: Provider, exchange: Exchange, promise: () => Promise<A
     catch: (error) => failed(exchange.excess ?? reasonOfConnection(error, exchange.isBegun, provider.baseUrl.host))
   })
 
-const bytesExceeded = (exchange: Exchange) => (): Error => {
-  exchange.excess = new AnswerTooLargeError({ unit: "bytes", limit: maxAnswerBytes })
-  return new Error("the answer is too large")
-}
-
-const eventsExceeded =
+const exceeded =
   (exchange: Exchange) =>
   (what: "bytes" | "events"): Error => {
-    if (what === "bytes") return bytesExceeded(exchange)()
-    exchange.excess = new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts })
-    return new Error("the answer has too many pieces")
+    exchange.excess =
+      what === "bytes"
+        ? new AnswerTooLargeError({ unit: "bytes", limit: maxAnswerBytes })
+        : new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts })
+    return exchange.excess
   }
 
 /** Sends a request. Fails if the answer has the status of an error; follows no redirection, because the key is for this server alone. */
@@ -179,7 +176,7 @@ export const call = (provider: Provider, path: string, body: unknown): Effect.Ef
     const signal = yield* Effect.abortSignal
     const response = yield* open(provider, exchange, path, body, signal)
     const text = yield* run(provider, exchange, () =>
-      bounded(response, maxAnswerBytes, bytesExceeded(exchange), signal).text()
+      bounded(response, maxAnswerBytes, () => exceeded(exchange)("bytes"), signal).text()
     )
     return yield* Effect.fromResult(Result.mapError(parseJson(text), () => unusable("it is not JSON")))
   }).pipe(Effect.scoped, within(provider.timeouts.countTokens))
@@ -191,30 +188,44 @@ const dataOf = (event: string): string =>
     .flatMap((line) => (line.startsWith("data:") ? [line.slice(line.startsWith("data: ") ? 6 : 5)] : []))
     .join("\n")
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>
+/** The events of a body, read piece by piece. */
+const eventsIn = (exchange: Exchange, { body }: Response) => {
+  const arrived: Array<string> = []
+  const decoder = new TextDecoder()
+  const take = (event: Uint8Array) => void arrived.push(dataOf(decoder.decode(event)).trim())
+  const bounds = { bytes: maxAnswerBytes, events: maxAnswerParts }
+  const split = new ServerEvents(bounds, take, exceeded(exchange))
+  const reader = body?.getReader()
+  let isOver = reader === undefined
+  /** The data of the next event; undefined: there is none. */
+  return async (): Promise<string | undefined> => {
+    while (arrived.length === 0 && !isOver) {
+      const { value } = (await reader?.read()) ?? {}
+      if (value !== undefined) split.push(value)
+      else {
+        isOver = true
+        const rest = split.end()
+        if (rest !== undefined) take(rest)
+      }
+    }
+    return arrived.shift()
+  }
+}
 
 /** Asks for server-sent events, each with JSON. The socket closes with the stream's scope. */
 export const events = (provider: Provider, path: string, body: unknown): Stream.Stream<unknown, ModelError> =>
   Effect.map(Effect.abortSignal, (signal) => {
     const exchange: Exchange = { isBegun: false, excess: undefined }
-    const decoder = new TextDecoder()
-    const start: Effect.Effect<Reader | undefined, ModelError> = Effect.gen(function* () {
-      const response = yield* open(provider, exchange, path, body, signal)
-      const bounds = { bytes: maxAnswerBytes, events: maxAnswerParts }
-      return boundedEvents(response, bounds, eventsExceeded(exchange)).body?.getReader()
-    })
+    const start = Effect.map(open(provider, exchange, path, body, signal), (response) => eventsIn(exchange, response))
     const next = Effect.fnUntraced(function* (opening: typeof start) {
-      const reader = yield* opening
-      if (reader === undefined) return undefined
+      const read = yield* opening
       for (;;) {
-        const { done, value } = yield* run(provider, exchange, () => reader.read())
-        if (done) return undefined
-        const data = dataOf(decoder.decode(value)).trim()
-        if (data === "[DONE]") return undefined
+        const data = yield* run(provider, exchange, read)
+        if (data === undefined || data === "[DONE]") return undefined
         if (data === "") continue
         const event = parseJson(data)
         if (Result.isFailure(event)) return yield* unusable("it contains an event that is not JSON")
-        return [event.success, Effect.succeed(reader)] as const
+        return [event.success, Effect.succeed(read)] as const
       }
     }, within(provider.timeouts.chunk))
     return Stream.unfold(start, next)

@@ -105,10 +105,10 @@ export const buildRequest = Effect.fnUntraced(function* (
 /** The size of the request as it would leave now, without a message. */
 const sizedRequest = Effect.fnUntraced(function* (chat: ChatState) {
   const { conversation } = yield* Ref.get(chat.session)
-  const { opening, overheadParts, overheadTokens } = yield* requestContext(chat)
+  const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
   const { following, outgoing } = chat.requests
   const { parts, tokens } = yield* following.withPermit(
-    Effect.map(Work.run(outgoing.follow(conversation.view, opening.length > 0)), () => outgoing.size())
+    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0)), () => outgoing.size())
   )
   const sized: SizedRequest = { parts: () => [...overheadParts, ...parts()], tokens: overheadTokens + tokens }
   return sized
