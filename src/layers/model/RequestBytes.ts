@@ -10,9 +10,22 @@ import type { ModelRequest } from "../../services/model/Model.ts"
 /** Bytes of a full block. Blocks are never changed where they were handed out: a request may still be on its way. */
 const maxBlockBytes = 65_536
 
+/**
+ * The last contents whose text is kept beside the bytes. The end of a conversation is made anew for each request: the same text in another
+ * object is the same content.
+ */
+const maxRecent = 4
+
 interface Block {
   readonly bytes: Buffer
   used: number
+}
+
+/** A copy of the beginning of a block, which can be continued. */
+const copyOf = ({ bytes }: Block, used: number): Block => {
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy, 0, 0, used)
+  return { bytes: copy, used }
 }
 
 /** What a body holds besides its contents. */
@@ -43,6 +56,8 @@ class Kept {
   /** Where each content ends. */
   private ends: Array<number> = []
   private blocks: Array<Block> = []
+  /** The texts of the last contents, by index. */
+  private recent = new Map<number, string>()
   private rest: { readonly of: Rest; readonly bytes: Buffer } | undefined
 
   private get size(): number {
@@ -50,6 +65,9 @@ class Kept {
   }
 
   private add(text: string): void {
+    const index = this.ends.length
+    this.recent.set(index, text)
+    this.recent.delete(index - maxRecent)
     const needed = Buffer.byteLength(text)
     let block = this.blocks.at(-1)
     if (block === undefined || block.bytes.length - block.used < needed) {
@@ -63,6 +81,7 @@ class Kept {
 
   /** Forgets all but so many contents. */
   private cut(count: number): void {
+    for (let index = count; index < this.ends.length; index += 1) this.recent.delete(index)
     this.ends.length = count
     const blocks: Array<Block> = []
     let left = this.size
@@ -70,20 +89,31 @@ class Kept {
       if (left === 0) break
       const used = Math.min(left, block.used)
       left -= used
-      blocks.push(used === block.used ? block : { bytes: Buffer.from(block.bytes.subarray(0, used)), used })
+      blocks.push(used === block.used ? block : copyOf(block, used))
     }
     this.blocks = blocks
   }
 
+  /** The text of a content at a place: its JSON, separated from the one before. */
+  private textOf(content: Content, index: number): string {
+    const json = JSON.stringify(wireContent(content))
+    return index === 0 ? json : `,${json}`
+  }
+
+  private isSame(content: Content, index: number): boolean {
+    if (this.contents[index] === content) return true
+    const text = this.recent.get(index)
+    return text !== undefined && text === this.textOf(content, index)
+  }
+
   private follow(contents: ReadonlyArray<Content>): void {
-    const before = this.contents
     let same = 0
-    while (same < before.length && same < contents.length && before[same] === contents[same]) same += 1
-    if (same < before.length) this.cut(same)
-    for (const content of contents.slice(same)) {
-      const json = JSON.stringify(wireContent(content))
-      this.add(this.ends.length === 0 ? json : `,${json}`)
+    for (const content of contents.slice(0, this.ends.length)) {
+      if (!this.isSame(content, same)) break
+      same += 1
     }
+    if (same < this.ends.length) this.cut(same)
+    for (const [index, content] of contents.slice(same).entries()) this.add(this.textOf(content, same + index))
     this.contents = contents
   }
 

@@ -66,4 +66,16 @@ describe("the bytes of a request", () => {
     // All but the end, which says what accompanies the contents.
     assert.strictEqual(shared.length, before.length)
   })
+
+  it("stay in as few pieces as their size needs, though the last message is another object each time", () => {
+    const settled: Array<Content> = [user(text("begin"))]
+    let pieces: ReadonlyArray<Uint8Array> = []
+    for (let turn = 0; turn < 500; turn += 1) {
+      const last = () => user(text(`message ${turn} ${"x".repeat(300)}`))
+      pieces = bodyOf({ model: "m", contents: [...settled, last()] })
+      settled.push(last())
+    }
+    assert.deepStrictEqual(json(pieces), { contents: settled, generationConfig: {} })
+    assert.isBelow(pieces.length, 20)
+  })
 })
