@@ -12,8 +12,8 @@ import { rolldown } from "rolldown"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 
-// A chat waits for people and servers for hours, so V8 is told to keep its heap small there. That costs a third of the speed. `ask` works:
-// there only the space for new objects does not grow, because next to nothing of a turn outlives it.
+// A chat waits for people and servers for hours, so V8 is told to keep its heap small there. That costs a third of the speed. In `ask`
+// only the space for new objects stays as large as it is when the program is loaded, because next to nothing of a turn outlives it.
 const starter = (version) => `#!/usr/bin/env node
 import module from "node:module"
 import v8 from "node:v8"
@@ -21,9 +21,9 @@ const [, , first, ...rest] = process.argv
 if ((first === "--version" || first === "-v") && rest.length === 0) console.log("palimpsest v${version}")
 else {
   if (first === undefined || first === "chat") v8.setFlagsFromString("--optimize-for-size")
-  if (first === "ask") v8.setFlagsFromString("--semi-space-growth-factor=1")
   module.enableCompileCache?.()
   await import("./main.mjs")
+  if (first === "ask") v8.setFlagsFromString("--semi-space-growth-factor=1")
 }
 `
 
