@@ -22,8 +22,8 @@ import { bodyOf, restOf } from "./RequestBytes.ts"
  */
 
 /**
- * Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. Node's `fetch` gives up by
- * itself after 300 s without a head or without a piece of a body: longer limits have no effect there.
+ * Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. But for streams,
+ * Node's `fetch` gives up by itself after 300 s without a head or without a piece of a body: longer limits have no effect there.
  */
 export interface Timeouts {
   /** For a whole answer of `generate`. */
