@@ -10,7 +10,7 @@ import { TokenCounter } from "../services/tokens/TokenCounter.ts"
 import { MemoryLimit } from "../services/transcripts/ChooseReader.ts"
 import { Transcripts } from "../services/transcripts/Transcripts.ts"
 import { Trust } from "../services/workspace/Trust.ts"
-import * as GoogleModel from "./model/GoogleModel.ts"
+import * as LiveModels from "./LiveModels.ts"
 import * as EnvFiles from "./platform/EnvFiles.ts"
 import { geminiFolder, homeFolder } from "./platform/HomeFolder.ts"
 import * as FileSessionStore from "./session/FileSessionStore.ts"
@@ -84,5 +84,5 @@ export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
     Layer.provideMerge(Layer.provideMerge(variables, trust))
   )
 
-/** `layerWithModel` with Google's models. */
-export const layer = layerWithModel(GoogleModel.layer)
+/** `layerWithModel` with the models of every provider. */
+export const layer = layerWithModel(LiveModels.layer)

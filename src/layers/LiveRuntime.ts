@@ -4,8 +4,8 @@ import type { EnvFiles } from "../services/platform/EnvFiles.ts"
 import type { RuntimeServices } from "../services/runtime/AgentHost.ts"
 import type { ChatServices } from "../services/runtime/SessionOpening.ts"
 import * as Live from "./Live.ts"
+import * as LiveModels from "./LiveModels.ts"
 import * as LiveTools from "./LiveTools.ts"
-import * as GoogleModel from "./model/GoogleModel.ts"
 
 /** Options of the machine on which an agent is assembled. */
 export interface LiveRuntimeOptions<E, R> {
@@ -13,7 +13,7 @@ export interface LiveRuntimeOptions<E, R> {
   readonly folder?: string | undefined
   /** Where sessions, settings, memory and trust are stored, absolute. Absent: the home folder of the command line. */
   readonly home?: string | undefined
-  /** Absent: Google's models, with the key in `GEMINI_API_KEY`. */
+  /** Absent: the models of every provider, by their names (`LiveModels`); Google's with the key in `GEMINI_API_KEY`. */
   readonly model?: Layer.Layer<Model, E, R> | undefined
   /** Your program's version; MCP servers get it. */
   readonly version?: string | undefined
@@ -65,7 +65,7 @@ export const layer = <E = never, R = never>(
   const platform = folder === undefined ? nodeServices : Layer.merge(nodeServices, pathsIn(folder))
   return LiveTools.runtimePlatform(version).pipe(
     Layer.provideMerge(Layer.merge(LiveTools.layer, network)),
-    Layer.provideMerge(Live.layerWithModel<never, E | Config.ConfigError, R>(model ?? GoogleModel.layer)),
+    Layer.provideMerge(Live.layerWithModel<never, E | Config.ConfigError, R>(model ?? LiveModels.layer)),
     Layer.provideMerge(platform),
     Layer.provideMerge(home === undefined ? Layer.empty : configWith(home))
   )

@@ -15,7 +15,7 @@ import { askQuestion, askApproval, askShorten } from "../chat/Questions.ts"
 import type { NextSession } from "../chat/slash/ChatSession.ts"
 import { askOnce } from "../chat/TrustPrompt.ts"
 import * as AgentFlags from "../input/AgentFlags.ts"
-import { hasApiKey } from "../input/ApiKey.ts"
+import { canAsk } from "../input/ApiKey.ts"
 import * as ChatFlags from "../input/ChatFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -49,7 +49,7 @@ export const converse = Effect.fn("cli.chat")(function* (options: ChatFlags.Chat
   const terminal = yield* ChatTerminal
   const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
   const recorded = file === undefined ? undefined : yield* loadRecording(file)
-  if (recorded === undefined && !(yield* hasApiKey)) {
+  if (recorded === undefined && !(yield* canAsk(options.model))) {
     const [how, what] = RuntimeText.missingKeyLines
     yield* Output.notice(how)
     return yield* failed(what)

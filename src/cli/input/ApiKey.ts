@@ -1,4 +1,5 @@
 import { Config, Effect, Option } from "effect"
+import { makerKeys } from "../../domain/model/ModelRoute.ts"
 import { keyVariables } from "../../domain/settings/DotEnv.ts"
 
 const isSet = (name: string) =>
@@ -13,5 +14,11 @@ export const apiKeyVariable: Effect.Effect<string | undefined> = Effect.map(
   ([first]) => first
 )
 
-/** Whether a key for the model is set. */
+/** Whether any model can be asked: a provider has a key, or the model `named` is at one that needs none. */
+export const canAsk = (named: string | undefined): Effect.Effect<boolean> =>
+  /^(?:ollama|openai)\//.test(named ?? "")
+    ? Effect.succeed(true)
+    : Effect.map(Effect.filter([...keyVariables, ...Object.values(makerKeys)], isSet), (names) => names.length > 0)
+
+/** Whether a key for Google's models is set. */
 export const hasApiKey: Effect.Effect<boolean> = Effect.map(apiKeyVariable, (name) => name !== undefined)

@@ -1,4 +1,5 @@
 import { Clock, Effect, Stdio } from "effect"
+import { makerKeys } from "../../domain/model/ModelRoute.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { TurnError } from "../../services/chat/Turn.ts"
 import type { MemoryError } from "../../services/memory/Memory.ts"
@@ -132,8 +133,11 @@ export const missingKeyLines = [
 export const turnFailure = Effect.fnUntraced(function* (
   error: TurnError
 ): Effect.fn.Return<ExitError, never, Stdio.Stdio> {
+  const reason = error._tag === "ModelError" ? error.reason : undefined
   const isMissingKey =
-    error._tag === "ModelError" && error.reason._tag === "AuthenticationError" && error.reason.kind === "MissingKey"
+    reason?._tag === "AuthenticationError" &&
+    reason.kind === "MissingKey" &&
+    !Object.values(makerKeys).some((variable) => variable === reason.variable)
   if (!isMissingKey) return failed(printableLine(error.message))
   const [how, what] = missingKeyLines
   yield* Output.notice(how)

@@ -1,0 +1,79 @@
+import { Config, Effect, Layer, Stream } from "effect"
+import { makerKeys, type ModelRoute, routeOf } from "../domain/model/ModelRoute.ts"
+import { modelLimits } from "../domain/tokens/ModelLimits.ts"
+import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../services/model/Model.ts"
+import * as GoogleModel from "./model/GoogleModel.ts"
+
+/** Where Ollama listens, unless it was told otherwise. */
+const ollamaUrl = "http://localhost:11434/v1"
+
+const layers: Readonly<
+  Record<Exclude<ModelRoute["provider"], "google">, Effect.Effect<Layer.Layer<Model, Config.ConfigError>>>
+> = {
+  anthropic: Effect.map(
+    Effect.promise(() => import("./model/AnthropicModel.ts")),
+    ({ layerConfig }) => layerConfig
+  ),
+  ollama: Effect.map(
+    Effect.promise(() => import("./model/OpenAiModel.ts")),
+    ({ layer }) => layer({ baseUrl: ollamaUrl })
+  ),
+  openai: Effect.map(
+    Effect.promise(() => import("./model/OpenAiModel.ts")),
+    ({ layerConfig }) => layerConfig
+  )
+}
+
+/** The makers other than Google that have a key. */
+const configuredMakers = Effect.map(
+  Effect.filter(Object.entries(makerKeys), ([, name]) =>
+    Effect.map(Config.String(name).pipe(Config.withDefault("")), (key) => key.trim() !== "")
+  ),
+  (filled) => new Set(filled.map(([maker]) => maker))
+)
+
+const invalid = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
+
+const make = Effect.gen(function* () {
+  const google = yield* Model
+  const context = yield* Effect.context()
+  const configured = yield* configuredMakers
+  const open = (layer: (typeof layers)["openai"]) =>
+    Effect.cached(
+      layer.pipe(
+        Effect.flatMap((layer) => Effect.provide(Model, layer)),
+        Effect.mapError((error) => invalid(error.message)),
+        Effect.provideContext(context)
+      )
+    )
+  const others = {
+    anthropic: yield* open(layers.anthropic),
+    ollama: yield* open(layers.ollama),
+    openai: yield* open(layers.openai)
+  }
+  const routed = ({ model: name, ...request }: ModelRequest) => {
+    const { model, provider } = routeOf(name, configured)
+    const service = provider === "google" ? Effect.succeed(google) : others[provider]
+    return Effect.map(service, (service) => ({ service, request: { ...request, model } }))
+  }
+  const service: Model["Service"] = {
+    generate: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)),
+    stream: (request) => Stream.unwrap(Effect.map(routed(request), ({ request, service }) => service.stream(request))),
+    countTokens: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.countTokens(request)),
+    describe: (name) => {
+      const { model, provider } = routeOf(name, configured)
+      if (provider === "google" && google.describe !== undefined) return google.describe(model)
+      const limits = modelLimits(model)
+      // The table is all that is known: these providers state no windows.
+      return limits === undefined
+        ? Effect.fail(invalid(`${provider} does not describe its models`))
+        : Effect.succeed(limits)
+    }
+  }
+  return service
+})
+
+/** The models of all providers, each asked at the one that its name says (`routeOf`). Another provider than Google is loaded when it is first asked. */
+export const layer: Layer.Layer<Model, Config.ConfigError> = Layer.effect(Model, make).pipe(
+  Layer.provide(GoogleModel.layer)
+)
