@@ -15,9 +15,9 @@ import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
 const headroom = 0.9
 /**
  * Default size of a snapshot: a share of what it replaces, within bounds in tokens. It tells more of what comes next than as
- * many tokens of kept messages do (docs/strategies.md, "Measured"), and an index fills only the room that it has names for.
+ * many tokens of kept messages do (docs/strategies.md, "Measured"); an index fills only the room that it has names for.
  */
-const snapshotSize = { ofDropped: 0.6, ofCeiling: 0.5, minTokens: 320, maxTokens: 8_000 }
+const snapshotSize = { ofDropped: 0.6, ofCeiling: 0.5, minTokens: 320, maxTokens: 12_000 }
 
 const pinOf = (span: Pin, why: Extract<PlanStep, { _tag: "Pin" }>["why"]): PlanStep => ({
   _tag: "Pin",
