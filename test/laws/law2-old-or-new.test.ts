@@ -164,7 +164,7 @@ const interrupted = Effect.fnUntraced(function* (world: World, script: Script, o
         if (begun === undefined) return
         const problem = yield* inconsistent(script, begun, session, allowed)
         if (problem === undefined) return
-        yield* Effect.fail<Swept>({ points: k, violation: `${operation} interrupted at point ${k}: ${problem}` })
+        return yield* Effect.fail<Swept>({ points: k, violation: `${operation} interrupted at point ${k}: ${problem}` })
       })
   ).pipe(
     Effect.map((points): Swept => ({ points, violation: undefined })),
