@@ -214,6 +214,30 @@ describe("Outgoing", () => {
     assert.deepStrictEqual([signatures("claude-opus-4"), signatures("gemini-3-pro"), signatures(undefined)], [0, 2, 2])
   })
 
+  it("sends signatures to the maker of the model that wrote them, also when the model is switched", () => {
+    const by = (name: string, id: number) => ({
+      ...entry(id, model({ text: name, thoughtSignature: "c2ln" })),
+      model: name
+    })
+    const { view } = append(
+      append(append(of(user(text("q"))), by("claude-opus-4-5", 2)), by("gpt-5", 3)),
+      by("llama3", 4)
+    )
+    const outgoing = new Outgoing()
+    const signed = (asked: string) => {
+      Work.runSync(outgoing.follow(view, asked))
+      return outgoing
+        .request()
+        .contents.flatMap(({ parts }) =>
+          parts.flatMap((part) => (part.thoughtSignature === undefined ? [] : [part.text]))
+        )
+    }
+    assert.deepStrictEqual(signed("anthropic/claude-sonnet-5"), ["claude-opus-4-5"])
+    assert.deepStrictEqual(signed("gpt-5.1"), ["gpt-5"])
+    assert.deepStrictEqual(signed("llama3"), ["llama3"])
+    assert.deepStrictEqual(signed("gemini-3-pro"), [])
+  })
+
   it("returns the same objects for what was sent before, with the conversation's parts", () => {
     const outgoing = new Outgoing()
     const contents = [user(text("q")), model(call("f", {}, "1")), user(response("f", { output: "x" }, "1"))]
