@@ -1,5 +1,5 @@
 import { Deferred, Effect, Ref } from "effect"
-import { Compressed, withCounts } from "../../domain/compression/Compression.ts"
+import { withCounts } from "../../domain/compression/Compression.ts"
 import { rebased } from "../../domain/compression/Rebase.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { compressed, viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -69,7 +69,7 @@ export const takePrepared = Effect.fnUntraced(function* (
     const before = policy.overhead + viewTokens(conversation)
     const after = policy.overhead + viewTokens(compressed(conversation, patch))
     if (after < before && after <= before * (1 - policy.minGain) && after <= maxTokens) {
-      const outcome = withCounts(Compressed.make({ ...written.outcome, patch }), before, after)
+      const outcome = withCounts({ ...written.outcome, patch }, before, after)
       return { outcome, dropped: written.dropped }
     }
   }
