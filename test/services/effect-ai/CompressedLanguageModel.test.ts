@@ -500,7 +500,7 @@ describe("a continued conversation", () => {
         const changes = sent.slice(1).filter((messages, index) => !isPrefix(sent[index] ?? [], messages)).length
         assert.strictEqual(changes, written())
         assert.isAbove(written(), 1)
-        assert.isBelow(written(), 12)
+        assert.isBelow(written(), 16)
       }).pipe(Effect.provide(withSummarizer(small, layer)))
     })
   )
