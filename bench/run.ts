@@ -54,6 +54,60 @@ const bare = times(15, () => spawnSync(node, ["-e", "0"]))
 const version = times(15, () => spawnSync(node, [bundle, "--version"]))
 ratio("palimpsest --version, to node -e 0", version, bare, 3)
 
+const usage = join(folder, "usage.mjs")
+writeFileSync(
+  usage,
+  `process.on("exit", () => {
+  const { maxRSS, systemCPUTime, userCPUTime } = process.resourceUsage()
+  process.stderr.write("used " + (systemCPUTime + userCPUTime) / 1000 + " " + maxRSS / 1024 + "\\n")
+})`
+)
+/** Wall time and CPU time in milliseconds, and the peak memory in MB, of a process: the third smallest of nine runs. */
+const used = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) => {
+  const figures: { wall: Array<number>; cpu: Array<number>; peak: Array<number> } = { wall: [], cpu: [], peak: [] }
+  // The first run saves what Node compiled.
+  for (let i = 0; i < 10; i += 1) {
+    const start = performance.now()
+    const child = spawn(node, ["--import", usage, ...args], { env: { ...process.env, ...env }, stdio: "pipe" })
+    let said = ""
+    child.stdin.end()
+    child.stdout.resume()
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said += text
+    })
+    const status = await new Promise((resolve) => child.on("close", resolve))
+    if (status !== 0) throw new Error(`${args.join(" ")} ended with ${String(status)}: ${said}`)
+    const [, cpu, peak] = /used (\S+) (\S+)/.exec(said) ?? []
+    if (i === 0) continue
+    figures.wall.push(performance.now() - start)
+    figures.cpu.push(Number(cpu))
+    figures.peak.push(Number(peak))
+  }
+  const third = (all: Array<number>) => all.sort((one, other) => one - other)[2] ?? Number.NaN
+  return { wall: third(figures.wall), cpu: third(figures.cpu), peak: third(figures.peak) }
+}
+const nothing = await used(["-e", "0"])
+ratio("palimpsest --help, CPU, to node -e 0", (await used([bundle, "--help"])).cpu, nothing.cpu, 2)
+const compressed = await used([bundle, "compress", example, "--force"])
+ratio("palimpsest compress of a small file, CPU, to node -e 0", compressed.cpu, nothing.cpu, 4)
+const turn = await run(
+  Effect.scoped(
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => FakeGemini.sse(FakeGemini.response([{ text: "hello" }])))
+      return yield* Effect.promise(() =>
+        used([bundle, "ask", "hello"], {
+          GEMINI_API_KEY: "none",
+          GOOGLE_GEMINI_BASE_URL: fake.url,
+          PALIMPSEST_HOME: join(folder, "turn")
+        })
+      )
+    })
+  ).pipe(Effect.provide(NodeServices.layer))
+)
+ratio("a headless turn, to node -e 0", turn.wall, nothing.wall, 6)
+ratio("a headless turn, CPU, to node -e 0", turn.cpu, nothing.cpu, 10)
+rows.push({ what: "peak memory of it", value: `${turn.peak.toFixed(0)} MB`, bound: "90 MB", ok: turn.peak <= 90 })
+
 // --- reading, planning, compressing 10,000 messages of 30 MB; whole processes, alternating ------------------------------
 const file = join(folder, "talk.jsonl")
 const lines = claudeLines(10_000, 30_000_000)

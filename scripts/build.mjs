@@ -1,35 +1,22 @@
 /**
- * `npm run build`: builds the command line for Node 20 and newer. dist/main.mjs is one bundle; dist/palimpsest.mjs starts it,
- * because Node caches compiled code between runs only for imported modules. Two parts are bundles of their own, loaded when
- * used: dist/charts.mjs (charts for the HTML page, half as large as the main bundle) and dist/grammar.mjs with its two wasm files
- * (bash's grammar, loaded with the first command).
+ * `npm run build`: builds the command line for Node 20 and newer. dist/palimpsest.mjs starts it: scripts/starter.mjs, with what
+ * it needs to know of the build. The program itself is in dist/parts/<build>: scripts that scripts/parts.mjs loads when they are
+ * used, the help pages, and the compiled code of a run of each command for this version of Node.
  */
-import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { execFile } from "node:child_process"
+import { createHash } from "node:crypto"
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
 import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { rolldown } from "rolldown"
+import { parseAst } from "rolldown/parseAst"
+import { partsIn } from "./parts.mjs"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
-
-// A chat waits for people and servers for hours, so V8 is told to keep its heap small there. That costs a third of the speed. In `ask`
-// only the space for new objects stays as large as it is when the program is loaded, because next to nothing of a turn outlives it, and
-// the rest is collected when it has grown by 30 %.
-const starter = (version) => `#!/usr/bin/env node
-import module from "node:module"
-import v8 from "node:v8"
-const [, , first, ...rest] = process.argv
-if ((first === "--version" || first === "-v") && rest.length === 0) console.log("palimpsest v${version}")
-else {
-  if (first === undefined || first === "chat") v8.setFlagsFromString("--optimize-for-size")
-  module.enableCompileCache?.()
-  await import("./main.mjs")
-  if (first === "ask") {
-    v8.setFlagsFromString("--semi-space-growth-factor=1")
-    v8.setFlagsFromString("--heap-growing-percent=30")
-  }
-}
-`
 
 /** Writes a file by renaming a new one into place, so that running processes keep the old one. */
 const place = async (file, text, mode) => {
@@ -43,94 +30,296 @@ const place = async (file, text, mode) => {
   }
 }
 
-/** The package with bash's grammar. */
-const grammar = "web-tree-sitter"
-
 const require = createRequire(import.meta.url)
 
 const wasm = { "web-tree-sitter.wasm": "web-tree-sitter", "tree-sitter-bash.wasm": "tree-sitter-bash" }
 
-const charts = path.join(root, "src", "cli", "page", "Charts.ts")
-
-/** Node modules that are loaded where they are used rather than at the start of every command. */
-const late = new Set(["child_process", "dns", "http", "https", "net", "readline", "tls", "worker_threads", "zlib"])
-
-/** Modules whose exports are expensive to evaluate: an HTTP client, all root certificates. */
-const heavy = new Set(["http", "https", "tls"])
+/** Node modules that few commands use. Most of the time to load them goes into what they import themselves. */
+const late = new Set([
+  "child_process",
+  "crypto",
+  "dns",
+  "http",
+  "https",
+  "net",
+  "readline",
+  "tls",
+  "worker_threads",
+  "zlib"
+])
 
 /**
- * Importing a Node module evaluates everything it exports, even in a part of the bundle that never runs. For `node:http` that is
- * a whole HTTP client, which takes as long as starting Node itself.
+ * Loads those modules at their first use: a function loads its module when it is called, and whatever else a module exports is
+ * dropped where nothing uses it.
  */
 const builtIns = {
   name: "built-ins",
-  resolveId(id) {
+  resolveId(id, _, { kind }) {
     const name = id.replace(/^node:/, "")
-    return late.has(name) ? `\0${name}` : null
+    return late.has(name) && kind !== "require-call" ? `\0${name}` : null
   },
   load(id) {
     const name = id.slice(1)
     if (!id.startsWith("\0") || !late.has(name)) return null
-    const exported = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name))).flatMap(
-      ([key, { get }], index) =>
-        key === "default" || (get !== undefined && heavy.has(name)) ? [] : [{ key, local: `_${index}` }]
+    const exported = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name))).filter(
+      ([key]) => key !== "default"
     )
+    // What `util.promisify` looks for would be missing.
+    const isLate = ({ value }, key) =>
+      typeof value === "function" && /^[a-z]/.test(key) && Object.getOwnPropertySymbols(value).length === 0
     return [
-      `const all = process.getBuiltinModule("node:${name}")`,
-      ...exported.map(({ key, local }) => `const ${local} = all.${key}`),
-      `export { ${exported.map(({ key, local }) => `${local} as ${key}`).join(", ")} }`,
-      "export default all"
+      "const all = () => process.getBuiltinModule(" + JSON.stringify(`node:${name}`) + ")",
+      ...exported.map(([key, one], index) =>
+        isLate(one, key)
+          ? `const _${index} = (...given) => all().${key}(...given)`
+          : `const _${index} = /* @__PURE__ */ (() => all().${key})()`
+      ),
+      `export { ${exported.map(([key], index) => `_${index} as ${key}`).join(", ")} }`,
+      "export default /* @__PURE__ */ new Proxy({}, { get: (_, key) => all()[key] })"
     ].join("\n")
   }
 }
 
-/** Bundles one source and all its imports into one file. */
-const bundled = async (input, version, external = []) => {
-  const bundle = await rolldown({
-    input,
-    external,
-    platform: "node",
-    plugins: [builtIns],
-    // The wasm loader uses `eval`; our code does not.
-    checks: { eval: false },
-    transform: { target: "node20", define: { PALIMPSEST_VERSION: JSON.stringify(version) } }
-  })
-  const { output } = await bundle.generate({
-    format: "esm",
-    codeSplitting: false,
-    paths: { [charts]: "./charts.mjs", [grammar]: "./grammar.mjs" },
-    // Halves the time to read and compile. Names stay in messages, because none of ours depends on a function's name.
-    minify: true,
-    comments: { legal: false }
-  })
-  await bundle.close()
-  return output[0].code
+/** Calls `visit` for each node of a syntax tree. */
+const walk = (node, visit) => {
+  if (node === null || typeof node !== "object") return
+  if (typeof node.type === "string") visit(node)
+  for (const child of Object.values(node)) walk(child, visit)
 }
 
-/** Builds all files into the folder of `file`, the one to run. */
+/** The text with replacements, which name their place. */
+const replaced = (text, replacements) =>
+  replacements
+    .toSorted((one, other) => other.start - one.start)
+    .reduce((all, { start, end, by }) => all.slice(0, start) + by + all.slice(end), text)
+
+/**
+ * Turns a module into a script that takes what it imports from `load`. Imports become constants: no part changes what it exports,
+ * and no two parts import each other, which rolldown would report.
+ */
+const scriptOf = (code, parts) => {
+  const replacements = []
+  const exported = []
+  const tree = parseAst(code)
+  /** The part that a quoted module name means. */
+  const partOf = ({ end, start }) => {
+    const name = /^["'`]\.\/(.+)["'`]$/.exec(code.slice(start, end))?.[1]
+    return parts.has(name) ? JSON.stringify(name) : undefined
+  }
+  for (const { end, source, specifiers, start, type } of tree.body) {
+    if (type === "ImportDeclaration") {
+      const part = partOf(source)
+      const from = part === undefined ? `process.getBuiltinModule(${source.raw})` : `load(${part})`
+      const names = specifiers.filter(({ imported }) => imported !== undefined && (part || imported.name !== "default"))
+      const whole = specifiers.filter((one) => !names.includes(one)).map(({ local }) => `${local.name}=${from}`)
+      const some = names.map(({ imported, local }) => `${imported.name}:${local.name}`)
+      const constants = some.length === 0 ? whole : [`{${some.join()}}=${from}`, ...whole]
+      replacements.push({ start, end, by: constants.length === 0 ? `${from};` : `const ${constants.join()};` })
+    } else if (type === "ExportNamedDeclaration") {
+      exported.push(...specifiers.map((one) => `${one.exported.name}:${one.local.name}`))
+      replacements.push({ start, end, by: "" })
+    }
+  }
+  walk(tree, ({ end, source, start, type }) => {
+    if (type === "MetaProperty" && code.startsWith("import", start)) replacements.push({ start, end, by: "meta" })
+    if (type !== "ImportExpression") return
+    const part = partOf(source)
+    if (part === undefined) replacements.push({ start, end: start + "import".length, by: "meta.import" })
+    else replacements.push({ start, end, by: `Promise.resolve().then(()=>load(${part}))` })
+  })
+  const script = `(function(load,exports,meta){"use strict";${replaced(code, replacements)};Object.assign(exports,{${exported.join()}})})`
+  // V8 reads plain ASCII without a second copy.
+  return script.replace(/[^\0-\x7f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+}
+
+/** Modules that only commands with an agent load. */
+const working = /\/(?:agentCommands|AgentAssembly|NodeRequests)\.ts$/
+
+/**
+ * Decides which modules share a part: what the program always loads, what an agent loads, and what several other commands load.
+ * Anything else stays with the one import that loads it.
+ */
+const parting = () => {
+  const imports = new Map()
+  const closure = (id, all = new Set()) => {
+    if (all.has(id)) return all
+    all.add(id)
+    for (const next of imports.get(id)?.importedIds ?? []) closure(next, all)
+    return all
+  }
+  let places
+  const count = () => {
+    const entries = [...imports.values()].flatMap(({ dynamicallyImportedIds }) => dynamicallyImportedIds)
+    const main = closure([...imports.keys()].find((id) => id.endsWith("/src/cli/main.ts")))
+    places = new Map([...main].map((id) => [id, "main"]))
+    const users = new Map()
+    for (const entry of new Set(entries)) {
+      for (const id of closure(entry)) users.set(id, [...(users.get(id) ?? []), entry])
+    }
+    for (const [id, all] of users) {
+      if (places.has(id) || (all.length === 1 && !working.test(all[0]))) continue
+      places.set(id, all.every((entry) => working.test(entry)) ? "agent" : "shared")
+    }
+  }
+  return {
+    plugin: {
+      name: "parting",
+      moduleParsed: (module) => {
+        imports.set(module.id, module)
+      },
+      // What one part imports from another must not change later.
+      renderChunk: (code, { fileName, isDynamicEntry }) => {
+        if (/\b__esm(?:Min)?\(/.test(code)) throw new Error(`${fileName} initialises a module later`)
+        const { body } = parseAst(code)
+        const variables = new Set(
+          body.flatMap(({ declarations, kind }) => (kind === "let" ? declarations.map(({ id }) => id.name) : []))
+        )
+        const exported = body.flatMap(({ specifiers, type }) => (type === "ExportNamedDeclaration" ? specifiers : []))
+        const variable = exported.find(({ local }) => variables.has(local.name))
+        if (variable !== undefined && !isDynamicEntry)
+          throw new Error(`${fileName} exports the variable ${variable.local.name}`)
+      }
+    },
+    splitting: {
+      includeDependenciesRecursively: false,
+      groups: [
+        {
+          debugName: "parting",
+          name: (id) => {
+            if (places === undefined) count()
+            return places.get(id) ?? null
+          }
+        }
+      ]
+    }
+  }
+}
+
+/** Bundles one source and all its imports. */
+const bundled = async (input, version, plugins, output, define = {}) => {
+  const bundle = await rolldown({
+    input,
+    platform: "node",
+    plugins: [builtIns, ...plugins],
+    preserveEntrySignatures: "allow-extension",
+    // The wasm loader uses `eval`; our code does not.
+    checks: { eval: false, ineffectiveDynamicImport: false },
+    transform: { target: "node20", define: { PALIMPSEST_VERSION: JSON.stringify(version), ...define } }
+  })
+  const result = await bundle.generate({
+    format: "esm",
+    // Halves the time to read and compile. Names stay in messages, because none of ours depends on a function's name.
+    minify: true,
+    comments: { legal: false },
+    ...output
+  })
+  await bundle.close()
+  return result.output
+}
+
+/** The parts of the program, and the build's name: a digest of all of them. */
+const parted = async (version) => {
+  const { plugin, splitting } = parting()
+  const chunks = await bundled({ main: path.join(root, "src", "cli", "main.ts") }, version, [plugin], {
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name].js",
+    codeSplitting: splitting
+  })
+  const names = new Set(chunks.map(({ fileName }) => fileName))
+  const parts = chunks.map(({ code, fileName }) => [fileName, scriptOf(code, names)])
+  const hash = createHash("sha256")
+  for (const [name, code] of parts) hash.update(name).update(code)
+  return { parts, id: hash.digest("hex").slice(0, 16) }
+}
+
+/** Builds all files into the folder of `file`, the one to run. Returns it, and the folder of its parts. */
 export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) => {
   const { version } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8"))
-  const folder = path.dirname(file)
+  const { id, parts } = await parted(version)
+  const folder = path.join(path.dirname(file), "parts", id)
   await mkdir(folder, { recursive: true })
-  await place(path.join(folder, "charts.mjs"), await bundled(charts, version), 0o644)
-  await place(
-    path.join(folder, "grammar.mjs"),
-    await bundled(fileURLToPath(import.meta.resolve(grammar)), version),
-    0o644
-  )
+  for (const [name, code] of parts) await place(path.join(folder, name), code, 0o644)
   for (const [name, owner] of Object.entries(wasm)) {
-    await place(path.join(folder, name), await readFile(require.resolve(`${owner}/${name}`)), 0o644)
+    await place(path.join(path.dirname(file), name), await readFile(require.resolve(`${owner}/${name}`)), 0o644)
   }
-  await place(
-    path.join(folder, "main.mjs"),
-    await bundled(path.join(root, "src", "cli", "main.ts"), version, [charts, grammar]),
-    0o644
+  const { commandNames, helpPages } = partsIn(folder, { meta: import.meta })("main.js")
+  await place(path.join(folder, "help.json"), JSON.stringify(await helpPages()), 0o644)
+  const [{ code }] = await bundled(
+    path.join(root, "scripts", "starter.mjs"),
+    version,
+    [],
+    {},
+    {
+      PALIMPSEST_BUILD: JSON.stringify(id),
+      PALIMPSEST_COMMANDS: JSON.stringify(commandNames)
+    }
   )
-  await place(file, starter(version), 0o755)
-  return file
+  await place(file, `#!/usr/bin/env node\n${code}`, 0o755)
+  await removeOld(path.dirname(folder), id)
+  return { file, folder }
+}
+
+/** Removes other builds, but the latest of them: a program that still runs may load more of its parts. */
+const removeOld = async (folder, id) => {
+  const names = (await readdir(folder)).filter((name) => name !== id)
+  const aged = await Promise.all(
+    names.map(async (name) => ({ name, at: (await stat(path.join(folder, name))).mtimeMs }))
+  )
+  for (const { name } of aged.toSorted((one, other) => other.at - one.at).slice(1)) {
+    await rm(path.join(folder, name), { recursive: true, force: true })
+  }
+}
+
+/** A server that answers every request for text with one word. */
+const answering = () =>
+  new Promise((resolve) => {
+    const server = createServer((request, response) => {
+      const isStream = request.url?.includes("streamGenerateContent")
+      const content = { role: "model", parts: [{ text: "hello" }] }
+      const body = JSON.stringify({ candidates: [{ content, finishReason: "STOP" }], totalTokens: 1 })
+      response.setHeader("content-type", isStream ? "text/event-stream" : "application/json")
+      response.end(isStream ? `data: ${body}\n\n` : body)
+    }).listen(0, "127.0.0.1", () => resolve(server))
+  })
+
+/** Runs commands, each after those whose output it reads, and puts the code that Node compiled for them beside the parts. */
+const warm = async (file, parts) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "palimpsest-build-"))
+  const server = await answering()
+  const example = path.join(root, "examples", "claude-code-subagent.jsonl")
+  const talk = path.join(folder, "talk.jsonl")
+  const env = {
+    PATH: process.env.PATH,
+    PALIMPSEST_HOME: path.join(folder, "home"),
+    PALIMPSEST_CODE_CACHE: path.join(folder, "code"),
+    GEMINI_API_KEY: "none",
+    GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${server.address().port}`
+  }
+  const run = (...args) => {
+    const running = promisify(execFile)(process.execPath, [file, ...args], { cwd: folder, env, timeout: 60_000 })
+    running.child.stdin.end()
+    return running
+  }
+  try {
+    await Promise.all([
+      run("inspect", example),
+      run("compress", example, "--force", "--summarizer", "extractive", "--out", talk).then(() =>
+        run("recall", talk, "--grep", "the")
+      ),
+      run("ask", "hello", "--session", "warm").then(() => run("sessions", "list")),
+      run("config", "list")
+    ])
+    await cp(path.join(folder, "code", path.basename(parts)), parts, { recursive: true })
+  } finally {
+    server.close()
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const file = await build(process.argv[2])
+  const [, , given] = process.argv
+  const { file, folder } = await build(given)
+  // Without, the user's first run of a command does it.
+  if (given === undefined) await warm(file, folder)
   console.error(`built ${path.relative(process.cwd(), file)}`)
 }

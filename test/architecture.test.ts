@@ -22,7 +22,9 @@ const floors = ["domain", "services", "layers", "cli"]
  * outside a room, re-export, and may import layers.
  */
 const isWiring = (file: string): boolean =>
-  /^src\/(?:layers\/(?:Live|Offline)\w*|cli\/main|api\/\w+|index|anthropic|google|node|openai|testing)\.ts$/.test(file)
+  /^src\/(?:layers\/(?:Live|Offline)\w*|cli\/(?:main|agentCommands)|api\/\w+|index|anthropic|google|node|openai|testing)\.ts$/.test(
+    file
+  )
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "")
 

@@ -1,43 +1,14 @@
-import { Cause, Config, Console, Effect, Exit, Layer, Logger, Option, Path, References, Runtime } from "effect"
+import { Cause, Config, Console, Effect, Exit, Layer, Logger, References, Runtime, Stdio } from "effect"
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
-import { withDefaults } from "../domain/settings/Settings.ts"
 import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.ts"
-import * as Live from "../layers/Live.ts"
-import { homeFolder } from "../layers/platform/HomeFolder.ts"
 import * as NodePlatform from "../layers/platform/NodePlatform.ts"
 import * as ThisProcess from "../layers/platform/ThisProcess.ts"
-import * as NodeTerminal from "../layers/terminal/NodeTerminal.ts"
-import * as MemorySessionStore from "../layers/testing/MemorySessionStore.ts"
-import * as MemoryTempStore from "../layers/testing/MemoryTempStore.ts"
-import { Memory } from "../services/memory/Memory.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
-import { untrustedNotice } from "../services/runtime/FolderTrust.ts"
-import * as PromptPreview from "../services/runtime/PromptPreview.ts"
-import { RuntimePlatform } from "../services/runtime/RuntimePlatform.ts"
-import { readSettings } from "../services/runtime/SessionOpening.ts"
-import { Settings } from "../services/settings/Settings.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
-import { agents } from "./commands/agents.ts"
-import { ask } from "./commands/ask.ts"
-import { chat, converse } from "./commands/chat.ts"
-import { compress } from "./commands/compress.ts"
-import { config } from "./commands/config.ts"
-import { evaluate } from "./commands/eval.ts"
-import { inspect } from "./commands/inspect.ts"
-import { memory } from "./commands/memory.ts"
-import { promptCommand } from "./commands/prompt.ts"
-import { recall } from "./commands/recall.ts"
-import { replay } from "./commands/replay.ts"
-import { sessions } from "./commands/sessions.ts"
-import { trust } from "./commands/trust.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText } from "./output/HelpText.ts"
 import * as Output from "./output/Output.ts"
-import * as RuntimeText from "./output/RuntimeText.ts"
-
-/** Defined by scripts/build.mjs. */
-declare const PALIMPSEST_VERSION: string | undefined
-const version = typeof PALIMPSEST_VERSION === "string" ? PALIMPSEST_VERSION : "0.0.0-source"
+import { version } from "./output/Version.ts"
 
 /**
  * Prints help pages in our own layout, and a one-line error for an invalid command line. The help page is printed only on
@@ -111,94 +82,120 @@ const diagnostics = Layer.effectDiscard(
   )
 )
 
-const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`)))
-
-/** The services of tools, loaded only when an agent runs. */
-const tools = Layer.unwrap(
-  Effect.map(
-    Effect.promise(() => Promise.all([import("../layers/LiveTools.ts"), import("../layers/LiveNetwork.ts")])),
-    ([live, network]) => Layer.provideMerge(live.runtimePlatform(version), Layer.merge(live.layer, network.layer))
-  )
-)
-
-/**
- * Exports spans, metrics and logs to a collector if the settings name one. Invalid settings are reported by the command that
- * reads them.
- */
-const exporting = Layer.unwrap(
-  Effect.gen(function* () {
-    const { read } = yield* Settings
-    const effective = yield* Effect.option(read)
-    if (Option.isNone(effective)) return Layer.empty
-    const { enabled, endpoint, prompts } = withDefaults(effective.value.settings).telemetry
-    if (!enabled || endpoint === undefined) return Layer.empty
-    const { layer } = yield* Effect.promise(() => import("../layers/telemetry/Otlp.ts"))
-    return layer({ endpoint, version, prompts })
-  })
-)
-
-/** The services of a command that runs an agent. */
-const working = Layer.merge(tools, exporting)
-
-/** The memory of the working folder. */
-const remembering = Layer.effect(
-  Memory,
-  Effect.gen(function* () {
-    const { memory: of } = yield* RuntimePlatform
-    const path = yield* Path.Path
-    const notify = yield* RuntimeText.notify
-    const { files, settings } = yield* RuntimeText.orExit(readSettings(notify))
-    const all = withDefaults(settings)
-    const own = withDefaults(files.home)
-    const root = path.resolve(".")
-    const untrusted = yield* untrustedNotice(root)
-    if (untrusted !== undefined) yield* notify(untrusted)
-    return yield* of({ root, added: all.includeDirectories, settings: all, own })
-  })
-)
-
-const chatting = Layer.merge(terminal, working)
-
 /** Without a subcommand, starts a chat in an interactive terminal and shows the help page otherwise. */
 const start = Effect.gen(function* () {
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
-  return yield* canPrompt
-    ? Effect.provide(converse({}), chatting)
-    : Effect.fail(new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] }))
+  if (!canPrompt) return yield* new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] })
+  const { converse } = yield* Effect.promise(() => import("./agentCommands.ts"))
+  return yield* converse({})
 })
 
-const program = Command.make("palimpsest", {}, () => start).pipe(
-  Command.withDescription("Compress agent conversations; what leaves the context window stays recallable"),
-  Command.withSubcommands([
-    compress(tools),
-    inspect,
-    recall,
-    replay.pipe(Command.provide(Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer))),
-    evaluate,
-    ask.pipe(Command.provide(working)),
-    chat.pipe(Command.provide(chatting)),
-    agents.pipe(Command.provide(working)),
-    memory.pipe(Command.provide(Layer.provideMerge(remembering, tools))),
-    promptCommand((flags) =>
-      Effect.flatMap(RuntimeText.notify, (notify) => RuntimeText.orExit(PromptPreview.make(flags, notify)))
-    ).pipe(Command.provide(tools)),
-    config,
-    trust,
-    sessions((resume) => Effect.provide(converse({ resume }), chatting))
-  ]),
-  Command.provide(Layer.mergeAll(Live.layer, diagnostics)),
-  Command.run({ version }),
-  Effect.tapCause(report),
-  Effect.provide(
-    Layer.mergeAll(
-      NodePlatform.layer,
-      ThisProcess.layer,
-      Layer.succeed(References.LogToStderr, true),
-      Logger.layer([logger]),
-      CliOutput.layerPresenter(presenter)
-    )
+const live = Layer.unwrap(
+  Effect.map(
+    Effect.promise(() => import("../layers/Live.ts")),
+    ({ layer }) => layer
   )
 )
+
+/** A command that is loaded when it is needed, and what the list of commands says about it. */
+const command = <Name extends string, Input, E, R>(
+  description: string,
+  load: () => Promise<Command.Command<Name, Input, {}, E, R>>
+) => ({
+  stub: (name: string) => Command.make(name).pipe(Command.withDescription(description)),
+  load: async () => Command.withDescription(await load(), description)
+})
+
+/** The commands, each in a part of the bundle that is loaded only when the command line contains the command's name. */
+const commands = {
+  compress: command("Compress a conversation; what leaves it stays recallable", async () =>
+    (await import("./commands/compress.ts")).compress(
+      Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("./agentCommands.ts")),
+          ({ tools }) => tools
+        )
+      )
+    )
+  ),
+  inspect: command(
+    "Show where the tokens of a conversation go",
+    async () => (await import("./commands/inspect.ts")).inspect
+  ),
+  recall: command(
+    "Print the exact bytes behind a handle, or search what left the window",
+    async () => (await import("./commands/recall.ts")).recall
+  ),
+  replay: command("Replay a recorded conversation in another window, without a model", async () => {
+    const [{ replay }, blobs, stored] = await Promise.all([
+      import("./commands/replay.ts"),
+      import("../layers/testing/MemoryTempStore.ts"),
+      import("../layers/testing/MemorySessionStore.ts")
+    ])
+    return Command.provide(replay, Layer.provideMerge(stored.layer, blobs.layer))
+  }),
+  eval: command(
+    "Measure how much of what an agent needed later a compression keeps",
+    async () => (await import("./commands/eval.ts")).evaluate
+  ),
+  ask: command(
+    "Ask once and print the answer; saved only with --session or --resume",
+    async () => (await import("./agentCommands.ts")).ask
+  ),
+  chat: command("Chat with a model in the terminal", async () => (await import("./agentCommands.ts")).chat),
+  agents: command("List, show and run agents", async () => (await import("./agentCommands.ts")).agents),
+  memory: command(
+    "Manage memory: the files that every conversation starts with",
+    async () => (await import("./agentCommands.ts")).memory
+  ),
+  prompt: command(
+    "Print the system prompt that this folder sends; token counts go to stderr",
+    async () => (await import("./agentCommands.ts")).prompt
+  ),
+  config: command("Manage settings", async () => (await import("./commands/config.ts")).config),
+  trust: command(
+    "Trust a folder: load its settings, memory, hooks, agents and skills",
+    async () => (await import("./commands/trust.ts")).trust
+  ),
+  sessions: command("Manage saved sessions", async () => {
+    const { sessions } = await import("./commands/sessions.ts")
+    return sessions((resume) =>
+      Effect.flatMap(
+        Effect.promise(() => import("./agentCommands.ts")),
+        ({ converse }) => converse({ resume })
+      )
+    )
+  })
+}
+
+/** The program. Commands that the arguments do not name have only their name and description. */
+const program = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
+  const isWhole = args.some((argument) => argument.startsWith("--completions"))
+  const subcommands = yield* Effect.promise(() =>
+    Promise.all(
+      Object.entries(commands).map(async ([name, { load, stub }]) =>
+        isWhole || args.includes(name) ? await load() : stub(name)
+      )
+    )
+  )
+  return Command.make("palimpsest", {}, () => start).pipe(
+    Command.withDescription("Compress agent conversations; what leaves the context window stays recallable"),
+    Command.withSubcommands(subcommands),
+    Command.provide(Layer.merge(live, diagnostics))
+  )
+})
+
+const platform = Layer.mergeAll(
+  NodePlatform.layer,
+  ThisProcess.layer,
+  Layer.succeed(References.LogToStderr, true),
+  Logger.layer([logger])
+)
+
+const run = Effect.gen(function* () {
+  const { args } = yield* Stdio.Stdio
+  return yield* Command.run(yield* program(yield* args), { version })
+}).pipe(Effect.tapCause(report), Effect.provide(Layer.merge(platform, CliOutput.layerPresenter(presenter))))
 
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
@@ -253,4 +250,34 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   })
 })
 
-runMain(program, { disableErrorReporting: true, teardown: (exit, onExit) => onExit(statusOf(exit)) })
+/** Runs the program with the arguments of this process. */
+export const main = (): void =>
+  runMain(run, { disableErrorReporting: true, teardown: (exit, onExit) => onExit(statusOf(exit)) })
+
+/** The names of the commands. */
+export const commandNames = Object.keys(commands)
+
+/** The help page of every command, with colours, by the words that choose it. The build saves them. */
+export const helpPages = Effect.fnUntraced(
+  function* () {
+    const pages: Record<string, string> = {}
+    const show = Command.runWith(yield* program(["--completions"]), { version })
+    const rest: Array<ReadonlyArray<string>> = [[]]
+    for (let words = rest.pop(); words !== undefined; words = rest.pop()) {
+      const chosen = words
+      const saving: CliOutput.Presenter = {
+        present: (event) =>
+          Effect.sync(() => {
+            if (event._tag !== "Help") return
+            pages[chosen.join(" ")] = helpText(event.helpDoc, Output.coloured)
+            const below = (event.helpDoc.subcommands ?? []).flatMap(({ commands }) => commands)
+            rest.push(...below.map(({ name }) => [...chosen, name]))
+          })
+      }
+      yield* Effect.provide(show([...chosen, "--help"]), CliOutput.layerPresenter(saving))
+    }
+    return pages
+  },
+  Effect.provide(platform),
+  Effect.runPromise
+)

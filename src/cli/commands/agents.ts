@@ -264,7 +264,4 @@ const run = Command.make(
 )
 
 /** The command `palimpsest agents …`. */
-export const agents = Command.make("agents").pipe(
-  Command.withDescription("List, show and run agents"),
-  Command.withSubcommands([list, show, run])
-)
+export const agents = Command.make("agents").pipe(Command.withSubcommands([list, show, run]))

@@ -345,7 +345,6 @@ export const ask = Command.make(
     }
   }, Effect.scoped)
 ).pipe(
-  Command.withDescription("Ask once and print the answer; saved only with --session or --resume"),
   Command.withExamples([
     { command: `palimpsest ask "What is a palimpsest?"`, description: "Ask one question" },
     { command: `git diff | palimpsest ask "Review this"`, description: "Add piped input to the prompt" },

@@ -151,7 +151,6 @@ export const converse = Effect.fn("cli.chat")(function* (options: ChatFlags.Chat
 
 /** The command `palimpsest chat`. */
 export const chat = Command.make("chat", { ...ChatFlags.flags, ...AgentFlags.flags }, converse).pipe(
-  Command.withDescription("Chat with a model in the terminal"),
   Command.withExamples([
     { command: "palimpsest chat", description: "Start a conversation" },
     { command: "palimpsest chat --approve edits", description: "Let the model edit files without asking" },

@@ -531,7 +531,6 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         return yield* new ExitError({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })
     }, Effect.scoped)
   ).pipe(
-    Command.withDescription("Compress a conversation; what leaves it stays recallable"),
     Command.withExamples([
       {
         command: "palimpsest compress talk.jsonl --force --limit 64k",

@@ -445,6 +445,5 @@ const doctor = Command.make(
 
 /** The command `palimpsest config …`. */
 export const config = Command.make("config").pipe(
-  Command.withDescription("Manage settings"),
   Command.withSubcommands([list, get, set, unset, pathCommand, schema, doctor, configImport])
 )

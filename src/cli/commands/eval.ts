@@ -108,4 +108,4 @@ export const evaluate = Command.make(
       ].join("\n\n")
     )
   })
-).pipe(Command.withDescription("Measure how much of what an agent needed later a compression keeps"))
+)

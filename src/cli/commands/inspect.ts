@@ -407,7 +407,6 @@ export const inspect = Command.make(
     }
   })
 ).pipe(
-  Command.withDescription("Show where the tokens of a conversation go"),
   Command.withExamples([
     {
       command: "palimpsest inspect examples/claude-code-subagent.jsonl",

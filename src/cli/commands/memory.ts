@@ -124,7 +124,4 @@ const add = Command.make(
 )
 
 /** The command `palimpsest memory …`. */
-export const memory = Command.make("memory").pipe(
-  Command.withDescription("Manage memory: the files that every conversation starts with"),
-  Command.withSubcommands([show, list, add, refresh])
-)
+export const memory = Command.make("memory").pipe(Command.withSubcommands([show, list, add, refresh]))

@@ -90,7 +90,6 @@ export const promptCommand = <R>(
       yield* Output.aside(Output.table(rowsOf(shown), "lr"))
     })
   ).pipe(
-    Command.withDescription("Print the system prompt that this folder sends; token counts go to stderr"),
     Command.withExamples([
       { command: "palimpsest prompt", description: "Print the prompt" },
       {

@@ -136,7 +136,6 @@ export const recall = Command.make(
     }
   })
 ).pipe(
-  Command.withDescription("Print the exact bytes behind a handle, or search what left the window"),
   Command.withExamples([
     {
       command: "palimpsest recall session.jsonl h_abcdefghij > output.txt",

@@ -115,7 +115,6 @@ export const replay = Command.make(
     }
   })
 ).pipe(
-  Command.withDescription("Replay a recorded conversation in another window, without a model"),
   Command.withExamples([
     {
       command: "palimpsest replay talk.jsonl --window 32k",

@@ -393,7 +393,6 @@ const remove = Command.make(
  */
 export const sessions = <E, R>(resume: (name: string) => Effect.Effect<void, E, R>) =>
   Command.make("sessions").pipe(
-    Command.withDescription("Manage saved sessions"),
     Command.withSubcommands([
       list,
       show,

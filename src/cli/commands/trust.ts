@@ -100,7 +100,6 @@ export const trust = Command.make(
     Effect.catchTag("TrustError", ({ message }) => Effect.fail(failed(printableLine(message))))
   )
 ).pipe(
-  Command.withDescription("Trust a folder: load its settings, memory, hooks, agents and skills"),
   Command.withExamples([
     { command: "palimpsest trust", description: "Trust the working folder and everything below it" },
     { command: "palimpsest trust vendor --no", description: "Exclude one folder" },

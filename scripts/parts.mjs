@@ -1,0 +1,83 @@
+/**
+ * The parts of the program: scripts whose compiled code can be cached in a file of ours. Node's own cache holds only what was
+ * compiled at the first run's start, depends on the user and the folder, and does not exist in Node 20.
+ */
+const [fs, path, vm, zlib] = ["node:fs", "node:path", "node:vm", "node:zlib"].map((name) =>
+  process.getBuiltinModule(name)
+)
+
+/**
+ * Reads a cache: a line with the checksum of the rest, one for each part with its name and size, an empty line, and V8's data one
+ * after another. V8 checks its version and the length of the source, not the data. Returns undefined when there is none or it is
+ * broken.
+ */
+const readCache = (file) => {
+  try {
+    const bytes = fs.readFileSync(file)
+    const start = bytes.indexOf("\n") + 1
+    if (Number(bytes.latin1Slice(0, start)) !== zlib.crc32(bytes.subarray(start))) return undefined
+    const end = bytes.indexOf("\n\n")
+    const codes = new Map()
+    let at = end + 2
+    for (const line of bytes.latin1Slice(start, end).split("\n")) {
+      const [name, size] = line.split(" ")
+      codes.set(name, bytes.subarray(at, at + Number(size)))
+      at += Number(size)
+    }
+    return codes
+  } catch {
+    return undefined
+  }
+}
+
+/** Writes a cache by renaming a new file into place. Without permission, there is no cache. */
+const writeCache = (file, parts) => {
+  const fresh = `${file}.${process.pid}.tmp`
+  const sizes = parts.map(([name, code]) => `${name} ${code.length}`)
+  const rest = Buffer.concat([Buffer.from(`${sizes.join("\n")}\n\n`), ...parts.map(([, code]) => code)])
+  try {
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    try {
+      fs.writeFileSync(fresh, Buffer.concat([Buffer.from(`${zlib.crc32(rest)}\n`), rest]))
+      fs.renameSync(fresh, file)
+    } finally {
+      fs.rmSync(fresh, { force: true })
+    }
+  } catch {
+    // The next run tries again.
+  }
+}
+
+/**
+ * Returns a function that loads a part of `folder` by its name. Compiled code comes from the first of the cache files that exists.
+ * When V8 refuses it or a part is missing, the first file is written as the process ends well, with all functions that have run.
+ */
+export const partsIn = (folder, { caches = [], meta }) => {
+  let cache
+  for (const file of caches) cache ??= readCache(file)
+  let isComplete = true
+  const scripts = new Map()
+  const loaded = new Map()
+  const load = (name) => {
+    const known = loaded.get(name)
+    if (known !== undefined) return known
+    const filename = path.join(folder, name)
+    const script = new vm.Script(fs.readFileSync(filename, "latin1"), { filename, cachedData: cache?.get(name) })
+    isComplete &&= script.cachedDataRejected === false
+    scripts.set(name, script)
+    const exports = {}
+    loaded.set(name, exports)
+    script.runInThisContext()(load, exports, meta)
+    return exports
+  }
+  const [own] = caches
+  if (own === undefined) return load
+  process.on("exit", (code) => {
+    if (code === 0 && !isComplete)
+      writeCache(
+        own,
+        [...scripts].map(([name, script]) => [name, script.createCachedData()])
+      )
+  })
+  return load
+}

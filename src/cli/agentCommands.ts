@@ -1,0 +1,89 @@
+import { Effect, Layer, Option, Path } from "effect"
+import { Command } from "effect/cli"
+import { withDefaults } from "../domain/settings/Settings.ts"
+import * as LiveNetwork from "../layers/LiveNetwork.ts"
+import * as LiveTools from "../layers/LiveTools.ts"
+import { homeFolder } from "../layers/platform/HomeFolder.ts"
+import * as NodeTerminal from "../layers/terminal/NodeTerminal.ts"
+import { Memory } from "../services/memory/Memory.ts"
+import { untrustedNotice } from "../services/runtime/FolderTrust.ts"
+import * as PromptPreview from "../services/runtime/PromptPreview.ts"
+import { RuntimePlatform } from "../services/runtime/RuntimePlatform.ts"
+import { readSettings } from "../services/runtime/SessionOpening.ts"
+import { Settings } from "../services/settings/Settings.ts"
+import * as Agents from "./commands/agents.ts"
+import * as Ask from "./commands/ask.ts"
+import * as Chat from "./commands/chat.ts"
+import * as MemoryCommand from "./commands/memory.ts"
+import { promptCommand } from "./commands/prompt.ts"
+import * as RuntimeText from "./output/RuntimeText.ts"
+import { version } from "./output/Version.ts"
+
+/** The commands that need what an agent needs, with those services. They are loaded together, when one of them is used. */
+
+const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`)))
+
+/** The services of tools. */
+export const tools = Layer.provideMerge(
+  LiveTools.runtimePlatform(version),
+  Layer.merge(LiveTools.layer, LiveNetwork.layer)
+)
+
+/**
+ * Exports spans, metrics and logs to a collector if the settings name one. Invalid settings are reported by the command that
+ * reads them.
+ */
+const exporting = Layer.unwrap(
+  Effect.gen(function* () {
+    const { read } = yield* Settings
+    const effective = yield* Effect.option(read)
+    if (Option.isNone(effective)) return Layer.empty
+    const { enabled, endpoint, prompts } = withDefaults(effective.value.settings).telemetry
+    if (!enabled || endpoint === undefined) return Layer.empty
+    const { layer } = yield* Effect.promise(() => import("../layers/telemetry/Otlp.ts"))
+    return layer({ endpoint, version, prompts })
+  })
+)
+
+/** The services of a command that runs an agent. */
+const working = Layer.merge(tools, exporting)
+
+/** The memory of the working folder. */
+const remembering = Layer.effect(
+  Memory,
+  Effect.gen(function* () {
+    const { memory: of } = yield* RuntimePlatform
+    const path = yield* Path.Path
+    const notify = yield* RuntimeText.notify
+    const { files, settings } = yield* RuntimeText.orExit(readSettings(notify))
+    const all = withDefaults(settings)
+    const own = withDefaults(files.home)
+    const root = path.resolve(".")
+    const untrusted = yield* untrustedNotice(root)
+    if (untrusted !== undefined) yield* notify(untrusted)
+    return yield* of({ root, added: all.includeDirectories, settings: all, own })
+  })
+)
+
+const chatting = Layer.merge(terminal, working)
+
+/** `chat`. */
+export const chat = Command.provide(Chat.chat, chatting)
+
+/** A chat, as other commands start it. */
+export const converse = (options: Parameters<typeof Chat.converse>[0]) =>
+  Effect.provide(Chat.converse(options), chatting)
+
+/** `ask`. */
+export const ask = Command.provide(Ask.ask, working)
+
+/** `agents`. */
+export const agents = Command.provide(Agents.agents, working)
+
+/** `memory`. */
+export const memory = Command.provide(MemoryCommand.memory, Layer.provideMerge(remembering, tools))
+
+/** `prompt`. */
+export const prompt = promptCommand((flags) =>
+  Effect.flatMap(RuntimeText.notify, (notify) => RuntimeText.orExit(PromptPreview.make(flags, notify)))
+).pipe(Command.provide(tools))

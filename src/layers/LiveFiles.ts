@@ -1,0 +1,50 @@
+import { Effect, type FileSystem, Layer, type Path } from "effect"
+import { SessionFiles } from "../services/session/SessionFiles.ts"
+import { Trust } from "../services/workspace/Trust.ts"
+import * as EnvFiles from "./platform/EnvFiles.ts"
+import { homeFolder } from "./platform/HomeFolder.ts"
+import * as FileSessionStore from "./session/FileSessionStore.ts"
+import * as FileTempStore from "./session/FileTempStore.ts"
+import { FileStats, statFiles } from "./session/SessionCatalogue.ts"
+import * as FileExperiments from "./settings/FileExperiments.ts"
+import * as FileSettings from "./settings/FileSettings.ts"
+import * as SettingsSources from "./settings/SettingsSources.ts"
+import * as FileTrust from "./workspace/FileTrust.ts"
+
+const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`))).pipe(
+  Layer.provide(Layer.succeed(FileStats, statFiles))
+)
+
+const sessionFiles = Layer.effect(
+  SessionFiles,
+  Effect.map(homeFolder, (home) => ({ folder: `${home}/sessions`, of: (id: string) => `${home}/sessions/${id}.jsonl` }))
+)
+
+/** The folders that the user trusts. */
+const trust = Layer.unwrap(
+  Effect.gen(function* () {
+    const home = yield* homeFolder
+    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const isOff = Effect.provideContext(SettingsSources.isTrustOff(home), context)
+    return FileTrust.layer(`${home}/trusted-folders.json`, { isOff })
+  })
+)
+
+/** The user's settings, and those of remote sources. */
+const settings = Layer.unwrap(
+  Effect.gen(function* () {
+    const home = yield* homeFolder
+    const { of } = yield* Trust
+    const standing = (folder: string) => Effect.orElseSucceed(of(folder), () => "unknown" as const)
+    return Layer.mergeAll(FileSettings.layer(home, standing), FileExperiments.layer(`${home}/experiments.json`))
+  })
+)
+
+/** Variables of `.env` files, which the environment overrides. */
+const variables = Layer.unwrap(Effect.map(homeFolder, (home) => EnvFiles.layer({ home })))
+
+/** What the user keeps: sessions, settings, trusted folders and variables. Commands that only manage these load nothing else. */
+export const layer = Layer.provideMerge(
+  Layer.mergeAll(settings, sessionFiles, Layer.provideMerge(sessions, FileTempStore.folders)),
+  Layer.provideMerge(variables, trust)
+)

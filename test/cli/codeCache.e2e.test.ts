@@ -1,0 +1,94 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { example, run } from "./program.ts"
+
+/** What the build prepares for a fast start, and what the program does where that does not fit. */
+
+const folder = () => mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "code-"))
+
+const inspect = (cache: string) => run(["inspect", example, "--json"], { env: { PALIMPSEST_CODE_CACHE: cache } })
+
+const written = (cache: string) =>
+  globSync("**/*", { cwd: cache, withFileTypes: true }).filter((entry) => entry.isFile())
+
+describe("the compiled code", () => {
+  it.effect("is saved once for each version of Node, and makes no difference", () =>
+    Effect.gen(function* () {
+      const cache = folder()
+      const first = yield* inspect(cache)
+      assert.strictEqual(first.status, 0, first.stderr)
+      const [file, ...others] = written(cache)
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(file?.name, "inspect.cache")
+      assert.include(file?.parentPath ?? "", process.version)
+      const saved = readFileSync(path.join(file?.parentPath ?? "", file?.name ?? ""))
+      assert.deepStrictEqual(yield* inspect(cache), first)
+      assert.isTrue(saved.equals(readFileSync(path.join(file?.parentPath ?? "", file?.name ?? ""))))
+    })
+  )
+
+  it.effect("is made again when it is broken or of other code", () =>
+    Effect.gen(function* () {
+      const cache = folder()
+      const first = yield* inspect(cache)
+      const [entry] = written(cache)
+      const file = path.join(entry?.parentPath ?? "", entry?.name ?? "")
+      const saved = readFileSync(file)
+      const mainSize = Number(/^main\.js (\d+)$/m.exec(saved.toString("latin1"))?.[1])
+      assert.isAbove(mainSize, 0)
+      const flipped = Buffer.from(saved)
+      const middle = flipped.length >> 1
+      flipped.writeUInt8(flipped.readUInt8(middle) ^ 1, middle)
+      const parts = [
+        Buffer.alloc(0),
+        Buffer.from("main.js 5\n\nhello"),
+        saved.subarray(0, -1),
+        Buffer.from("\n\n"),
+        flipped
+      ]
+      for (const broken of parts) {
+        writeFileSync(file, broken)
+        const again = yield* inspect(cache)
+        assert.deepStrictEqual(again, first)
+        assert.isAbove(readFileSync(file).length, mainSize)
+      }
+    })
+  )
+
+  it.effect("is left out where nothing can be written", () =>
+    Effect.gen(function* () {
+      const cache = path.join(folder(), "file")
+      writeFileSync(cache, "")
+      const { status, stderr } = yield* inspect(cache)
+      assert.strictEqual(status, 0)
+      assert.strictEqual(stderr, "")
+      const other = path.join(folder(), "none")
+      mkdirSync(other)
+      const unused = yield* run(["inspect", example, "--json"], {
+        env: { PALIMPSEST_CODE_CACHE: other, NODE_DISABLE_COMPILE_CACHE: "1" }
+      })
+      assert.strictEqual(unused.status, 0)
+      assert.deepStrictEqual(written(other), [])
+    })
+  )
+})
+
+describe("the saved help pages", () => {
+  for (const words of [[], ["compress"], ["sessions"], ["sessions", "list"], ["config", "import", "gemini"], ["ask"]]) {
+    it.effect(`equal what the program prints: ${["palimpsest", ...words].join(" ")}`, () =>
+      Effect.gen(function* () {
+        for (const env of [{ FORCE_COLOR: "1" }, { FORCE_COLOR: "0" }, { FORCE_COLOR: "1", NO_COLOR: "1" }] as const) {
+          const saved = yield* run([...words, "--help"], { env })
+          // Only arguments that end in --help are answered with a saved page.
+          const printed = yield* run([...words, "--help", "--log-level", "info"], { env })
+          assert.strictEqual(String(saved.stdout), String(printed.stdout))
+          assert.strictEqual(saved.status, printed.status)
+          assert.strictEqual(saved.stderr, printed.stderr)
+        }
+      })
+    )
+  }
+})
