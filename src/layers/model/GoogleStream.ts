@@ -1,9 +1,9 @@
-import { Predicate } from "effect"
+import { Predicate, Result } from "effect"
 import http from "node:http"
 import https from "node:https"
 import { createBrotliDecompress, createInflate, createUnzip } from "node:zlib"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
-import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import { parseJson } from "../../domain/text/JsonText.ts"
 import { AnswerTooLargeError } from "../../services/model/Model.ts"
 import { type Exchange, maxAnswerBytes, maxErrorBytes, retryAfter } from "./GoogleExchange.ts"
 import { ServerEvents } from "./ServerEvents.ts"
@@ -77,11 +77,15 @@ const decoder = new TextDecoder()
 const nextOf = (event: Uint8Array): Next | undefined => {
   const text = decoder.decode(event).trim()
   const isData = text.startsWith("data:")
-  const value = parsedOrUndefined(isData ? text.slice("data:".length) : text)
-  const failure = failureIn(value)
+  const read = parseJson(isData ? text.slice("data:".length) : text)
+  if (Result.isFailure(read)) {
+    return isData
+      ? failedWith(new Error(read.failure._tag === "TooDeep" ? read.failure.message : "a piece is no JSON"))
+      : undefined
+  }
+  const failure = failureIn(read.success)
   if (failure !== undefined) return failedWith(failure)
-  if (!isData) return undefined
-  return value === undefined ? failedWith(new Error("a piece is no JSON")) : { _tag: "Piece", value }
+  return isData ? { _tag: "Piece", value: read.success } : undefined
 }
 
 /** One answer as it arrives. Mutable: it holds what has arrived and was not taken yet. */
