@@ -51,8 +51,9 @@ const writeCache = (file, parts) => {
 /**
  * Returns a function that loads a part of `folder` by its name. Compiled code comes from the first of the cache files that exists.
  * When V8 refuses it or a part is missing, the first file is written as the process ends well, with all functions that have run.
+ * V8 refuses code that it compiled with other flags: `whileCompiling` runs work with the usual ones.
  */
-export const partsIn = (folder, { caches = [], meta }) => {
+export const partsIn = (folder, { caches = [], meta, whileCompiling = (work) => work() }) => {
   let cache
   for (const file of caches) cache ??= readCache(file)
   let isComplete = true
@@ -62,7 +63,9 @@ export const partsIn = (folder, { caches = [], meta }) => {
     const known = loaded.get(name)
     if (known !== undefined) return known
     const filename = path.join(folder, name)
-    const script = new vm.Script(fs.readFileSync(filename, "latin1"), { filename, cachedData: cache?.get(name) })
+    const script = whileCompiling(
+      () => new vm.Script(fs.readFileSync(filename, "latin1"), { filename, cachedData: cache?.get(name) })
+    )
     isComplete &&= script.cachedDataRejected === false
     scripts.set(name, script)
     const exports = {}
@@ -73,11 +76,9 @@ export const partsIn = (folder, { caches = [], meta }) => {
   const [own] = caches
   if (own === undefined) return load
   process.on("exit", (code) => {
-    if (code === 0 && !isComplete)
-      writeCache(
-        own,
-        [...scripts].map(([name, script]) => [name, script.createCachedData()])
-      )
+    if (code !== 0 || isComplete) return
+    const codes = whileCompiling(() => [...scripts].map(([name, script]) => [name, script.createCachedData()]))
+    writeCache(own, codes)
   })
   return load
 }

@@ -37,6 +37,19 @@ const cacheFolder = () => {
   return path.join(user, "palimpsest", "code")
 }
 
+/**
+ * V8's flags for some commands: the usual one, and ours. A chat waits for people and servers for hours, so V8 keeps its heap small
+ * there, which costs a third of the speed. In `ask` only the space for new objects stays as large as it is when the program is
+ * loaded, because next to nothing of a turn outlives it, and the rest is collected when it has grown by 30 %.
+ */
+const tunings = {
+  chat: [["--no-optimize-for-size", "--optimize-for-size"]],
+  ask: [
+    ["--semi-space-growth-factor=2", "--semi-space-growth-factor=1"],
+    ["--heap-growing-percent=0", "--heap-growing-percent=30"]
+  ]
+}
+
 const start = () => {
   const isVersion = words.length === 1 && ["--version", "-v"].includes(words[0])
   const page = isVersion ? `palimpsest v${PALIMPSEST_VERSION}` : helpPage()
@@ -46,21 +59,38 @@ const start = () => {
     process.stdout.write(`${page}\n`)
     return
   }
-  // A chat waits for people and servers for hours, so V8 is told to keep its heap small there. That costs a third of the speed.
-  // In `ask` only the space for new objects stays as large as it is when the program is loaded, because next to nothing of a turn
-  // outlives it, and the rest is collected when it has grown by 30 %.
-  if (words[0] === undefined || words[0] === "chat") load("node:v8").setFlagsFromString("--optimize-for-size")
   const command = words.find((word) => PALIMPSEST_COMMANDS.includes(word)) ?? "chat"
   const isAgent = ["agents", "ask", "chat", "memory", "prompt"].includes(command)
   const file = path.join(`${process.version}-${process.arch}`, `${isAgent ? "agent" : command}.cache`)
   const caches = env.NODE_DISABLE_COMPILE_CACHE
     ? []
     : [path.join(cacheFolder(), PALIMPSEST_BUILD, file), path.join(folder, file)]
-  partsIn(folder, { caches, meta: { url: import.meta.url, import: (name) => import(name) } })("main.js").main()
-  if (words[0] === "ask") {
-    load("node:v8").setFlagsFromString("--semi-space-growth-factor=1")
-    load("node:v8").setFlagsFromString("--heap-growing-percent=30")
+  const v8 = load("node:v8")
+  const [first = "chat"] = words
+  let isTuned = false
+  const tune = (isOn) => {
+    for (const flag of tunings[first] ?? []) v8.setFlagsFromString(flag[isOn ? 1 : 0])
   }
+  const whileCompiling = (work) => {
+    if (!isTuned) return work()
+    tune(false)
+    try {
+      return work()
+    } finally {
+      tune(true)
+    }
+  }
+  const part = partsIn(folder, {
+    caches,
+    meta: { url: import.meta.url, import: (name) => import(name) },
+    whileCompiling
+  })
+  const { main } = part("main.js")
+  // What every run of `ask` loads, with the space for new objects that V8 finds right for it.
+  if (first === "ask") for (const name of ["agent.js", "Live.js"]) part(name)
+  tune(true)
+  isTuned = true
+  main()
 }
 
 start()

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { globSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { example, run } from "./program.ts"
 
 /** What the build prepares for a fast start, and what the program does where that does not fit. */
@@ -27,6 +28,24 @@ describe("the compiled code", () => {
       const saved = readFileSync(path.join(file?.parentPath ?? "", file?.name ?? ""))
       assert.deepStrictEqual(yield* inspect(cache), first)
       assert.isTrue(saved.equals(readFileSync(path.join(file?.parentPath ?? "", file?.name ?? ""))))
+    })
+  )
+
+  it.effect("fits the next run of ask, which changes V8's flags", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => FakeGemini.sse(FakeGemini.response([{ text: "hello" }])))
+      const cache = folder()
+      const env = { PALIMPSEST_CODE_CACHE: cache, GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url }
+      const ask = run(["ask", "hello"], { env })
+      assert.strictEqual((yield* ask).status, 0)
+      const [entry] = written(cache)
+      const file = path.join(entry?.parentPath ?? "", entry?.name ?? "")
+      const { ino } = statSync(file)
+      const saved = readFileSync(file)
+      assert.strictEqual((yield* ask).status, 0)
+      // Another file would have been put in its place.
+      assert.strictEqual(statSync(file).ino, ino)
+      assert.isTrue(saved.equals(readFileSync(file)))
     })
   )
 
