@@ -4,7 +4,7 @@ import { thresholdOf, triggerTokens } from "../../domain/compression/strategies/
 import { type Content, text } from "../../domain/content/Content.ts"
 import { sum } from "../../domain/conversation/Conversation.ts"
 import type { Session } from "../../domain/session/Session.ts"
-import { isGoogleModel, reserveFor } from "../../domain/tokens/ModelLimits.ts"
+import { isGoogleModel, makerOf, reserveFor } from "../../domain/tokens/ModelLimits.ts"
 import { Compression } from "../compression/Compression.ts"
 import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
@@ -54,6 +54,10 @@ export const requestContext = Effect.fnUntraced(function* (
   return made
 })
 
+/** Whether a model is not Google's: it summarises its own conversations, because no other one of its provider is known. */
+const isOtherProvider = (name: string): boolean =>
+  makerOf(name) !== "google" && (makerOf(name) !== undefined || name.includes("/"))
+
 const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: string) {
   const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
   const counter = yield* TokenCounter
@@ -71,7 +75,11 @@ const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: 
     model,
     ...limits,
     trigger,
-    policy: { ...(settings.toolOutput?.form && { outputForm: settings.toolOutput.form }), ...settings.policy },
+    policy: {
+      ...(settings.toolOutput?.form && { outputForm: settings.toolOutput.form }),
+      ...(isOtherProvider(model) ? { model } : {}),
+      ...settings.policy
+    },
     recount: (all) =>
       Effect.map(
         countRequest({ ...settings, model, contents: [{ role: "user", parts: all.slice(declared.length) }] }),

@@ -90,6 +90,21 @@ describe("a missing summary", () => {
   }
 })
 
+describe("the summarizing model", () => {
+  it.effect.each(["claude-sonnet-5", "openai/gpt-5", "ollama/llama3.1"])(
+    "of a conversation with %s is the same",
+    (name) =>
+      Effect.gen(function* () {
+        const { chat } = yield* begin({ model: name, window: 10_000, policy: { summarizer: "model" } })
+        for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
+        yield* chat.compress()
+        const asked = (yield* Scripted.Script.use(({ calls }) => calls)).filter(({ method }) => method === "generate")
+        assert.isAbove(asked.length, 0)
+        assert.deepStrictEqual([...new Set(asked.map(({ request }) => request.model))], [name])
+      }).pipe(Effect.provide(served({ prompt: () => 100 })))
+  )
+})
+
 describe("learned counts", () => {
   it.effect("ignore a refusal by a model with a window far smaller than assumed", () =>
     Effect.gen(function* () {
