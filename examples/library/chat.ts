@@ -9,8 +9,9 @@
  *   turn 2: made room: … → … of 2000 tokens
  *   turn 4: made room: … → … of 2000 tokens
  *   turn 5: made room: … → … of 2000 tokens
- *   turn 8: made room: … → … of 2000 tokens
- *   4 times room was made; the largest request had … of 2000 tokens
+ *   turn 7: made room: … → … of 2000 tokens
+ *   turn 9: made room: … → … of 2000 tokens
+ *   5 times room was made; the largest request had … of 2000 tokens
  *   the conversation holds 20 messages; the first answer begins "Chapter 0."
  */
 import { Console, Effect, Layer, Stream } from "effect"
