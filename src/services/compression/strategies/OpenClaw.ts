@@ -47,17 +47,16 @@ import {
   toolFailuresText,
   withSuffixes
 } from "../../../domain/compression/strategies/openclaw/Suffix.ts"
-import { cutIn, movable, summaryPlan } from "../../../domain/compression/SummaryPlan.ts"
+import { cutIn, movable } from "../../../domain/compression/SummaryPlan.ts"
 import { hasResponses, plainText, text, user } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import { firstUnits } from "../../../domain/text/Bytes.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { type AskRequest, type Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
-import { carryOutWith } from "./CarryOutPlan.ts"
-import { type CompressRequest, noop } from "./CompressRequest.ts"
-import { askOf, previousSummary } from "./Pi.ts"
+import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner, StrategySession } from "./StrategyRunner.ts"
+import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 
 /** The runner of the strategy `openclaw`: summaries in stages, an audit, and what code knows below them. */
 
@@ -238,11 +237,6 @@ const write = Effect.fnUntraced(function* (
   return { ...unverified(`<summary>\n${clean}\n</summary>`, writing.calls), degraded }
 })
 
-const decide: StrategyRunner["decide"] = (request) =>
-  Work.run(summaryPlan(openclawPlan, request.conversation, request.policy, request))
-
-const carryOut = carryOutWith(write)
-
 /** Prunes each request. What it keeps between requests is in the conversation. */
 const open = (): Effect.Effect<StrategySession> =>
   Effect.succeed({
@@ -258,15 +252,4 @@ const open = (): Effect.Effect<StrategySession> =>
   })
 
 /** The runner of the strategy `openclaw`. */
-export const openclaw: StrategyRunner = {
-  strategy,
-  decide,
-  compress: (request) =>
-    Effect.flatMap(decide(request), (decision) =>
-      decision._tag === "Skip"
-        ? Effect.succeed(noop(decision.reason, decision.before))
-        : carryOut(request, decision.plan)
-    ),
-  apply: carryOut,
-  open
-}
+export const openclaw: StrategyRunner = { ...summaryRunner(strategy, openclawPlan, write), open }

@@ -13,44 +13,18 @@ import {
   updatePrompt,
   withPrefix
 } from "../../../domain/compression/strategies/pi/Prompts.ts"
-import { cutIn, movable, summaryPlan } from "../../../domain/compression/SummaryPlan.ts"
+import { cutIn, movable } from "../../../domain/compression/SummaryPlan.ts"
 import { text, user } from "../../../domain/content/Content.ts"
-import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-import { Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { type Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
-import { carryOutWith } from "./CarryOutPlan.ts"
-import { type CompressRequest, noop } from "./CompressRequest.ts"
+import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
+import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 
 /** The runner of the strategy `pi`: one summary of what leaves, and beside it one of a split turn's beginning. */
 
 const serialization = { maxResultChars, thoughts: true, media: false }
-
-/** Returns the text of the earlier summary among these entries, whichever strategy wrote it. */
-export const previousSummary = (entries: ReadonlyArray<Entry>): string | undefined => {
-  const parts = entries.flatMap(({ author, content }) =>
-    author === "summary" && content.role === "user" ? content.parts : []
-  )
-  const written = parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).at(-1)
-  return written === undefined
-    ? undefined
-    : withoutFileLists(/<summary>\n([\s\S]*)\n<\/summary>/.exec(written)?.[1] ?? written)
-}
-
-/** Returns the function that asks the summarizing model; fails when the summarizer has none. */
-export const askOf = Effect.flatMap(Summarizer, ({ ask }) =>
-  ask === undefined
-    ? Effect.fail(
-        new SummarizerError({
-          reason: "AuthenticationError",
-          message: "the summarizer cannot be asked a question of this strategy",
-          cause: "no ask",
-          calls: []
-        })
-      )
-    : Effect.succeed(ask)
-)
 
 /** Asks a model for the summary of these entries, the turn that is split apart from the rest. */
 const write = Effect.fnUntraced(function* (
@@ -105,20 +79,5 @@ const write = Effect.fnUntraced(function* (
   return unverified(`<summary>\n${whole}\n</summary>`, calls)
 })
 
-const decide: StrategyRunner["decide"] = (request) =>
-  Work.run(summaryPlan(piPlan, request.conversation, request.policy, request))
-
-const carryOut = carryOutWith(write)
-
 /** The runner of the strategy `pi`. */
-export const pi: StrategyRunner = {
-  strategy,
-  decide,
-  compress: (request) =>
-    Effect.flatMap(decide(request), (decision) =>
-      decision._tag === "Skip"
-        ? Effect.succeed(noop(decision.reason, decision.before))
-        : carryOut(request, decision.plan)
-    ),
-  apply: carryOut
-}
+export const pi: StrategyRunner = summaryRunner(strategy, piPlan, write)
