@@ -18,7 +18,9 @@ export const Usage = Schema.Struct({
   /** The part of `prompt` that was read from a cache. */
   cached: Schema.Natural,
   /** The part of `prompt` that was written to a cache, if the provider charges for that. */
-  cacheWrite: Schema.optionalKey(Schema.Natural)
+  cacheWrite: Schema.optionalKey(Schema.Natural),
+  /** The part of `cacheWrite` that the provider keeps for an hour, at a higher price. */
+  cacheWriteHour: Schema.optionalKey(Schema.Natural)
 })
 export type Usage = typeof Usage.Type
 

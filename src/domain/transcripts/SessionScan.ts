@@ -1,0 +1,507 @@
+import { titleOf } from "../session/SessionHead.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import type { AgentName } from "./AgentFolders.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+
+/**
+ * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
+ *
+ * One file: the same few facts from the records of each agent.
+ */
+
+/** Something that happened between two requests and can change what a prompt cache knows. */
+export type CacheChange =
+  | "compaction"
+  | "rewind"
+  | "folder"
+  | "version"
+  | "tools"
+  | "thinking"
+  | "instructions"
+  | "settings"
+  | "restart"
+
+/** One request to a model, as the agent recorded it. */
+export interface RecordedRequest {
+  /** The provider's or the agent's name of the answer. Files that repeat an answer repeat this. */
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly model: string
+  readonly usage: Usage
+  /** US dollars, where the agent recorded them. */
+  readonly cost?: number
+  /** The conversation within the file: absent for the main one. */
+  readonly thread?: string
+  /** What happened since the request before it in the same conversation. */
+  readonly changes?: ReadonlyArray<CacheChange>
+}
+
+/** What a list says about a session. */
+export interface SessionFacts {
+  readonly session?: string | undefined
+  /** The session whose agent started this one. */
+  readonly parent?: string | undefined
+  readonly folder?: string | undefined
+  readonly title?: string | undefined
+  readonly model?: string | undefined
+  /** Milliseconds since 1970. */
+  readonly startedAt?: number | undefined
+  readonly updatedAt?: number | undefined
+  /** Messages that the user typed. */
+  readonly prompts: number
+}
+
+/** The state of a scan. It is plain data, so that a scan can continue when the file has grown. */
+export interface ScanState {
+  readonly facts: { -readonly [Key in keyof SessionFacts]: SessionFacts[Key] }
+  readonly requests: Array<{ -readonly [Key in keyof RecordedRequest]: RecordedRequest[Key] }>
+  /** Changes since the last request of each conversation. */
+  readonly changes: Record<string, Array<CacheChange>>
+  /** Whatever one agent's records need. */
+  readonly last: Record<string, string>
+}
+
+/** The state before the first record. */
+export const newScan = (): ScanState => ({ facts: { prompts: 0 }, requests: [], changes: {}, last: {} })
+
+/** Texts that programs insert in the user's role. */
+const inserted = /^\s*(?:<[a-z][\w-]*[ >]|# AGENTS\.md |Caveat: |\[Request interrupted|This session is being continued)/
+
+/** Returns the words of a content that is a text or a list of parts. */
+const wordsOf = (content: unknown): string => {
+  if (typeof content === "string") return content
+  if (!Array.isArray(content)) return isJson(content) ? wordsOf(content.parts) : ""
+  for (const part of content) {
+    const text = typeof part === "string" ? part : isJson(part) ? textAt(part, "text") : undefined
+    if (text !== undefined && text.trim() !== "" && !inserted.test(text)) return text
+  }
+  return ""
+}
+
+const natural = (value: unknown): number => (typeof value === "number" && value >= 0 ? Math.floor(value) : 0)
+
+const saw = ({ facts }: ScanState, at: number | undefined): void => {
+  if (at === undefined) return
+  facts.startedAt = Math.min(facts.startedAt ?? at, at)
+  facts.updatedAt = Math.max(facts.updatedAt ?? at, at)
+}
+
+const prompted = ({ facts }: ScanState, words: string): void => {
+  const title = words === "" || inserted.test(words) ? "" : titleOf(words)
+  if (title === "") return
+  facts.prompts += 1
+  facts.title ??= title
+}
+
+const mainThread = ""
+
+const changed = (state: ScanState, change: CacheChange, thread = mainThread): void => {
+  const changes = (state.changes[thread] ??= [])
+  if (!changes.includes(change)) changes.push(change)
+}
+
+/** Notes a value that the prompt depends on; a different one than before is a change. */
+const noted = (state: ScanState, key: string, value: unknown, change: CacheChange): void => {
+  const text = typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
+  const before = state.last[key]
+  if (text === "" || text === before) return
+  if (before !== undefined) changed(state, change)
+  state.last[key] = text
+}
+
+/** Adds a request, or completes the one with the same id: an agent can record an answer in several records. */
+const requested = (state: ScanState, request: RecordedRequest): void => {
+  const { answer, prompt, thoughts } = request.usage
+  if (prompt + answer + thoughts === 0 && request.cost === undefined) return
+  state.facts.model = request.thread === undefined ? request.model : (state.facts.model ?? request.model)
+  for (let at = state.requests.length - 1; at >= 0 && at > state.requests.length - 200; at -= 1) {
+    const known = state.requests[at]
+    if (known?.id !== request.id) continue
+    known.usage = request.usage
+    known.model = request.model
+    return
+  }
+  const thread = request.thread ?? mainThread
+  const changes = state.changes[thread]
+  state.requests.push(changes === undefined || changes.length === 0 ? request : { ...request, changes })
+  delete state.changes[thread]
+}
+
+const claudeUsage = (usage: Json): Usage => {
+  const cached = natural(usage.cache_read_input_tokens)
+  const cacheWrite = natural(usage.cache_creation_input_tokens)
+  const cacheWriteHour = isJson(usage.cache_creation) ? natural(usage.cache_creation.ephemeral_1h_input_tokens) : 0
+  return {
+    prompt: natural(usage.input_tokens) + cached + cacheWrite,
+    answer: natural(usage.output_tokens),
+    thoughts: 0,
+    cached,
+    cacheWrite,
+    ...(cacheWriteHour > 0 ? { cacheWriteHour: Math.min(cacheWrite, cacheWriteHour) } : {})
+  }
+}
+
+/** Attachments of Claude Code that change its tools or instructions. */
+const claudeAttachments: Readonly<Record<string, CacheChange>> = {
+  deferred_tools_delta: "tools",
+  mcp_instructions_delta: "instructions",
+  agent_listing_delta: "tools",
+  skill_listing: "tools"
+}
+
+/** The conversation of a record of a subagent in its parent's file. */
+const claudeThread = (state: ScanState, record: Json): string | undefined => {
+  if (record.isSidechain !== true) return undefined
+  const uuid = textAt(record, "uuid") ?? ""
+  const parent = textAt(record, "parentUuid")
+  const thread = textAt(record, "agentId") ?? (parent === undefined ? uuid : (state.last[`side ${parent}`] ?? uuid))
+  state.last[`side ${uuid}`] = thread
+  return thread
+}
+
+const scanClaude = (state: ScanState, record: Json): void => {
+  const { facts, last } = state
+  const at = timeAt(record)
+  saw(state, at)
+  facts.folder ??= textAt(record, "cwd")
+  const type = textAt(record, "type")
+  if (type === "summary" || type === "ai-title" || type === "custom-title") {
+    const title = titleOf(textAt(record, "customTitle") ?? textAt(record, "aiTitle") ?? textAt(record, "summary") ?? "")
+    if (title !== "") facts.title = title
+    return
+  }
+  facts.session ??= textAt(record, "sessionId")
+  const thread = claudeThread(state, record)
+  if (thread === undefined) {
+    noted(state, "version", record.version, "version")
+    noted(state, "cwd", record.cwd, "folder")
+  }
+  if (type === "system" && record.subtype === "compact_boundary") changed(state, "compaction", thread)
+  if (type === "attachment" && isJson(record.attachment)) {
+    const change = claudeAttachments[textAt(record.attachment, "type") ?? ""]
+    if (change !== undefined) changed(state, change, thread)
+  }
+  const uuid = textAt(record, "uuid")
+  const { message } = record
+  if (isJson(message) && type === "user" && thread === undefined) {
+    const words = record.isMeta === true || record.isCompactSummary === true ? "" : wordsOf(message.content)
+    prompted(state, words)
+    const parent = textAt(record, "parentUuid")
+    if (words !== "" && last.uuid !== undefined && parent !== last.uuid && parent !== undefined) {
+      changed(state, "rewind")
+    }
+  }
+  if (uuid !== undefined && thread === undefined) last.uuid = uuid
+  if (!isJson(message) || type !== "assistant" || !isJson(message.usage)) return
+  const model = textAt(message, "model") ?? "unknown"
+  if (model === "<synthetic>" || record.isApiErrorMessage === true) return
+  const id = `${textAt(message, "id") ?? uuid ?? ""} ${textAt(record, "requestId") ?? ""}`.trim()
+  requested(state, {
+    id,
+    at: at ?? facts.updatedAt ?? 0,
+    model,
+    usage: claudeUsage(message.usage),
+    ...(typeof record.costUSD === "number" ? { cost: record.costUSD } : {}),
+    ...(thread === undefined ? {} : { thread })
+  })
+}
+
+const codexUsage = (counts: Json): Usage => {
+  const output = natural(counts.output_tokens)
+  const thoughts = Math.min(output, natural(counts.reasoning_output_tokens))
+  return {
+    prompt: natural(counts.input_tokens),
+    answer: output - thoughts,
+    thoughts,
+    cached: natural(counts.cached_input_tokens)
+  }
+}
+
+const scanCodex = (state: ScanState, record: Json): void => {
+  const { facts, last } = state
+  const at = timeAt(record)
+  saw(state, at)
+  // Files of 2025 have the items without an envelope.
+  const payload = isJson(record.payload) ? record.payload : record
+  const type =
+    record.payload === undefined && textAt(record, "type") !== undefined ? "response_item" : textAt(record, "type")
+  if (type === undefined || type === "session_meta") {
+    facts.session ??= textAt(payload, "id")
+    facts.folder ??= textAt(payload, "cwd")
+    const source = isJson(payload.source) ? payload.source.subagent : undefined
+    const spawn = isJson(source) && isJson(source.thread_spawn) ? source.thread_spawn : {}
+    const parent = textAt(spawn, "parent_thread_id")
+    if (parent !== undefined) facts.parent = parent
+    noted(state, "instructions", payload.base_instructions ?? payload.instructions, "instructions")
+  } else if (type === "turn_context") {
+    facts.folder ??= textAt(payload, "cwd")
+    last.model = textAt(payload, "model") ?? last.model ?? "unknown"
+    facts.model ??= last.model
+    noted(state, "effort", payload.effort, "thinking")
+    noted(state, "policy", [payload.approval_policy, payload.sandbox_policy], "settings")
+    noted(state, "cwd", payload.cwd, "folder")
+  } else if (type === "compacted") changed(state, "compaction")
+  else if (type === "response_item" && payload.type === "message" && payload.role === "user") {
+    prompted(state, wordsOf(payload.content))
+    const folder = /<cwd>([^<\n]+)<\/cwd>/.exec(JSON.stringify(payload.content))?.[1]
+    if (folder !== undefined) facts.folder ??= folder
+  } else if (type === "event_msg" && payload.type === "thread_rolled_back") changed(state, "rewind")
+  else if (type === "event_msg" && payload.type === "token_count" && isJson(payload.info)) {
+    const { last_token_usage: counts, total_token_usage: total } = payload.info
+    // The same totals again only report rate limits.
+    const told = JSON.stringify(total)
+    if (!isJson(counts) || told === last.total) return
+    last.total = told
+    const id = `${facts.session ?? ""} ${at ?? 0} ${isJson(total) ? natural(total.total_tokens) : state.requests.length}`
+    requested(state, { id, at: at ?? 0, model: last.model ?? "unknown", usage: codexUsage(counts) })
+  }
+}
+
+const scanGemini = (state: ScanState, record: Json): void => {
+  const { facts } = state
+  if (isJson(record.$set)) {
+    if (Array.isArray(record.$set.messages)) changed(state, "compaction")
+    const summary = textAt(record.$set, "summary")
+    if (summary !== undefined) facts.title = titleOf(summary)
+    return
+  }
+  if ("$rewindTo" in record) return changed(state, "rewind")
+  if (typeof record.sessionId === "string") {
+    facts.session ??= record.sessionId
+    const started = textAt(record, "startTime")
+    saw(state, started === undefined ? undefined : timeAt({ timestamp: started }))
+    const summary = textAt(record, "summary")
+    if (summary !== undefined) facts.title = titleOf(summary)
+    const { directories } = record
+    if (Array.isArray(directories) && typeof directories[0] === "string") facts.folder ??= directories[0]
+    return
+  }
+  const at = timeAt(record)
+  saw(state, at)
+  if (record.type === "user" || record.role === "user") prompted(state, wordsOf(record.content ?? record.parts))
+  const { tokens } = record
+  if (record.type !== "gemini" || !isJson(tokens)) return
+  const usage = {
+    prompt: natural(tokens.input),
+    answer: natural(tokens.output),
+    thoughts: natural(tokens.thoughts),
+    cached: natural(tokens.cached)
+  }
+  requested(state, {
+    id: textAt(record, "id") ?? String(at),
+    at: at ?? 0,
+    model: textAt(record, "model") ?? "unknown",
+    usage
+  })
+}
+
+const scanPi = (state: ScanState, record: Json): void => {
+  const { facts, last } = state
+  const at = timeAt(record)
+  saw(state, at)
+  const { message, type } = record
+  if (type === "session") {
+    facts.session ??= textAt(record, "id")
+    facts.folder ??= textAt(record, "cwd")
+    const model = textAt(record, "modelId")
+    if (model !== undefined) facts.model ??= model
+    last.level = textAt(record, "thinkingLevel") ?? "off"
+  } else if (type === "session_info") facts.title = titleOf(textAt(record, "name") ?? "") || facts.title
+  else if (type === "compaction") changed(state, "compaction")
+  else if (type === "branch_summary") changed(state, "rewind")
+  else if (type === "thinking_level_change") noted(state, "level", record.thinkingLevel, "thinking")
+  else if (type === "message" && isJson(message)) {
+    if (message.role === "user") prompted(state, wordsOf(message.content))
+    const { usage } = message
+    if (message.role !== "assistant" || !isJson(usage)) return
+    const cached = natural(usage.cacheRead)
+    const cacheWrite = natural(usage.cacheWrite)
+    const total = isJson(usage.cost) ? usage.cost.total : undefined
+    requested(state, {
+      id: textAt(record, "id") ?? `${facts.session ?? ""} ${String(message.timestamp ?? at)}`,
+      at: at ?? 0,
+      model: textAt(message, "model") ?? "unknown",
+      usage: {
+        prompt: natural(usage.input) + cached + cacheWrite,
+        answer: natural(usage.output),
+        thoughts: 0,
+        cached,
+        cacheWrite
+      },
+      ...(typeof total === "number" ? { cost: total } : {})
+    })
+  }
+}
+
+const ownUsage = (value: unknown): Usage | undefined =>
+  isJson(value) && typeof value.prompt === "number"
+    ? {
+        prompt: natural(value.prompt),
+        answer: natural(value.answer),
+        thoughts: natural(value.thoughts),
+        cached: natural(value.cached),
+        ...(typeof value.cacheWrite === "number" ? { cacheWrite: natural(value.cacheWrite) } : {}),
+        ...(typeof value.cacheWriteHour === "number" ? { cacheWriteHour: natural(value.cacheWriteHour) } : {})
+      }
+    : undefined
+
+const scanOwnEntry = (state: ScanState, entry: unknown): void => {
+  if (!isJson(entry) || !isJson(entry.content)) return
+  const at = typeof entry.at === "number" ? entry.at : undefined
+  saw(state, at)
+  if (entry.content.role === "user" && entry.author === undefined) prompted(state, wordsOf(entry.content.parts))
+  const usage = ownUsage(entry.usage)
+  const { facts, last } = state
+  if (usage === undefined) return
+  const model = textAt(entry, "model") ?? last.model ?? "unknown"
+  const time = at ?? facts.updatedAt ?? 0
+  requested(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at: time, model, usage })
+}
+
+const scanOwn = (state: ScanState, record: Json): void => {
+  const { facts, last } = state
+  if (record._tag === "Started") {
+    facts.session ??= textAt(record, "session")
+    facts.folder ??= textAt(record, "cwd")
+    const parent = textAt(record, "parent")
+    if (parent !== undefined) facts.parent = parent
+    const model = textAt(record, "model")
+    if (model !== undefined) last.model = facts.model = model
+  }
+  const at = typeof record.at === "number" ? record.at : undefined
+  saw(state, at)
+  if (record._tag === "ModelSwitched") last.model = textAt(record, "model") ?? "unknown"
+  if (record._tag === "Compressed" || record._tag === "Masked" || record._tag === "Undone") changed(state, "compaction")
+  if (record._tag === "Branched") changed(state, "rewind")
+  scanOwnEntry(state, record.entry)
+  scanOwnEntry(state, record.message)
+  scanOwnEntry(state, record.answer)
+  for (const [index, call] of (Array.isArray(record.calls) ? record.calls : []).entries()) {
+    const usage = isJson(call) ? ownUsage(call.usage) : undefined
+    if (usage === undefined) continue
+    const id = `${facts.session ?? ""} ${String(record._tag)} ${at ?? 0} ${index}`
+    const model = textAt(call, "model") ?? "unknown"
+    requested(state, { id, at: at ?? facts.updatedAt ?? 0, model, usage, thread: "compression" })
+  }
+}
+
+/** The row of a message of opencode's database: its columns, with `data` parsed. */
+const scanOpencode = (state: ScanState, record: Json): void => {
+  const { facts } = state
+  if (record.kind === "session") {
+    facts.session ??= textAt(record, "id")
+    facts.folder ??= textAt(record, "directory")
+    facts.title = titleOf(textAt(record, "title") ?? "") || facts.title
+    const parent = textAt(record, "parent_id")
+    if (parent !== undefined) facts.parent = parent
+    return
+  }
+  const { data } = record
+  const at = typeof record.time_created === "number" ? record.time_created : undefined
+  saw(state, at)
+  if (!isJson(data) || record.kind !== "message") return
+  if (data.role === "user") facts.prompts += 1
+  const { tokens } = data
+  if (data.role !== "assistant" || !isJson(tokens)) return
+  const cache = isJson(tokens.cache) ? tokens.cache : {}
+  const cached = natural(cache.read)
+  const cacheWrite = natural(cache.write)
+  requested(state, {
+    id: textAt(record, "id") ?? String(at),
+    at: at ?? 0,
+    model: textAt(data, "modelID") ?? "unknown",
+    usage: {
+      prompt: natural(tokens.input) + cached + cacheWrite,
+      answer: natural(tokens.output),
+      thoughts: natural(tokens.reasoning),
+      cached,
+      ...(cacheWrite > 0 ? { cacheWrite } : {})
+    },
+    ...(typeof data.cost === "number" && data.cost > 0 ? { cost: data.cost } : {})
+  })
+}
+
+const scans: Readonly<Record<AgentName, (state: ScanState, record: Json) => void>> = {
+  claude: scanClaude,
+  codex: scanCodex,
+  gemini: scanGemini,
+  pi: scanPi,
+  palimpsest: scanOwn,
+  opencode: scanOpencode
+}
+
+/** Adds a record of a session file to a scan. Records that it does not know change nothing. */
+export const scanRecord = (state: ScanState, agent: AgentName, record: unknown): void => {
+  if (isJson(record)) scans[agent](state, record)
+}
+
+/** Keys whose values are names, times, bytes or repetitions of what stands elsewhere in the record. */
+const notSearched = new Set(
+  (
+    "uuid parentUuid logicalParentUuid sessionId session_id session parentId promptId requestId messageId messageID leafUuid id call_id callId callID " +
+    "tool_use_id toolCallId toolUseID parentToolUseID timestamp at time_created time_updated type role kind version userType gitBranch cwd model " +
+    "signature thoughtSignature encrypted_content usage toolUseResult snapshot stop_reason entrypoint slug agentId handles tokens _tag spilled " +
+    "textSignature thinkingSignature checkpoint projectHash mimeType media_type hookInfos resultDisplay turn_id"
+  ).split(" ")
+)
+
+const isData = (text: string): boolean => text.length > 2_000 && /^[A-Za-z0-9+/=_-]{2000}/.test(text)
+
+/** Keys below which a tool's own names begin. */
+const free = new Set(["input", "args", "arguments", "response", "output"])
+
+const collect = (value: unknown, texts: Array<string>, depth: number, isFree = false): void => {
+  if (typeof value === "string") {
+    if (value.length > 1 && !isData(value)) texts.push(value)
+  } else if (Array.isArray(value)) {
+    if (depth > 0) for (const item of value) collect(item, texts, depth - 1, isFree)
+  } else if (isJson(value) && depth > 0) {
+    for (const key of Object.keys(value)) {
+      if (isFree || !notSearched.has(key)) collect(value[key], texts, depth - 1, isFree || free.has(key))
+    }
+  }
+}
+
+const maxTextDepth = 40
+
+/** Returns the texts of a record that a search looks through: what was said, called and answered, in order. */
+export const searchedTexts = (record: unknown): ReadonlyArray<string> => {
+  const texts: Array<string> = []
+  if (!isJson(record)) return texts
+  // Reports of hooks and running commands repeat what the messages hold.
+  if (record.type === "progress") {
+    const { data } = record
+    if (isJson(data) && isJson(data.message)) collect(data.message, texts, maxTextDepth)
+    return texts
+  }
+  if (record.type === "file-history-snapshot") return texts
+  collect(record, texts, maxTextDepth)
+  return texts
+}
+
+/** Returns who said what a record holds, in the words of its agent: a role, a kind of record. */
+export const speakerOf = (record: unknown): string => {
+  if (!isJson(record)) return "record"
+  const inner = [record.message, record.payload, record.entry, record.answer, record.data, record].filter(isJson)
+  for (const one of inner) {
+    const content = isJson(one.content) ? one.content : one
+    const role = textAt(content, "role")
+    if (role !== undefined) {
+      const [first] = Array.isArray(one.content) ? one.content : Array.isArray(content.parts) ? content.parts : []
+      const isResult =
+        isJson(first) && (first.type === "tool_result" || "functionResponse" in first || first.type === "toolResult")
+      return isResult || role === "toolResult" ? "tool" : role === "assistant" ? "model" : role
+    }
+  }
+  for (const one of inner) {
+    const type = textAt(one, "type") ?? textAt(one, "_tag")
+    if (type === undefined || type === "response_item") continue
+    return type === "function_call_output" || type === "tool"
+      ? "tool"
+      : type === "function_call" || type === "gemini"
+        ? "model"
+        : type
+  }
+  return "record"
+}

@@ -1,0 +1,270 @@
+import { Effect, Layer } from "effect"
+import { Buffer } from "node:buffer"
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs"
+import { homedir } from "node:os"
+import path from "node:path"
+import { decode, joinBytes } from "../../domain/text/Bytes.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import {
+  AgentName,
+  maxFolderDepth,
+  sessionPlace,
+  type SessionRoot,
+  sessionRoots
+} from "../../domain/transcripts/AgentFolders.ts"
+import { isJson } from "../../domain/transcripts/JsonRecord.ts"
+import { Environment } from "../../services/platform/Environment.ts"
+import { SessionFiles } from "../../services/session/SessionFiles.ts"
+import {
+  AgentSessions,
+  type RecordPlace,
+  type RecordRange,
+  type RecordsRead,
+  type SessionFile,
+  type SessionProblem
+} from "../../services/transcripts/AgentSessions.ts"
+import { LineSplitter, lineText } from "../../services/transcripts/LineSplitter.ts"
+import { transcriptError, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
+import { maxLineBytes } from "../../services/transcripts/TranscriptReader.ts"
+import * as OpencodeDatabase from "./OpencodeDatabase.ts"
+
+/**
+ * Finds the sessions of the agents on the disk, and reads them.
+ *
+ * Files are listed and read synchronously, in slices: thousands take a tenth of the time they take through the thread pool.
+ */
+
+const chunkBytes = 512 * 1024
+/** A larger document is not read. */
+const maxDocumentBytes = 256 * 1024 * 1024
+/** The size of the pieces in which a text without records is read. */
+const textPieceBytes = 32 * 1024
+
+const codeOf = (error: unknown): string =>
+  typeof error === "object" && error !== null && "code" in error && typeof error.code === "string" ? error.code : "EIO"
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "no such file",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EISDIR: "is a directory"
+}
+
+const reasonOf = (error: unknown): string => reasons[codeOf(error)] ?? `cannot be read (${codeOf(error)})`
+
+const attempt = <A>(file: string, read: () => A): Effect.Effect<A, TranscriptError> =>
+  Effect.try({ try: read, catch: (error) => transcriptError(file, 0, reasonOf(error)) })
+
+interface Listed {
+  readonly files: Array<SessionFile>
+  readonly problems: Array<SessionProblem>
+}
+
+/** The folders of Gemini CLI's projects, by the name of their folder of sessions. */
+const geminiProjects = (root: string): ReadonlyMap<string, string> => {
+  const folders = new Map<string, string>()
+  try {
+    const registry = parsedOrUndefined(readFileSync(path.join(path.dirname(root), "projects.json"), "utf8"))
+    const projects = isJson(registry) && isJson(registry.projects) ? registry.projects : {}
+    for (const [folder, name] of Object.entries(projects)) if (typeof name === "string") folders.set(name, folder)
+  } catch {
+    // Older versions have no registry.
+  }
+  return folders
+}
+
+const projectRoot = (folder: string): string | undefined => {
+  try {
+    return readFileSync(path.join(folder, ".project_root"), "utf8").trim() || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Lists the session files of a root, in slices. */
+const listRoot = Effect.fnUntraced(function* ({ agent, path: root }: SessionRoot, { files, problems }: Listed) {
+  const projects = agent === "gemini" ? geminiProjects(root) : undefined
+  const folders = [{ relative: "", depth: 0 }]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const { depth, relative } = folder
+    const directory = relative === "" ? root : path.join(root, relative)
+    let hint: string | undefined
+    try {
+      for (const entry of readdirSync(directory, { withFileTypes: true })) {
+        const name = relative === "" ? entry.name : `${relative}/${entry.name}`
+        if (entry.isDirectory()) {
+          if (depth < maxFolderDepth[agent]) folders.push({ relative: name, depth: depth + 1 })
+          continue
+        }
+        const place = sessionPlace(agent, name)
+        if (place === undefined) continue
+        const file = path.join(directory, entry.name)
+        const info = statSync(file, { throwIfNoEntry: false })
+        if (info?.isFile() !== true) continue
+        if (projects !== undefined) {
+          const project = name.slice(0, name.indexOf("/"))
+          hint ??= projects.get(project) ?? projectRoot(path.join(root, project)) ?? ""
+        }
+        const updatedAt = Math.floor(info.mtimeMs)
+        files.push({ agent, ...place, path: file, bytes: info.size, updatedAt, folder: hint || undefined })
+      }
+    } catch (error) {
+      const code = codeOf(error)
+      if (code !== "ENOENT" && code !== "ENOTDIR") problems.push({ path: directory, message: reasonOf(error) })
+    }
+    yield* Effect.yieldNow
+  }
+})
+
+type Visit = (record: unknown, place: RecordPlace) => void
+
+/** Reads the chunks of an open file from `from` to `to`. */
+const forEachChunk = Effect.fnUntraced(function* (
+  file: string,
+  descriptor: number,
+  { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
+  take: (chunk: Uint8Array, at: number) => void
+): Effect.fn.Return<void, TranscriptError> {
+  for (let at = from; at < to;) {
+    // The splitter keeps parts of a chunk, so each has a buffer of its own.
+    const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - at))
+    const read = yield* attempt(file, () => readSync(descriptor, buffer, 0, buffer.length, at))
+    if (read === 0) return
+    take(buffer.subarray(0, read), at)
+    at += read
+    yield* Effect.yieldNow
+  }
+})
+
+const readLines = Effect.fnUntraced(function* (
+  file: string,
+  descriptor: number,
+  range: RecordRange,
+  visit: Visit
+): Effect.fn.Return<RecordsRead, TranscriptError> {
+  const splitter = new LineSplitter()
+  let { from: end, line } = range
+  let broken = 0
+  let isSkipping = false
+  const accept = (bytes: Uint8Array, to: number): boolean => {
+    if (bytes.length === 0 || isSkipping) return true
+    const record = parsedOrUndefined(lineText(bytes, line))
+    if (record === undefined) return false
+    visit(record, { from: end, to, line })
+    return true
+  }
+  yield* forEachChunk(file, descriptor, range, (chunk) => {
+    for (const bytes of splitter.push(chunk)) {
+      const to = end + bytes.length + 1
+      if (!accept(bytes, to)) broken += 1
+      end = to
+      line += 1
+      isSkipping = false
+    }
+    if (splitter.pending <= maxLineBytes) return
+    // A line that is longer than any record is left out and not held.
+    end += splitter.rest().length
+    broken += isSkipping ? 0 : 1
+    isSkipping = true
+  })
+  // A last line without a line break may be complete; else it is still being written.
+  const rest = splitter.rest()
+  if (rest.length > 0 && accept(rest, end + rest.length)) end += rest.length
+  return { end, line, broken }
+})
+
+/** Reads a text that has no records in pieces of whole lines. */
+const readText = Effect.fnUntraced(function* (
+  file: string,
+  descriptor: number,
+  range: RecordRange,
+  visit: Visit
+): Effect.fn.Return<RecordsRead, TranscriptError> {
+  let { from: end, line } = range
+  let held: Array<Uint8Array> = []
+  let size = 0
+  const give = () => {
+    if (size === 0) return
+    const { text } = decode(joinBytes(held))
+    visit({ text }, { from: end, to: end + size, line })
+    end += size
+    line += text.split("\n").length - 1
+    held = []
+    size = 0
+  }
+  yield* forEachChunk(file, descriptor, range, (chunk) => {
+    for (let from = 0; from < chunk.length;) {
+      const brk = chunk.indexOf(10, Math.min(chunk.length, from + textPieceBytes))
+      const to = brk < 0 ? chunk.length : brk + 1
+      held.push(chunk.subarray(from, to))
+      size += to - from
+      from = to
+      if (brk >= 0 || size > textPieceBytes * 4) give()
+    }
+  })
+  give()
+  return { end, line, broken: 0 }
+})
+
+/** Reads a file that is one document: its own record without the list, then the items of the list. */
+const readDocument = Effect.fnUntraced(function* (
+  file: SessionFile,
+  { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
+  visit: Visit
+): Effect.fn.Return<RecordsRead, TranscriptError> {
+  if (file.bytes > maxDocumentBytes) {
+    return yield* transcriptError(file.path, 0, "the document is longer than 256 MiB")
+  }
+  const document = parsedOrUndefined(lineText(yield* attempt(file.path, () => readFileSync(file.path)), 1))
+  if (document === undefined) return yield* transcriptError(file.path, 0, "not JSON; it may be half written")
+  const { history, messages, ...head } = isJson(document) ? document : { messages: document }
+  const list = [messages, history].find((one) => Array.isArray(one)) ?? []
+  const records = [head, ...list]
+  for (const [index, record] of records.entries()) {
+    if (index >= from && index < to) visit(record, { from: index, to: index + 1, line: index + 1 })
+  }
+  return { end: file.bytes, line: records.length + 1, broken: 0 }
+})
+
+const records = Effect.fnUntraced(function* (
+  file: SessionFile,
+  range: RecordRange,
+  visit: Visit
+): Effect.fn.Return<RecordsRead, TranscriptError> {
+  if (file.agent === "opencode") return yield* OpencodeDatabase.records(file, range, visit)
+  if (file.path.endsWith(".json") && file.kind !== "text") return yield* readDocument(file, range, visit)
+  return yield* Effect.acquireUseRelease(
+    attempt(file.path, () => openSync(file.path, "r")),
+    (descriptor) =>
+      Effect.gen(function* () {
+        const head = Buffer.alloc(Math.min(4_096, fstatSync(descriptor).size))
+        yield* attempt(file.path, () => readSync(descriptor, head, 0, head.length, 0))
+        if (head.includes(0)) return yield* transcriptError(file.path, 0, "is binary; expected UTF-8 text")
+        const read = file.kind === "text" ? readText : readLines
+        return yield* read(file.path, descriptor, range, visit)
+      }),
+    (descriptor) => Effect.sync(() => closeSync(descriptor))
+  )
+})
+
+/** The sessions on this machine, where the environment says the agents keep them. */
+export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles> = Layer.effect(
+  AgentSessions,
+  Effect.gen(function* () {
+    const environment = yield* Environment
+    const own = yield* SessionFiles
+    const files = Effect.fnUntraced(function* (agents: ReadonlyArray<AgentName> = AgentName.literals) {
+      const listed: Listed = { files: [], problems: [] }
+      const variables = yield* environment.variables
+      const roots = sessionRoots({ home: homedir(), variables, ownSessions: own.folder })
+      for (const root of roots) {
+        if (!agents.includes(root.agent)) continue
+        if (root.agent === "opencode") yield* OpencodeDatabase.list(root.path, listed)
+        else yield* listRoot(root, listed)
+      }
+      listed.files.sort((a, b) => b.updatedAt - a.updatedAt || (a.path < b.path ? -1 : 1))
+      return listed
+    })
+    return { files, records }
+  })
+)

@@ -1,0 +1,23 @@
+import { Effect } from "effect"
+import process from "node:process"
+import type { DatabaseSync } from "node:sqlite"
+
+/** Node's own SQLite, where this Node has one (from 22.5 on). */
+
+type Sqlite = { readonly DatabaseSync: typeof DatabaseSync }
+
+const load = (): Sqlite | undefined => {
+  // Node 22 prints a warning that it is experimental, which says nothing to the user of a command.
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return process.getBuiltinModule("node:sqlite")
+  } catch {
+    return undefined
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
+
+/** Node's SQLite; undefined in a Node without it. Loaded when it is first used. */
+export const sqlite: Effect.Effect<Sqlite | undefined> = Effect.runSync(Effect.cached(Effect.sync(load)))

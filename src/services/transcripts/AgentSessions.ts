@@ -1,0 +1,69 @@
+import { Context, type Effect } from "effect"
+import type { AgentName, SessionPlace } from "../../domain/transcripts/AgentFolders.ts"
+import type { TranscriptError } from "./TranscriptError.ts"
+
+/** A session file of an agent, or a session in an agent's database. */
+export interface SessionFile extends SessionPlace {
+  readonly agent: AgentName
+  /** The path of the file; for a session in a database, the path of the database, `#` and the id. */
+  readonly path: string
+  readonly bytes: number
+  /** Milliseconds since 1970. */
+  readonly updatedAt: number
+  /** The folder that the session belongs to, where its place says so. The records of most sessions say it themselves. */
+  readonly folder: string | undefined
+}
+
+/** A folder or file that cannot be read. */
+export interface SessionProblem {
+  readonly path: string
+  readonly message: string
+}
+
+/** Where a record lies: bytes `from` to `to` of a file and its line, or positions in a document or database. */
+export interface RecordPlace {
+  readonly from: number
+  readonly to: number
+  /** From 1. */
+  readonly line: number
+}
+
+/** A part of a file, to read its records alone. */
+export interface RecordRange {
+  readonly from: number
+  /** The end of the file when absent. */
+  readonly to?: number
+  /** The number of the line that begins at `from`, from 1. */
+  readonly line: number
+}
+
+/** What reading records found beside them. */
+export interface RecordsRead {
+  /** The end of the last whole record. What follows is not complete yet. */
+  readonly end: number
+  /** The number of the line that begins there. */
+  readonly line: number
+  /** Lines that are no JSON. */
+  readonly broken: number
+}
+
+/** The sessions of every agent on this machine. Reads only, and changes no file of an agent. */
+export class AgentSessions extends Context.Service<
+  AgentSessions,
+  {
+    /** Lists the sessions of these agents, or of all, newest first. A folder that does not exist is no problem. */
+    readonly files: (agents?: ReadonlyArray<AgentName>) => Effect.Effect<{
+      readonly files: ReadonlyArray<SessionFile>
+      readonly problems: ReadonlyArray<SessionProblem>
+    }>
+    /**
+     * Reads the records of a session in order, as JSON values, in constant memory. Lines that are no JSON are counted. Our own
+     * logs are followed by the texts of their blobs.
+     */
+    readonly records: (
+      file: SessionFile,
+      range: RecordRange,
+      visit: (record: unknown, place: RecordPlace) => void
+    ) => Effect.Effect<RecordsRead, TranscriptError>
+  }
+>()("palimpsest/services/transcripts/AgentSessions") {}
