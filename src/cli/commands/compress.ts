@@ -48,7 +48,7 @@ import * as FileWindow from "../input/FileWindow.ts"
 import * as Input from "../input/Input.ts"
 import * as StrategyFlag from "../input/StrategyFlag.ts"
 import { badInput, ExitError, failed } from "../output/ExitError.ts"
-import { failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
+import { failedModelsText, failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 
@@ -97,7 +97,10 @@ const flags = {
     Flag.Literals("summarizer", ["extractive", "model"]),
     "Write the snapshot with a model or without one (default: model if a key is set)"
   ),
-  model: Input.optional(Flag.String("model"), "Model that writes the summary"),
+  model: Input.optional(
+    Input.models("model"),
+    "Model that writes the summary, or several with commas: each is asked when those before it fail"
+  ),
   limit: Input.optional(
     Input.size("limit"),
     "Context window in tokens (default: the window of the conversation's model)"
@@ -150,8 +153,9 @@ const policyOf = (
   limit: number,
   summarizer: Policy["summarizer"],
   strategy: StrategyName,
-  { redactSecrets = true, toolOutput }: SettingsFile
+  { compressionModel, redactSecrets = true, toolOutput }: SettingsFile
 ): Policy => {
+  const model = input.model ?? compressionModel
   const counted = viewTokens(loaded.session.conversation)
   const defaults = strategyDefaults(strategy)
   return {
@@ -169,7 +173,7 @@ const policyOf = (
     outputForm: input.toolOutputForm ?? toolOutput?.form ?? defaults.outputForm,
     overhead: TokenCount.make(Math.max(0, (input.tokens ?? counted) - counted)),
     ...(input.tokens === undefined ? {} : { promptTokens: TokenCount.make(input.tokens) }),
-    ...(input.model === undefined ? {} : { model: input.model }),
+    ...(model === undefined ? {} : { model }),
     ...(input.budget === undefined ? {} : { snapshotBudget: TokenCount.make(input.budget) }),
     ...(input.focus === undefined ? {} : { focus: input.focus })
   }
@@ -361,6 +365,8 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
   }
   if (outcome._tag === "ContentTruncated")
     lines.push(`  shortened ${report.elided.length} tool outputs; that was enough`)
+  const failedModels = failedModelsText(outcome)
+  if (failedModels !== "") lines.push(style.warn(`  note: ${failedModels}`))
   if (report.degraded !== null) lines.push(style.warn(`  note: ${report.degraded.message}`))
   return lines.join("\n")
 }
@@ -468,8 +474,10 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       const summarizer = yield* summarizerOf(input)
       // The provider is queried only when it writes the snapshot anyway.
       const asks = summarizer === "model" && !input.plan
-      if (asks && input.model !== undefined) {
-        yield* RuntimeText.orExit(SessionOpening.checkModel({ model: input.model, models }, true, handlers))
+      const [model, ...others] = input.model ?? []
+      // Where another one follows, a model that does not exist is passed over.
+      if (asks && model !== undefined && others.length === 0) {
+        yield* RuntimeText.orExit(SessionOpening.checkModel({ model, models }, true, handlers))
       }
       const limit =
         input.limit ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --limit N" }))

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
+import type { ModelNames } from "../../domain/compression/PolicyOptions.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { latestName } from "../../domain/session/SessionName.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
@@ -31,6 +32,10 @@ export const flags = {
   strategy: Input.optional(
     StrategyFlag.one,
     `How the conversation is compressed: ${StrategyFlag.names} (default: by the settings)`
+  ),
+  compressionModel: Input.optional(
+    Input.models("compression-model"),
+    "Model that writes summaries, or several with commas: each is asked when those before it fail"
   )
 }
 
@@ -48,13 +53,15 @@ export interface ChatFlags {
   readonly threshold?: number | undefined
   /** `--strategy`: the strategy that compresses the conversation. */
   readonly strategy?: StrategyName | undefined
+  /** `--compression-model`: the models that write summaries, in the order in which they are tried. */
+  readonly compressionModel?: ModelNames | undefined
 }
 
 /** Turns the flags into session options. Fails for invalid values and combinations. */
 export const sessionOptions = Effect.fnUntraced(function* (
   flags: ChatFlags
 ): Effect.fn.Return<SessionOptions, ExitError> {
-  const { model, session, strategy, threshold } = flags
+  const { compressionModel, model, session, strategy, threshold } = flags
   if (model?.trim() === "") return yield* badInput("--model needs the name of a model")
   if (model?.startsWith("replay:") === true) {
     return yield* badInput("a recording is stepped through with chat --model replay:FILE, and played with replay FILE")
@@ -64,7 +71,7 @@ export const sessionOptions = Effect.fnUntraced(function* (
     return yield* badInput("--session, --resume and --continue exclude each other; name one session")
   }
   const resume = flags.resume ?? latest
-  const options = { model, threshold, strategy }
+  const options = { model, threshold, strategy, compressionModel }
   if (resume !== undefined) return { ...options, session: { _tag: "Resume", name: resume } }
   if (session !== undefined) return { ...options, session: { _tag: "Named", name: session } }
   return options

@@ -94,6 +94,15 @@ export const size = (name: string): Flag.Flag<number> =>
 export const share = (name: string): Flag.Flag<number> =>
   parsed(parseShare, "a share from 0 to 1, such as 0.5 or 50%")(name).pipe(Flag.withMetavar("share"))
 
+const parseModels = (text: string): readonly [string, ...ReadonlyArray<string>] | undefined => {
+  const [first = "", ...rest] = text.split(",").map((name) => name.trim())
+  return first === "" || rest.includes("") ? undefined : [first, ...rest]
+}
+
+/** A flag that takes the name of a model, or several with commas between them. */
+export const models = (name: string) =>
+  parsed(parseModels, "the name of a model, or names with commas between them")(name).pipe(Flag.withMetavar("name,…"))
+
 /** A flag that takes a range of lines. */
 export const lines = (name: string): Flag.Flag<readonly [from: number, to: number]> =>
   parsed(parseLines, "lines counted from 1, such as 10-20, 10- or 10")(name).pipe(Flag.withMetavar("A-B"))

@@ -1,4 +1,10 @@
-import { callsOf, type Degraded, type NoopReason, Outcome } from "../../domain/compression/Compression.ts"
+import {
+  callsOf,
+  type Degraded,
+  failedModelsOf,
+  type NoopReason,
+  Outcome
+} from "../../domain/compression/Compression.ts"
 import { viewItem, itemTokens } from "../../domain/conversation/Conversation.ts"
 import { builtInPrices, costOf } from "../../domain/tokens/Prices.ts"
 import { dollars } from "./InspectReport.ts"
@@ -23,10 +29,17 @@ const largeConversationTokens = 50_000
 /** An amount of money within a sentence. */
 export const costText = (value: number): string => (value < 0.0001 ? dollars(value) : `about ${dollars(value)}`)
 
-/** The cost of a compression's model calls; empty when code did the work. */
+/** Which models failed before another one was asked, and why; empty when none did. */
+export const failedModelsText = (outcome: Outcome): string => {
+  const failed = failedModelsOf(outcome).map(({ message, model }) => `${model} failed (${withoutPeriod(message)})`)
+  return failed.length === 0 ? "" : `${failed.join(", ")}; the next model was asked`
+}
+
+/** The cost of a compression's model calls, and the models that failed; empty when code did the work. */
 const callsText = (outcome: Outcome): string => {
   const calls = callsOf(outcome)
   if (calls.length === 0) return ""
+  const failed = failedModelsText(outcome)
   const cost = costOf(
     calls.flatMap(({ model, usage }) => (usage === null ? [] : [{ model, usage }])),
     builtInPrices,
@@ -35,7 +48,7 @@ const callsText = (outcome: Outcome): string => {
   const tokens = calls.reduce((sum, { usage }) => sum + (usage === null ? 0 : usage.prompt + usage.answer), 0)
   return ` It took ${Output.plural(calls.length, "call")}${tokens === 0 ? "" : ` of ${Output.number(tokens)} tokens`}${
     cost.total === null ? "" : ` (${costText(cost.total)})`
-  }.`
+  }.${failed === "" ? "" : ` Note: ${failed}.`}`
 }
 
 /** Number and kinds of the secrets kept out of a snapshot; empty for none. */

@@ -91,6 +91,10 @@ export const AuditResult = Schema.Struct({
   restored: Schema.Natural
 })
 
+/** A summarizing model that was asked in vain before another one. */
+export const FailedModel = Schema.Struct({ model: Schema.String, reason: Schema.String, message: Schema.String })
+export type FailedModel = typeof FailedModel.Type
+
 /** One model call made for a snapshot, with its answer and its cost. */
 export const SummaryCall = Schema.Struct({
   /**
@@ -105,7 +109,9 @@ export const SummaryCall = Schema.Struct({
   messages: Schema.Natural,
   answer: Schema.String,
   finishReason: Schema.String,
-  usage: Schema.NullOr(Usage)
+  usage: Schema.NullOr(Usage),
+  /** The models that failed before this one was asked. Absent: none. */
+  failed: Schema.optionalKey(Schema.Array(FailedModel))
 })
 export type SummaryCall = typeof SummaryCall.Type
 
@@ -249,6 +255,10 @@ const count = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.r
 /** Returns the model calls that were made. They cost money however the compression ended. */
 export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> =>
   "calls" in outcome ? (outcome.calls ?? []) : []
+
+/** Returns the summarizing models that failed before another one was asked. */
+export const failedModelsOf = (outcome: Outcome): ReadonlyArray<FailedModel> =>
+  callsOf(outcome).flatMap(({ failed = [] }) => failed)
 
 /** Returns the change to the conversation; undefined when there is none. */
 export const patchOf = (outcome: Outcome): Patch | undefined =>

@@ -4,6 +4,14 @@ import { TokenCount } from "../tokens/Tokens.ts"
 
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
+/** The name of a model; or several, each of which is tried when those before it failed. */
+export const ModelNames = Schema.Union([Schema.String, Schema.NonEmptyArray(Schema.String)])
+export type ModelNames = typeof ModelNames.Type
+
+/** Returns the names in the order in which they are tried, each once. */
+export const modelNames = (names: ModelNames): ReadonlyArray<string> =>
+  typeof names === "string" ? [names] : [...new Set(names)]
+
 /** Options of a compression, common to all strategies. Token counts use the conversation's model. */
 export const PolicyOptions = Schema.Struct({
   /** Size of the context window, in tokens. */
@@ -22,8 +30,8 @@ export const PolicyOptions = Schema.Struct({
   outputForm: OutputForm,
   /** Who writes the snapshot: code, or a model. */
   summarizer: Schema.Literals(["extractive", "model"]),
-  /** The summarizing model. Absent: a model of the conversation's family. */
-  model: Schema.optionalKey(Schema.String),
+  /** The summarizing model, or several in the order in which they are tried. Absent: a model of the conversation's family. */
+  model: Schema.optionalKey(ModelNames),
   /**
    * Upper bound for what a summarizing model is sent of the messages, in tokens. Longer messages are sent as a digest. Absent: a
    * quarter of the model's window, at most 40,000.

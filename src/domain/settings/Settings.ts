@@ -298,6 +298,11 @@ export const Settings = Schema.Struct({
     "a share from 0 to 1, such as 0.5",
     0.5
   ),
+  compressionModel: optional(
+    Schema.Union([Schema.NonEmptyString, Schema.NonEmptyArray(Schema.NonEmptyString)]),
+    "The model that writes summaries, or several: each is asked when those before it fail; unset: one of the conversation's family",
+    `the name of a model, or a list such as ["gemini-2.5-flash", "anthropic/claude-haiku-4-5"]`
+  ),
   compressionPrepareAt: field(
     Share,
     "Share of the threshold at which a chat prepares its next snapshot in the background, where a model writes it; 0 never prepares one",

@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
+import type { ModelNames } from "../../domain/compression/PolicyOptions.ts"
 import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
@@ -39,6 +40,8 @@ export interface SessionOptions {
   readonly threshold?: number | undefined
   /** The strategy that compresses the conversation. */
   readonly strategy?: StrategyName | undefined
+  /** The model that writes summaries, or several in the order in which they are tried. */
+  readonly compressionModel?: ModelNames | undefined
   /** Absent: a new session. */
   readonly session?: SessionChoice | undefined
 }
@@ -97,8 +100,17 @@ const chatSettings = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ChatSettings, never, Path.Path> {
   const path = yield* Path.Path
   const { model: defaultModel, ...defaults } = yield* ChatDefaults
-  const { compressionPrepareAt, masking, models = {}, overflowFactor, toolOutput, window } = settings
+  const {
+    compressionModel: ofSettings,
+    compressionPrepareAt,
+    masking,
+    models = {},
+    overflowFactor,
+    toolOutput,
+    window
+  } = settings
   const { attempts, minGain, preserve, redactSecrets, strategy, toolBudget } = withDefaults(settings)
+  const compressionModel = options.compressionModel ?? ofSettings
   // An option holds for every model.
   const threshold = positive(options.threshold) ?? positive(settings.compressionThreshold)
   const own = Object.entries(models).map(([name, one]) => [
@@ -116,7 +128,8 @@ const chatSettings = Effect.fnUntraced(function* (
       minGain,
       ...(toolOutput?.form === undefined ? {} : { outputForm: toolOutput.form }),
       toolBudget: TokenCount.make(toolBudget),
-      redactSecrets
+      redactSecrets,
+      ...(compressionModel === undefined ? {} : { model: compressionModel })
     },
     retries: {
       call: { ...defaultTurnRetries.call, attempts: attempts.calls },

@@ -18,6 +18,7 @@ import {
 const all: SettingsFile = {
   model: "gemini-test",
   compressionThreshold: 0.6,
+  compressionModel: ["gemini-test", "anthropic/claude-test"],
   compressionPrepareAt: 0.7,
   overflowFactor: 0.95,
   window: 200_000,

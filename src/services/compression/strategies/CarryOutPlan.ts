@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
 import { requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
+import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { responseText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { type Part, text, withOutput } from "../../../domain/content/Content.ts"
@@ -35,8 +36,9 @@ import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
-import { Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
-import { snapshotFromHook, type VerifiedSnapshot, verifySnapshot } from "../summary/WrittenSnapshot.ts"
+import { summarizeInOrder } from "../summary/ModelChain.ts"
+import type { Summarizer, SummarizerError, SummaryRequest } from "../summary/Summarizer.ts"
+import { snapshotFromHook, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
 import { type CompressionResult, type CompressRequest, isTriedInVain, noop, redactedCalls } from "./CompressRequest.ts"
 import type { RunnerServices } from "./StrategyRunner.ts"
 
@@ -53,10 +55,7 @@ export type WriteSnapshot = (
   wanted: SummaryRequest
 ) => Effect.Effect<VerifiedSnapshot, SummarizerError, Summarizer>
 
-const summarizeAndVerify: WriteSnapshot = Effect.fnUntraced(function* (_request, wanted) {
-  const summarizer = yield* Summarizer
-  return yield* verifySnapshot(yield* summarizer.summarize(wanted), wanted)
-})
+const summarizeAndVerify: WriteSnapshot = ({ policy }, wanted) => summarizeInOrder(policy.model, wanted)
 
 /** Carries out one plan, with a strategy's own way to have a model write. */
 export const carryOutWith =
@@ -115,7 +114,7 @@ const carryOutBy = Effect.fn("Compression.attempt")(
       // Above the first rung, the model has had its chance.
       by: plan.rung === 0 && !isInVain ? policy.summarizer : "extractive",
       fallback: policy.ladder,
-      model: policy.model,
+      model: policy.model === undefined ? undefined : modelNames(policy.model)[0],
       family: request.family,
       digestBudget: policy.digestBudget,
       promptId: request.promptId

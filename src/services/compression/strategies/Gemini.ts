@@ -47,6 +47,7 @@ import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
 import { TempStore } from "../../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
+import { askInOrder, chainOf } from "../summary/ModelChain.ts"
 import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import {
   redactedCalls,
@@ -132,28 +133,31 @@ const answersTo = Effect.fnUntraced(function* (
     verify: false,
     by: policy.summarizer,
     fallback: false,
-    model: policy.model,
+    model: undefined,
     family,
     promptId
   }
   const { ask } = summarizer
+  const chain = chainOf(policy.model)
   if (policy.summarizer === "extractive" || ask === undefined) {
     const { calls = [], text: written } =
       policy.summarizer === "extractive"
         ? yield* extractiveSummary(summaryRequest)
-        : yield* summarizer.summarize(summaryRequest)
+        : yield* summarizer.summarize({ ...summaryRequest, model: chain.models[0] })
     return { answers: { summary: written, verified: "" }, calls }
   }
   const clean = (contents: ReadonlyArray<Content>) =>
     isRedacted
       ? Effect.map(Work.run(redactedContents(contents, secrets)), (redacted) => redacted.contents)
       : Effect.succeed(contents)
-  const asked = { model: policy.model, family, promptId, system: compressionInstruction }
-  return yield* stagedSummary({
-    ask: (purpose, contents) => ask({ ...asked, purpose, contents }),
+  const asked = { family, promptId, system: compressionInstruction }
+  const answers = yield* stagedSummary({
+    ask: (purpose, contents) => askInOrder(chain, ask, { ...asked, purpose, contents }),
+    calls: chain.calls,
     clean,
     versions: yield* Effect.forEach(ladderOf(decision), clean)
   })
+  return { answers, calls: chain.calls }
 })
 
 /**

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
+import type { Degraded } from "../../../domain/compression/Compression.ts"
 import { fileLists, withoutFileLists } from "../../../domain/compression/FileLists.ts"
 import { serialized } from "../../../domain/compression/SerializedConversation.ts"
 import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
@@ -52,6 +52,7 @@ import { hasResponses, plainText, text, user } from "../../../domain/content/Con
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import { firstUnits } from "../../../domain/text/Bytes.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
+import { askInOrder, chainOf, type ModelChain } from "../summary/ModelChain.ts"
 import { type AskRequest, type Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
 import type { CompressRequest } from "./CompressRequest.ts"
@@ -65,44 +66,35 @@ interface Writing {
   readonly request: CompressRequest
   readonly wanted: SummaryRequest
   readonly window: number
-  /** The calls that were answered, in order. */
-  readonly calls: Array<SummaryCall>
+  readonly chain: ModelChain
 }
 
 type Asked<A> = Effect.Effect<A, SummarizerError, Summarizer>
 
+const noAnswer = new SummarizerError({
+  reason: "TimeoutError",
+  message: `the summarizing model did not answer within ${requestMillis / 1_000} s`,
+  cause: "timeout",
+  calls: []
+})
+
 /** Asks for one record. Each request has its own time. */
 const ask = (
-  { calls, wanted: { family, model, promptId } }: Writing,
+  { chain, wanted: { family, promptId } }: Writing,
   purpose: AskRequest["purpose"],
   body: string
 ): Asked<string> =>
   Effect.gen(function* () {
     const askModel = yield* askOf
-    const call = yield* askModel({
-      purpose,
-      model,
-      family,
-      promptId,
-      system,
-      contents: [user(text(body))],
-      maxOutputTokens: openclawPlan.maxSummaryTokens
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: requestMillis,
-        orElse: () =>
-          Effect.fail(
-            new SummarizerError({
-              reason: "TimeoutError",
-              message: `the summarizing model did not answer within ${requestMillis / 1_000} s`,
-              cause: "timeout",
-              calls: []
-            })
-          )
-      })
+    const contents = [user(text(body))]
+    const maxOutputTokens = openclawPlan.maxSummaryTokens
+    const answer = yield* askInOrder(
+      chain,
+      (request) =>
+        Effect.timeoutOrElse(askModel(request), { duration: requestMillis, orElse: () => Effect.fail(noAnswer) }),
+      { purpose, family, promptId, system, contents, maxOutputTokens }
     )
-    calls.push(call)
-    return call.answer.trim()
+    return answer.trim()
   })
 
 const textOf = ({ wanted }: Writing, groups: ReadonlyArray<Group>, window: number): Effect.Effect<string> =>
@@ -192,7 +184,7 @@ const write = Effect.fnUntraced(function* (
   wanted: SummaryRequest
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
   const { conversation, policy } = request
-  const writing: Writing = { request, wanted, window: policy.limit, calls: [] }
+  const writing: Writing = { request, wanted, window: policy.limit, chain: chainOf(policy.model) }
   const said = wanted.entries.filter(({ author }) => author !== "summary")
   const items = movable(conversation)
   const { at, turn } = cutIn(openclawPlan, items, policy)
@@ -221,12 +213,8 @@ const write = Effect.fnUntraced(function* (
           )
     return { beginning, degraded, record }
   })
-  const { beginning, degraded, record } = yield* Effect.mapError(
-    made,
-    ({ calls, cause, message: why, reason }) =>
-      new SummarizerError({ reason, message: why, cause, calls: [...writing.calls, ...calls] })
-  )
-  if (record === "" && beginning === "") return unverified("", writing.calls)
+  const { beginning, degraded, record } = yield* made
+  if (record === "" && beginning === "") return unverified("", writing.chain.calls)
   const summary = withSuffixes(withoutFileLists(record), [
     beginning === "" ? "" : `## Turn in progress, its beginning\n${beginning}`,
     recentTurnsText(recent),
@@ -234,7 +222,7 @@ const write = Effect.fnUntraced(function* (
     boundedFileLists(fileLists(wanted.entries))
   ])
   const clean = asModelWrote(summary, wanted.userWords)
-  return { ...unverified(`<summary>\n${clean}\n</summary>`, writing.calls), degraded }
+  return { ...unverified(`<summary>\n${clean}\n</summary>`, writing.chain.calls), degraded }
 })
 
 /** Prunes each request. What it keeps between requests is in the conversation. */

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import type { SummaryCall } from "../../../domain/compression/Compression.ts"
 import { fileLists, fileListText, withoutFileLists } from "../../../domain/compression/FileLists.ts"
 import { serialized } from "../../../domain/compression/SerializedConversation.ts"
 import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
@@ -16,7 +15,8 @@ import {
 import { cutIn, movable } from "../../../domain/compression/SummaryPlan.ts"
 import { text, user } from "../../../domain/content/Content.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-import { type Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { askInOrder, chainOf } from "../summary/ModelChain.ts"
+import type { Summarizer, SummarizerError, SummaryRequest } from "../summary/Summarizer.ts"
 import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
 import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
@@ -39,7 +39,8 @@ const write = Effect.fnUntraced(function* (
   const history = said.filter(({ id }) => !inPrefix.has(id))
   const prefix = said.filter(({ id }) => inPrefix.has(id))
   const previous = previousSummary(wanted.entries)
-  const asked = { model: wanted.model, family: wanted.family, promptId: wanted.promptId, system }
+  const chain = chainOf(policy.model)
+  const asked = { family: wanted.family, promptId: wanted.promptId, system }
   const historyCall = Effect.gen(function* () {
     if (history.length === 0) return undefined
     const body = message(
@@ -48,35 +49,25 @@ const write = Effect.fnUntraced(function* (
       { focus: wanted.focus, previous }
     )
     const contents = [user(text(body))]
-    return yield* ask({ ...asked, purpose: "generate", contents, maxOutputTokens: summaryTokens.history })
+    const wantedAnswer = { ...asked, purpose: "generate" as const, contents, maxOutputTokens: summaryTokens.history }
+    return yield* askInOrder(chain, ask, wantedAnswer)
   })
   const prefixCall = Effect.gen(function* () {
     if (prefix.length === 0) return undefined
     const contents = [user(text(message(yield* Work.run(serialized(prefix, serialization)), prefixPrompt)))]
-    return yield* ask({ ...asked, purpose: "prefix", contents, maxOutputTokens: summaryTokens.prefix })
+    const wantedAnswer = { ...asked, purpose: "prefix" as const, contents, maxOutputTokens: summaryTokens.prefix }
+    return yield* askInOrder(chain, ask, wantedAnswer)
   })
-  const paid: Array<SummaryCall> = []
-  const [ofHistory, ofPrefix] = yield* Effect.all(
-    [historyCall, prefixCall].map((call) =>
-      Effect.tap(call, (done) => Effect.sync(() => void (done !== undefined && paid.push(done))))
-    ),
-    { concurrency: 2 }
-  ).pipe(
-    Effect.mapError(
-      ({ calls, cause, message: why, reason }) =>
-        new SummarizerError({ reason, message: why, cause, calls: [...paid, ...calls] })
-    )
-  )
-  const calls = [ofHistory, ofPrefix].filter((call) => call !== undefined)
+  const [ofHistory, ofPrefix] = yield* Effect.all([historyCall, prefixCall], { concurrency: 2 })
   // Pi forgets the earlier summary when only a turn's beginning leaves.
-  const main = ofHistory?.answer.trim() ?? previous ?? noHistory
-  const beginning = ofPrefix?.answer.trim() ?? ""
+  const main = ofHistory?.trim() ?? previous ?? noHistory
+  const beginning = ofPrefix?.trim() ?? ""
   const isEmpty = main === "" || (ofPrefix !== undefined && beginning === "")
-  if (isEmpty) return unverified("", calls)
+  if (isEmpty) return unverified("", chain.calls)
   const body = beginning === "" ? main : withPrefix(main, beginning)
   const files = fileListText(fileLists(wanted.entries))
   const whole = asModelWrote(`${withoutFileLists(body)}${files === "" ? "" : `\n\n${files}`}`, wanted.userWords)
-  return unverified(`<summary>\n${whole}\n</summary>`, calls)
+  return unverified(`<summary>\n${whole}\n</summary>`, chain.calls)
 })
 
 /** The runner of the strategy `pi`. */

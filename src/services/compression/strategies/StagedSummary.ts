@@ -16,21 +16,17 @@ import { contextLength, SummarizerError } from "../summary/Summarizer.ts"
 
 /** The input of a staged summary. */
 export interface StagedRequest {
-  /** Asks the summarizing model once. */
+  /** Asks the summarizing model once, and returns its answer. */
   readonly ask: (
     purpose: SummaryCall["purpose"],
     contents: ReadonlyArray<Content>
-  ) => Effect.Effect<SummaryCall, SummarizerError>
+  ) => Effect.Effect<string, SummarizerError>
+  /** Every call that was made. `ask` adds to it. */
+  readonly calls: ReadonlyArray<SummaryCall>
   /** Removes what no model may see. */
   readonly clean: (contents: ReadonlyArray<Content>) => Effect.Effect<ReadonlyArray<Content>>
   /** The messages to summarise, clean: the first version that fits is used. */
   readonly versions: ReadonlyArray<ReadonlyArray<Content>>
-}
-
-/** The answers of a staged summary, and every call that was made for it. */
-export interface StagedAnswers {
-  readonly answers: Answers
-  readonly calls: ReadonlyArray<SummaryCall>
 }
 
 /** Returns undefined for messages that do not fit the model's window. */
@@ -44,32 +40,25 @@ const ifItFits = <A>(effect: Effect.Effect<A, SummarizerError>): Effect.Effect<A
 /** Asks for the summary and its check. Fails for a window that does not hold the shortest part of the messages. */
 export const stagedSummary = Effect.fn("StagedSummary.stagedSummary")(function* ({
   ask,
+  calls,
   clean,
   versions
-}: StagedRequest): Effect.fn.Return<StagedAnswers, SummarizerError> {
-  const calls: Array<SummaryCall> = []
-  const asking = (purpose: SummaryCall["purpose"], contents: ReadonlyArray<Content>) =>
-    ask(purpose, contents).pipe(
-      Effect.tap((call) => Effect.sync(() => calls.push(call))),
-      Effect.map(({ answer }) => answer),
-      // What was answered before was paid for.
-      Effect.mapError(({ cause, message, reason }) => new SummarizerError({ cause, message, reason, calls }))
-    )
+}: StagedRequest): Effect.fn.Return<Answers, SummarizerError> {
   const generated = (anchor: SnapshotSource, summarized: ReadonlyArray<Content>) =>
-    ifItFits(asking("generate", firstCall({ anchor, summarized }, "").contents))
+    ifItFits(ask("generate", firstCall({ anchor, summarized }, "").contents))
 
   const bothAnswers = Effect.fnUntraced(function* (anchor: SnapshotSource, summarized: ReadonlyArray<Content>) {
     const summary = yield* generated(anchor, summarized)
     if (summary === undefined) return undefined
     const check = yield* clean(secondCall({ summarized: [] }, "", summary).contents)
     // A check that does not fit is left out: the first answer stands.
-    const verified = yield* ifItFits(asking("verify", [...summarized, ...check]))
+    const verified = yield* ifItFits(ask("verify", [...summarized, ...check]))
     return { summary, verified: verified ?? "" }
   })
 
   const tooLong = Effect.suspend(() => {
     const message = "the window of the summarizing model is too small for any part of the conversation"
-    return Effect.fail(new SummarizerError({ reason: contextLength, message, cause: message, calls }))
+    return Effect.fail(new SummarizerError({ reason: contextLength, message, cause: message, calls: [...calls] }))
   })
   /** Returns the summaries of parts that fit, in order, of messages that do not fit as a whole. */
   const ofParts = Effect.fnUntraced(function* (
@@ -88,16 +77,16 @@ export const stagedSummary = Effect.fn("StagedSummary.stagedSummary")(function* 
 
   for (const version of versions) {
     const answers = yield* bothAnswers(anchorOf(version), version)
-    if (answers !== undefined) return { answers, calls }
+    if (answers !== undefined) return answers
   }
   let rest = versions.at(-1) ?? []
   for (;;) {
     const summaries = yield* ofParts(rest)
     // A part without a summary would be missing in silence.
-    if (summaries.some((summary) => summary.trim() === "")) return { answers: { summary: "", verified: "" }, calls }
+    if (summaries.some((summary) => summary.trim() === "")) return { summary: "", verified: "" }
     const stages = yield* clean(summaries.map((summary) => user(text(summary))))
     const answers = yield* bothAnswers("stages", stages)
-    if (answers !== undefined) return { answers, calls }
+    if (answers !== undefined) return answers
     // Where each summary fills the window, only their ends can be joined.
     const next = stages.length < rest.length ? stages : yield* Work.run(shortening(stages))
     if (next === undefined) return yield* tooLong

@@ -7,6 +7,7 @@ import {
 } from "../../../domain/compression/BranchPrompts.ts"
 import type { Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { digestOf } from "../../../domain/compression/handover/Digest.ts"
+import type { ModelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { digestHeading } from "../../../domain/compression/SummaryPrompts.ts"
 import { text, user } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
@@ -15,6 +16,7 @@ import * as Work from "../../../domain/text/SlicedWork.ts"
 import { untrustedBlock } from "../../../domain/text/UntrustedText.ts"
 import type { Model } from "../../model/Model.ts"
 import type { Calibrations } from "../../tokens/Calibrations.ts"
+import { askInOrder, chainOf, type ModelChain } from "./ModelChain.ts"
 import { askOnce, digestBudget, modelOf } from "./ModelSummarizer.ts"
 
 /** The input of the summary of a branch that is left. */
@@ -27,8 +29,8 @@ export interface BranchSummaryRequest {
   /** What the user wants kept. */
   readonly focus: string | undefined
   readonly by: "model" | "extractive"
-  /** The summarizing model, when one was named, and the conversation's own, whose family decides otherwise. */
-  readonly model: string | undefined
+  /** The summarizing models, when any were named, and the conversation's own, whose family decides otherwise. */
+  readonly model: ModelNames | undefined
   readonly family: string | undefined
 }
 
@@ -45,20 +47,20 @@ export interface BranchSummary {
 const noAnswer: Degraded = { reason: "EmptySummary", message: "the model returned an empty summary" }
 
 /** Asks a model in one call. The model sees a digest. */
-const written = Effect.fnUntraced(function* (request: BranchSummaryRequest) {
-  const { cwd, entries, focus, secrets } = request
-  const digest = yield* Work.run(digestOf(entries, { budget: yield* digestBudget(modelOf(request)), cwd, secrets }))
-  const call = yield* askOnce({
-    model: request.model,
-    family: request.family,
+const written = Effect.fnUntraced(function* (request: BranchSummaryRequest, chain: ModelChain) {
+  const { cwd, entries, family, focus, secrets } = request
+  const [model] = chain.models
+  const budget = yield* digestBudget(modelOf({ family, model }))
+  const digest = yield* Work.run(digestOf(entries, { budget, cwd, secrets }))
+  const answer = yield* askInOrder(chain, askOnce, {
+    family,
     promptId: `branch-${entries[0].id}`,
     purpose: "generate",
     system: branchInstruction,
     contents: [user(text(`${digestHeading}\n\n${digest}`), text(branchRequest(focus)))],
     maxOutputTokens: maxBranchSummaryTokens
   })
-  const summary = untrustedBlock(yield* Work.run(withoutValues(redact(call.answer), secrets))).trim()
-  return { summary, call }
+  return untrustedBlock(yield* Work.run(withoutValues(redact(answer), secrets))).trim()
 })
 
 /** Summarises a branch that is left: by a model, or by code where no model is wanted or the model gives nothing. Never fails. */
@@ -68,10 +70,11 @@ export const branchSummary = Effect.fn("BranchSummary.branchSummary")(function* 
   const { cwd, entries, secrets } = request
   const [first] = entries
   const last = entries.at(-1) ?? first
-  const asked = request.by === "model" ? yield* Effect.result(written(request)) : undefined
-  const calls = asked === undefined ? [] : asked._tag === "Success" ? [asked.success.call] : asked.failure.calls
-  if (asked?._tag === "Success" && asked.success.summary !== "") {
-    const shown = branchSummaryText(asked.success.summary, first.id, last.id, "model")
+  const chain = chainOf(request.model)
+  const { calls } = chain
+  const asked = request.by === "model" ? yield* Effect.result(written(request, chain)) : undefined
+  if (asked?._tag === "Success" && asked.success !== "") {
+    const shown = branchSummaryText(asked.success, first.id, last.id, "model")
     return { text: shown, by: "model", degraded: null, calls }
   }
   const digest = yield* Work.run(digestOf(entries, { budget: maxBranchSummaryTokens, cwd, secrets }))

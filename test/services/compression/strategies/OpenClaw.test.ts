@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import type { SummaryCall } from "../../../../src/domain/compression/Compression.ts"
-import { adopt } from "../../../../src/domain/compression/Compression.ts"
+import {
+  adopt,
+  failedModelsOf,
+  type Outcome,
+  type SummaryCall
+} from "../../../../src/domain/compression/Compression.ts"
 import { headings } from "../../../../src/domain/compression/strategies/openclaw/Audit.ts"
 import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { call, type Content, model, plainText, response, text, user } from "../../../../src/domain/content/Content.ts"
@@ -13,6 +17,7 @@ import { compressWith, requestFor } from "../../../../src/services/compression/C
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import {
   type AskRequest,
+  contextLength,
   Summarizer,
   SummarizerError
 } from "../../../../src/services/compression/summary/Summarizer.ts"
@@ -162,6 +167,77 @@ describe("a compaction by openclaw", () => {
     Effect.gen(function* () {
       const { outcome } = yield* played(turns(4, 60), () => "", { preserve: 0 })
       assert.strictEqual(outcome._tag, "FailedEmptySummary")
+    })
+  )
+
+  const notFound = new SummarizerError({
+    reason: "InvalidRequestError",
+    message: "no such model",
+    cause: "404",
+    calls: []
+  })
+  const overloaded = new SummarizerError({ reason: "InternalProviderError", message: "503", cause: "503", calls: [] })
+  const tooLong = new SummarizerError({ reason: contextLength, message: "too long", cause: "400", calls: [] })
+  const chain = { preserve: 0, model: ["first", "second", "third"] } as const
+  const failedIn = (outcome: Outcome) => failedModelsOf(outcome).map(({ model, reason }) => `${model}: ${reason}`)
+
+  it.effect.each([
+    ["a rate limit", failure],
+    ["a model that is not found", notFound],
+    ["an overloaded provider", overloaded],
+    ["an answer without words", "  "],
+    ["no answer within its time", "never"]
+  ] as const)(
+    "openclaw: asks the next summary model after %s, and the outcome tells of both (OpenClaw 2026.9; ours: also where models are named)",
+    ([, bad]) =>
+      Effect.gen(function* () {
+        const answer = ({ model: name }: AskRequest) => (name === "first" ? bad : record)
+        const playing = yield* Effect.forkChild(played(turns(4, 60), answer, chain))
+        yield* TestClock.adjust("4 minutes")
+        const { asked, outcome } = yield* Fiber.join(playing)
+        assert.deepStrictEqual(
+          asked.map((request) => request.model),
+          ["first", "second"]
+        )
+        assert.strictEqual(outcome._tag, "Compressed")
+        const reason = bad === "never" ? "TimeoutError" : typeof bad === "string" ? "EmptySummary" : bad.reason
+        assert.deepStrictEqual(failedIn(outcome), [`first: ${reason}`])
+      })
+  )
+
+  it.effect("openclaw: a summary model that failed is not asked again in the same compaction (ours)", () =>
+    Effect.gen(function* () {
+      const { asked, outcome } = yield* played(
+        turns(30, 200),
+        ({ model: name }) => (name === "first" ? overloaded : record),
+        chain
+      )
+      assert.isAbove(asked.length, 3)
+      assert.strictEqual(asked.filter(({ model: name }) => name === "first").length, 1)
+      assert.deepStrictEqual(failedIn(outcome), ["first: InternalProviderError"])
+    })
+  )
+
+  it.effect(
+    "openclaw: when every summary model fails, nothing changes and each failure is told (OpenClaw 2026.9)",
+    () =>
+      Effect.gen(function* () {
+        const failures = [failure, notFound, overloaded]
+        const { asked, outcome } = yield* played(turns(4, 60), (_, index) => failures[index] ?? "unexpected", chain)
+        assert.strictEqual(asked.length, 3)
+        assert.deepInclude(outcome, {
+          _tag: "FailedSummarizer",
+          reason: "InternalProviderError",
+          message: "first: slow down; second: no such model; third: 503"
+        })
+      })
+  )
+
+  it.effect("openclaw: a request that is too long is not given to the next summary model (OpenClaw 2026.9)", () =>
+    Effect.gen(function* () {
+      const { asked, outcome } = yield* played(turns(4, 60), () => tooLong, chain)
+      assert.strictEqual(asked.length, 1)
+      assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: contextLength, message: "too long" })
     })
   )
 })
