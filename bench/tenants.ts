@@ -6,19 +6,27 @@ import { mentions } from "../src/domain/content/Handle.ts"
 import * as Offline from "../src/layers/Offline.ts"
 import * as MemoryCalibrations from "../src/layers/testing/MemoryCalibrations.ts"
 import * as CompressedLanguageModel from "../src/services/effect-ai/CompressedLanguageModel.ts"
+import { withConversation } from "../src/services/effect-ai/ConversationKey.ts"
 import { Recall } from "../src/services/effect-ai/RecallTool.ts"
 import { print, type Row } from "./table.ts"
 
 /**
  * `npm run bench:tenants`: many conversations in one language model, interleaved and sequential, compared with a single
  * conversation, in one process. Measures the cost of a call, the memory of a conversation, and whether every handle returns
- * its own text. Numeric arguments set the number of conversations. With `--anew`, callers build their history anew for each call.
+ * its own text. Numeric arguments set the number of conversations. With `--anew`, callers build their history anew for each call. With `--keyed`, each
+ * conversation has a key, under which a store in memory keeps it.
  */
 
 type Messages = ReadonlyArray<Prompt.Message>
 
 const turns = 24
 const isAnew = process.argv.includes("--anew")
+const isKeyed = process.argv.includes("--keyed")
+/** Runs an effect in the conversation of a tenant. */
+const as =
+  (tenant: number) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    isKeyed ? effect.pipe(withConversation(`tenant/${tenant}`)) : effect
 const given = process.argv.slice(2).map(Number).filter(Number.isInteger)
 const sizes = given.length === 0 ? [100, 1_000] : given
 
@@ -116,7 +124,7 @@ const played = (tenants: number, order: ReadonlyArray<readonly [tenant: number, 
       tenantNow = tenant
       looking = 0
       const start = now()
-      yield* LanguageModel.generateText({ prompt: Prompt.fromMessages(asked) })
+      yield* as(tenant)(LanguageModel.generateText({ prompt: Prompt.fromMessages(asked) }))
       const took = now() - start - looking
       total += took
       const snapshot = JSON.stringify(sent[1]).slice(0, 400)
@@ -129,10 +137,11 @@ const played = (tenants: number, order: ReadonlyArray<readonly [tenant: number, 
     const held = process.memoryUsage().heapUsed - before
     let wrong = 0
     for (const { digest, handle, isOwn, tenant } of shown) {
-      const found = yield* Effect.exit(recall(handle).pipe(Recall.within(latest[tenant] ?? [])))
+      const found = yield* Effect.exit(recall(handle).pipe(Recall.within(latest[tenant] ?? []), as(tenant)))
       if (found._tag === "Failure" || digestOf(found.value.text) !== digest || !isOwn) wrong += 1
       if (tenants === 1) continue
-      const other = yield* Effect.exit(recall(handle).pipe(Recall.within(latest[(tenant + 1) % tenants] ?? [])))
+      const next = (tenant + 1) % tenants
+      const other = yield* Effect.exit(recall(handle).pipe(Recall.within(latest[next] ?? []), as(next)))
       if (other._tag === "Success") wrong += 1
     }
     const text = latest.reduce((sum, history) => sum + JSON.stringify(history).length, 0)

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
+import { ConversationKey } from "./ConversationKey.ts"
 import {
   type Call,
   type GuardedCalls,
@@ -10,6 +11,7 @@ import {
   type ReadyCall,
   type StreamCall
 } from "./GuardedCalls.ts"
+import * as KeyedConversations from "./KeyedConversations.ts"
 import { make as makeMemory, makeNames, type Place, placeOf } from "./PromptMemory.ts"
 import * as PromptRecall from "./PromptRecall.ts"
 import {
@@ -22,7 +24,7 @@ import {
   type WindowOptions
 } from "./PromptWindow.ts"
 import { Recall } from "./RecallTool.ts"
-import { type BoundedModel, type Requirements, sentOf, shrink, tokensOf } from "./ShrinkPrompt.ts"
+import { type BoundedModel, readRecorded, type Requirements, sentOf, shrink, tokensOf } from "./ShrinkPrompt.ts"
 
 /**
  * Wraps any `effect/ai` language model so that its window is never exceeded: prompts that come near the limit are compressed before they reach the
@@ -42,10 +44,17 @@ export interface Options extends WindowOptions {
    * compressed anew when its caller returns; its handles stay valid.
    */
   readonly remembered?: number | undefined
+  /**
+   * About how many bytes conversations with a key (`withConversation`) may take in memory (default 256 MiB). Those used least recently are read from the
+   * `SessionStore` when they continue.
+   */
+  readonly memory?: number | undefined
 }
 
 const defaultConversations = 64
 const defaultRemembered = 10_000
+const defaultMemory = 256 * 1024 * 1024
+
 const isSmall = ({ guard }: PromptWindow, place: Place, { tokens }: Declarations): boolean => {
   const { head, measured } = place
   const isComparable = measured?.head === head && measured?.beside === tokens
@@ -77,6 +86,34 @@ const prepare = Effect.fnUntraced(function* (
   }
 })
 
+/** Prepares a call of the conversation that its caller named, or of one without a name. */
+const prepareNamed = Effect.fnUntraced(function* (
+  model: BoundedModel,
+  keyed: KeyedConversations.KeyedConversations,
+  method: string,
+  options: CallOptions
+): Effect.fn.Return<ReadyCall, AiError.AiError> {
+  const key = yield* ConversationKey
+  if (key === undefined) return yield* prepare(model, method, options)
+  return yield* KeyedConversations.withKeyed(
+    keyed,
+    key,
+    Effect.fnUntraced(function* (recording): Effect.fn.Return<ReadyCall, AiError.AiError> {
+      const own: BoundedModel = { ...model, memory: recording.memory, recording }
+      const { content } = Prompt.make(options.prompt)
+      if (recording.sessions === undefined) {
+        yield* recording.turn
+          .withPermit(readRecorded(own, recording, content))
+          .pipe(Effect.provideContext(model.context))
+      }
+      const ready = yield* prepare(own, method, options)
+      const { head, mark } = yield* placeOf(own.memory, content)
+      KeyedConversations.weigh(keyed, recording, mark.said + mark.system + (head?.tokens ?? 0))
+      return ready
+    })
+  )
+})
+
 /** The messages that a prompt is sent with now. */
 const shownOf = ({ memory }: BoundedModel, content: Prompt.Prompt["content"]) =>
   placeOf(memory, content).pipe(
@@ -86,27 +123,24 @@ const shownOf = ({ memory }: BoundedModel, content: Prompt.Prompt["content"]) =>
   )
 
 /** Notes the prompt of a call, so that tools that run for it can recall from its prompt and from those of the surrounding calls. */
-const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) => {
-  const prompt = Prompt.make(options.prompt)
-  PromptRecall.note(prompts, prompt)
-  return { options: { ...options, prompt }, context: PromptRecall.within(prompt) }
-}
+const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
+  Effect.map(ConversationKey, (key) => {
+    const prompt = Prompt.make(options.prompt)
+    if (key === undefined) PromptRecall.note(prompts, prompt)
+    return { options: { ...options, prompt }, context: PromptRecall.within(prompt) }
+  })
 
 const recalling =
   (prompts: PromptRecall.PromptRecall, ask: Call): Call =>
   (given) =>
-    Effect.suspend(() => {
-      const { context, options } = noted(prompts, given)
-      return Effect.updateContext(ask(options), context)
-    })
+    Effect.flatMap(noted(prompts, given), ({ context, options }) => Effect.updateContext(ask(options), context))
 
 const recallingStream =
   (prompts: PromptRecall.PromptRecall, ask: StreamCall): StreamCall =>
   (given) =>
-    Stream.suspend(() => {
-      const { context, options } = noted(prompts, given)
-      return Stream.updateContext(ask(options), context)
-    })
+    Stream.unwrap(
+      Effect.map(noted(prompts, given), ({ context, options }) => Stream.updateContext(ask(options), context))
+    )
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const inner = yield* LanguageModel.LanguageModel
@@ -116,11 +150,18 @@ const make = Effect.fnUntraced(function* (options: Options) {
     whole: options.conversations ?? defaultConversations,
     known: options.remembered ?? defaultRemembered
   })
-  const bounded: BoundedModel = { window, memory, context: yield* Effect.context<Requirements>() }
+  const context = yield* Effect.context<Requirements>()
+  const bounded: BoundedModel = { window, memory, context, recording: undefined }
   const prompts = PromptRecall.make(names)
+  const keyed = KeyedConversations.make({
+    hash: names.hash,
+    hashesOf: (message) => PromptRecall.hashesOf(prompts, message),
+    count: memory.count,
+    maxBytes: options.memory ?? defaultMemory
+  })
   const calls: GuardedCalls<ReadyCall> = {
     window,
-    prepare: (method, given) => prepare(bounded, method, given),
+    prepare: (method, given) => prepareNamed(bounded, keyed, method, given),
     restore: () => Effect.void
   }
   // The methods are generic in what the inner model resolves, toolkits and schemas, which are passed through unchanged.
@@ -136,8 +177,18 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
   return Context.make(LanguageModel.LanguageModel, model).pipe(
     Context.add(Recall, {
-      recall: (handle, selection) => PromptRecall.recall(prompts, handle, selection),
-      search: (request) => PromptRecall.search(prompts, request, (content) => shownOf(bounded, content))
+      recall: Effect.fnUntraced(function* (handle, selection) {
+        const key = yield* ConversationKey
+        if (key === undefined) return yield* PromptRecall.recall(prompts, handle, selection)
+        const around = yield* PromptRecall.recallAround(prompts, handle, selection)
+        return around ?? (yield* KeyedConversations.recall(keyed, key, handle, selection))
+      }, Effect.provideContext(context)),
+      search: Effect.fnUntraced(function* (request) {
+        const key = yield* ConversationKey
+        return key === undefined
+          ? yield* PromptRecall.search(prompts, request, (content) => shownOf(bounded, content))
+          : yield* KeyedConversations.search(keyed, key, request)
+      }, Effect.provideContext(context))
     })
   )
 })

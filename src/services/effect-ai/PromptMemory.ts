@@ -42,6 +42,9 @@ export interface Head {
   readonly events: Chain.PersistentList<{ readonly at: number; readonly event: SessionEvent }>
 }
 
+/** Replaces the session of a compression where it is stored, and needs no place in memory. */
+export const stored = "stored"
+
 /** The state of a conversation at one prompt. */
 export interface Place {
   readonly name: Hash | undefined
@@ -246,11 +249,11 @@ export const remember = (
   { places, sessions }: PromptMemory,
   place: Place,
   head: Head,
-  session: Session,
+  session: Session | typeof stored,
   name: Hash | undefined
 ) => {
   place.head = head
-  sessions.set(head, session)
+  if (session !== stored) sessions.set(head, session)
   if (name === undefined) return
   const before = places.get(name)
   // A prompt that was continued meanwhile replaced this one. The continuation finds the compression here.

@@ -20,6 +20,7 @@ import {
   select,
   TempStoreError
 } from "../session/TempStore.ts"
+import { ConversationKey } from "./ConversationKey.ts"
 import { type Names, namesOf } from "./PromptMemory.ts"
 
 /**
@@ -27,8 +28,14 @@ import { type Names, namesOf } from "./PromptMemory.ts"
  * beginning of the conversation that it ends. Both are found in any history that contains them, and nothing is stored.
  */
 
+/** A prompt, and the key of its conversation. */
+interface RecallPrompt {
+  readonly prompt: Prompt.Prompt
+  readonly key: string | undefined
+}
+
 /** The prompts in which handles are looked up: that of the innermost call first, then those of the surrounding calls. */
-const RecallPrompts = Context.Reference<ReadonlyArray<Prompt.Prompt>>("palimpsest/services/PromptRecall/Prompts", {
+const RecallPrompts = Context.Reference<ReadonlyArray<RecallPrompt>>("palimpsest/services/PromptRecall/Prompts", {
   defaultValue: () => []
 })
 
@@ -36,7 +43,15 @@ const RecallPrompts = Context.Reference<ReadonlyArray<Prompt.Prompt>>("palimpses
 export const within =
   (prompt: Prompt.Prompt) =>
   <R>(context: Context.Context<R>): Context.Context<R> =>
-    Context.add(context, RecallPrompts, [prompt, ...Context.get(context, RecallPrompts)])
+    Context.add(context, RecallPrompts, [
+      { prompt, key: Context.get(context, ConversationKey) },
+      ...Context.get(context, RecallPrompts)
+    ])
+
+/** The prompts of the calls around, those of the current conversation only. */
+const promptsAround = Effect.map(Effect.all([RecallPrompts, ConversationKey]), ([prompts, current]) =>
+  prompts.flatMap(({ key, prompt }) => (key === current ? [prompt] : []))
+)
 
 type Messages = ReadonlyArray<Prompt.Message>
 
@@ -75,7 +90,8 @@ export const note = (prompts: PromptRecall, prompt: Prompt.Prompt): void => {
 const textsOf = (message: Prompt.Message): ReadonlyArray<string> =>
   message.role === "system" ? [] : toContent(message).parts.map((part) => payload(part).text)
 
-const hashesOf = Effect.fnUntraced(function* ({ hashes, names }: PromptRecall, message: Prompt.Message) {
+/** The hashes of a message's parts, as in their handles. */
+export const hashesOf = Effect.fnUntraced(function* ({ hashes, names }: PromptRecall, message: Prompt.Message) {
   const before = hashes.get(message)
   if (before !== undefined) return before
   const made = yield* Effect.forEach(textsOf(message), names.hash)
@@ -97,7 +113,7 @@ const find = Effect.fnUntraced(function* (prompts: PromptRecall, content: Messag
 
 /** The prompts that are searched, the innermost first. `name` is what was asked for. */
 const promptsFor = Effect.fnUntraced(function* ({ areSeveral, only }: PromptRecall, name: string) {
-  const around = yield* RecallPrompts
+  const around = yield* promptsAround
   if (around.length > 0) return around
   if (areSeveral) return yield* new TempStoreError({ reason: new ConversationNotNamed({ name }) })
   return only === undefined ? [] : [only]
@@ -126,6 +142,19 @@ export const search = Effect.fn("Recall.search")(function* (
     }
   }
   return yield* searchParts(hidden, request)
+})
+
+/** Returns the text behind a handle in the prompts of the calls around, or the requested part of it; undefined where they do not hold it. */
+export const recallAround = Effect.fnUntraced(function* (
+  prompts: PromptRecall,
+  handle: Handle,
+  selection: Selection = {}
+) {
+  for (const { content } of yield* promptsAround) {
+    const text = yield* find(prompts, content, handle)
+    if (text !== undefined) return yield* select(text, selection)
+  }
+  return undefined
 })
 
 /** Returns the text behind a handle, or the requested part of it. */

@@ -1,4 +1,4 @@
-import { Clock, type Context, Effect } from "effect"
+import { Clock, type Context, Effect, type Scope, Semaphore } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
@@ -9,16 +9,24 @@ import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { awaitedFrom, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
 import { arrange, viewMessage } from "../../domain/effect-ai/PromptView.ts"
-import { applyEvent, emptySession, logVersion, type Session } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, logVersion, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
+import type { SessionStore } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import {
+  beginSession,
+  firstSession,
+  type HashesOf,
+  type KeyedConversation,
+  type OpenedSession
+} from "./KeyedConversations.ts"
 import { toMessages } from "./LanguageModelBridge.ts"
 import {
   catchUp,
@@ -29,20 +37,23 @@ import {
   noMark,
   type Place,
   type PromptMemory,
-  remember
+  remember,
+  stored
 } from "./PromptMemory.ts"
 import { aiError, type Declarations, fit, type PromptWindow } from "./PromptWindow.ts"
 
 /** Compresses a prompt whose history the caller keeps until it fits, and remembers the outcome. */
 
 /** The services that a compression needs. */
-export type Requirements = Compression | HookSystem | TokenCounter | TempStore | Calibrations
+export type Requirements = Compression | HookSystem | TokenCounter | TempStore | SessionStore | Calibrations
 
 /** One language model whose prompts are made to fit, and the conversations that it has seen. */
 export interface BoundedModel {
   readonly window: PromptWindow
   readonly memory: PromptMemory
   readonly context: Context.Context<Requirements>
+  /** Where the conversation is stored. Undefined: it has no key, and its caller's history is all there is. */
+  readonly recording: KeyedConversation | undefined
 }
 
 type Messages = ReadonlyArray<Prompt.Message>
@@ -178,13 +189,16 @@ interface Shrinking {
   session: Session | undefined
   head: Head | undefined
   events: Head["events"]
+  /** The session that the store holds. */
+  readonly opened: OpenedSession | undefined
 }
 
 const beginShrinking = Effect.fnUntraced(function* (
   model: BoundedModel,
   place: Place,
   content: Messages,
-  declared: Declarations
+  declared: Declarations,
+  opened: OpenedSession | undefined
 ): Effect.fn.Return<Shrinking, AiError.AiError> {
   const { count, names } = model.memory
   const began = place.head
@@ -205,23 +219,28 @@ const beginShrinking = Effect.fnUntraced(function* (
     chat: undefined,
     session: undefined,
     head: began,
-    events: began?.events
+    events: began?.events,
+    opened
   }
 })
 
-/** Opens the conversation up to `end`; its compressions become `events`. */
+/** Where the compression is written: to the session in the store, or for a conversation without a key to `events`. */
+const logOf = Effect.fnUntraced(function* (shrinking: Shrinking) {
+  const { began, content, end, model, opened } = shrinking
+  const { recording, window } = model
+  if (recording !== undefined) return opened ?? (yield* beginSession(recording, window.name))
+  const append = (event: SessionEvent) =>
+    Effect.sync(() => {
+      if (event._tag === "Appended") return
+      shrinking.events = PersistentList.append(shrinking.events, { at: end, event }, 0)
+    })
+  return { log: { append }, session: yield* sessionOf(model, began, content) }
+})
+
+/** Opens the conversation up to `end`. */
 const openChat = Effect.fnUntraced(function* (shrinking: Shrinking) {
-  const { began, content, end, model } = shrinking
-  const chat = yield* Chat.keep({
-    log: {
-      append: (event) =>
-        Effect.sync(() => {
-          if (event._tag === "Appended") return
-          shrinking.events = PersistentList.append(shrinking.events, { at: end, event }, 0)
-        })
-    },
-    session: yield* sessionOf(model, began, content)
-  })
+  const { began, content, end } = shrinking
+  const chat = yield* Chat.keep(yield* logOf(shrinking))
   yield* withMessages(chat, content, began?.at ?? 0, end)
   return chat
 })
@@ -254,19 +273,82 @@ const nextHead = (
 }
 
 const compressOnce = Effect.fnUntraced(function* (shrinking: Shrinking, policy: Policy, forced: boolean) {
-  const { beginnings, overhead } = shrinking
+  const { beginnings, model, overhead } = shrinking
   const chat = (shrinking.chat ??= yield* openChat(shrinking))
-  const outcome: Outcome = yield* chat
-    .compress({ policy: { ...policy, overhead }, forced })
-    .pipe(Effect.provideService(RangeName, rangeNaming(beginnings, yield* chat.session)))
+  const compressing = chat.compress({ policy: { ...policy, overhead }, forced })
+  const outcome: Outcome = yield* model.recording === undefined
+    ? Effect.provideService(compressing, RangeName, rangeNaming(beginnings, yield* chat.session))
+    : compressing
   shrinking.session = yield* chat.session
   shrinking.head = nextHead(shrinking, shrinking.session, patchOf(outcome) !== undefined)
   return outcome
 })
 
 const rememberHead = ({ beginnings, end, head, model, place, session }: Shrinking): void => {
-  if (head !== undefined && session !== undefined) remember(model.memory, place, head, session, beginnings[end - 1])
+  if (head === undefined || session === undefined) return
+  remember(model.memory, place, head, model.recording === undefined ? session : stored, beginnings[end - 1])
 }
+
+/** The compression that a session records, if it is one of this prompt: the prompt begins with the messages that the session holds. */
+const recordedHead = Effect.fnUntraced(function* (
+  { memory }: BoundedModel,
+  hashesOf: HashesOf,
+  { conversation, memory: { waitUntil } }: Session,
+  content: Messages
+): Effect.fn.Return<Head | undefined, AiError.AiError> {
+  const held = entries(conversation).filter((entry) => entry.origin !== undefined)
+  const at = lastLine(held)
+  if (at === 0 || at > content.length) return undefined
+  const spoken = content.slice(0, at).filter((message) => !isSystem(message))
+  if (spoken.length !== held.length) return undefined
+  for (const entry of held) {
+    const message = content[indexOf(entry)]
+    const hashes = message === undefined ? [] : yield* hashesOf(message)
+    const { handles } = entry
+    const isSame =
+      hashes.length === handles.length &&
+      hashes.every((hash, index) => hash.startsWith(handles[index]?.slice(2) ?? "-"))
+    if (!isSame) return undefined
+  }
+  return {
+    at,
+    mark: yield* marked(memory.count, noMark, content.slice(0, at)),
+    items: itemsOf(conversation, content, at),
+    tokens: viewTokens(conversation),
+    waiting: waitUntil,
+    events: undefined
+  }
+})
+
+/** Opens the stored session of a prompt, and returns its compression. */
+const openRecorded = Effect.fnUntraced(function* (
+  model: BoundedModel,
+  recording: KeyedConversation,
+  content: Messages
+) {
+  return yield* firstSession(recording, (opened) =>
+    Effect.map(recordedHead(model, recording.hashesOf, opened.session, content), (head) =>
+      head === undefined ? undefined : { head, opened }
+    )
+  )
+})
+
+/** Finds what the store holds of a conversation, where this process has not seen it yet. */
+export const readRecorded = Effect.fnUntraced(
+  function* (model: BoundedModel, recording: KeyedConversation, content: Messages) {
+    if (recording.sessions !== undefined) return
+    const recorded = yield* openRecorded(model, recording, content)
+    if (recorded === undefined) return
+    const { head } = recorded
+    const name = (yield* namesOf(model.memory.names, content))[head.at - 1]
+    if (name === undefined) return
+    const { at, mark } = head
+    const place: Place = { name, length: at, mark, head, measured: undefined, turn: Semaphore.makeUnsafe(1) }
+    remember(model.memory, place, head, stored, name)
+  },
+  Effect.scoped,
+  Effect.mapError((error) => aiError("open", error))
+)
 
 /** Compresses until the prompt fits, and remembers the outcome. Needs the place's `turn`. */
 export const shrink = Effect.fnUntraced(function* (
@@ -275,9 +357,29 @@ export const shrink = Effect.fnUntraced(function* (
   place: Place,
   content: Messages,
   declared: Declarations
-) {
-  yield* catchUp(model.memory, place, content)
-  const shrinking = yield* beginShrinking(model, place, content, declared)
+): Effect.fn.Return<Messages, AiError.AiError, Requirements> {
+  const { recording } = model
+  if (recording === undefined) {
+    yield* catchUp(model.memory, place, content)
+    return yield* Effect.scoped(shrinkOpened(model, method, place, content, declared, undefined))
+  }
+  return yield* Effect.gen(function* () {
+    const recorded = yield* Effect.mapError(openRecorded(model, recording, content), (error) => aiError(method, error))
+    // What another process recorded counts, and nothing else: the session begins with what was appended to it.
+    place.head = recorded?.head
+    return yield* shrinkOpened(model, method, place, content, declared, recorded?.opened)
+  }).pipe(Effect.scoped, recording.turn.withPermit)
+})
+
+const shrinkOpened = Effect.fnUntraced(function* (
+  model: BoundedModel,
+  method: string,
+  place: Place,
+  content: Messages,
+  declared: Declarations,
+  opened: OpenedSession | undefined
+): Effect.fn.Return<Messages, AiError.AiError, Requirements | Scope.Scope> {
+  const shrinking = yield* beginShrinking(model, place, content, declared, opened)
   const { measured, messages } = yield* fit(
     model.window,
     method,

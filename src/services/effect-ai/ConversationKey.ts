@@ -1,0 +1,27 @@
+import { Context, Effect, Stream } from "effect"
+
+/** Names the conversation that a call belongs to. */
+
+/** The key of the current conversation; undefined outside of `withConversation`. */
+export const ConversationKey = Context.Reference<string | undefined>("palimpsest/services/effect-ai/ConversationKey", {
+  defaultValue: () => undefined
+})
+
+/** An effect or a stream. */
+type Work = Effect.Effect<unknown, unknown, unknown> | Stream.Stream<unknown, unknown, unknown>
+
+/**
+ * Says which conversation the calls of an effect or a stream belong to, for example `withConversation("tenant/42")`.
+ *
+ * *Details*: every call of the bounded language model within it is recorded in the session of this key when it is compressed, and `Recall` looks up
+ * handles in this conversation only. After a restart the conversation continues where it was, if the `SessionStore` is durable. Any text is a key.
+ */
+export const withConversation =
+  (key: string) =>
+  <W extends Work>(self: W): W => {
+    const within: Work = Stream.isStream(self)
+      ? Stream.provideService(self, ConversationKey, key)
+      : Effect.provideService(self, ConversationKey, key)
+    // A reference changes no type.
+    return within as W
+  }

@@ -1,0 +1,239 @@
+import { Clock, Effect, Exit, Schedule, Scope, Semaphore } from "effect"
+import type * as AiError from "effect/ai/AiError"
+import type * as Prompt from "effect/ai/Prompt"
+import type { Handle, Hash } from "../../domain/content/Handle.ts"
+import type { Selection } from "../../domain/conversation/Excerpt.ts"
+import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import { applyEvent, emptySession, logVersion, type Session, type Started } from "../../domain/session/Session.ts"
+import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
+import { Chat } from "../chat/Chat.ts"
+import { type SessionLog, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import { HandleNotHeld, search as searchParts, type TempStore, TempStoreError } from "../session/TempStore.ts"
+import { make as makeMemory, type PromptMemory } from "./PromptMemory.ts"
+
+/**
+ * The conversations that callers named (`withConversation`). Each is kept in sessions of the store, from which handles and compressions are read back, so
+ * that forgetting one costs time and nothing else. A caller who changes the beginning of a history begins another session under the same key.
+ */
+
+/** The hashes of a message's parts. */
+export type HashesOf = (message: Prompt.Message) => Effect.Effect<ReadonlyArray<Hash>>
+
+/** One conversation with a key. */
+export interface KeyedConversation {
+  readonly key: string
+  /** The id of its first session; later ones have a number behind it. */
+  readonly id: string
+  readonly memory: PromptMemory
+  readonly hashesOf: HashesOf
+  /** Held while its sessions are read or written. */
+  readonly turn: Semaphore.Semaphore
+  /** How many sessions it has; undefined until the store was asked. */
+  sessions: number | undefined
+  /** Calls in progress. It is not forgotten meanwhile. */
+  active: number
+  /** About how much memory it takes. */
+  bytes: number
+}
+
+/** All conversations with a key of one language model. */
+export interface KeyedConversations {
+  readonly held: Map<string, KeyedConversation>
+  readonly maxBytes: number
+  readonly hash: TempStore["Service"]["hash"]
+  readonly hashesOf: HashesOf
+  readonly count: (message: Prompt.Message) => Effect.Effect<number, AiError.AiError>
+  bytes: number
+  isFull: boolean
+}
+
+/** Conversations of a language model that nothing was asked of yet. */
+export const make = (
+  how: Pick<KeyedConversations, "count" | "hash" | "hashesOf" | "maxBytes">
+): KeyedConversations => ({ ...how, held: new Map(), bytes: 0, isFull: false })
+
+/** What a conversation takes besides its text. */
+const baseBytes = 4_096
+const bytesPerToken = 4
+
+/** Prompts and compressions of one conversation that are remembered: its latest ones, and some that branch off. */
+const bounds = { whole: 1, known: 4 }
+
+const idOf = Effect.fnUntraced(function* (all: KeyedConversations, key: string) {
+  const readable = key.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 24)
+  return `${readable}-${(yield* all.hash(`conversation ${key}`)).slice(0, 24)}`
+})
+
+const find = Effect.fnUntraced(function* (all: KeyedConversations, key: string) {
+  const id = all.held.has(key) ? "" : yield* idOf(all, key)
+  const held = all.held.get(key)
+  if (held !== undefined) {
+    // The one used last stands last.
+    all.held.delete(key)
+    all.held.set(key, held)
+    return held
+  }
+  const made: KeyedConversation = {
+    key,
+    id,
+    memory: makeMemory({ hash: all.hash, named: new WeakMap() }, all.count, bounds),
+    hashesOf: all.hashesOf,
+    turn: Semaphore.makeUnsafe(1),
+    sessions: undefined,
+    active: 0,
+    bytes: 0
+  }
+  all.held.set(key, made)
+  return made
+})
+
+/** Forgets the conversations used least recently, until the rest fits. */
+const forget = Effect.fnUntraced(function* (all: KeyedConversations) {
+  if (all.bytes <= all.maxBytes) return
+  if (!all.isFull) {
+    all.isFull = true
+    yield* Effect.logInfo(
+      `the conversations in use take more than ${all.maxBytes} bytes: those used least recently are read from their store when they continue; set the option memory`
+    )
+  }
+  for (const [key, { active, bytes }] of all.held) {
+    if (all.bytes <= all.maxBytes) return
+    if (active > 0) continue
+    all.held.delete(key)
+    all.bytes -= bytes
+  }
+})
+
+/** Uses the conversation with this key. It is not forgotten meanwhile. */
+export const withKeyed = <A, E, R>(
+  all: KeyedConversations,
+  key: string,
+  use: (conversation: KeyedConversation) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.tap(find(all, key), (conversation) => Effect.sync(() => (conversation.active += 1))),
+    use,
+    (conversation) =>
+      Effect.suspend(() => {
+        conversation.active -= 1
+        return forget(all)
+      })
+  )
+
+/** Notes how many tokens a conversation holds. */
+export const weigh = (all: KeyedConversations, conversation: KeyedConversation, tokens: number): void => {
+  const bytes = baseBytes + tokens * bytesPerToken
+  if (all.held.get(conversation.key) === conversation) all.bytes += bytes - conversation.bytes
+  conversation.bytes = bytes
+}
+
+/** A session of a conversation, opened for writing. */
+export interface OpenedSession {
+  readonly log: SessionLog
+  readonly session: Session
+}
+
+/** How long another process may hold a session until the call fails, and how often it is asked. */
+const lockedRetries = { while: isLocked, schedule: Schedule.spaced("50 millis"), times: 100 }
+
+function isLocked(error: SessionStoreError): boolean {
+  return error.reason._tag === "SessionLocked"
+}
+
+const sessionId = ({ id }: KeyedConversation, number: number): string => (number === 1 ? id : `${id}-${number}`)
+
+const openSession = (
+  conversation: KeyedConversation,
+  number: number
+): Effect.Effect<OpenedSession | undefined, SessionStoreError, SessionStore | Scope.Scope> =>
+  Effect.gen(function* () {
+    const store = yield* SessionStore
+    const { complete, log, session } = yield* Effect.retry(store.open(sessionId(conversation, number)), lockedRetries)
+    return { log, session: complete ? session : yield* log.whole }
+  }).pipe(Effect.catchReason("SessionStoreError", "SessionNotFound", () => Effect.succeed(undefined)))
+
+/** Begins another session of a conversation. Needs its `turn`. */
+export const beginSession: (
+  conversation: KeyedConversation,
+  model: string | undefined
+) => Effect.Effect<OpenedSession, SessionStoreError, SessionStore | Scope.Scope> = Effect.fnUntraced(function* (
+  conversation: KeyedConversation,
+  model: string | undefined
+): Effect.fn.Return<OpenedSession, SessionStoreError, SessionStore | Scope.Scope> {
+  const number = (conversation.sessions ?? 0) + 1
+  const started: Started = {
+    _tag: "Started",
+    version: logVersion,
+    session: sessionId(conversation, number),
+    at: yield* Clock.currentTimeMillis,
+    estimator: estimatorVersion,
+    ...(model === undefined ? {} : { model })
+  }
+  const log = yield* (yield* SessionStore).create(started)
+  conversation.sessions = number
+  return { log, session: applyEvent(emptySession, started) }
+})
+
+const exists = (conversation: KeyedConversation, number: number) =>
+  SessionStore.use((store) => Effect.as(store.summary(sessionId(conversation, number)), true)).pipe(
+    Effect.catchReason("SessionStoreError", "SessionNotFound", () => Effect.succeed(false))
+  )
+
+/**
+ * Goes through the sessions of a conversation, the newest first, until `read` returns something. That session stays open until the scope closes; the
+ * others are closed at once. Needs the conversation's `turn`.
+ */
+export const firstSession = Effect.fnUntraced(function* <A, E, R>(
+  conversation: KeyedConversation,
+  read: (opened: OpenedSession) => Effect.Effect<A | undefined, E, R>
+): Effect.fn.Return<A | undefined, E | SessionStoreError, R | SessionStore | Scope.Scope> {
+  let last = conversation.sessions ?? 0
+  // Another process may have begun one since.
+  while (yield* exists(conversation, last + 1)) last += 1
+  conversation.sessions = last
+  const scope = yield* Effect.scope
+  for (let number = last; number >= 1; number -= 1) {
+    const own = yield* Scope.fork(scope)
+    const opened = yield* Scope.provide(openSession(conversation, number), own)
+    const found = opened === undefined ? undefined : yield* read(opened)
+    if (found !== undefined) return found
+    yield* Scope.close(own, Exit.void)
+  }
+  return undefined
+})
+
+const unknownHandle = (handle: Handle) =>
+  new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy a handle exactly as it is shown" }) })
+
+/** Opens the sessions of a conversation as chats, to read from them. */
+const firstChat = <A, E, R>(
+  all: KeyedConversations,
+  key: string,
+  read: (chat: Chat["Service"]) => Effect.Effect<A | undefined, E, R>
+) =>
+  withKeyed(all, key, (conversation) =>
+    conversation.turn.withPermit(
+      Effect.scoped(firstSession(conversation, (opened) => Effect.flatMap(Chat.keep(opened), read)))
+    )
+  )
+
+/** Reads the text behind a handle from the sessions of a conversation. */
+export const recall = Effect.fnUntraced(function* (
+  all: KeyedConversations,
+  key: string,
+  handle: Handle,
+  selection: Selection = {}
+) {
+  const found = yield* firstChat(all, key, (chat) =>
+    chat
+      .recall(handle, selection)
+      .pipe(Effect.catchReason("TempStoreError", "HandleNotHeld", () => Effect.succeed(undefined)))
+  )
+  return found ?? (yield* unknownHandle(handle))
+})
+
+/** Searches what left the prompts of a conversation, in its latest session. */
+export const search = Effect.fnUntraced(function* (all: KeyedConversations, key: string, request: RecallSearch) {
+  const found = yield* firstChat(all, key, (chat) => chat.search(request))
+  return found ?? (yield* searchParts([], request))
+})
