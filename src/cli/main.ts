@@ -122,6 +122,13 @@ const commands = {
     "Show where the tokens of a conversation go",
     async () => (await import("./commands/inspect.ts")).inspect
   ),
+  find: command("Find sessions of every agent on this machine, and search everything in them", async () => {
+    const [{ find }, { layer }] = await Promise.all([
+      import("./commands/find.ts"),
+      import("../layers/LiveAgentSessions.ts")
+    ])
+    return Command.provide(find, layer)
+  }),
   recall: command(
     "Print the exact bytes behind a handle, or search what left the window",
     async () => (await import("./commands/recall.ts")).recall

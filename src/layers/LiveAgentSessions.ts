@@ -1,6 +1,10 @@
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
+import { homeFolder } from "./platform/HomeFolder.ts"
 import * as ProcessEnvironment from "./platform/ProcessEnvironment.ts"
 import * as FileAgentSessions from "./transcripts/FileAgentSessions.ts"
+import * as SqliteSessionIndex from "./transcripts/SqliteSessionIndex.ts"
 
-/** The sessions of every agent, found by the variables of this process's environment. */
-export const layer = FileAgentSessions.layer.pipe(Layer.provide(ProcessEnvironment.layer))
+/** The sessions of every agent, found by the variables of this process's environment, and the index of them in our home folder. */
+export const layer = Layer.unwrap(Effect.map(homeFolder, (home) => SqliteSessionIndex.layer(`${home}/index`))).pipe(
+  Layer.provideMerge(FileAgentSessions.layer.pipe(Layer.provide(ProcessEnvironment.layer)))
+)

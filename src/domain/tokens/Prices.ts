@@ -16,7 +16,9 @@ const rates = {
   /** The price of tokens read from a cache. Absent: as `input`. */
   cacheRead: Schema.optionalKey(Price),
   /** The price of tokens written to a cache. Absent: as `input`. */
-  cacheWrite: Schema.optionalKey(Price)
+  cacheWrite: Schema.optionalKey(Price),
+  /** The price of tokens written to a cache that keeps them for an hour. Absent: as `cacheWrite`. */
+  cacheWriteHour: Schema.optionalKey(Price)
 }
 
 /** Prices of one model, in US dollars for a million tokens. */
@@ -69,12 +71,13 @@ export const Cost = Schema.Struct({
 })
 export type Cost = typeof Cost.Type
 
-/** Anthropic's caches: a read costs a tenth of the input price, a write (for five minutes) a quarter more. */
+/** Anthropic's caches: a read costs a tenth of the input price, a write for five minutes a quarter more, for an hour twice. */
 const anthropic = (input: number, output: number) => ({
   input,
   output,
   cacheRead: input / 10,
-  cacheWrite: input * 1.25
+  cacheWrite: input * 1.25,
+  cacheWriteHour: input * 2
 })
 
 /** Google and OpenAI: a read costs this share of the input price, and a write has no price of its own. */
@@ -89,7 +92,7 @@ const gemini25Pro = { ...tenth(1.25, 10), above: { tokens: longPromptTokens, ...
 const gemini3Pro = { ...tenth(2, 12), above: { tokens: longPromptTokens, ...tenth(4, 18) } }
 
 /**
- * Public list prices for text as of February 2026, without batch discounts and tools, with caches for five minutes. These prices do not follow
+ * Public list prices for text as of February 2026, without batch discounts and tools of the server. These prices do not follow
  * changes: `--prices` replaces them.
  */
 export const builtInPrices: Prices = {
@@ -104,7 +107,7 @@ export const builtInPrices: Prices = {
       "gemini-3-pro": gemini3Pro,
       "gemini-3.1-pro": gemini3Pro,
       "gemini-3-flash": tenth(0.5, 3),
-      "claude-3-haiku": { input: 0.25, output: 1.25, cacheRead: 0.03, cacheWrite: 0.3 },
+      "claude-3-haiku": { input: 0.25, output: 1.25, cacheRead: 0.03, cacheWrite: 0.3, cacheWriteHour: 0.5 },
       "claude-3-opus": anthropic(15, 75),
       "claude-3-5-haiku": anthropic(0.8, 4),
       "claude-3-5-sonnet": anthropic(3, 15),
@@ -137,7 +140,7 @@ export const builtInPrices: Prices = {
 }
 
 const example = '{"models": {"gemini-2.5-pro": {"input": 1.25, "output": 10}}}'
-const priceKeys = ["input", "output", "cacheRead", "cacheWrite"]
+const priceKeys = ["input", "output", "cacheRead", "cacheWrite", "cacheWriteHour"]
 
 const decodeTable = Schema.decodeUnknownResult(PriceTable, { onExcessProperty: "error" })
 const issues = SchemaIssue.makeFormatterStandardSchemaV1({
@@ -215,15 +218,21 @@ export const priceOf = (table: PriceTable, model: string): ModelPrice | undefine
   return undefined
 }
 
+/** The prices of one request, which depend on its size. */
+export const rateOf = (price: ModelPrice, usage: Usage): Omit<ModelPrice, "above"> =>
+  price.above !== undefined && usage.prompt > price.above.tokens ? price.above : price
+
 /** The cost of one request in millionths of a US dollar. */
-const requestCost = (price: ModelPrice, usage: Usage): number => {
-  const rate = price.above !== undefined && usage.prompt > price.above.tokens ? price.above : price
+export const requestCost = (price: ModelPrice, usage: Usage): number => {
+  const rate = rateOf(price, usage)
   const written = usage.cacheWrite ?? 0
+  const forAnHour = Math.min(written, usage.cacheWriteHour ?? 0)
   const fresh = Math.max(0, usage.prompt - usage.cached - written)
   return (
     fresh * rate.input +
     usage.cached * (rate.cacheRead ?? rate.input) +
-    written * (rate.cacheWrite ?? rate.input) +
+    (written - forAnHour) * (rate.cacheWrite ?? rate.input) +
+    forAnHour * (rate.cacheWriteHour ?? rate.cacheWrite ?? rate.input) +
     (usage.answer + usage.thoughts) * rate.output
   )
 }

@@ -483,7 +483,9 @@ export const searchedTexts = (record: unknown): ReadonlyArray<string> => {
 /** Returns who said what a record holds, in the words of its agent: a role, a kind of record. */
 export const speakerOf = (record: unknown): string => {
   if (!isJson(record)) return "record"
-  const inner = [record.message, record.payload, record.entry, record.answer, record.data, record].filter(isJson)
+  const { data } = record
+  const told = isJson(data) && isJson(data.message) ? (data.message.message ?? data.message) : data
+  const inner = [record.message, record.payload, record.entry, record.answer, told, record].filter(isJson)
   for (const one of inner) {
     const content = isJson(one.content) ? one.content : one
     const role = textAt(content, "role")

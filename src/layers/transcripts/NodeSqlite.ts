@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import process from "node:process"
 import type { DatabaseSync } from "node:sqlite"
 
-/** Node's own SQLite, where this Node has one (from 22.5 on). */
+/** Node's own SQLite, where this Node has one (without a flag from 22.13 on). */
 
 type Sqlite = { readonly DatabaseSync: typeof DatabaseSync }
 

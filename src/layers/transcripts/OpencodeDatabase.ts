@@ -19,7 +19,7 @@ import { sqlite } from "./NodeSqlite.ts"
 const openDatabase = (file: string) =>
   Effect.flatMap(sqlite, (found) =>
     found === undefined
-      ? Effect.fail(transcriptError(file, 0, "is a database, which this Node cannot read; use Node 22.5 or newer"))
+      ? Effect.fail(transcriptError(file, 0, "is a database, which this Node cannot read; use Node 22.13 or newer"))
       : Effect.try({
           try: () => new found.DatabaseSync(file, { readOnly: true }),
           catch: (error) => transcriptError(file, 0, `cannot be opened (${String(error)})`)

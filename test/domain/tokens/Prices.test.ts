@@ -266,7 +266,7 @@ describe("a price file", () => {
     [
       "an unknown key",
       of({ input: 1, output: 1, cache_read: 1 }),
-      "models.m.cache_read: is not a known key; expected only input, output, cacheRead, cacheWrite, above"
+      "models.m.cache_read: is not a known key; expected only input, output, cacheRead, cacheWrite, cacheWriteHour, above"
     ],
     [
       "a threshold that is no object",
@@ -286,7 +286,7 @@ describe("a price file", () => {
     [
       "a threshold within a threshold",
       of({ input: 1, output: 1, above: { tokens: 1, input: 1, output: 1, above: {} } }),
-      "models.m.above.above: is not a known key; expected only input, output, cacheRead, cacheWrite, tokens"
+      "models.m.above.above: is not a known key; expected only input, output, cacheRead, cacheWrite, cacheWriteHour, tokens"
     ]
   ] as const) {
     it(`rejects ${name}`, () => {

@@ -1,0 +1,233 @@
+import { Clock, Effect, Result, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { parsePattern, patternProblemText } from "../../domain/conversation/RecallQuery.ts"
+import { type Spent } from "../../domain/evaluation/SessionCost.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
+import { type SessionQuery, wordsQuery } from "../../domain/transcripts/SessionSearch.ts"
+import * as FindSessions from "../../services/transcripts/FindSessions.ts"
+import * as Input from "../input/Input.ts"
+import * as PricesFlag from "../input/PricesFlag.ts"
+import * as SessionFlags from "../input/SessionFlags.ts"
+import { truncate } from "../output/Columns.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { dollars } from "../output/InspectReport.ts"
+import * as Output from "../output/Output.ts"
+import { ago, iso } from "../output/TimeText.ts"
+
+const Hit = Schema.Struct({
+  /** The file, which may be one of a subagent. */
+  path: Schema.String,
+  /** The line in the file, from 1. */
+  line: Schema.Natural,
+  speaker: Schema.String,
+  text: Schema.String,
+  /** The characters of `text` that match: from, to. */
+  marks: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Natural]))
+})
+
+const Row = Schema.Struct({
+  agent: AgentName,
+  id: Schema.String,
+  path: Schema.String,
+  folder: Schema.NullOr(Schema.String),
+  title: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(Schema.String),
+  /** Times are ISO 8601. */
+  startedAt: Schema.NullOr(Schema.String),
+  updatedAt: Schema.String,
+  bytes: Schema.Natural,
+  prompts: Schema.Natural,
+  subagents: Schema.Natural,
+  /** Tokens of all requests, sent and answered. */
+  tokens: Schema.Natural,
+  /** US dollars; null when no request has a price. */
+  cost: Schema.NullOr(Schema.Finite),
+  matches: Schema.Natural,
+  hits: Schema.Array(Hit)
+})
+type Row = typeof Row.Type
+
+/** The output of `--json`. */
+export const Found = Schema.Struct({
+  sessions: Schema.Array(Row),
+  /** Sessions that match the flags, without the limit and the text. */
+  total: Schema.Natural,
+  /** Whether an index was used. */
+  indexed: Schema.Boolean,
+  problems: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))
+})
+
+const costOf = ({ cost, requests, unpriced }: Spent): number | null =>
+  requests > 0 && unpriced === requests ? null : Math.round(cost * 1e6) / 1e6
+
+const rowOf = (
+  session: FindSessions.FoundSession,
+  spent: Spent,
+  found?: Omit<FindSessions.FoundHits, "session">
+): Row => ({
+  agent: session.agent,
+  id: session.id,
+  path: session.path,
+  folder: session.folder ?? null,
+  title: session.title ?? null,
+  model: session.model ?? null,
+  startedAt: session.startedAt === undefined ? null : iso(session.startedAt),
+  updatedAt: iso(session.updatedAt),
+  bytes: session.bytes,
+  prompts: session.prompts,
+  subagents: session.subagents,
+  tokens: spent.sent + spent.answered,
+  cost: costOf(spent),
+  matches: found?.matches ?? 0,
+  hits: found?.hits ?? []
+})
+
+const titleColumns = 40
+const folderColumns = 24
+
+/** The last part of a folder that fits. */
+const shortFolder = (folder: string | null): string => {
+  const text = printableLine(folder ?? "")
+  return text.length <= folderColumns ? text : `…${text.slice(1 - folderColumns)}`
+}
+
+/** Formats a count of tokens: `950`, `12k`, `3.4M`. */
+const tokensText = (tokens: number): string =>
+  tokens < 1_000
+    ? String(tokens)
+    : tokens < 999_500
+      ? `${Math.round(tokens / 1_000)}k`
+      : `${(tokens / 1e6).toFixed(tokens < 99.5e6 ? 1 : 0)}M`
+
+const costText = ({ cost, tokens }: Row): string => (cost === null ? "?" : tokens === 0 ? "" : dollars(cost))
+
+/** A part of a line, with the blanks at its ends. */
+const piece = (text: string): string => printableLine(`.${text}.`).slice(1, -1)
+
+const marked = ({ marks, text }: Row["hits"][number], mark: (text: string) => string): string => {
+  let result = ""
+  let at = 0
+  for (const [from, to] of [...marks].sort(([a], [b]) => a - b)) {
+    if (from < at) continue
+    result += piece(text.slice(at, from)) + mark(piece(text.slice(from, to)))
+    at = to
+  }
+  return result + piece(text.slice(at))
+}
+
+const hitLines = ({ hits, matches, path }: Row, style: Output.Style): ReadonlyArray<string> => {
+  const mark = style === Output.plain ? (text: string) => `«${text}»` : style.bold
+  const lines = hits.map((hit) => {
+    const elsewhere = hit.path === path ? "" : ` ${style.dim(hit.path.split(/[\\/]/).at(-1) ?? "")}`
+    return `    ${style.dim(String(hit.line))} ${hit.speaker}${elsewhere}: ${marked(hit, mark)}`
+  })
+  const more = matches - hits.length
+  return more > 0 ? [...lines, style.dim(`    and ${Output.plural(more, "more match", "more matches")}`)] : lines
+}
+
+const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style): string => {
+  const cells = rows.map((row) => [
+    row.agent,
+    ago(Date.parse(row.updatedAt), now),
+    row.tokens === 0 ? "" : tokensText(row.tokens),
+    costText(row),
+    shortFolder(row.folder),
+    truncate(printableLine(row.title ?? "(no title)"), titleColumns)
+  ])
+  const header = ["Agent", "Updated", "Tokens", "Cost", "Folder", "Title"]
+  const [first = "", ...lines] = Output.table([header, ...cells], "llrrll").split("\n")
+  const sessions = rows.map((row, index) =>
+    [lines[index] ?? "", style.dim(`  ${printableLine(row.path)}`), ...hitLines(row, style)].join("\n")
+  )
+  return [style.bold(first), ...sessions].join("\n")
+}
+
+const queryOf = Effect.fnUntraced(function* (
+  words: ReadonlyArray<string>,
+  grep: string | undefined
+): Effect.fn.Return<SessionQuery | undefined, ExitError> {
+  const text = words.join(" ").trim()
+  if (grep === undefined) return text === "" ? undefined : wordsQuery(text)
+  if (text !== "") return yield* badInput("give words or --grep, not both")
+  const pattern = parsePattern(grep, /\p{Lu}/u.test(grep) ? "u" : "iu")
+  return Result.isFailure(pattern)
+    ? yield* badInput(`--grep: ${patternProblemText(pattern.failure)}`)
+    : { _tag: "Pattern", pattern: pattern.success }
+})
+
+/** Sessions that are shown when no limit is given. */
+const defaultLimit = 20
+const maxHits = 3
+
+/** The command `palimpsest find [text]`. */
+export const find = Command.make(
+  "find",
+  {
+    text: Argument.String("text").pipe(
+      Argument.withDescription("Words that a message must have, in any case; quotes keep a phrase together"),
+      Argument.variadic()
+    ),
+    grep: Input.optional(
+      Flag.String("grep").pipe(Flag.withMetavar("regex")),
+      "Search lines by a pattern; ignores case unless it has a capital"
+    ),
+    ...SessionFlags.flags,
+    limit: Input.optional(Input.size("limit"), `Sessions to show, newest first (default: ${defaultLimit})`),
+    prices: PricesFlag.flag,
+    json: Input.json
+  },
+  Effect.fn("cli.find")(function* (input) {
+    const { json, limit = defaultLimit } = input
+    const query = yield* queryOf(input.text, input.grep)
+    const filter = yield* SessionFlags.filterOf(input)
+    const prices = yield* PricesFlag.read(input.prices)
+    const list = yield* Output.progress("reading the sessions of your agents")(FindSessions.listSessions(filter))
+    const shown = list.sessions.slice(0, query === undefined ? limit : 0)
+    const { found, problems } =
+      query === undefined
+        ? { found: shown.map((session) => ({ session, hits: [], matches: 0 })), problems: [] }
+        : yield* Output.progress("searching")(
+            FindSessions.searchSessions(list.sessions, query, { sessions: limit, hits: maxHits })
+          )
+    const rows = yield* Effect.forEach(found, ({ session, ...hits }) =>
+      Effect.map(FindSessions.spentBy(session, prices), (spent) => rowOf(session, spent, hits))
+    )
+    const allProblems = [...list.problems, ...problems]
+    if (json) {
+      return yield* Output.json(Found, {
+        sessions: rows,
+        total: list.sessions.length,
+        indexed: list.isIndexed,
+        problems: allProblems
+      })
+    }
+    yield* SessionFlags.tellProblems(allProblems)
+    if (!list.isIndexed && query !== undefined) {
+      yield* Output.notice("searched without an index, which needs Node 22.13 or newer and a folder to write to")
+    }
+    if (rows.length > 0) {
+      yield* Output.text(listText(rows, yield* Clock.currentTimeMillis, yield* Output.style))
+    } else if (query !== undefined) {
+      return yield* failed(`no match in ${Output.plural(list.sessions.length, "session")}`)
+    } else yield* Output.notice("no sessions found")
+    const more = list.sessions.length - rows.length
+    if (query === undefined && more > 0) {
+      yield* Output.notice(`${Output.plural(more, "older session")} not shown; see --limit`)
+    } else if (query !== undefined && rows.length === limit) {
+      yield* Output.notice(`stopped after ${Output.plural(limit, "session")} with a match; see --limit`)
+    }
+  })
+).pipe(
+  Command.withExamples([
+    { command: "palimpsest find", description: "List the newest sessions of every agent" },
+    {
+      command: 'palimpsest find "prompt cache" ttl --since 30d',
+      description: "Search for a phrase and a word in a month of sessions"
+    },
+    {
+      command: "palimpsest find --grep 'ECONN(RESET|REFUSED)' --agent claude,codex",
+      description: "Search the sessions of two agents by a pattern"
+    }
+  ])
+)

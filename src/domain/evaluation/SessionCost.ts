@@ -1,0 +1,64 @@
+import { priceOf, type Prices, requestCost } from "../tokens/Prices.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import type { RecordedRequest } from "../transcripts/SessionScan.ts"
+
+/** What recorded requests took and cost. */
+export interface Spent {
+  readonly requests: number
+  /** All tokens sent, including those from a cache. */
+  readonly sent: number
+  readonly cached: number
+  readonly written: number
+  /** Tokens answered, thoughts included. */
+  readonly answered: number
+  /** US dollars of the requests with a price. */
+  readonly cost: number
+  /** Requests whose cost the agent recorded, and requests without any price. */
+  readonly recorded: number
+  readonly unpriced: number
+}
+
+/** Nothing spent. */
+export const nothingSpent: Spent = {
+  requests: 0,
+  sent: 0,
+  cached: 0,
+  written: 0,
+  answered: 0,
+  cost: 0,
+  recorded: 0,
+  unpriced: 0
+}
+
+/** The tokens of a request, sent and answered. */
+export const tokensOf = ({ answer, prompt, thoughts }: Usage): number => prompt + answer + thoughts
+
+/** The cost of a request in US dollars: as the agent recorded it, else by a table; undefined without a price. */
+export const costOfRequest = ({ cost, model, usage }: RecordedRequest, prices: Prices): number | undefined => {
+  if (cost !== undefined) return cost
+  const price = priceOf(prices.table, model)
+  return price === undefined ? undefined : requestCost(price, usage) / 1e6
+}
+
+/** Adds one request. */
+export const spend = (spent: Spent, request: RecordedRequest, prices: Prices): Spent => {
+  const cost = costOfRequest(request, prices)
+  const { answer, cached, cacheWrite = 0, prompt, thoughts } = request.usage
+  return {
+    requests: spent.requests + 1,
+    sent: spent.sent + prompt,
+    cached: spent.cached + cached,
+    written: spent.written + cacheWrite,
+    answered: spent.answered + answer + thoughts,
+    cost: spent.cost + (cost ?? 0),
+    recorded: spent.recorded + (request.cost === undefined ? 0 : 1),
+    unpriced: spent.unpriced + (cost === undefined ? 1 : 0)
+  }
+}
+
+/** Adds up requests. */
+export const spentOn = (requests: Iterable<RecordedRequest>, prices: Prices): Spent => {
+  let spent = nothingSpent
+  for (const request of requests) spent = spend(spent, request, prices)
+  return spent
+}

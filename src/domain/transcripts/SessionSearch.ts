@@ -1,0 +1,114 @@
+import { escape } from "effect/RegExp"
+import { type LinePattern, matchIn as lineMatch } from "../conversation/RecallQuery.ts"
+import * as Work from "../text/SlicedWork.ts"
+
+/** Searches the texts of a session's records for words or for a pattern. */
+
+/** What a search looks for: a message with all of these words, or a line that matches a pattern. */
+export type SessionQuery =
+  | { readonly _tag: "Words"; readonly words: ReadonlyArray<RegExp>; readonly tokens: ReadonlyArray<string> }
+  | { readonly _tag: "Pattern"; readonly pattern: LinePattern }
+
+/** A match in a record: an excerpt of its line, and the characters that match in it. */
+export interface Match {
+  readonly text: string
+  /** Where the matches begin and end, in order. */
+  readonly marks: ReadonlyArray<readonly [start: number, end: number]>
+}
+
+/** Scripts that write words without blanks: a word can begin anywhere. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
+
+const tokensIn = (word: string): ReadonlyArray<string> => word.toLowerCase().match(/[\p{L}\p{N}\p{Co}]+/gu) ?? []
+
+/**
+ * Returns the query of a text: each of its words must begin a word of the message, in any case. Quotes make a phrase one word.
+ * `tokens` are the beginnings of words that an index can look up; there is none for a text without letters and digits.
+ */
+export const wordsQuery = (text: string): SessionQuery => {
+  const words = [...text.matchAll(/"([^"]+)"|(\S+)/g)].flatMap(([, phrase, word]) => phrase ?? word ?? [])
+  return {
+    _tag: "Words",
+    words: words.map((word) => {
+      const start = /^[\p{L}\p{N}]/u.test(word) && !unspaced.test(word) ? "(?<![\\p{L}\\p{N}])" : ""
+      return new RegExp(start + escape(word).replace(/\s+/g, "\\s+"), "giu")
+    }),
+    tokens: words.some((word) => unspaced.test(word)) ? [] : [...new Set(words.flatMap(tokensIn))]
+  }
+}
+
+/** Characters of a line that are shown around a match. */
+const shownChars = 160
+
+const excerptOf = (line: string, marks: ReadonlyArray<readonly [number, number]>): Match => {
+  const [first] = marks
+  const from = Math.max(0, Math.min((first?.[0] ?? 0) - Math.floor(shownChars / 3), line.length - shownChars))
+  const before = from > 0 ? "…" : ""
+  const cut = line.slice(from, from + shownChars)
+  const shift = before.length - from
+  return {
+    text: `${before}${cut}${from + shownChars < line.length ? "…" : ""}`,
+    marks: marks
+      .filter(([start]) => start >= from && start < from + shownChars)
+      .map(([start, end]): readonly [number, number] => [start + shift, Math.min(end, from + shownChars) + shift])
+  }
+}
+
+/** Returns the line of a text around an offset, without blanks around it. */
+const lineAround = (text: string, at: number): string => {
+  const brk = text.indexOf("\n", at)
+  return text.slice(text.lastIndexOf("\n", at) + 1, brk < 0 ? text.length : brk).trim()
+}
+
+const maxMarks = 20
+
+/** Returns where the words are in a line, and how many of them are. */
+const marksIn = (line: string, words: ReadonlyArray<RegExp>) => {
+  const found = words.map((word) => {
+    word.lastIndex = 0
+    return [...line.matchAll(word)].slice(0, maxMarks)
+  })
+  return {
+    present: found.filter(({ length }) => length > 0).length,
+    marks: found
+      .flat()
+      .map((one): readonly [number, number] => [one.index, one.index + one[0].length])
+      .sort(([a], [b]) => a - b)
+  }
+}
+
+/** Returns a match when all words are in the texts. Of the lines where a word is first, the one with most words is shown. */
+const matchWords = (texts: ReadonlyArray<string>, words: ReadonlyArray<RegExp>): Match | undefined => {
+  if (words.length === 0) return undefined
+  const text = texts.join("\n")
+  const places: Array<number> = []
+  for (const word of words) {
+    word.lastIndex = 0
+    const found = word.exec(text)
+    if (found === null) return undefined
+    places.push(found.index)
+  }
+  let best: { readonly line: string; readonly marks: ReadonlyArray<readonly [number, number]> } | undefined
+  let most = 0
+  for (const place of places) {
+    const line = lineAround(text, place)
+    const { marks, present } = marksIn(line, words)
+    if (present > most) {
+      most = present
+      best = { line, marks }
+    }
+  }
+  return best === undefined ? undefined : excerptOf(best.line, best.marks)
+}
+
+/** Returns the first match in the texts of a record; undefined when there is none. */
+export const matchIn = (texts: ReadonlyArray<string>, query: SessionQuery): Match | undefined => {
+  if (query._tag === "Words") return matchWords(texts, query.words)
+  for (const text of texts) {
+    for (const line of text.split("\n")) {
+      const found = Work.runSync(lineMatch(query.pattern, line))
+      if (found !== undefined) return excerptOf(line, [[found.start, found.end]])
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,369 @@
+import { Clock, Effect, Layer, Option } from "effect"
+import { Buffer } from "node:buffer"
+import { chmodSync, closeSync, mkdirSync, openSync, readSync, rmSync } from "node:fs"
+import path from "node:path"
+import type { DatabaseSync, StatementSync } from "node:sqlite"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import { isJson } from "../../domain/transcripts/JsonRecord.ts"
+import {
+  newScan,
+  type RecordedRequest,
+  scanRecord,
+  type ScanState,
+  searchedTexts,
+  type SessionFacts
+} from "../../domain/transcripts/SessionScan.ts"
+import {
+  AgentSessions,
+  type RecordRange,
+  type SessionFile,
+  type SessionProblem
+} from "../../services/transcripts/AgentSessions.ts"
+import { type IndexedSession, SessionIndex } from "../../services/transcripts/SessionIndex.ts"
+import { hashSync } from "../platform/Sha256.ts"
+import { sqlite } from "./NodeSqlite.ts"
+
+/**
+ * An index of all sessions in a SQLite file, with the words of each stretch of records (FTS5 without contents: the texts stay in
+ * the files of the agents). It can be deleted at any time.
+ *
+ * One file: the tables, and when a row of them is out of date.
+ */
+
+/** The version of the tables and of what is read into them. */
+const version = 1
+
+const tables = `
+  create table if not exists file (
+    id integer primary key, path text not null unique, agent text not null, bytes integer not null, updated integer not null,
+    head text not null, tail text not null, done integer not null, line integer not null, broken integer not null, facts text not null
+  );
+  create table if not exists scan (file integer primary key, requests text not null, rest text not null);
+  create table if not exists stretch (id integer primary key, file integer not null, "from" integer not null, "to" integer not null, line integer not null);
+  create index if not exists stretch_file on stretch (file);
+  create virtual table if not exists words using fts5 (
+    text, content = '', contentless_delete = 1, detail = none, tokenize = "unicode61 remove_diacritics 2"
+  );
+`
+
+/** Characters of text in one stretch, after which another begins. */
+const stretchChars = 32_768
+/** Bytes read between two commits. An interrupted update keeps what was committed. */
+const commitBytes = 64 * 1024 * 1024
+/** Bytes at the beginning, and before the end of what was read, by which a file that only grew is recognized. */
+const markBytes = 1_024
+/** A file that changed this recently may change again and keep its time. */
+const settleMillis = 2_500
+
+/** Opens the index, or makes a new one where there is none, or one that is damaged or of another version. */
+const openIndex = (open: new (file: string) => DatabaseSync, folder: string): DatabaseSync => {
+  const file = path.join(folder, `sessions-${version}.sqlite`)
+  const opened = (): DatabaseSync => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    closeSync(openSync(file, "a", 0o600))
+    chmodSync(file, 0o600)
+    const database = new open(file)
+    try {
+      database.exec("pragma busy_timeout = 5000; pragma journal_mode = wal; pragma synchronous = normal")
+      database.exec("pragma cache_size = -16000; pragma temp_store = memory; pragma journal_size_limit = 1000000")
+      database.exec(tables)
+      return database
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+  try {
+    return opened()
+  } catch (error) {
+    // Another process writes: the file is fine.
+    if (/locked|busy/i.test(String(error))) throw error
+    for (const ending of ["", "-wal", "-shm"]) rmSync(file + ending, { force: true })
+    return opened()
+  }
+}
+
+/** The hash of bytes `from` to `to` of a file. */
+const markOf = (file: string, from: number, to: number): string => {
+  const descriptor = openSync(file, "r")
+  try {
+    const bytes = Buffer.alloc(Math.max(0, to - from))
+    const read = readSync(descriptor, bytes, 0, bytes.length, from)
+    return hashSync(bytes.subarray(0, read).toString("latin1")).slice(0, 16)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+interface FileRow {
+  readonly id: number
+  readonly bytes: number
+  readonly updated: number
+  readonly head: string
+  readonly tail: string
+  readonly done: number
+  readonly line: number
+  readonly broken: number
+  readonly facts: SessionFacts
+}
+
+const numberIn = (row: Record<string, unknown>, key: string): number => Number(row[key] ?? 0)
+
+const factsOf = (text: unknown): SessionFacts => {
+  const value = typeof text === "string" ? parsedOrUndefined(text) : undefined
+  return isJson(value) ? { prompts: 0, ...value } : { prompts: 0 }
+}
+
+const rowOf = (row: Record<string, unknown>): FileRow => ({
+  id: numberIn(row, "id"),
+  bytes: numberIn(row, "bytes"),
+  updated: numberIn(row, "updated"),
+  head: String(row.head),
+  tail: String(row.tail),
+  done: numberIn(row, "done"),
+  line: numberIn(row, "line"),
+  broken: numberIn(row, "broken"),
+  facts: factsOf(row.facts)
+})
+
+/** What was written by this program is read back as it was. */
+const requestsIn = (text: unknown): ScanState["requests"] => {
+  const value: unknown = typeof text === "string" ? parsedOrUndefined(text) : undefined
+  return Array.isArray(value) ? value : []
+}
+
+/** Whether only records of a file that are new have to be read: it has records, one a line. */
+const canGrow = (file: SessionFile): boolean => file.agent !== "opencode" && file.path.endsWith(".jsonl")
+
+const hasFile = (file: SessionFile): boolean => file.agent !== "opencode"
+
+const makeStatements = (database: DatabaseSync) => ({
+  files: database.prepare("select * from file"),
+  removeFile: database.prepare("delete from file where id = ?"),
+  removeScan: database.prepare("delete from scan where file = ?"),
+  removeWords: database.prepare("delete from words where rowid in (select id from stretch where file = ?)"),
+  removeStretches: database.prepare("delete from stretch where file = ?"),
+  addFile: database.prepare(
+    "insert into file (path, agent, bytes, updated, head, tail, done, line, broken, facts) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+  ),
+  changeFile: database.prepare(
+    "update file set bytes = ?, updated = ?, head = ?, tail = ?, done = ?, line = ?, broken = ?, facts = ? where id = ?"
+  ),
+  scan: database.prepare("select requests, rest from scan where file = ?"),
+  putScan: database.prepare("insert or replace into scan (file, requests, rest) values (?, ?, ?)"),
+  addStretch: database.prepare('insert into stretch (file, "from", "to", line) values (?, ?, ?, ?)'),
+  addWords: database.prepare("insert into words (rowid, text) values (?, ?)"),
+  find: database.prepare(
+    'select f.path as path, s."from" as "from", s."to" as "to", s.line as line from words w join stretch s on s.id = w.rowid join file f on f.id = s.file where words match ? order by s.id'
+  ),
+  requests: database.prepare("select s.requests from scan s join file f on f.id = s.file where f.path = ?"),
+  facts: database.prepare("select path, broken, facts from file")
+})
+type Statements = { readonly [Key in keyof ReturnType<typeof makeStatements>]: StatementSync }
+
+const forget = (statements: Statements, id: number): void => {
+  statements.removeWords.run(id)
+  statements.removeStretches.run(id)
+  statements.removeScan.run(id)
+}
+
+const unreadRow = [-1, 0, "", "", 0, 1, 0, '{"prompts":0}'] as const
+
+/** Forgets what was read of a file; the next update reads all of it. A savepoint would do the same and flush the words each time. */
+const abandon = (statements: Statements, id: number): void => {
+  forget(statements, id)
+  statements.changeFile.run(...unreadRow, id)
+}
+
+/** Collects the texts of records into stretches. */
+const stretches = (statements: Statements, id: number) => {
+  let texts: Array<string> = []
+  let size = 0
+  let open: { readonly from: number; readonly line: number } | undefined
+  let end = 0
+  const close = () => {
+    if (open === undefined || size === 0) return
+    const { lastInsertRowid } = statements.addStretch.run(id, open.from, end, open.line)
+    statements.addWords.run(lastInsertRowid, texts.join("\n"))
+    texts = []
+    size = 0
+    open = undefined
+  }
+  return {
+    close,
+    add: (record: unknown, { from, line, to }: { from: number; to: number; line: number }) => {
+      open ??= { from, line }
+      end = to
+      for (const text of searchedTexts(record)) {
+        texts.push(text)
+        size += text.length
+      }
+      if (size > stretchChars) close()
+    }
+  }
+}
+
+/** Returns where reading goes on: after what was read, when the file only grew; else undefined. */
+const grownFrom = (file: SessionFile, row: FileRow): RecordRange | undefined => {
+  if (!canGrow(file) || file.bytes < row.done || row.done === 0) return undefined
+  const isSame =
+    markOf(file.path, 0, Math.min(markBytes, row.done)) === row.head &&
+    markOf(file.path, Math.max(0, row.done - markBytes), row.done) === row.tail
+  return isSame ? { from: row.done, line: row.line } : undefined
+}
+
+const problemOf = (file: SessionFile, error: unknown): SessionProblem => ({
+  path: file.path,
+  message: error instanceof Error ? error.message.replace(`${file.path}: `, "") : "cannot be read"
+})
+
+/** Reads what is new in a file into the tables. */
+const readFile = Effect.fnUntraced(function* (
+  agents: AgentSessions["Service"],
+  statements: Statements,
+  file: SessionFile,
+  row: FileRow | undefined,
+  now: number
+) {
+  const grown = row === undefined ? undefined : yield* Effect.try(() => grownFrom(file, row))
+  const id = row?.id
+  const state = newScan()
+  if (id !== undefined && grown === undefined) forget(statements, id)
+  if (id !== undefined && grown !== undefined) {
+    const kept = statements.scan.get(id)
+    const rest = typeof kept?.rest === "string" ? parsedOrUndefined(kept.rest) : undefined
+    Object.assign(state.facts, row?.facts)
+    state.requests.push(...requestsIn(kept?.requests))
+    if (isJson(rest)) Object.assign(state, rest, { facts: state.facts, requests: state.requests })
+  }
+  const key = id ?? Number(statements.addFile.run(file.path, file.agent, ...unreadRow).lastInsertRowid)
+  const found = stretches(statements, key)
+  const from = grown ?? { from: 0, line: 1 }
+  const read = yield* agents
+    .records(file, from, (record, place) => {
+      if (file.kind !== "text") scanRecord(state, file.agent, record)
+      found.add(record, place)
+    })
+    .pipe(Effect.onError(() => Effect.sync(() => abandon(statements, key))))
+  found.close()
+  const broken = read.broken + (grown === undefined ? 0 : (row?.broken ?? 0))
+  const marks = yield* Effect.try(() =>
+    canGrow(file)
+      ? [
+          markOf(file.path, 0, Math.min(markBytes, read.end)),
+          markOf(file.path, Math.max(0, read.end - markBytes), read.end)
+        ]
+      : ["", ""]
+  )
+  const [head = "", tail = ""] = marks
+  // A file that may still change within the same tick is looked at again the next time.
+  const updated = hasFile(file) && now - file.updatedAt < settleMillis ? 0 : file.updatedAt
+  const facts = JSON.stringify(state.facts)
+  statements.changeFile.run(file.bytes, updated, head, tail, read.end, read.line, broken, facts, key)
+  const { changes, last } = state
+  statements.putScan.run(key, JSON.stringify(state.requests), JSON.stringify({ changes, last }))
+  return read.end - from.from
+})
+
+const make = Effect.fnUntraced(function* (database: DatabaseSync) {
+  const agents = yield* AgentSessions
+  const statements = makeStatements(database)
+  const rows = () => new Map(statements.files.all().map((row) => [String(row.path), rowOf(row)]))
+  const transaction = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => database.exec("begin immediate")),
+      () => work,
+      () => Effect.sync(() => database.exec("commit"))
+    )
+  const update = Effect.fnUntraced(function* (
+    all: ReadonlyArray<SessionFile>,
+    read: (bytes: number) => void = () => {}
+  ) {
+    const problems: Array<SessionProblem> = []
+    const now = yield* Clock.currentTimeMillis
+    const known = rows()
+    const stale = all.filter((file) => {
+      const row = known.get(file.path)
+      return row === undefined || row.bytes !== file.bytes || row.updated !== file.updatedAt
+    })
+    const paths = new Set(all.map((file) => file.path))
+    const gone = [...known].filter(([file]) => !paths.has(file))
+    if (gone.length > 0) {
+      yield* transaction(
+        Effect.sync(() => {
+          for (const [, { id }] of gone) {
+            forget(statements, id)
+            statements.removeFile.run(id)
+          }
+        })
+      )
+    }
+    for (let at = 0; at < stale.length;) {
+      yield* transaction(
+        Effect.gen(function* () {
+          for (let bytes = 0; at < stale.length && bytes < commitBytes; at += 1) {
+            const file = stale[at]
+            if (file === undefined) return
+            const done = yield* Effect.result(readFile(agents, statements, file, known.get(file.path), now))
+            if (done._tag === "Success") bytes += done.success
+            else problems.push(problemOf(file, done.failure))
+            read(file.bytes)
+          }
+        })
+      )
+    }
+    return problems
+  })
+  return SessionIndex.of({
+    isKept: true,
+    update,
+    sessions: () =>
+      Effect.sync(
+        () =>
+          new Map(
+            statements.facts
+              .all()
+              .map(({ broken, facts, path: file }): readonly [string, IndexedSession] => [
+                String(file),
+                { facts: factsOf(facts), broken: Number(broken) }
+              ])
+          )
+      ),
+    requests: (files) =>
+      Effect.sync(() => {
+        const found = new Map<string, ReadonlyArray<RecordedRequest>>()
+        for (const { path: file } of files) found.set(file, requestsIn(statements.requests.get(file)?.requests))
+        return found
+      }),
+    ranges: (tokens) =>
+      Effect.sync(() => {
+        if (tokens.length === 0) return undefined
+        const found = new Map<string, Array<RecordRange>>()
+        const query = tokens.map((token) => `"${token.replaceAll('"', "")}"*`).join(" AND ")
+        for (const row of statements.find.iterate(query)) {
+          const file = String(row.path)
+          const list = found.get(file) ?? []
+          found.set(file, list)
+          list.push({ from: numberIn(row, "from"), to: numberIn(row, "to"), line: numberIn(row, "line") })
+        }
+        return found
+      })
+  })
+})
+
+/** The index in a folder, which is created with mode 0700. A Node without SQLite reads the files instead. */
+export const layer = (folder: string): Layer.Layer<SessionIndex, never, AgentSessions> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const found = yield* sqlite
+      if (found === undefined) return SessionIndex.layerReading
+      const database = yield* Effect.option(Effect.try(() => openIndex(found.DatabaseSync, folder)))
+      if (Option.isNone(database)) return SessionIndex.layerReading
+      return Layer.effect(
+        SessionIndex,
+        Effect.acquireRelease(Effect.succeed(database.value), (open) => Effect.sync(() => open.close())).pipe(
+          Effect.flatMap(make)
+        )
+      )
+    })
+  )
