@@ -12,7 +12,7 @@
  * One file: a script that runs without a build, whose parts share the parsed modules.
  */
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
@@ -21,7 +21,7 @@ import { parseSync, Visitor } from "oxc-parser"
 import { format } from "oxfmt"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
-const folders = ["domain", "services", "layers"]
+const folders = ["api", "domain", "services", "layers"]
 
 // --- reading ----------------------------------------------------------------------------------------------------------
 
@@ -111,6 +111,7 @@ const readModule = (module, { declarations, sources }) => {
 
 const modulesIn = (sources) =>
   folders
+    .filter((folder) => existsSync(path.join(sources, folder)))
     .flatMap((folder) =>
       readdirSync(path.join(sources, folder), { recursive: true }).map((file) => `${folder}/${file}`)
     )
@@ -134,17 +135,19 @@ const exportsOf = (parsed, type) => parsed.body.filter((statement) => statement.
 const moduleIn = (file, { source }) => path.posix.join(path.posix.dirname(file), source.value).replace(/\.ts$/, "")
 const specifierName = ({ name, value }) => name ?? value
 
-/** The namespaces of an entry: each is a whole module, or a file in `api` that lists names of several modules. */
+/** The namespaces of an entry: each is a whole module, or a file in `api` that lists names of several modules, and may add its own. */
 const namespacesOf = ({ file }, sources) =>
   exportsOf(parse(path.join(sources, `${file}.ts`)), "ExportAllDeclaration").map((statement) => {
     const name = specifierName(statement.exported)
     const module = moduleIn(file, statement)
     if (!module.startsWith("api/")) return { name, doc: undefined, parts: [{ module, names: undefined }] }
     const parsed = parse(path.join(sources, `${module}.ts`))
-    const parts = exportsOf(parsed, "ExportNamedDeclaration").map((list) => ({
+    const lists = exportsOf(parsed, "ExportNamedDeclaration").map((list) => ({
       module: moduleIn(module, list),
       names: list.specifiers.map(({ local }) => specifierName(local))
     }))
+    const own = declared(parsed).filter(({ exported }) => exported)
+    const parts = own.length === 0 ? lists : [{ module, names: own.map(({ name }) => name) }, ...lists]
     return { name, doc: parsed.docs[0] && plain(parsed.docs[0]), parts }
   })
 

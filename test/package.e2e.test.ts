@@ -379,7 +379,7 @@ describe("a fresh project", () => {
 const onDisk = `
 import { NodeServices } from "@effect/platform-node"
 import { ConfigProvider, Effect, FileSystem, Layer } from "effect"
-import { Chat, Compression, Content, Conversation, Hooks, Model, Tokens } from "palimpsest"
+import { Chats, Compression, Content, Conversation, Hooks, Models, Tokens } from "palimpsest"
 import { GoogleModel } from "palimpsest/google"
 import { FileSessionStore, FileTempStore } from "palimpsest/node"
 import { FakeGemini, MemoryCalibrations } from "palimpsest/testing"
@@ -387,17 +387,17 @@ import { FakeGemini, MemoryCalibrations } from "palimpsest/testing"
 const { plainText, text, user } = Content
 
 const disk = (folder: string) =>
-  Chat.Chats.layer.pipe(
+  Chats.Chats.layer.pipe(
     Layer.provide(Compression.Compression.layer),
     Layer.provide([Compression.Summarizer.layerExtractive, Tokens.TokenCounter.layerEstimate, Hooks.HookSystem.layer, FileSessionStore.layer(folder)]),
     Layer.provide([FileTempStore.layer(folder + "/blobs"), FileTempStore.folders]),
-    Layer.provide([Model.Model.layerUnavailable, MemoryCalibrations.layer])
+    Layer.provide([Models.Model.layerUnavailable, MemoryCalibrations.layer])
   )
 
 const program = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
-  const open = Chat.Chats.use((chats) => chats.open("0190b3f0-0000-7000-8000-000000000000"))
+  const open = Chats.Chats.use((chats) => chats.open("0190b3f0-0000-7000-8000-000000000000"))
   yield* Effect.flatMap(open, (chat) => chat.append([{ content: user(text("kept on disk")) }])).pipe(
     Effect.scoped,
     Effect.provide(disk(folder))
@@ -409,7 +409,7 @@ const program = Effect.gen(function* () {
   const key = ConfigProvider.layer(
     ConfigProvider.fromUnknown({ GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url })
   )
-  const answer = yield* Model.Model.use((model) => model.generate({ model: "m", contents: [user(text("hello"))] })).pipe(
+  const answer = yield* Models.Model.use((model) => model.generate({ model: "m", contents: [user(text("hello"))] })).pipe(
     Effect.provide(Layer.provide(GoogleModel.layer, key))
   )
   console.log(plainText(answer.content))

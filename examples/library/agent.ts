@@ -11,11 +11,11 @@
  *   The version is 1.2.3; I was not allowed to deploy it.
  */
 import { Effect, Layer, Path, Schema, Stream } from "effect"
-import { Agent, Chat, Content, Tool } from "palimpsest"
+import { Agent, Chats, Content, Tools } from "palimpsest"
 import { FileWorkspace } from "palimpsest/node"
 import { MemoryFileSystem, Offline, ScriptedModel } from "palimpsest/testing"
 
-const deploy = Tool.make({
+const deploy = Tools.make({
   name: "deploy",
   description: "Puts a version into production.",
   parameters: Schema.Struct({ version: Schema.String }),
@@ -28,8 +28,8 @@ const deploy = Tool.make({
 })
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chat.Chats.use((chats) => chats.open("release"))
-  const tools = [yield* Tool.readFile, deploy]
+  const chat = yield* Chats.Chats.use((chats) => chats.open("release"))
+  const tools = [yield* Tools.readFile, deploy]
   yield* Agent.run({ name: "release", chat, tools, limits: { turns: 10 } }, "Deploy the version in package.json.").pipe(
     Stream.runForEach((event) =>
       Effect.sync(() => {
@@ -52,7 +52,7 @@ const workspace = FileWorkspace.layer({ root: "/app" }).pipe(
 )
 
 // Without an approval handler every question is answered with no, and the model receives a denial.
-const approval = Tool.Approval.layer({ mode: "none", granted: [] })
+const approval = Tools.Approval.layer({ mode: "none", granted: [] })
 
 await Effect.runPromise(
   program.pipe(Effect.scoped, Effect.provide([Offline.layerWithModel(script), workspace, approval]))

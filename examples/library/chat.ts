@@ -15,22 +15,22 @@
  *   the conversation holds 20 messages; the first answer begins "Chapter 0."
  */
 import { Console, Effect, Layer, Stream } from "effect"
-import { Chat, Compression, Content, Conversation, Hooks, Tokens } from "palimpsest"
+import { Chats, Compression, Content, Conversation, Hooks, Tokens } from "palimpsest"
 import { MemoryCalibrations, MemorySessionStore, MemoryTempStore, ScriptedModel } from "palimpsest/testing"
 
 const chapter = (n: number) => `Chapter ${n}. ${"The river rose, and the old bridge held once more. ".repeat(40)}`
 const Model = ScriptedModel.layer((_request, index) => chapter(index))
 
-const Runtime = Chat.Chats.layer.pipe(
+const Runtime = Chats.Chats.layer.pipe(
   Layer.provide(Compression.Compression.layer),
   Layer.provide([Compression.Summarizer.layerExtractive, Tokens.TokenCounter.layerEstimate, Hooks.HookSystem.layer, MemorySessionStore.layer]),
   Layer.provide([MemoryCalibrations.layer, MemoryTempStore.layer]),
-  Layer.provide(Layer.succeed(Chat.ChatDefaults, { model: "gemini-2.5-flash", window: 2_000 })),
+  Layer.provide(Layer.succeed(Chats.ChatDefaults, { model: "gemini-2.5-flash", window: 2_000 })),
   Layer.provideMerge(Model)
 )
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chat.Chats.use((chats) => chats.open("story"))
+  const chat = yield* Chats.Chats.use((chats) => chats.open("story"))
   let compressions = 0
   for (let n = 0; n < 10; n += 1) {
     yield* chat.send(`Tell me chapter ${n}.`).pipe(

@@ -12,7 +12,7 @@
  *   undone      … tokens in 42 messages
  */
 import { Config, Console, Effect, Layer, Option } from "effect"
-import { Chat, Compression, Content, Conversation, Hooks, ModelSummarizer, Tokens } from "palimpsest"
+import { Chats, Compression, Content, Conversation, Hooks, ModelSummarizer, Tokens } from "palimpsest"
 import { GoogleModel } from "palimpsest/google"
 import { MemoryCalibrations, MemorySessionStore, MemoryTempStore } from "palimpsest/testing"
 
@@ -24,7 +24,7 @@ const Writer = Layer.unwrap(
 )
 
 /** Each service is a layer and can be replaced by another one: MemorySessionStore by FileSessionStore, … */
-const Runtime = Chat.Chats.layer.pipe(
+const Runtime = Chats.Chats.layer.pipe(
   Layer.provide(Compression.Compression.layer),
   Layer.provide([Writer, Tokens.TokenCounter.layerEstimate, Hooks.HookSystem.layer, MemorySessionStore.layer]),
   Layer.provide([GoogleModel.layer, MemoryCalibrations.layer, MemoryTempStore.layer])
@@ -56,7 +56,7 @@ const size = (conversation: Conversation.Conversation) => {
 }
 
 const program = Effect.gen(function* () {
-  const chats = yield* Chat.Chats
+  const chats = yield* Chats.Chats
   const chat = yield* chats.open("support-42")
   const appended = yield* chat.append(messages)
   yield* Console.log(`before      ${size(yield* chat.conversation)}`)

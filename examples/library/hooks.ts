@@ -13,13 +13,13 @@
  *   told: request, turn, request, hook_stopped, chat_compression
  */
 import { Console, Effect, Layer, Ref, Stream } from "effect"
-import { Chat, Content, Hooks, Telemetry } from "palimpsest"
+import { Chats, Content, Hooks, Records } from "palimpsest"
 import { Offline, ScriptedModel } from "palimpsest/testing"
 
 const Model = ScriptedModel.layer(() => "It was built in 1743, of oak.")
 const Runtime = Layer.provide(
   Layer.provideMerge(Offline.layerWithModel(Model), Model),
-  Layer.succeed(Chat.ChatDefaults, {
+  Layer.succeed(Chats.ChatDefaults, {
     model: "gemini-2.5-flash",
     systemInstruction: "Answer in one sentence.",
     policy: { summarizer: "extractive" }
@@ -45,10 +45,10 @@ const program = Effect.gen(function* () {
           : { hookSpecificOutput: { focus: "what the bridge is made of" } }
     )
   )
-  const telemetry = Telemetry.Telemetry.make({ sinks: [], buffer: 100, prompts: false, logs: false })
+  const telemetry = Records.Telemetry.make({ sinks: [], buffer: 100, prompts: false, logs: false })
   yield* telemetry.compressions
 
-  const chat = yield* Chat.Chats.use((chats) => chats.open("bridge"))
+  const chat = yield* Chats.Chats.use((chats) => chats.open("bridge"))
   const say = (words: string) =>
     telemetry.watch("bridge", words, chat.send(words)).pipe(
       Stream.runForEach((event) =>

@@ -15,7 +15,7 @@
  *   closed after 6 turns
  */
 import { Console, Effect, Layer, Ref, Stream } from "effect"
-import { Chat, Compression, Content, Conversation, Tokens } from "palimpsest"
+import { Chats, Compression, Content, Conversation, Tokens } from "palimpsest"
 import { Offline, ScriptedModel } from "palimpsest/testing"
 
 /** How many of the newest messages stay, at least. */
@@ -88,7 +88,7 @@ const diary: Compression.StrategyRunner = {
 }
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chat.Chats.use((chats) => chats.open("example"))
+  const chat = yield* Chats.Chats.use((chats) => chats.open("example"))
   yield* chat.configure({ window: 2_000, policy: { strategy: "diary" } })
   for (const n of [1, 2, 3, 4, 5, 6]) {
     const events = yield* Stream.runCollect(chat.send(`Tell me about part ${n}. ${"Be thorough. ".repeat(10)}`))

@@ -10,7 +10,7 @@
  *   a failure is typed: RateLimitError
  */
 import { Effect, Layer, Stream } from "effect"
-import { Chat, Content, Model, Tokens } from "palimpsest"
+import { Chats, Content, Models, Tokens } from "palimpsest"
 import { Offline } from "palimpsest/testing"
 
 /** The service: your `fetch`, with a signal that aborts it when a turn is cancelled. */
@@ -22,14 +22,14 @@ const complete = async (prompt: string, signal: AbortSignal): Promise<string> =>
 
 /** Maps errors of the service to reasons. `RateLimitError`, `NetworkError` and `InternalProviderError` are retried. */
 const failure = (error: unknown) =>
-  new Model.ModelError({
+  new Models.ModelError({
     reason:
       error instanceof Error && error.message === "429"
-        ? new Model.RateLimitError({})
-        : new Model.NetworkError({ detail: String(error) })
+        ? new Models.RateLimitError({})
+        : new Models.NetworkError({ detail: String(error) })
   })
 
-const generate = Effect.fn("OwnModel.generate")(function* (request: Model.ModelRequest) {
+const generate = Effect.fn("OwnModel.generate")(function* (request: Models.ModelRequest) {
   const last = request.contents.at(-1)
   const prompt = last === undefined ? "" : Content.plainText(last)
   const answer = yield* Effect.tryPromise({ try: (signal) => complete(prompt, signal), catch: failure })
@@ -37,7 +37,7 @@ const generate = Effect.fn("OwnModel.generate")(function* (request: Model.ModelR
 })
 
 /** A service that does not stream returns its answer as one piece; one that cannot count leaves counting to the estimate. */
-const OwnModel = Layer.succeed(Model.Model, {
+const OwnModel = Layer.succeed(Models.Model, {
   generate,
   stream: (request) =>
     Stream.fromEffect(
@@ -47,13 +47,13 @@ const OwnModel = Layer.succeed(Model.Model, {
 })
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chat.Chats.use((chats) => chats.open("own-model"))
+  const chat = yield* Chats.Chats.use((chats) => chats.open("own-model"))
   yield* chat.send("hello").pipe(
     Stream.runForEach((event) =>
       Effect.sync(() => event._tag === "Content" && console.log(`the answer arrives: ${event.text}`))
     )
   )
-  const model = yield* Model.Model
+  const model = yield* Models.Model
   const error = yield* Effect.flip(model.generate({ model: "own", contents: [Content.user(Content.text("again"))] }))
   console.log(`a failure is typed: ${error.reason._tag}`)
 })

@@ -16,7 +16,7 @@ import { Effect, Layer, Stream } from "effect"
 import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { Content, Runtime } from "palimpsest"
+import { AgentRuntime, Content } from "palimpsest"
 import { LiveRuntime } from "palimpsest/node"
 import { ScriptedModel } from "palimpsest/testing"
 
@@ -24,7 +24,7 @@ const folder = mkdtempSync(path.join(tmpdir(), "agent-"))
 const file = path.join(folder, "notes.md")
 
 const program = Effect.gen(function* () {
-  const agent = yield* Runtime.Runtime
+  const agent = yield* AgentRuntime.Runtime
   yield* agent.send("Write a note.").pipe(
     Stream.runForEach((event) =>
       Effect.sync(() => {
@@ -45,7 +45,7 @@ const script = ScriptedModel.layer([
   "I wrote notes.md."
 ])
 
-const agent = Runtime.layer({
+const agent = AgentRuntime.layer({
   handlers: {
     notify: (notice) => Effect.logWarning(notice),
     ask: ({ title }) =>

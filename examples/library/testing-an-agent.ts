@@ -14,7 +14,7 @@
 import { Effect, Stream } from "effect"
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { Chat, Compression, Content, Conversation, Model, Tokens } from "palimpsest"
+import { Chats, Compression, Content, Conversation, Models, Tokens } from "palimpsest"
 import { AdversarialModel, Offline, ScriptedModel } from "palimpsest/testing"
 
 // --- the agent under test ----------------------------------------------------------------------------------------------
@@ -23,11 +23,11 @@ const tools = (name: string): string => (name === "read_build_log" ? `src/a.ts(3
 
 /** Sends the question and runs the tools until the model calls none; the chat compresses itself when needed. */
 const answer = Effect.fn("answer")(function* (id: string, question: string, window: number) {
-  const chat = yield* Chat.Chats.use((chats) => chats.open(id))
+  const chat = yield* Chats.Chats.use((chats) => chats.open(id))
   yield* chat.configure({ window, policy: { summarizer: "extractive" } })
   let message: string | ReadonlyArray<Content.Part> = question
   for (;;) {
-    const events: ReadonlyArray<Chat.ChatEvent> = yield* Stream.runCollect(chat.send(message))
+    const events: ReadonlyArray<Chats.ChatEvent> = yield* Stream.runCollect(chat.send(message))
     const calls = events.flatMap((event) => (event._tag === "ToolCallRequest" ? [event.call] : []))
     if (calls.length === 0) return events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join("")
     message = calls.map(({ id, name }) => Content.response(name, { output: tools(name) }, id))
@@ -71,7 +71,7 @@ test("what the agent sends fits its window, and the log can be read back", () =>
       const script = yield* ScriptedModel.Script
       const last = (yield* script.calls).at(-1)
       assert.ok(JSON.stringify(last?.request.contents).length < tools("read_build_log").length)
-      const chats = yield* Chat.Chats
+      const chats = yield* Chats.Chats
       const chat = yield* chats.open("one")
       const output = Conversation.entries(yield* chat.conversation)[2]
       const handle = output?.handles[0]
@@ -88,12 +88,12 @@ test("a refusal of the model reaches whoever asked, and the conversation is as i
     Effect.gen(function* () {
       const error = yield* Effect.flip(answer("one", "Why is the build red?", small))
       assert.equal(error._tag, "ModelError")
-      const chat = yield* Chat.Chats.use((chats) => chats.open("one"))
+      const chat = yield* Chats.Chats.use((chats) => chats.open("one"))
       assert.equal(Conversation.view(yield* chat.conversation).length, 0)
     }).pipe(
       Effect.scoped,
       Effect.provide(
-        Offline.layerWithModel(ScriptedModel.layer([new Model.ModelError({ reason: new Model.QuotaExhaustedError({ detail: "requests per day" }) })]))
+        Offline.layerWithModel(ScriptedModel.layer([new Models.ModelError({ reason: new Models.QuotaExhaustedError({ detail: "requests per day" }) })]))
       )
     )
   ))
@@ -101,7 +101,7 @@ test("a refusal of the model reaches whoever asked, and the conversation is as i
 test("a summarizing model that invents the user's words is not believed", () =>
   run(
     Effect.gen(function* () {
-      const chat = yield* Chat.Chats.use((chats) => chats.open("one"))
+      const chat = yield* Chats.Chats.use((chats) => chats.open("one"))
       const requests = Array.from({ length: 20 }, (_, n) => `Look at src/module${n}.ts${", and at what it imports".repeat(20)}.`)
       yield* chat.append(
         requests.flatMap((request, n) => [

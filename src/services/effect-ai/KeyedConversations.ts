@@ -42,6 +42,7 @@ export interface KeyedConversations {
   readonly maxBytes: number
   readonly hash: TempStore["Service"]["hash"]
   readonly hashesOf: HashesOf
+  /** Counts a message's tokens. */
   readonly count: (message: Prompt.Message) => Effect.Effect<number, AiError.AiError>
   bytes: number
   isFull: boolean

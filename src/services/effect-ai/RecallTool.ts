@@ -66,6 +66,9 @@ export const recallTool = Tool.make("recall", {
 /** A toolkit with this tool only. `Toolkit.merge(mine, recallToolkit)` adds it to others. */
 export const recallToolkit = Toolkit.make(recallTool)
 
+/** The handler of the tool. */
+export type RecallHandler = Tool.HandlersFor<typeof recallToolkit.tools>
+
 /** Appended to a text from which secrets were removed. */
 const secretsNote = "\n(secrets in this text are removed; the program that stores it can read them)"
 

@@ -1,0 +1,50 @@
+/** Keeps any `effect/ai` language model within its window, and gives each of its conversations a memory of what left it. */
+import { Layer } from "effect"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type { LibraryOptions } from "../layers/LiveLibrary.ts"
+import * as CompressedLanguageModel from "../services/effect-ai/CompressedLanguageModel.ts"
+import { layerLanguageModel } from "../services/effect-ai/LanguageModelBridge.ts"
+import { layerRecallTool, type Recall, type RecallHandler } from "../services/effect-ai/RecallTool.ts"
+import * as Palimpsest from "./Palimpsest.ts"
+
+export { withConversation } from "../services/effect-ai/ConversationKey.ts"
+export { layerRecallToolWith, Recall, recallTool, recallToolkit } from "../services/effect-ai/RecallTool.ts"
+
+/** How a language model is kept within its window. */
+export interface Options
+  extends CompressedLanguageModel.Options, Pick<LibraryOptions, "counter" | "hooks" | "home" | "store" | "summarizer"> {
+  /** Who writes the text that stands for what leaves the window: code (default), or the language model itself, at its price. */
+  readonly snapshots?: "code" | "model" | undefined
+}
+
+/** What the layer provides: the bounded language model, `Recall`, and the handler of the tool `recall`. */
+export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
+
+/**
+ * Wraps the language model of the context so that its prompts surely fit: `ContextWindow.layer({ window: 8_000 })`.
+ *
+ * *Details*: callers go on sending their whole history. What left the window can be recalled: add `recallToolkit` to the tools of the model, and its
+ * handler is here. With `withConversation(key)` a conversation is kept in the `store` and goes on after a restart; `home` or a `store` of your own makes that
+ * durable. `CompressedLanguageModel.layer` is the same over services that you compose yourself.
+ */
+export const layer = <const O extends Options = {}>(
+  options: O = {} as O
+): Layer.Layer<Services, Palimpsest.ErrorOf<O>, LanguageModel.LanguageModel | Palimpsest.ContextOf<O>> => {
+  const { counter, home, hooks, policy, snapshots = "code", store, summarizer } = options
+  const isModel = snapshots === "model"
+  const parts = Palimpsest.layer({
+    ...(counter === undefined ? {} : { counter }),
+    ...(home === undefined ? {} : { home }),
+    ...(hooks === undefined ? {} : { hooks }),
+    ...(store === undefined ? {} : { store }),
+    ...(summarizer === undefined ? {} : { summarizer }),
+    ...(isModel ? { model: layerLanguageModel({}) } : {})
+  })
+  return layerRecallTool.pipe(
+    Layer.provideMerge(
+      CompressedLanguageModel.layer({ ...options, policy: isModel ? { summarizer: "model", ...policy } : policy })
+    ),
+    Layer.provide(parts)
+    // The errors and requirements are those of the parts.
+  ) as Layer.Layer<Services, never, LanguageModel.LanguageModel>
+}

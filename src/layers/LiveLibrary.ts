@@ -1,0 +1,92 @@
+import { Effect, Layer } from "effect"
+import { Chats } from "../services/chat/Chats.ts"
+import { ChatDefaults, type ChatSettings } from "../services/chat/ChatSettings.ts"
+import { Compression } from "../services/compression/Compression.ts"
+import type { StrategyRunner } from "../services/compression/strategies/StrategyRunner.ts"
+import { OwnStrategies } from "../services/compression/strategies/StrategyRunners.ts"
+import * as ModelSummarizer from "../services/compression/summary/ModelSummarizer.ts"
+import { Summarizer } from "../services/compression/summary/Summarizer.ts"
+import { HookSystem } from "../services/hooks/HookSystem.ts"
+import { Model } from "../services/model/Model.ts"
+import type { SessionStore } from "../services/session/SessionStore.ts"
+import type { TempStore } from "../services/session/TempStore.ts"
+import type { Calibrations } from "../services/tokens/Calibrations.ts"
+import { TokenCounter } from "../services/tokens/TokenCounter.ts"
+import * as MemoryCalibrations from "./testing/MemoryCalibrations.ts"
+import * as MemorySessionStore from "./testing/MemorySessionStore.ts"
+import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
+
+/** Everything that conversations need, with a default for every part. */
+
+/** The services of the whole. */
+export type LibraryServices =
+  | Calibrations
+  | Chats
+  | Compression
+  | HookSystem
+  | Model
+  | SessionStore
+  | Summarizer
+  | TempStore
+  | TokenCounter
+
+type AnyLayer<A> = Layer.Layer<A, unknown, unknown>
+
+/** The parts that a program brings. What is absent has a default. */
+export interface LibraryOptions {
+  /** Answers messages, and writes the snapshots where the policy says so (`summarizer: "model"`). Default: none; code writes the snapshots. */
+  readonly model?: AnyLayer<Model> | undefined
+  /** Keeps the sessions. Default: files in `home`; without `home` the memory of the process. */
+  readonly store?: AnyLayer<SessionStore> | undefined
+  /** A folder for sessions and for what is learned about token counts; it is made. It needs `@effect/platform-node`. */
+  readonly home?: string | undefined
+  /** Writes the text that stands for what leaves the window; it is verified. Default: `model` or code, by the policy. */
+  readonly summarizer?: AnyLayer<Summarizer> | undefined
+  /** Counts tokens. Default: an estimate that learns from the counts which `model` reports. */
+  readonly counter?: AnyLayer<TokenCounter> | undefined
+  /** Default: no hooks but those that the program subscribes. */
+  readonly hooks?: AnyLayer<HookSystem> | undefined
+  /** The settings of its chats: model, window, threshold, policy. */
+  readonly chat?: Partial<ChatSettings> | undefined
+  /** Compression strategies of the program's own; the policy names one. */
+  readonly strategies?: ReadonlyArray<StrategyRunner> | undefined
+}
+
+const memory = Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
+
+/** Files need Node's services, which are loaded when a home is asked for. */
+const homeOf = (home: string) =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("./LiveHome.ts")),
+      ({ layer }) => layer(home)
+    )
+  )
+
+/** The services that these options describe. */
+export const layer = (options: LibraryOptions): AnyLayer<LibraryServices> => {
+  const { chat, counter, home, hooks, model, store, strategies, summarizer } = options
+  const places = home === undefined ? Layer.merge(memory, MemoryCalibrations.layer) : homeOf(home)
+  const base = Layer.mergeAll(
+    model ?? Model.layerUnavailable,
+    counter ?? TokenCounter.layerEstimate,
+    hooks ?? HookSystem.layer,
+    store === undefined ? places : Layer.merge(places, store)
+  )
+  const writer: AnyLayer<Summarizer> =
+    summarizer ?? (model === undefined ? Summarizer.layerExtractive : ModelSummarizer.layer)
+  return Chats.layer.pipe(
+    Layer.provideMerge(Compression.layer),
+    Layer.provideMerge(writer),
+    Layer.provideMerge(base),
+    Layer.provide(strategies === undefined ? Layer.empty : Layer.succeed(OwnStrategies, strategies)),
+    Layer.provide(
+      chat === undefined
+        ? Layer.empty
+        : Layer.effect(
+            ChatDefaults,
+            Effect.map(ChatDefaults, (defaults) => ({ ...defaults, ...chat }))
+          )
+    )
+  )
+}

@@ -1,0 +1,156 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as everyEffect from "effect"
+import { Effect, Layer, Schema } from "effect"
+import * as everyAi from "effect/ai"
+import { Chat, type LanguageModel, Model, Prompt, Telemetry, Tool, Toolkit } from "effect/ai"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import * as entry from "../../src/index.ts"
+import {
+  Chats,
+  Compression,
+  Content,
+  ContextWindow,
+  Models,
+  Palimpsest,
+  Records,
+  Session,
+  Tokens,
+  Tools
+} from "../../src/index.ts"
+import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
+import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+
+/** The entry of the package, beside `effect/ai` in one file. */
+
+/** Whether a type is `never`. */
+type IsNever<T> = [T] extends [never] ? true : false
+const isTrue = <T extends true>(value: T): T => value
+
+const opened = Chats.Chats.use((chats) => chats.open("one"))
+
+describe("the entry", () => {
+  it("has no name of effect or effect/ai", () => {
+    const taken = new Set([...Object.keys(everyEffect), ...Object.keys(everyAi)])
+    assert.deepStrictEqual(
+      Object.keys(entry).filter((name) => taken.has(name)),
+      []
+    )
+    // Imported beside each other.
+    const theirs = [Chat, Model, Prompt, Telemetry, Tool, Toolkit]
+    const ours = [Chats, Models, Content, Records, Tools, Session]
+    assert.isFalse(ours.some((one) => theirs.some((other) => Object.is(one, other))))
+  })
+})
+
+describe("Palimpsest.layer", () => {
+  it.effect("needs nothing, and keeps a conversation", () =>
+    Effect.gen(function* () {
+      const layer = Palimpsest.layer()
+      isTrue<IsNever<Layer.Error<typeof layer>>>(true)
+      isTrue<IsNever<Layer.Services<typeof layer>>>(true)
+      const entries = yield* Effect.flatMap(opened, (chat) =>
+        chat.append([{ content: Content.user(Content.text("a")) }])
+      ).pipe(Effect.scoped, Effect.provide(layer))
+      assert.strictEqual(entries[0]?.id, "e1")
+    })
+  )
+
+  it.effect("takes a model, a counter, a summarizer and settings", () =>
+    Effect.gen(function* () {
+      let summaries = 0
+      const layer = Palimpsest.layer({
+        model: ScriptedModel.layer(() => "a".repeat(400)),
+        counter: Layer.succeed(Tokens.TokenCounter, { count: (parts) => Effect.succeed(parts.map(() => 1_000)) }),
+        summarizer: Layer.succeed(Compression.Summarizer, {
+          summarize: () =>
+            Effect.sync(() => {
+              summaries += 1
+              return { text: "- all is well" }
+            })
+        }),
+        chat: { model: "scripted", window: 8_000, reserve: 500 }
+      })
+      isTrue<IsNever<Layer.Services<typeof layer>>>(true)
+      const tokens = yield* Effect.gen(function* () {
+        const chat = yield* opened
+        for (let n = 0; n < 12; n += 1) {
+          const say = n % 2 === 0 ? Content.user : Content.model
+          yield* chat.append([{ content: say(Content.text(`message ${n}`)) }])
+        }
+        const { _tag } = yield* chat.compress({ forced: true })
+        assert.strictEqual(_tag, "Compressed")
+        return (yield* chat.settings).window
+      }).pipe(Effect.scoped, Effect.provide(layer))
+      assert.strictEqual(tokens, 8_000)
+      assert.strictEqual(summaries, 1)
+    })
+  )
+
+  it.effect("states the errors and the needs of its parts", () =>
+    Effect.sync(() => {
+      class Down extends Schema.TaggedError<Down>()("Down", {}) {}
+      const failing = Layer.effect(Models.Model, Effect.fail(new Down({})))
+      const layer = Palimpsest.layer({ model: failing, summarizer: entry.ModelSummarizer.layer })
+      const typed: Layer.Layer<Palimpsest.Services, Down> = layer
+      assert.strictEqual(typed, layer)
+      const needing = Palimpsest.layer({ model: entry.LanguageModelBridge.layerLanguageModel({}) })
+      const needed: LanguageModel.LanguageModel extends Layer.Services<typeof needing> ? true : false = true
+      assert.isTrue(needed)
+    })
+  )
+
+  it.effect("keeps sessions in a home, also for the next process", () =>
+    Effect.gen(function* () {
+      const home = path.join(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "home-")), "new")
+      const run = <A, E>(effect: Effect.Effect<A, E, Palimpsest.Services>) =>
+        effect.pipe(Effect.provide(Layer.fresh(Palimpsest.layer({ home }))))
+      yield* run(
+        Effect.scoped(Effect.flatMap(opened, (chat) => chat.append([{ content: Content.user(Content.text("kept")) }])))
+      )
+      const ids = yield* run(Session.SessionStore.use(({ list }) => list))
+      assert.deepStrictEqual(ids, ["one"])
+    })
+  )
+})
+
+const page = (turn: number) => `turn ${turn}: ${"the build of src/parser is red, see line 17. ".repeat(20)}`
+
+describe("ContextWindow.layer", () => {
+  it.effect("bounds a language model in one line, and recalls in its tool", () =>
+    Effect.gen(function* () {
+      const layer = ContextWindow.layer({ window: 4_000 })
+      isTrue<IsNever<Layer.Error<typeof layer>>>(true)
+      const largest = yield* Effect.gen(function* () {
+        const chat = yield* Chat.fromPrompt([])
+        for (let turn = 0; turn < 30; turn += 1) {
+          yield* chat.generateText({ prompt: page(turn), toolkit: ContextWindow.recallToolkit })
+        }
+        const all = yield* (yield* ScriptedLanguageModel.Script).requests
+        assert.isTrue(all.some(({ prompt }) => Content.mentions(JSON.stringify(prompt.content)).length > 0))
+        return Math.max(...all.map(({ prompt }) => Tokens.estimateText(JSON.stringify(prompt.content))))
+      }).pipe(
+        ContextWindow.withConversation("tenant/42"),
+        Effect.provide(layer.pipe(Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok"))))
+      )
+      assert.isBelow(largest, 6_000)
+    })
+  )
+
+  it.effect("has the language model write the snapshots on request", () =>
+    Effect.gen(function* () {
+      let snapshots = 0
+      const inner = ScriptedLanguageModel.layer(({ prompt }) => {
+        if (!JSON.stringify(prompt.content).includes("state_snapshot>")) return "ok"
+        snapshots += 1
+        return "<state_snapshot><key_knowledge>- it is red</key_knowledge></state_snapshot>"
+      })
+      yield* Effect.gen(function* () {
+        const chat = yield* Chat.fromPrompt([])
+        for (let turn = 0; turn < 12; turn += 1) yield* chat.generateText({ prompt: page(turn) })
+      }).pipe(Effect.provide(ContextWindow.layer({ window: 4_000, snapshots: "model" }).pipe(Layer.provide(inner))))
+      assert.isAbove(snapshots, 0)
+    })
+  )
+})
