@@ -32,7 +32,13 @@ const place = async (file, text, mode) => {
 
 const require = createRequire(import.meta.url)
 
-const wasm = { "web-tree-sitter.wasm": "web-tree-sitter", "tree-sitter-bash.wasm": "tree-sitter-bash" }
+/** Files beside the program, which loads them when it uses them. */
+const beside = {
+  "web-tree-sitter.wasm": "web-tree-sitter/web-tree-sitter.wasm",
+  "tree-sitter-bash.wasm": "tree-sitter-bash/tree-sitter-bash.wasm",
+  "photon_rs.cjs": "@silvia-odwyer/photon-node/photon_rs.js",
+  "photon_rs_bg.wasm": "@silvia-odwyer/photon-node/photon_rs_bg.wasm"
+}
 
 /** Node modules that few commands use. Most of the time to load them goes into what they import themselves. */
 const late = new Set([
@@ -239,8 +245,8 @@ export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) =>
   const folder = path.join(path.dirname(file), "parts", id)
   await mkdir(folder, { recursive: true })
   for (const [name, code] of parts) await place(path.join(folder, name), code, 0o644)
-  for (const [name, owner] of Object.entries(wasm)) {
-    await place(path.join(path.dirname(file), name), await readFile(require.resolve(`${owner}/${name}`)), 0o644)
+  for (const [name, source] of Object.entries(beside)) {
+    await place(path.join(path.dirname(file), name), await readFile(require.resolve(source)), 0o644)
   }
   const { commandNames, helpPages } = partsIn(folder, { meta: import.meta })("main.js")
   await place(path.join(folder, "help.json"), JSON.stringify(await helpPages()), 0o644)

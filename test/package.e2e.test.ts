@@ -158,6 +158,7 @@ describe("the tarball", () => {
         "@a2a-js/sdk": { optional: true },
         "@effect/platform-node": { optional: true },
         "@google/genai": { optional: true },
+        "@silvia-odwyer/photon-node": { optional: true },
         "playwright-core": { optional: true },
         "tree-sitter-bash": { optional: true },
         "web-tree-sitter": { optional: true }
@@ -170,7 +171,7 @@ describe("the tarball", () => {
       const { files } = yield* fresh
       const names = [...files.keys()]
       const known =
-        /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.(?:js|d\.ts)(?:\.map)?|dist\/(?:\w+\.mjs|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|v[\w.-]+\/\w+\.cache)|src\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.ts|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+        /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.(?:js|d\.ts)(?:\.map)?|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|v[\w.-]+\/\w+\.cache)|src\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.ts|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
       assert.deepStrictEqual(
         names.filter((name) => !known.test(name)),
         []

@@ -11,6 +11,7 @@ import { Transcripts } from "../services/transcripts/Transcripts.ts"
 import * as LiveFiles from "./LiveFiles.ts"
 import * as LiveModels from "./LiveModels.ts"
 import { geminiFolder, homeFolder } from "./platform/HomeFolder.ts"
+import * as PhotonImages from "./platform/PhotonImages.ts"
 import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
 import * as FileCalibrations from "./tokens/FileCalibrations.ts"
 
@@ -26,7 +27,11 @@ const memoryLimit = Layer.sync(MemoryLimit, () => getHeapStatistics().heap_size_
  * outside.
  */
 export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
-  Layer.mergeAll(Transcripts.layer.pipe(Layer.provide(memoryLimit)), Compression.layer, geminiImport).pipe(
+  Layer.mergeAll(
+    Transcripts.layer.pipe(Layer.provide(memoryLimit)),
+    Compression.layer.pipe(Layer.provide(PhotonImages.layer)),
+    geminiImport
+  ).pipe(
     Layer.provideMerge(ModelSummarizer.layer),
     Layer.provideMerge(
       Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, model, calibrations)

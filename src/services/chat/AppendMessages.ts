@@ -83,6 +83,9 @@ export const appendAnswer = Effect.fnUntraced(function* (
   const attached = withIds(pending.attached, next + 1)
   const entry = yield* makeEntry(answer, entryId(next + 1 + attached.length), chat.handles)
   yield* commit(chat, { _tag: "Answered", message, ...(attached.length === 0 ? {} : { attached }), answer: entry })
+  // If the program ends in between, the strategy changes these parts before the next request.
+  const shorten = (pending.shown ?? []).map(({ at: place, ...shown }) => ({ ...shown, entry: entryId(next + place) }))
+  if (shorten.length > 0) yield* commit(chat, { _tag: "Masked", at, shorten })
   return entry
 })
 

@@ -1,6 +1,16 @@
 import { Clock, Effect, Exit, Ref, Scope } from "effect"
-import { text } from "../../domain/content/Content.ts"
-import { entryId, itemTokens, type Patch, sum, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { bytesOf } from "../../domain/content/Base64Bytes.ts"
+import { type Part, text } from "../../domain/content/Content.ts"
+import { imageSize } from "../../domain/content/ImageTokens.ts"
+import {
+  entryId,
+  itemParts,
+  itemTokens,
+  type Patch,
+  sum,
+  view,
+  viewTokens
+} from "../../domain/conversation/Conversation.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
@@ -10,7 +20,7 @@ import { makeEntry, rangeHandle } from "../session/EntryBuilder.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
-import { requestSize } from "./RequestSize.ts"
+import { pendingItems, type PendingMessage, type PendingPart, requestSize } from "./RequestSize.ts"
 
 /** Lets the strategy say what the next request shows less of, and commits that. */
 
@@ -67,7 +77,26 @@ export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, con
   })
 })
 
-/** The parts that take fewer tokens in their new form, counted. */
+/** Lets the strategy say which media of a message, and of what is attached to it, are shown in another form. */
+export const ingestMessage = Effect.fnUntraced(function* (
+  chat: ChatState,
+  context: RequestContext,
+  pending: PendingMessage
+) {
+  const { ingest } = yield* strategySession(chat, context)
+  if (ingest === undefined) return pending
+  const items = pendingItems(pending)
+  const counter = yield* TokenCounter
+  const shown: Array<PendingPart> = []
+  for (const { entry, part, replacement } of yield* ingest(items)) {
+    const at = items.findIndex((item) => item.entry.id === entry)
+    const [tokens = 0] = yield* counter.count([replacement])
+    shown.push({ at, part, replacement, tokens: TokenCount.make(tokens) })
+  }
+  return shown.length === 0 ? pending : { ...pending, shown }
+})
+
+/** The parts that are smaller in their new form, with their tokens. */
 const smaller = Effect.fnUntraced(function* (
   { shorten }: Assembled,
   chat: ChatState
@@ -80,10 +109,21 @@ const smaller = Effect.fnUntraced(function* (
     const item = items.get(entry)
     const before = item?.shortened.get(part)?.tokens ?? item?.entry.tokens[part] ?? 0
     const [tokens = 0] = yield* counter.count([replacement])
-    if (tokens < before) parts.push({ entry, part, replacement, tokens: TokenCount.make(tokens) })
+    // An image that is reduced may be estimated at as many tiles.
+    const isSmaller = tokens < before || isReduced(item === undefined ? undefined : itemParts(item)[part], replacement)
+    if (isSmaller) parts.push({ entry, part, replacement, tokens: TokenCount.make(tokens) })
   }
   return parts
 })
+
+const pixelsOf = ({ inlineData }: Part): number => {
+  const size = inlineData?.data === undefined ? undefined : imageSize(bytesOf(inlineData.data))
+  return size === undefined ? 0 : size.width * size.height
+}
+
+/** Whether a part is the same image with fewer pixels. Its tokens may be estimated as before. */
+const isReduced = (before: Part | undefined, after: Part): boolean =>
+  before !== undefined && pixelsOf(after) > 0 && pixelsOf(after) < pixelsOf(before)
 
 /** Takes the oldest messages out of the window and leaves a note with their handle. Returns false if nothing is dropped. */
 const dropOldest = Effect.fnUntraced(function* (

@@ -7,6 +7,7 @@ import {
   itemParts,
   itemTokens,
   sum,
+  type ViewItem,
   viewItem
 } from "../../domain/conversation/Conversation.ts"
 import { Outgoing, type OutgoingRequest } from "../../domain/conversation/Outgoing.ts"
@@ -20,6 +21,14 @@ import type { SizedRequest } from "./WindowGuard.ts"
 
 /** The next request of a chat, its estimated size, and how the model counts it. */
 
+/** A part of a message that is not part of the conversation yet, in another form. */
+export interface PendingPart {
+  readonly at: number
+  readonly part: number
+  readonly replacement: Part
+  readonly tokens: TokenCount
+}
+
 /** A message that is not part of the conversation yet. */
 export interface PendingMessage {
   readonly content: Content
@@ -27,6 +36,8 @@ export interface PendingMessage {
   readonly tokens: ReadonlyArray<number>
   /** What a program attached to it. The ids are placeholders; see `withIds`. */
   readonly attached: ReadonlyArray<Entry>
+  /** The media that are shown in another form; `at`: 0 for the message, then the attached entries. */
+  readonly shown?: ReadonlyArray<PendingPart> | undefined
   /** Milliseconds since 1970. */
   readonly at: number
 }
@@ -44,15 +55,34 @@ export interface ReadyRequest extends SizedRequest {
 export const withIds = (attached: ReadonlyArray<Entry>, next: number): ReadonlyArray<Entry> =>
   attached.map((entry, index) => ({ ...entry, id: entryId(next + index) }))
 
+/** A message and its attachments as they are shown, with the ids that they will have. */
+export const pendingItems = (pending: PendingMessage | undefined, next = 1): ReadonlyArray<ViewItem> => {
+  if (pending === undefined) return []
+  const { attached, author, content, shown = [], tokens } = pending
+  const message = {
+    id: entryId(next),
+    handles: [],
+    content,
+    tokens,
+    ...(author === undefined ? {} : { author })
+  }
+  const items = [message, ...withIds(attached, next + 1)].map(viewItem)
+  return items.map((item, index) => {
+    const parts = shown.filter(({ at }) => at === index)
+    if (parts.length === 0) return item
+    const changed = parts.map(
+      ({ part, replacement, tokens: count }) => [part, { part: replacement, tokens: count }] as const
+    )
+    return { ...item, shortened: new Map([...item.shortened, ...changed]) }
+  })
+}
+
 /** Estimated tokens of a message and its attachments, as they are shown. */
-export const pendingTokens = (pending: PendingMessage | undefined): number =>
-  pending === undefined ? 0 : sum(pending.tokens) + sum(pending.attached.map((entry) => itemTokens(viewItem(entry))))
+export const pendingTokens = (pending: PendingMessage | undefined): number => sum(pendingItems(pending).map(itemTokens))
 
 /** The parts of a message and its attachments, as they are shown. */
 export const pendingParts = (pending: PendingMessage | undefined): ReadonlyArray<Part> =>
-  pending === undefined
-    ? []
-    : [...pending.content.parts, ...pending.attached.flatMap((entry) => itemParts(viewItem(entry)))]
+  pendingItems(pending).flatMap(itemParts)
 
 /** Whether a view extends an earlier one, first of all by this message. */
 export const continues = (view: ViewChain, earlier: ViewChain, message: Content | undefined): boolean => {
@@ -74,19 +104,7 @@ export const buildRequest = Effect.fnUntraced(function* (
   const { conversation } = yield* Ref.get(chat.session)
   // A compression may have changed what accompanies the request.
   const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
-  const next =
-    pending === undefined
-      ? []
-      : [
-          viewItem({
-            id: entryId(conversation.next),
-            handles: [],
-            content: pending.content,
-            tokens: pending.tokens,
-            ...(pending.author === undefined ? {} : { author: pending.author })
-          }),
-          ...withIds(pending.attached, conversation.next + 1).map(viewItem)
-        ]
+  const next = pendingItems(pending, conversation.next)
   const { following, outgoing } = chat.requests
   const { contents, environment, parts, tokens } = yield* following.withPermit(
     Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0)), () => outgoing.request(next))

@@ -10,7 +10,7 @@ import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { appendAnswer, appendMessage, attachedEntries, type Attachment } from "./AppendMessages.ts"
 import { askModel, type InvalidAnswer, type StoppedByHook } from "./AskModel.ts"
-import { afterTurn, assembleRequest } from "./AssembleRequest.ts"
+import { afterTurn, assembleRequest, ingestMessage } from "./AssembleRequest.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import type { ChatBusy } from "./Commit.ts"
 import { compressedEvent, type ContextOverflow, fitRequest } from "./FitRequest.ts"
@@ -80,7 +80,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   const work = Effect.gen(function* () {
     const pending = isSilent
       ? undefined
-      : yield* pendingMessage(chat, { role: "user", parts: words }, { attached, author }, at)
+      : yield* pendingMessage(chat, context, { role: "user", parts: words }, { attached, author }, at)
     return { pending, ...(yield* answer(chat, context, pending, answersTools, emit)) }
   })
   const done = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, undefined))
@@ -115,6 +115,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
 
 const pendingMessage = Effect.fnUntraced(function* (
   chat: ChatState,
+  context: RequestContext,
   content: Content,
   { attached = [], author }: SendOptions,
   at: number
@@ -122,7 +123,7 @@ const pendingMessage = Effect.fnUntraced(function* (
   const counter = yield* TokenCounter
   const tokens = yield* counter.count(content.parts)
   const pending: PendingMessage = { content, at, author, tokens, attached: yield* attachedEntries(chat, attached, at) }
-  return pending
+  return yield* ingestMessage(chat, context, pending)
 })
 
 const draftOf = (arriving: AnswerBuilder, model: string, at: number): Draft => ({

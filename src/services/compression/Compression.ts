@@ -18,6 +18,7 @@ import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { firePreCompress } from "./PreCompress.ts"
 import { checkedRunner } from "./strategies/CheckedRunner.ts"
 import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
+import { ImageReducer } from "./strategies/ImageReducer.ts"
 import type { RunnerServices, StrategyRunner, StrategySession } from "./strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
 import { Summarizer } from "./summary/Summarizer.ts"
@@ -150,7 +151,8 @@ export class Compression extends Context.Service<
         Context.make(HookSystem, yield* HookSystem),
         Context.make(Summarizer, yield* Summarizer),
         Context.make(TokenCounter, yield* TokenCounter),
-        Context.make(TempStore, yield* TempStore)
+        Context.make(TempStore, yield* TempStore),
+        Context.make(ImageReducer, yield* ImageReducer)
       )
       const provide = Effect.provideContext(context)
       const runner = finding([...Object.values(runners), ...(yield* OwnStrategies).map(trusted)])

@@ -11,7 +11,16 @@ import {
   Plan
 } from "../../../domain/compression/Compression.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
-import { type Conversation, entryId, type Entry, type Patch, view } from "../../../domain/conversation/Conversation.ts"
+import { isMedia, isText, type Part } from "../../../domain/content/Content.ts"
+import {
+  type Conversation,
+  entryId,
+  type Entry,
+  itemParts,
+  type Patch,
+  view,
+  type ViewItem
+} from "../../../domain/conversation/Conversation.ts"
 import { projecting, requestTokens } from "../../../domain/conversation/Projection.ts"
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
@@ -20,7 +29,7 @@ import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
 import { type CompressionResult, type CompressRequest, PlanRefused } from "./CompressRequest.ts"
-import type { Assembled, RunnerServices, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
+import type { Assembled, RunnerServices, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 
 /**
  * Checks a strategy that a program brought. Whatever it returns, the laws hold: ids, token counts and handles are made
@@ -269,8 +278,19 @@ const opened = (strategy: string, open: NonNullable<StrategyRunner["open"]>): No
       })
     )
     const session = yield* harmless(strategy, () => Scope.provide(open(conversation), scope), Effect.succeed)
-    const { afterTurn, assemble } = session ?? {}
+    const { afterTurn, assemble, ingest } = session ?? {}
     return {
+      ...(ingest !== undefined && {
+        ingest: (items) =>
+          Effect.map(
+            harmless(
+              strategy,
+              () => ingest(items),
+              (made) => checkedIngest(strategy, items, made)
+            ),
+            (made = []) => made
+          )
+      }),
       ...(assemble !== undefined && {
         assemble: (request) =>
           harmless(
@@ -287,6 +307,21 @@ const opened = (strategy: string, open: NonNullable<StrategyRunner["open"]>): No
 
 const warn = ({ message }: StrategyRefused): Effect.Effect<undefined> =>
   Effect.as(Effect.logWarning(message), undefined)
+
+const checkedIngest = (
+  strategy: string,
+  items: ReadonlyArray<ViewItem>,
+  made: ReadonlyArray<ShownPart>
+): Effect.Effect<ReadonlyArray<ShownPart>, StrategyRefused> => {
+  const shown = new Map<string, ReadonlyArray<Part>>(items.map((item) => [item.entry.id, itemParts(item)]))
+  const isRight = ({ entry, part, replacement }: ShownPart): boolean => {
+    const before = shown.get(entry)?.[part]
+    return before !== undefined && isMedia(before) && (isMedia(replacement) || isText(replacement))
+  }
+  return made.every(isRight)
+    ? Effect.succeed(made)
+    : Effect.fail(new StrategyRefused({ strategy, why: "it changed something other than media of a message" }))
+}
 
 const checkedAssembly = (
   strategy: string,

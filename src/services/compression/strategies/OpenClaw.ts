@@ -11,6 +11,11 @@ import {
   shortfallText
 } from "../../../domain/compression/strategies/openclaw/Audit.ts"
 import {
+  type LargeImage,
+  largeImageNote,
+  largeImages
+} from "../../../domain/compression/strategies/openclaw/LargeImages.ts"
+import {
   auditRetries,
   historyShare,
   openclaw as strategy,
@@ -56,7 +61,8 @@ import { askInOrder, chainOf, type ModelChain } from "../summary/ModelChain.ts"
 import { type AskRequest, type Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
 import type { CompressRequest } from "./CompressRequest.ts"
-import type { StrategyRunner, StrategySession } from "./StrategyRunner.ts"
+import { ImageReducer, type Reducer } from "./ImageReducer.ts"
+import type { Assembled, AssembleRequest, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 
 /** The runner of the strategy `openclaw`: summaries in stages, an audit, and what code knows below them. */
@@ -225,19 +231,44 @@ const write = Effect.fnUntraced(function* (
   return { ...unverified(`<summary>\n${clean}\n</summary>`, writing.chain.calls), degraded }
 })
 
+/** Returns what is sent in the place of images that are too large. An image that has no handle yet has no note either. */
+const reducing = ({ reduce }: Reducer, images: ReadonlyArray<LargeImage>) =>
+  Effect.map(
+    Effect.forEach(images, (large) => {
+      const { entry, handle, image, part, target } = large
+      return Effect.map(reduce(image, target.width, target.height), (made): ReadonlyArray<ShownPart> =>
+        made !== undefined
+          ? [{ entry, part, replacement: { inlineData: { ...made } } }]
+          : handle === undefined
+            ? []
+            : [{ entry, part, replacement: largeImageNote(large) }]
+      )
+    }),
+    (all) => all.flat()
+  )
+
 /** Prunes each request. What it keeps between requests is in the conversation. */
 const open = (): Effect.Effect<StrategySession> =>
-  Effect.succeed({
-    assemble: ({ at, conversation, policy, scale, window }) =>
-      Work.run(
-        pruning(movable(conversation), {
-          window: window / scale,
-          at,
-          cacheMillis: cacheMillis.short,
-          turns: policy?.turnLimit
-        })
+  Effect.map(ImageReducer, (reducer) => ({
+    ingest: (items) => reducing(reducer, largeImages(items)),
+    assemble: Effect.fnUntraced(function* ({
+      at,
+      conversation,
+      policy,
+      scale,
+      window
+    }: AssembleRequest): Effect.fn.Return<Assembled> {
+      const items = movable(conversation)
+      const turns = policy?.turnLimit
+      const pruned = yield* Work.run(
+        pruning(items, { window: window / scale, at, cacheMillis: cacheMillis.short, turns })
       )
-  })
+      const gone = new Set(pruned.shorten.map(({ entry, part }) => `${entry}:${part}`))
+      const large = largeImages(items).filter(({ entry, part }) => !gone.has(`${entry}:${part}`))
+      const reduced = yield* reducing(reducer, large)
+      return { dropThrough: pruned.dropThrough, shorten: [...pruned.shorten, ...reduced] }
+    })
+  }))
 
 /** The runner of the strategy `openclaw`. */
 export const openclaw: StrategyRunner = { ...summaryRunner(strategy, openclawPlan, write), open }

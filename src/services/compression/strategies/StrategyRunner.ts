@@ -3,7 +3,7 @@ import type { Decision, Plan } from "../../../domain/compression/Compression.ts"
 import type { PolicyOptions } from "../../../domain/compression/PolicyOptions.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
 import type { Part } from "../../../domain/content/Content.ts"
-import type { Conversation, EntryId } from "../../../domain/conversation/Conversation.ts"
+import type { Conversation, EntryId, ViewItem } from "../../../domain/conversation/Conversation.ts"
 import type { MaskLimits } from "../../../domain/conversation/Masking.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
@@ -32,14 +32,23 @@ export interface AssembleRequest {
 
 /** What the model sees less of from the next request on. It stays so, and everything stays recallable. */
 export interface Assembled {
-  /** Tool results and media that are shown in another form. Nothing else can be changed. */
-  readonly shorten: ReadonlyArray<{ readonly entry: EntryId; readonly part: number; readonly replacement: Part }>
+  /** Tool results and media that are shown in another form. */
+  readonly shorten: ReadonlyArray<ShownPart>
   /** The last of the oldest messages that leave the window; a note with their handle takes their place. */
   readonly dropThrough?: EntryId | undefined
 }
 
+/** A part that is shown in another form. Nothing but tool results and media can be. */
+export interface ShownPart {
+  readonly entry: EntryId
+  readonly part: number
+  readonly replacement: Part
+}
+
 /** A strategy at work on one conversation, with whatever it keeps between requests. */
 export interface StrategySession {
+  /** Called with a message and what is attached to it, before its first request. Says which of their media are shown otherwise. */
+  readonly ingest?: (items: ReadonlyArray<ViewItem>) => Effect.Effect<ReadonlyArray<ShownPart>>
   /**
    * Called before each request. Undefined: nothing changes. A result stays in force, so that the beginning of the next
    * requests is the same.

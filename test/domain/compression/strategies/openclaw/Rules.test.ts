@@ -7,6 +7,7 @@ import {
   identifiersOf,
   shortfallText
 } from "../../../../../src/domain/compression/strategies/openclaw/Audit.ts"
+import { largeImages } from "../../../../../src/domain/compression/strategies/openclaw/LargeImages.ts"
 import { openclaw, openclawPlan } from "../../../../../src/domain/compression/strategies/openclaw/OpenClaw.ts"
 import { message } from "../../../../../src/domain/compression/strategies/openclaw/Prompts.ts"
 import {
@@ -186,7 +187,7 @@ describe("the strategy openclaw: before a request", () => {
     )
   })
 
-  it("openclaw: shows media of the three newest finished turns, and notes for older ones (OpenClaw 2026.9; ours: with a handle, and sides are not reduced)", () => {
+  it("openclaw: shows media of the three newest finished turns, and notes for older ones (OpenClaw 2026.9; ours: with a handle)", () => {
     const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
     const contents = Array.from({ length: 5 }, (_, n) => [user(text(`look ${n}`), image), model(text("seen"))]).flat()
     const { texts } = pruned(contents)
@@ -196,6 +197,29 @@ describe("the strategy openclaw: before a request", () => {
     )
     assert.include(String(texts[0]?.[1]), `A file stood here. The whole output: recall ${handle}`)
   })
+
+  it.each([
+    [1_200, 1_200, undefined],
+    [1_201, 600, [1_200, 600]],
+    [4_000, 3_000, [1_200, 900]],
+    [100, 2_400, [50, 1_200]],
+    [60_000, 1, [1_200, 1]]
+  ] as const)(
+    "openclaw: reduces images to sides of at most 1,200 pixels (OpenClaw 2026.9; ours: the original stays recallable): %d × %d",
+    (width, height, target) => {
+      const bytes = new DataView(new ArrayBuffer(32))
+      for (const [index, byte] of [0x89, ...Buffer.from("PNG\r\n\x1a\n")].entries()) bytes.setUint8(index, byte)
+      for (const [index, byte] of Buffer.from("IHDR").entries()) bytes.setUint8(12 + index, byte)
+      bytes.setUint32(16, width)
+      bytes.setUint32(20, height)
+      const inlineData = { mimeType: "image/png", data: Buffer.from(bytes.buffer).toString("base64") }
+      const found = largeImages(entriesOf([user(text("look"), { inlineData })]).map(viewItem))
+      assert.deepStrictEqual(
+        found.map(({ part, target: { height: high, width: wide } }) => [part, wide, high]),
+        target === undefined ? [] : [[1, ...target]]
+      )
+    }
+  )
 
   it("openclaw: changes nothing more when it is asked again (ours: projections are stored with the conversation)", () => {
     const contents = turns(8, "z".repeat(9_000))

@@ -1,0 +1,72 @@
+import { Effect, Layer } from "effect"
+import { access } from "node:fs/promises"
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import { Worker } from "node:worker_threads"
+import { withExif } from "../../domain/content/Exif.ts"
+import { type ImageData, ImageReducer } from "../../services/compression/strategies/ImageReducer.ts"
+
+/**
+ * Reduces images with photon, an image library as WebAssembly. Each image has a thread of its own, in which the library is
+ * loaded: nothing waits meanwhile, its memory is free afterwards, and an image that breaks the library harms nothing else.
+ */
+
+/** Time for one image. */
+const maxMillis = 15_000
+/** Pixels of the largest image that is decoded; each takes about 12 bytes of memory. */
+const maxPixels = 60_000_000
+
+/** The program of the thread. It is a text and not a file, because the built program is one bundle. */
+const program = `
+const { parentPort, workerData } = require("node:worker_threads")
+const { PhotonImage, resize } = require(workerData.file)
+const { bytes, height, isJpeg, maxPixels, width } = workerData
+const image = PhotonImage.new_from_byteslice(bytes)
+if (image.get_width() * image.get_height() > maxPixels) throw new Error("too large")
+const reduced = resize(image, width, height, 5)
+const png = isJpeg ? undefined : reduced.get_bytes()
+const isPng = png !== undefined && png.length <= bytes.length
+parentPort.postMessage({ bytes: isPng ? png : reduced.get_bytes_jpeg(85), mimeType: isPng ? "image/png" : "image/jpeg" })
+`
+
+interface Reply {
+  readonly bytes: Uint8Array
+  readonly mimeType: string
+}
+
+/** The library's file: the copy beside the built program, or that of the installed package. */
+const library = Effect.suspend(() => {
+  const beside = fileURLToPath(new URL("photon_rs.cjs", import.meta.url))
+  return Effect.tryPromise(() => access(beside)).pipe(
+    Effect.as(beside),
+    Effect.catch(() => Effect.try(() => createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node")))
+  )
+})
+
+const reduced = Effect.fn("PhotonImages.reduce")(function* (
+  { data, mimeType }: ImageData,
+  width: number,
+  height: number
+): Effect.fn.Return<ImageData, unknown> {
+  const file = yield* library
+  const bytes = new Uint8Array(Buffer.from(data, "base64"))
+  const isJpeg = mimeType === "image/jpeg"
+  const made = yield* Effect.callback<Reply, unknown>((resume) => {
+    const workerData = { file, bytes, width, height, isJpeg, maxPixels }
+    const worker = new Worker(program, { eval: true, workerData, env: {}, stderr: true })
+    worker.once("message", (reply: Reply) => resume(Effect.succeed(reply)))
+    worker.once("error", (cause) => resume(Effect.fail(cause)))
+    worker.once("exit", () => resume(Effect.fail("the thread ended")))
+    return Effect.promise(() => worker.terminate())
+  })
+  return { mimeType: made.mimeType, data: Buffer.from(withExif(made.bytes, bytes)).toString("base64") }
+})
+
+/** Provides the reducer. Without the package, and for a format that it does not read, no image is reduced. */
+export const layer: Layer.Layer<never> = Layer.succeed(ImageReducer, {
+  reduce: (image, width, height) =>
+    reduced(image, width, height).pipe(
+      Effect.timeout(maxMillis),
+      Effect.catchCause((cause) => Effect.as(Effect.logDebug("an image could not be reduced", cause), undefined))
+    )
+})
