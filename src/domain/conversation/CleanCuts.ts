@@ -1,21 +1,25 @@
-import { isCall, isResponse } from "../content/Content.ts"
-import { itemParts, pairing, placeKey, type ViewItem } from "./Conversation.ts"
+import { isResponse } from "../content/Content.ts"
+import { CallPairs } from "./CallPairs.ts"
+import { itemParts, type ViewItem } from "./Conversation.ts"
 
 /** Returns for each index up to the length whether a cut before it keeps every call with its response. */
 export const cleanCuts = (items: ReadonlyArray<ViewItem>): ReadonlyArray<boolean> => {
-  const contents = items.map((item) => ({ role: item.entry.content.role, parts: itemParts(item) }))
-  const { responseOf } = pairing(contents)
-  const clean: Array<boolean> = []
-  let openUntil = -1
-  for (let index = 0; index <= items.length; index += 1) {
-    const content = items[index]?.entry.content
-    // Consecutive responses belong together, and with the calls before them.
-    clean.push(index > openUntil && !(content?.role === "user" && content.parts.some(isResponse)))
-    contents[index]?.parts.forEach((part, at) => {
-      if (!isCall(part)) return
-      const response = responseOf.get(placeKey({ item: index, part: at }))
-      if (response !== undefined) openUntil = Math.max(openUntil, response.item)
-    })
+  const pairs = new CallPairs()
+  const clean: Array<boolean> = Array.from({ length: items.length + 1 }, () => true)
+  const earliest = items.map((item) => pairs.add({ role: item.entry.content.role, parts: itemParts(item) }))
+  let openFrom = items.length
+  for (let index = items.length - 1; index >= 0; index -= 1) {
+    openFrom = Math.min(openFrom, earliest[index] ?? index)
+    clean[index] = isCleanCut(items[index], index, openFrom)
   }
   return clean
+}
+
+/**
+ * Whether a cut before the item at `index` keeps every call with its response. `openFrom`: the first message whose calls are
+ * answered at `index` or later. Consecutive responses belong together, and with the calls before them.
+ */
+export const isCleanCut = (item: ViewItem | undefined, index: number, openFrom: number): boolean => {
+  const content = item?.entry.content
+  return openFrom >= index && !(content?.role === "user" && content.parts.some(isResponse))
 }

@@ -3,6 +3,7 @@ import { Content, isCall, isResponse, Part } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
 import * as Chain from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
+import { callPairs, type PartPlace } from "./CallPairs.ts"
 import { BoundedResult, boundedPart } from "./ToolOutputBound.ts"
 
 /** The id of an entry: `e1`, `e2`, … in order of creation, including inserted entries. */
@@ -324,13 +325,7 @@ export const compressions = (self: Conversation): ReadonlyArray<{ readonly patch
 /** Returns the entries that compressions inserted. The log stores them in the compressions' events and not as entries. */
 export const inserted = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.inserted)
 
-/** The place of a part: index in the list, index of the part. */
-export interface PartPlace {
-  readonly item: number
-  readonly part: number
-}
-
-/** Calls and their responses, in both directions. Keys are those of `placeKey`. */
+/** Calls and their responses, in both directions. Keys are those of `placeKey`; `CallPairs` needs none. */
 export interface Pairing {
   /** By `item:part` of a call: the place of its response. */
   readonly responseOf: ReadonlyMap<string, PartPlace>
@@ -341,60 +336,23 @@ export interface Pairing {
 /** Returns the key of a place, `item:part`, for maps. */
 export const placeKey = (place: PartPlace): string => `${place.item}:${place.part}`
 
-/**
- * Pairs calls with responses, message by message. Ids decide. A response without a known id takes the first open call of the
- * same name that has no id, else none. A call is answered once, after it was made. When a later run of messages uses an id
- * or a name again, the call of that run is meant (ids like `call_0` start anew each turn). Mutable.
- */
-export class Pairs implements Pairing {
-  readonly responseOf = new Map<string, PartPlace>()
-  readonly callOf = new Map<string, PartPlace>()
-  private readonly runs: Array<number> = []
-  private readonly byId = new Map<string, Array<PartPlace>>()
-  private readonly byName = new Map<string, Array<PartPlace>>()
-  private run = 0
-  private role: string | undefined
-
-  private open(calls: Map<string, Array<PartPlace>>, key: string, place: PartPlace): void {
-    const places = calls.get(key)
-    const last = places?.[places.length - 1]
-    if (places === undefined || last === undefined || this.runs[last.item] !== this.run) calls.set(key, [place])
-    else places.push(place)
-  }
-
-  /** Adds the next message. */
-  add({ parts, role }: { readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }): void {
-    const item = this.runs.length
-    if (parts.length > 0 && role !== this.role) {
-      this.run += 1
-      this.role = role
-    }
-    this.runs.push(this.run)
-    parts.forEach((part, index) => {
-      const place = { item, part: index }
-      if (isCall(part)) {
-        if (part.functionCall.id === undefined) this.open(this.byName, part.functionCall.name, place)
-        else this.open(this.byId, part.functionCall.id, place)
-      } else if (isResponse(part)) {
-        const { id, name } = part.functionResponse
-        const made = (id === undefined ? undefined : this.byId.get(id)) ?? this.byName.get(name ?? "")
-        const call = made?.shift()
-        if (call !== undefined) {
-          this.responseOf.set(placeKey(call), place)
-          this.callOf.set(placeKey(place), call)
-        }
-      }
-    })
-  }
-}
-
-/** Returns the pairing of all these messages (see `Pairs`). */
+/** Returns the pairing of all these messages (see `CallPairs`). */
 export const pairing = (
   contents: ReadonlyArray<{ readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }>
 ): Pairing => {
-  const pairs = new Pairs()
-  for (const content of contents) pairs.add(content)
-  return pairs
+  const pairs = callPairs(contents)
+  const responseOf = new Map<string, PartPlace>()
+  const callOf = new Map<string, PartPlace>()
+  for (const [item, { parts }] of contents.entries()) {
+    for (const [index, part] of parts.entries()) {
+      const call = isResponse(part) && !isCall(part) ? pairs.partnerOf(item, index) : undefined
+      if (call === undefined) continue
+      const place = { item, part: index }
+      responseOf.set(placeKey(call), place)
+      callOf.set(placeKey(place), call)
+    }
+  }
+  return { responseOf, callOf }
 }
 
 /** Characters of the user's text that every snapshot has to show verbatim. */

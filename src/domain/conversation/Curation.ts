@@ -6,13 +6,11 @@ export type ValidityRule = "older" | "newer"
 
 const harmlessKeys = new Set(["text", "thought", "callIndex"])
 
-const isValidPart = (part: Part | undefined, rule: ValidityRule): boolean => {
-  if (part === undefined) return false
-  const keys = Object.keys(part)
-  if (keys.length === 0) return false
-  if (part.thought === true || part.text !== "") return true
-  return rule === "newer" && keys.some((key) => !harmlessKeys.has(key))
-}
+/** Whether a part may stay in the curated history. Only a part with nothing but an empty text may not. */
+export const isValidPart = (part: Part, rule: ValidityRule): boolean =>
+  part.text === "" && part.thought !== true
+    ? rule === "newer" && Object.keys(part).some((key) => !harmlessKeys.has(key))
+    : part.text !== undefined || Object.keys(part).length > 0
 
 /** Whether a model message may stay in the curated history. */
 export const isValidModel = (content: Content, rule: ValidityRule): boolean =>

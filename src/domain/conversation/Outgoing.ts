@@ -39,11 +39,13 @@ const canGoOn = ({ author, content }: Entry): boolean =>
  * inspects the last message, finds the prompt there. Each part keeps the mark that names its author. Mutable: one per chat.
  */
 export class Outgoing {
-  private projector = new Projector()
+  /** Messages that the projector settled since the last call. */
+  private settled: Array<SentMessage> = []
+  private projector = this.projected()
   private at: Chain.PersistentList<ViewItem> = undefined
-  /** Number of the projector's settled messages that were processed. */
+  /** Number of the settled messages that were processed. */
   private taken = 0
-  /** The contents made from them. */
+  /** The contents made from all settled messages. */
   private contents: Array<Content> = []
   /** Whether the last content accepts further parts. */
   private isOpen = false
@@ -55,6 +57,13 @@ export class Outgoing {
   private parts: Array<Part> = []
   private tokens = 0
   private environment = 0
+
+  /** Returns a projector whose settled messages are put by. */
+  private projected(): Projector {
+    const settled: Array<SentMessage> = []
+    this.settled = settled
+    return new Projector((message) => void settled.push(message))
+  }
 
   /** A pending message has only a provisional id: what was noted under that id before no longer applies. */
   private note({ entry }: ViewItem): void {
@@ -116,7 +125,7 @@ export class Outgoing {
         fresh.push(node)
         yield 5
       }
-      this.projector = new Projector()
+      this.projector = this.projected()
       this.taken = 0
       this.contents = []
       this.isOpen = false
@@ -136,12 +145,14 @@ export class Outgoing {
       this.at = each
       yield 500
     }
-    const { settled } = this.projector
+    const { settled } = this
     for (let next = this.taken; next < settled.length; next += 1) {
       const sent = settled[next]
       if (sent !== undefined) this.take(sent)
       yield 100
     }
+    settled.length = 0
+    this.taken = 0
   }
 
   /** The size of the request for the view that was followed last, in a time that does not depend on its length. */

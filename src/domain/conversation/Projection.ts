@@ -5,19 +5,17 @@ import { runtimeMark } from "../text/RuntimeMark.ts"
 import * as Work from "../text/SlicedWork.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { partTokens } from "../tokens/Tokens.ts"
+import { CallPairs } from "./CallPairs.ts"
 import {
   type Conversation,
   type Draft,
   type EntryId,
   itemParts,
-  Pairs,
-  type PartPlace,
-  placeKey,
   sourceOf,
   view,
   type ViewItem
 } from "./Conversation.ts"
-import { isValidModel } from "./Curation.ts"
+import { isValidPart } from "./Curation.ts"
 
 /**
  * Projects the view to the messages that are sent, which have to be legal. Empty messages are left out, a call without a
@@ -76,8 +74,10 @@ const noResultNote = "no result: the call was interrupted before it answered"
 export const missingResponse = ({ id, name }: { readonly id?: string | undefined; readonly name: string }): Part =>
   response(name, { error: noResultNote }, id)
 
-const isKept = (role: Content["role"], part: Part): boolean =>
-  isValidModel({ role, parts: [part] }, "newer") && !(part.text === "" && Object.keys(part).length === 1)
+const isKept = (part: Part): boolean =>
+  isValidPart(part, "newer") && !(part.text === "" && Object.keys(part).length === 1)
+
+const noSource: ReadonlyMap<number, string> = new Map()
 
 /** A message of the view with its index, and its parts as the view shows them. */
 interface Shown {
@@ -86,115 +86,134 @@ interface Shown {
   readonly parts: ReadonlyArray<Part>
 }
 
+const nothing: ReadonlyArray<Part> = []
+
+/** The index of the run of a message without content. */
+const noRun = -1
+
 /**
  * Makes the messages of a view legal in order and pairing, one by one. The result of a run of messages of one role is final
  * when the next run begins, so a growing view is not projected again. Calls that the last message leaves open stay open.
  * Mutable.
  */
 export class Projector {
-  private readonly pairs = new Pairs()
-  /** By message: the index of its run; -1 for a message without content. */
+  private readonly pairs = new CallPairs()
+  /** By message: the index of its run, and its role. */
   private readonly runs: Array<number> = []
   private readonly roles: Array<Content["role"]> = []
   /** The current run, and the one before it. */
   private run = 0
   private current: Array<Shown> = []
   private previous: ReadonlyArray<Shown> = []
-  private readonly closed: Array<SentMessage> = []
+  private readonly settle: (message: SentMessage) => void
 
-  /** Adds the next message of the view. */
-  push(item: ViewItem): void {
+  /** `settle` receives each message that no later message changes, in order. */
+  constructor(settle: (message: SentMessage) => void) {
+    this.settle = settle
+  }
+
+  /** Adds the next message of the view. Returns the index of the earliest message with a call that it answers, or its own. */
+  push(item: ViewItem): number {
     const { role } = item.entry.content
     const parts = itemParts(item)
     const index = this.runs.length
-    this.pairs.add({ role, parts })
+    const earliest = this.pairs.add({ role, parts })
     this.roles.push(role)
-    if (!parts.some((part) => isKept(role, part))) {
-      this.runs.push(-1)
-      return
+    if (!parts.some(isKept)) {
+      this.runs.push(noRun)
+      return earliest
     }
     const last = this.current[0]
     if (last === undefined || last.item.entry.content.role !== role) {
-      if (last !== undefined) this.closed.push(...this.made(this.current, this.previous))
+      if (last !== undefined) this.made(this.current, this.previous, this.settle)
       this.previous = this.current
       this.current = []
       this.run += 1
     }
     this.runs.push(this.run)
     this.current.push({ index, item, parts })
+    return earliest
   }
 
-  /** The messages that no later message changes. */
-  get settled(): ReadonlyArray<SentMessage> {
-    return this.closed
+  /** Whether the message that was pushed last is sent. */
+  get isLastSent(): boolean {
+    return this.runs[this.runs.length - 1] !== noRun
   }
 
   /**
-   * Returns the messages after `settled`: the last run, and optionally further messages in the user's role that answer no
+   * Returns the messages that are not settled: the last run, and optionally further messages in the user's role that answer no
    * call. Those are not added to the projector.
    */
   tail(next: ReadonlyArray<ViewItem> = []): ReadonlyArray<SentMessage> {
-    const open = this.made(this.current, this.previous)
+    const sent: Array<SentMessage> = []
+    const add = (message: SentMessage) => void sent.push(message)
     const shown = next.flatMap((item, at) => {
       const parts = itemParts(item)
-      return parts.some((part) => isKept("user", part)) ? [{ index: this.runs.length + at, item, parts }] : []
+      return parts.some(isKept) ? [{ index: this.runs.length + at, item, parts }] : []
     })
-    if (shown.length === 0) return open
-    return this.current[0]?.item.entry.content.role === "user"
-      ? this.made([...this.current, ...shown], this.previous)
-      : [...open, ...this.made(shown, this.current)]
+    if (shown.length > 0 && this.current[0]?.item.entry.content.role === "user") {
+      this.made([...this.current, ...shown], this.previous, add)
+    } else {
+      this.made(this.current, this.previous, add)
+      if (shown.length > 0) this.made(shown, this.current, add)
+    }
+    return sent
   }
 
   /** Whether the response is in the run right after its call's, where the protocol requires it. */
-  private answers(call: PartPlace | undefined, answer: PartPlace | undefined): boolean {
+  private answers(call: number | undefined, answer: number | undefined): boolean {
     return (
       call !== undefined &&
       answer !== undefined &&
-      this.roles[call.item] === "model" &&
-      (this.runs[call.item] ?? -1) + 1 === this.runs[answer.item]
+      this.roles[call] === "model" &&
+      (this.runs[call] ?? noRun) + 1 === this.runs[answer]
     )
   }
 
-  private isAnswer(place: PartPlace): boolean {
-    return this.answers(this.pairs.callOf.get(placeKey(place)), place)
+  private isAnswer(item: number, part: number): boolean {
+    return this.answers(this.pairs.partnerItem(item, part), item)
   }
 
   /** Returns responses for the calls of a model run that got none in the run after it. */
   private owed(previous: ReadonlyArray<Shown>): ReadonlyArray<Part> {
-    return previous.flatMap(({ index, item, parts }) =>
-      item.entry.content.role === "user"
-        ? []
-        : parts.flatMap((part, at) => {
-            const place = { item: index, part: at }
-            return !isCall(part) ||
-              !isKept("model", part) ||
-              this.answers(place, this.pairs.responseOf.get(placeKey(place)))
-              ? []
-              : [missingResponse(part.functionCall)]
-          })
-    )
+    let owed: Array<Part> | undefined
+    for (const { index, item, parts } of previous) {
+      if (item.entry.content.role === "user") continue
+      for (const [at, part] of parts.entries()) {
+        if (!isCall(part) || !isKept(part) || this.answers(index, this.pairs.partnerItem(index, at))) continue
+        owed ??= []
+        owed.push(missingResponse(part.functionCall))
+      }
+    }
+    return owed ?? nothing
   }
 
-  private made(run: ReadonlyArray<Shown>, previous: ReadonlyArray<Shown>): ReadonlyArray<SentMessage> {
-    if (run[0]?.item.entry.content.role !== "user") return run.flatMap((shown) => this.sent(shown, [], []))
-    const owed = this.owed(previous)
+  private made(run: ReadonlyArray<Shown>, previous: ReadonlyArray<Shown>, add: (message: SentMessage) => void): void {
+    const owed = run[0]?.item.entry.content.role === "user" ? this.owed(previous) : nothing
     // They follow the last message with responses, so that pairing by order does not change.
-    const last = run.findLast(({ index, parts }) =>
-      parts.some((part, at) => isResponse(part) && this.isAnswer({ item: index, part: at }))
-    )
-    return run.flatMap((shown, at) =>
-      this.sent(shown, last === undefined && at === 0 ? owed : [], shown === last ? owed : [])
-    )
+    const last =
+      owed.length === 0
+        ? undefined
+        : run.findLast(({ index, parts }) => parts.some((part, at) => isResponse(part) && this.isAnswer(index, at)))
+    for (const [at, shown] of run.entries()) {
+      const message = this.sent(shown, last === undefined && at === 0 ? owed : nothing, shown === last ? owed : nothing)
+      if (message !== undefined) add(message)
+    }
   }
 
-  private sent(
-    { index, item, parts }: Shown,
-    before: ReadonlyArray<Part>,
-    after: ReadonlyArray<Part>
-  ): Array<SentMessage> {
-    const { content, role } = { content: item.entry.content, role: item.entry.content.role }
+  /** Returns the part as it is sent: a note in place of a call or a response where the protocol allows none. */
+  private legal({ index, item, parts }: Shown, at: number): Part | undefined {
+    const part = parts[at]
+    if (part === undefined || !isKept(part)) return undefined
+    if (isCall(part) && item.entry.content.role === "user") return misplacedNote(part, item.entry.handles[at])
+    return isResponse(part) && !this.isAnswer(index, at) ? orphanNote(part, item.entry.handles[at]) : part
+  }
+
+  private sent(shown: Shown, before: ReadonlyArray<Part>, after: ReadonlyArray<Part>): SentMessage | undefined {
+    const { item, parts } = shown
+    const { author, content, id } = item.entry
     const kept: Array<Part> = []
-    const source = new Map<number, string>()
+    let source: Map<number, string> | undefined
     let tokens = 0
     const keep = (part: Part, cost = Work.runSync(partTokens(part, outputText(part)))) => {
       kept.push(part)
@@ -203,30 +222,27 @@ export class Projector {
     const whose = foreignNote(item.entry)
     if (whose !== undefined) keep({ text: whose })
     for (const part of before) keep(part)
-    parts.forEach((part, at) => {
-      if (!isKept(role, part)) return
-      if (isCall(part) && role === "user") {
-        keep(misplacedNote(part, item.entry.handles[at]))
-        return
-      }
-      if (isResponse(part) && !this.isAnswer({ item: index, part: at })) {
-        keep(orphanNote(part, item.entry.handles[at]))
-        return
+    let isWhole = kept.length + after.length === 0 && item.shortened.size === 0
+    for (let at = 0; at < parts.length; at += 1) {
+      const part = this.legal(shown, at)
+      isWhole &&= part === parts[at]
+      if (part === undefined) continue
+      if (part !== parts[at]) {
+        keep(part)
+        continue
       }
       const text = item.shortened.has(at) ? undefined : sourceOf(item.entry, at)
-      if (text !== undefined) source.set(kept.length, text)
+      if (text !== undefined) (source ??= new Map()).set(kept.length, text)
       keep(part, item.shortened.get(at)?.tokens ?? item.entry.tokens[at] ?? 0)
-    })
+    }
     for (const part of after) keep(part)
-    if (kept.length === 0) return []
-    return [
-      {
-        entry: item.entry.id,
-        content: { ...content, parts: kept },
-        source,
-        tokens: item.entry.author === "environment" ? 0 : tokens
-      }
-    ]
+    if (kept.length === 0) return undefined
+    return {
+      entry: id,
+      content: isWhole ? content : { ...content, parts: kept },
+      source: source ?? noSource,
+      tokens: author === "environment" ? 0 : tokens
+    }
   }
 }
 
@@ -238,12 +254,14 @@ export const projectItems = (items: ReadonlyArray<ViewItem>): Array<SentMessage>
 
 /** `projectItems`, in slices. */
 export function* projecting(items: ReadonlyArray<ViewItem>): Work.SlicedWork<Array<SentMessage>> {
-  const projector = new Projector()
+  const sent: Array<SentMessage> = []
+  const projector = new Projector((message) => void sent.push(message))
   for (const item of items) {
     projector.push(item)
-    yield 500
+    yield 200
   }
-  return [...projector.settled, ...projector.tail()]
+  for (const message of projector.tail()) sent.push(message)
+  return sent
 }
 
 /** Returns the tokens of the messages that are sent. A compression has to reduce this number. */

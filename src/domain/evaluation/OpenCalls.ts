@@ -9,7 +9,7 @@ export interface OpenCall {
 
 const noCalls: Array<OpenCall> = []
 
-/** Pairs calls with their responses as `Conversation.Pairs` does, but forgets answered calls. Mutable. */
+/** Pairs calls with their responses as `CallPairs` does, but forgets answered calls. Mutable. */
 export class OpenCalls {
   private readonly byId = new Map<string, Array<OpenCall>>()
   private readonly byName = new Map<string, Array<OpenCall>>()

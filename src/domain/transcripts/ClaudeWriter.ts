@@ -1,5 +1,6 @@
 import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
-import { type Draft, type PartPlace, placeKey } from "../conversation/Conversation.ts"
+import type { PartPlace } from "../conversation/CallPairs.ts"
+import { type Draft, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../conversation/Projection.ts"
 import { nativeMessage, synthetic } from "./ClaudeReader.ts"
 import {

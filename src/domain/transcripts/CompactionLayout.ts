@@ -1,5 +1,6 @@
 import { type Content, isCall, isResponse, isText } from "../content/Content.ts"
-import { type Draft, pairing, type PartPlace, placeKey } from "../conversation/Conversation.ts"
+import type { PartPlace } from "../conversation/CallPairs.ts"
+import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Step } from "./Transcript.ts"

@@ -22,7 +22,7 @@ import {
   view,
   viewTokens
 } from "../../domain/conversation/Conversation.ts"
-import { projecting, requestTokens } from "../../domain/conversation/Projection.ts"
+import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import type { HookOutcome } from "../../domain/hooks/Hook.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
@@ -253,8 +253,8 @@ const prepare = Effect.fnUntraced(function* (
 const refuseInflated = Effect.fnUntraced(function* (conversation: Conversation, result: CompressionResult) {
   const { outcome } = result
   if (outcome._tag !== "Compressed") return result
-  const before = requestTokens(yield* Work.run(projecting(view(conversation))))
-  const after = requestTokens(yield* Work.run(projecting(view(compressed(conversation, outcome.patch)))))
+  const { requestTokens: before } = yield* Work.run(indexedView(conversation.view))
+  const { requestTokens: after } = yield* Work.run(indexedView(compressed(conversation, outcome.patch).view))
   if (after <= before) return result
   const { calls, plan } = outcome
   const counts = { before: TokenCount.make(Math.round(before)), after: TokenCount.make(Math.round(after)) }

@@ -18,7 +18,7 @@ import {
   type Patch,
   view
 } from "../../../domain/conversation/Conversation.ts"
-import { projecting, requestTokens } from "../../../domain/conversation/Projection.ts"
+import { indexedView } from "../../../domain/conversation/IndexedView.ts"
 import { redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
 import {
   countSecrets,
@@ -303,8 +303,8 @@ const conclude = Effect.fnUntraced(function* (
   const { policy } = request
   const next = compressed(request.conversation, patch)
   const before = plan.before
-  const sent = yield* Work.run(projecting(view(next)))
-  const after = TokenCount.make(policy.overhead + requestTokens(sent))
+  const { requestTokens } = yield* Work.run(indexedView(next.view))
+  const after = TokenCount.make(policy.overhead + requestTokens)
   const enough = after < before && after <= before * (1 - policy.minGain)
   if (!enough) {
     const kept = new Set(view(next).map((item) => item.entry.id))

@@ -21,7 +21,7 @@ import {
   view,
   type ViewItem
 } from "../../../domain/conversation/Conversation.ts"
-import { projecting, requestTokens } from "../../../domain/conversation/Projection.ts"
+import { indexedView } from "../../../domain/conversation/IndexedView.ts"
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
@@ -116,7 +116,7 @@ const remade = Effect.fnUntraced(function* (
 })
 
 const sizeOf = (conversation: Conversation) =>
-  Effect.map(Work.run(projecting(view(conversation))), (sent) => requestTokens(sent))
+  Effect.map(Work.run(indexedView(conversation.view)), ({ requestTokens }) => requestTokens)
 
 /** Returns the result with a patch that keeps the rules, or fails with the rule that it breaks. */
 const checkedResult = Effect.fnUntraced(function* (

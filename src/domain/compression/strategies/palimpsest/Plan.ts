@@ -1,14 +1,13 @@
-import { cleanCuts } from "../../../conversation/CleanCuts.ts"
-import { type Conversation, itemTokens, type Pin, view, viewTokens } from "../../../conversation/Conversation.ts"
+import { type Conversation, type Pin, type ViewItem, viewTokens } from "../../../conversation/Conversation.ts"
 import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
-import { projecting, requestTokens } from "../../../conversation/Projection.ts"
+import { type IndexedView, indexedView } from "../../../conversation/IndexedView.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
 import type { Decision, PlanStep } from "../../Compression.ts"
-import { requestSpans } from "../../evidence/UserRequests.ts"
+import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { originalRequest } from "./OriginalRequest.ts"
 import { palimpsest } from "./Palimpsest.ts"
-import { outputsBeyond, rungAt, shortenedTokens, shortenings, shortenStep, tokenCount } from "./Shortening.ts"
+import { outputsBeyond, rungAt, shortenings, shortenStep, tokenCount } from "./Shortening.ts"
 import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
@@ -38,14 +37,27 @@ export interface PlanOptions {
   readonly rung: number
 }
 
+/** Whether these messages are at most one besides the summaries, and none of the user's. */
+const isOnlySnapshot = (dropped: ReadonlyArray<ViewItem>): boolean =>
+  dropped.every(({ entry }) => entry.author === "summary" || entry.content.role === "model") &&
+  dropped.filter(({ entry }) => entry.author !== "summary").length <= 1
+
+/** Returns the user's latest request between two indexes. */
+const latestRequest = (view: IndexedView, from: number, to: number): Span | undefined => {
+  for (const { entry } of view.asking(from, to)) {
+    const latest = requestSpans(entry).at(-1)
+    if (latest !== undefined) return latest
+  }
+  return undefined
+}
+
 /** Decides whether and how a conversation is compressed. */
 export function* plan(conversation: Conversation, policy: PolicyOptions, options: PlanOptions): SlicedWork<Decision> {
-  const all = view(conversation)
-  const environment = all.filter((item) => item.entry.author === "environment").length
-  const items = all.slice(environment)
-  if (items.length === 0) return { _tag: "Skip", reason: "empty", before: 0 }
-  const sent = yield* projecting(all)
-  const before = policy.overhead + requestTokens(sent)
+  const view = yield* indexedView(conversation.view)
+  /** The environment message comes first and stays. */
+  const start = view.environment
+  if (view.length === start) return { _tag: "Skip", reason: "empty", before: 0 }
+  const before = policy.overhead + view.requestTokens
   if (!options.forced) {
     if (before < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
     if (viewTokens(conversation) < options.memory.waitUntil)
@@ -55,45 +67,30 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const window = policy.threshold < 1 ? policy.threshold * policy.limit : policy.limit
   const ceiling = Math.max(0, window * headroom - policy.overhead)
   const toolBudget = Math.min(policy.toolBudget, ceiling * 0.5) * level.tools
-  const large = outputsBeyond(items, toolBudget)
-  const estimatedSavings = new Map<number, number>()
-  for (const { before: tokens, item } of large) {
-    estimatedSavings.set(item, (estimatedSavings.get(item) ?? 0) + Math.max(0, tokens - shortenedTokens))
-  }
-  const sizes = items.map((item, index) => itemTokens(item) - (estimatedSavings.get(index) ?? 0))
-  const total = sizes.reduce((sum, size) => sum + size, 0)
-  yield items.length * 20
-
-  const clean = cleanCuts(items)
-  yield items.length * 40
-  const pending = policy.preserve === 0 ? unansweredFrom(items) : pendingFrom(items, clean)
+  const large = outputsBeyond(view, toolBudget)
+  const pending = policy.preserve === 0 ? unansweredFrom(view) : pendingFrom(view, start)
   const maxSnapshotTokens = policy.snapshotBudget ?? Math.min(snapshotSize.maxTokens, ceiling * snapshotSize.ofCeiling)
-  const tailBudget = Math.min(policy.preserve * level.preserve * total, Math.max(0, ceiling - maxSnapshotTokens))
-  const split = splitIndex(items, sizes, clean, pending, tailBudget)
-
-  const shorter = yield* shortenings(
-    items,
-    large.filter(({ item }) => item >= split),
-    level
+  const tailBudget = Math.min(
+    policy.preserve * level.preserve * large.total(start),
+    Math.max(0, ceiling - maxSnapshotTokens)
   )
+  const split = splitIndex(view, start, large.size, pending, tailBudget)
+  yield (view.length - split) * 40
 
-  const dropped = items.slice(0, split)
-  const droppedTokens = dropped.reduce((sum, item) => sum + itemTokens(item), 0)
-  const first = dropped[0]
-  const last = dropped[dropped.length - 1]
-  const onlySnapshot =
-    dropped.every((item) => item.entry.author === "summary" || item.entry.content.role === "model") &&
-    dropped.filter((item) => item.entry.author !== "summary").length <= 1
+  const shorter = yield* shortenings(view, large.from(split), level)
+
+  const first = split > start ? view.at(start) : undefined
+  const last = split > start ? view.at(split - 1) : undefined
   const steps: Array<PlanStep> = []
-  for (const one of shorter) steps.push(...shortenStep(items, one, level.form))
-  if (first === undefined || last === undefined || (onlySnapshot && dropped.length <= 2)) {
-    const everything = split === 0 ? shorter : yield* shortenings(items, large, level)
+  for (const one of shorter) steps.push(...shortenStep(view, one, level.form))
+  if (first === undefined || last === undefined || (split - start <= 2 && isOnlySnapshot(view.slice(start, split)))) {
+    const everything = split === start ? shorter : yield* shortenings(view, large.from(start), level)
     if (everything.length === 0) return { _tag: "Skip", reason: "nothing to compress", before }
     const saved = everything.reduce((sum, one) => sum + one.before - one.after, 0)
     return go(
       conversation,
       options,
-      everything.flatMap((one) => shortenStep(items, one, level.form)),
+      everything.flatMap((one) => shortenStep(view, one, level.form)),
       before,
       before - saved
     )
@@ -101,36 +98,33 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const budget = Math.round(
     Math.min(
       maxSnapshotTokens,
-      policy.snapshotBudget ?? Math.max(snapshotSize.minTokens, droppedTokens * snapshotSize.ofDropped)
+      policy.snapshotBudget ?? Math.max(snapshotSize.minTokens, view.tokens(start, split) * snapshotSize.ofDropped)
     )
   )
   steps.push({
     _tag: "Summarize",
     from: first.entry.id,
     to: last.entry.id,
-    prompt: dropped.some((item) => item.entry.author === "summary") ? "merge" : "create",
+    prompt: view.summaries(start, split) > 0 ? "merge" : "create",
     verify: true,
     budget: tokenCount(budget)
   })
-  const requests = dropped.flatMap((item) => requestSpans(item.entry))
   const original = originalRequest(conversation)
-  const latest = requests[requests.length - 1]
+  const latest = latestRequest(view, start, split)
   if (original !== undefined) steps.push(pinOf(original, "original request"))
   if (latest !== undefined && (latest.entry !== original?.entry || latest.start !== original.start))
     steps.push(pinOf(latest, "latest request"))
-  const kept = items.slice(split)
+  const kept = view.slice(split)
   const keptIds = new Set(kept.map((item) => item.entry.id))
   for (const pin of options.pins ?? []) if (!keptIds.has(pin.entry)) steps.push(pinOf(pin, "pinned by the user"))
   steps.push({
     _tag: "Layout",
-    split: sent.length - sent.filter(({ entry }) => keptIds.has(entry)).length,
+    split: view.sent(0, split),
     kept: kept.map((item) => item.entry.id),
     acknowledge: kept[0]?.entry.content.role !== "model"
   })
-  yield items.length * 40
-  const tail = kept.reduce((sum, item) => sum + itemTokens(item), 0)
   const saved = shorter.reduce((sum, one) => sum + one.before - one.after, 0)
-  return go(conversation, options, steps, before, policy.overhead + tail - saved + budget)
+  return go(conversation, options, steps, before, policy.overhead + view.tokens(split) - saved + budget)
 }
 
 const go = (

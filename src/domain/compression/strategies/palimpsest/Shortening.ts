@@ -1,5 +1,6 @@
-import { isResponse, outputText, type Part, payload } from "../../../content/Content.ts"
+import { outputText, type Part, payload } from "../../../content/Content.ts"
 import { sourceOf, type ViewItem } from "../../../conversation/Conversation.ts"
+import { type IndexedView, outputTokens, shortenedTokens } from "../../../conversation/IndexedView.ts"
 import {
   defaultSize,
   noteOnlySize,
@@ -74,56 +75,97 @@ export const shortenedText = (
 export const sizeOf = (plan: Plan, form: OutputForm | "note"): OutputSize =>
   form === "note" ? noteOnlySize : plan.rung === 1 ? smallSize : defaultSize
 
-/** Estimated tokens of an output that is not shortened yet. */
-export const shortenedTokens = 600
+/** The tool outputs of a view beyond a budget, when the newest are kept in full. */
+export interface OutputsBeyond {
+  /** Returns the places and present tokens of those from an index on, newest first. */
+  readonly from: (index: number) => Array<Omit<Shortening, "after">>
+  /** Returns the tokens of a message once its outputs beyond the budget are shortened, as far as they are estimated. */
+  readonly size: (index: number) => number
+  /** Tokens of all messages from an index on, estimated the same way. */
+  readonly total: (index: number) => number
+}
 
-/** Returns the places and present tokens of the tool outputs beyond the budget, when the newest are kept in full. */
-export const outputsBeyond = (items: ReadonlyArray<ViewItem>, budget: number): Array<Omit<Shortening, "after">> => {
-  const result: Array<Omit<Shortening, "after">> = []
-  let used = 0
-  for (let index = items.length - 1; index >= 0; index -= 1) {
-    const item = items[index]
-    if (item === undefined || item.entry.content.role === "model") continue
-    for (let at = item.entry.content.parts.length - 1; at >= 0; at -= 1) {
-      const part = item.entry.content.parts[at]
-      if (part === undefined || !isResponse(part)) continue
-      const before = item.shortened.get(at)?.tokens ?? item.entry.tokens[at] ?? 0
+/** Finds the tool outputs beyond the budget. Looks at the newest outputs, until none of the older ones can be within it. */
+export const outputsBeyond = (view: IndexedView, budget: number): OutputsBeyond => {
+  const newest: Array<Omit<Shortening, "after">> = []
+  let saved = 0
+  /** From here on, `newest` tells. Before it, all outputs are beyond the budget. */
+  let known = view.length
+  const saving = new Map<number, number>()
+  for (let used = 0; known > 0 && used <= budget;) {
+    known -= 1
+    for (const { before, part } of outputsOf(view, known)) {
       if (used + before <= budget) used += before
       else {
         used += Math.min(before, shortenedTokens)
-        result.push({ item: index, part: at, before })
+        newest.push({ item: known, part, before })
+        const less = Math.max(0, before - shortenedTokens)
+        saved += less
+        saving.set(known, (saving.get(known) ?? 0) + less)
       }
     }
   }
-  return result
+  return {
+    from: (index) => {
+      const result = newest.filter(({ item }) => item >= index)
+      for (let item = known - 1; item >= index; item -= 1) {
+        for (const output of outputsOf(view, item)) result.push({ item, ...output })
+      }
+      return result
+    },
+    size: (index) =>
+      view.tokens(index, index + 1) - (index < known ? view.savedTokens(index, index + 1) : (saving.get(index) ?? 0)),
+    total: (index) => view.tokens(index) - saved - view.savedTokens(index, Math.max(index, known))
+  }
 }
+
+/** Returns the outputs of a message, the last one first. */
+const outputsOf = (view: IndexedView, index: number): Array<Pick<Shortening, "part" | "before">> => {
+  const item = view.at(index)
+  const outputs: Array<Pick<Shortening, "part" | "before">> = []
+  if (item === undefined || item.entry.content.role === "model") return outputs
+  for (let part = item.entry.content.parts.length - 1; part >= 0; part -= 1) {
+    const before = outputTokens(item, part)
+    if (before !== undefined) outputs.push({ part, before })
+  }
+  return outputs
+}
+
+/** By output: the tokens of its latest shortened form, because a conversation is planned many times. */
+const shortenedSizes = new WeakMap<
+  Part,
+  { readonly form: Rung["form"]; readonly size: OutputSize; readonly tokens: number }
+>()
 
 /** Returns those outputs that shrink by more than a tenth, with their tokens afterwards. */
 export function* shortenings(
-  items: ReadonlyArray<ViewItem>,
+  view: IndexedView,
   outputs: ReadonlyArray<Omit<Shortening, "after">>,
-  level: Rung
+  { form, size }: Rung
 ): SlicedWork<Array<Shortening>> {
   const result: Array<Shortening> = []
   for (const one of outputs) {
-    const item = items[one.item]
-    const replacement = item === undefined ? undefined : shortenedText(item, one.part, level.form, level.size)
-    if (replacement === undefined) continue
-    // The frame of the response (its name and id) does not change.
-    const after = estimateText(replacement) + 10
-    yield replacement.length + 100
+    const item = view.at(one.item)
+    const original = item?.entry.content.parts[one.part]
+    if (item === undefined || original === undefined) continue
+    const known = shortenedSizes.get(original)
+    let after = known?.form === form && known.size === size ? known.tokens : undefined
+    if (after === undefined) {
+      const replacement = shortenedText(item, one.part, form, size)
+      if (replacement === undefined) continue
+      // The frame of the response (its name and id) does not change.
+      after = estimateText(replacement) + 10
+      shortenedSizes.set(original, { form, size, tokens: after })
+      yield replacement.length + 100
+    }
     if (after < one.before * 0.9) result.push({ ...one, after })
   }
   return result
 }
 
 /** Makes the step for one shortened output. */
-export const shortenStep = (
-  items: ReadonlyArray<ViewItem>,
-  one: Shortening,
-  form: OutputForm | "note"
-): Array<PlanStep> => {
-  const entry = items[one.item]?.entry
+export const shortenStep = (view: IndexedView, one: Shortening, form: OutputForm | "note"): Array<PlanStep> => {
+  const entry = view.at(one.item)?.entry
   if (entry === undefined) return []
   return [
     {
