@@ -11,6 +11,7 @@
 export * as Agent from "./api/Agent.ts"
 export * as AgentRuntime from "./api/AgentRuntime.ts"
 export * as Chats from "./api/Chats.ts"
+export * as Compress from "./api/Compress.ts"
 export * as CompressedChat from "./services/effect-ai/CompressedChat.ts"
 export * as CompressedLanguageModel from "./services/effect-ai/CompressedLanguageModel.ts"
 export * as Compression from "./api/Compression.ts"

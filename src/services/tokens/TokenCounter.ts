@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { outputText, type Part } from "../../domain/content/Content.ts"
+import { isMedia, outputText, type Part, payload } from "../../domain/content/Content.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { partTokens } from "../../domain/tokens/Tokens.ts"
 
@@ -17,11 +17,37 @@ export class TokenCounter extends Context.Service<
     readonly count: (parts: ReadonlyArray<Part>) => Effect.Effect<ReadonlyArray<number>, TokenCountError>
   }
 >()("palimpsest/services/tokens/TokenCounter") {
+  /**
+   * A counter of your own: a function of a text, for example a tokenizer's. Results of tools count as their texts, other parts as their JSON; media are
+   * estimated. A count that is no number, or negative, is a failure.
+   */
+  static readonly layer = (count: (text: string) => number): Layer.Layer<TokenCounter> =>
+    Layer.succeed(TokenCounter, {
+      count: (parts) => Effect.forEach(parts, (part) => countedBy(count, part))
+    })
+
   /** Estimates by class of character: offline, deterministic, under 10 ms per MiB. */
   static readonly layerEstimate = Layer.succeed(TokenCounter, {
     count: (parts) => Effect.suspend(() => Work.run(counts(parts)))
   })
 }
+
+const failed = (message: string, cause: unknown) => new TokenCountError({ message, cause })
+
+const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<number, TokenCountError> =>
+  isMedia(part) || part.functionResponse?.parts !== undefined
+    ? Effect.suspend(() => Work.run(partTokens(part, outputText(part))))
+    : Effect.try({
+        try: () => count(outputText(part) ?? payload(part).text),
+        catch: (cause) =>
+          failed(`the token counter failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
+      }).pipe(
+        Effect.flatMap((tokens) =>
+          Number.isFinite(tokens) && tokens >= 0
+            ? Effect.succeed(tokens)
+            : Effect.fail(failed(`the token counter returned ${tokens}; expected a number of tokens`, tokens))
+        )
+      )
 
 function* counts(parts: ReadonlyArray<Part>): Work.SlicedWork<ReadonlyArray<number>> {
   const tokens: Array<number> = []

@@ -50,5 +50,8 @@ export interface LoadOptions {
   readonly warn?: (need: MemoryNeed) => Effect.Effect<void>
 }
 
-/** The services that reading a conversation needs. */
-export type LoadRequirements = FileSystem.FileSystem | Path.Path | Stdio.Stdio | TokenCounter | TempStore
+/** The services that a reader needs. The parts of a session log may be in files beside it. */
+export type ReadRequirements = FileSystem.FileSystem | Path.Path | TokenCounter | TempStore
+
+/** The services that reading a conversation from a file needs. */
+export type LoadRequirements = Stdio.Stdio | ReadRequirements

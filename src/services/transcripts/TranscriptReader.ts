@@ -10,7 +10,7 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { importWithSession } from "./ImportTranscript.ts"
 import { LineSplitter, lineText } from "./LineSplitter.ts"
-import type { LoadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
+import type { ReadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
 import { problemError, shortLine, transcriptError, type TranscriptError } from "./TranscriptError.ts"
 
 /** Reads the bytes of a file as they arrive: a file of records, one a line, or one JSON document. */
@@ -26,9 +26,9 @@ const sliceBytes = 256 * 1024
 /** Takes the bytes of a file, chunk by chunk, and gives what they hold. */
 export interface TranscriptReader {
   /** Takes the next chunk. */
-  readonly push: (chunk: Uint8Array) => Effect.Effect<void, TranscriptError, LoadRequirements>
+  readonly push: (chunk: Uint8Array) => Effect.Effect<void, TranscriptError, ReadRequirements>
   /** Returns the result after the last chunk. */
-  readonly end: Effect.Effect<ReadTranscript, TranscriptError, LoadRequirements>
+  readonly end: Effect.Effect<ReadTranscript, TranscriptError, ReadRequirements>
 }
 
 /** What the records of a file hold. */
@@ -41,9 +41,9 @@ export interface RecordLines {
     value: unknown,
     text: string,
     number: number
-  ) => Effect.Effect<Problem | undefined, TranscriptError, LoadRequirements>
+  ) => Effect.Effect<Problem | undefined, TranscriptError, ReadRequirements>
   /** Returns the result after the last line. */
-  readonly end: Effect.Effect<ReadRecords, TranscriptError, LoadRequirements>
+  readonly end: Effect.Effect<ReadRecords, TranscriptError, ReadRequirements>
 }
 
 /** Parses a record or a document. */

@@ -134,6 +134,15 @@ const noModel = () =>
     calls: []
   })
 
+/** The answer of a summarizer of a program that failed. */
+const failed = (request: SummaryRequest, cause: unknown): Effect.Effect<Summary, SummarizerError> => {
+  const message = `the summarizer failed: ${cause instanceof Error ? cause.message : String(cause)}`
+  const reason = "SummarizerFailed"
+  return request.fallback || request.by === "extractive"
+    ? extractiveSummary(request, { degraded: { reason, message } })
+    : Effect.fail(new SummarizerError({ reason, message, cause, calls: [] }))
+}
+
 /** Writes the text that replaces the entries that leave the window. Your own summarizer needs `summarize` only. */
 export class Summarizer extends Context.Service<
   Summarizer,
@@ -149,6 +158,31 @@ export class Summarizer extends Context.Service<
     readonly count?: (request: CountRequest) => Effect.Effect<number, SummarizerError>
   }
 >()("palimpsest/services/compression/summary/Summarizer") {
+  /**
+   * A summarizer of your own: a function that returns a text. The workflow verifies it, adds what it omitted and cuts it to the budget. When the function fails,
+   * code writes the snapshot where the request allows it (`fallback`), and the outcome says why (`degraded`).
+   */
+  static readonly layer = <E = never, R = never>(
+    write: (request: SummaryRequest) => Effect.Effect<string, E, R>
+  ): Layer.Layer<Summarizer, never, R> =>
+    Layer.effect(
+      Summarizer,
+      Effect.map(Effect.context<R>(), (context) => ({
+        summarize: (request) =>
+          Effect.suspend(() => write(request)).pipe(
+            Effect.provideContext(context),
+            Effect.catchDefect((defect) => Effect.fail(defect)),
+            Effect.matchEffect({
+              onSuccess: (text) =>
+                typeof text === "string"
+                  ? Effect.succeed<Summary>({ text })
+                  : failed(request, new Error(`it returned ${typeof text} in place of a text`)),
+              onFailure: (error) => failed(request, error)
+            })
+          )
+      }))
+    )
+
   /** Snapshots written by code from evidence: no model, no network, the same text for the same conversation. */
   static readonly layerExtractive = Layer.succeed(Summarizer, {
     summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {

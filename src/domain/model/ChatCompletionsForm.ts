@@ -1,0 +1,93 @@
+import type { Part } from "../content/Content.ts"
+import {
+  argumentsIn,
+  groupOf,
+  isJson,
+  type Json,
+  mediaAt,
+  type MessageForm,
+  type MessageGroup,
+  opaque,
+  plainMessage,
+  type ReadPart,
+  shortText,
+  textAt
+} from "./MessageForm.ts"
+
+/** Messages of OpenAI's Chat Completions, which many other servers speak. */
+
+const textPart = (part: Part) => ({ type: "text", text: shortText(part) })
+
+const partOf = (block: Json): Part => {
+  const image = block["image_url"]
+  switch (block["type"]) {
+    case "text":
+      return { text: textAt(block, "text") }
+    case "refusal":
+      return { text: textAt(block, "refusal") }
+    case "image_url":
+      return isJson(image) ? mediaAt(textAt(image, "url")) : opaque(block)
+    default:
+      return opaque(block)
+  }
+}
+
+const readContent = (content: unknown, message: number): ReadonlyArray<ReadPart> => {
+  const slot = (path: ReadonlyArray<string | number>, write: (part: Part) => unknown) => ({ message, path, write })
+  if (typeof content === "string") return [[{ text: content }, slot(["content"], shortText)]]
+  if (!Array.isArray(content)) return []
+  return content.map((block: unknown, at): ReadPart => [
+    isJson(block) ? partOf(block) : opaque(block),
+    slot(["content", at], textPart)
+  ])
+}
+
+const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<ReadPart> => {
+  const calls: ReadonlyArray<unknown> = Array.isArray(message["tool_calls"]) ? message["tool_calls"] : []
+  return calls.flatMap((call): ReadonlyArray<ReadPart> => {
+    const asked = isJson(call) ? (call["function"] ?? call["custom"]) : undefined
+    if (!isJson(call) || !isJson(asked)) return [[opaque(call), undefined]]
+    const [id, name] = [textAt(call, "id"), textAt(asked, "name")]
+    names.set(id, name)
+    const args = "input" in asked ? asked["input"] : argumentsIn(textAt(asked, "arguments"))
+    return [[{ functionCall: { id, name, args } }, undefined]]
+  })
+}
+
+const readResult = (message: Json, at: number, names: Map<string, string>): ReadPart => {
+  const id = textAt(message, "tool_call_id")
+  const [[shown] = [{ text: "" }], ...others] = readContent(message["content"], at)
+  const response = others.length === 0 ? (shown.text ?? message["content"]) : message["content"]
+  return [
+    { functionResponse: { id, name: names.get(id) ?? "", response } },
+    { message: at, path: ["content"], write: shortText }
+  ]
+}
+
+/** Messages in the dialect of Chat Completions. The results of one turn are a group: they answer one message. */
+export const chatCompletionsForm: MessageForm = {
+  read: (messages) => {
+    const names = new Map<string, string>()
+    const groups: Array<MessageGroup> = []
+    for (let at = 0; at < messages.length; at += 1) {
+      const message = messages[at]
+      if (!isJson(message)) continue
+      const from = at
+      if (message["role"] === "tool") {
+        const parts: Array<ReadPart> = []
+        for (let next: unknown = message; isJson(next) && next["role"] === "tool"; next = messages[at]) {
+          parts.push(readResult(next, at, names))
+          at += 1
+        }
+        groups.push(groupOf(from, at, "user", parts))
+        at -= 1
+      } else if (message["role"] === "user" || message["role"] === "assistant") {
+        const parts = [...readContent(message["content"], at), ...readCalls(message, names)]
+        const role = message["role"] === "user" ? "user" : "model"
+        if (parts.length > 0) groups.push(groupOf(from, at + 1, role, parts))
+      }
+    }
+    return groups
+  },
+  write: plainMessage
+}

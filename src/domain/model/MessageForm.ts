@@ -1,0 +1,108 @@
+import { Predicate } from "effect"
+import { type Content, outputText, type Part, plainText } from "../content/Content.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+
+/** Messages of a dialect, as a program holds them, and the contents that stand for them. */
+
+/** A place in a message that holds one part, and how a shorter part is written there. */
+export interface PartSlot {
+  /** The index of the message. */
+  readonly message: number
+  readonly path: ReadonlyArray<string | number>
+  /** Writes a shorter part as the dialect has it. */
+  readonly write: (part: Part) => unknown
+}
+
+/** Messages that belong together, as one content: they leave a conversation together or stay in it. */
+export interface MessageGroup {
+  /** The index of the first message, and the index after the last. */
+  readonly from: number
+  readonly to: number
+  readonly content: Content
+  /** Where each part is held; undefined for one that is never shortened. */
+  readonly slots: ReadonlyArray<PartSlot | undefined>
+}
+
+/** How a dialect writes its messages. */
+export interface MessageForm {
+  /** Groups messages. Those in no group are instructions, or of an unknown form: they stay as they are. */
+  readonly read: (messages: ReadonlyArray<unknown>) => ReadonlyArray<MessageGroup>
+  /** Writes a content of texts. */
+  readonly write: (content: Content) => unknown
+}
+
+/** A part of a message that is read, and its place. */
+export type ReadPart = readonly [part: Part, slot: PartSlot | undefined]
+
+/** Any object of JSON. */
+export type Json = Readonly<Record<string, unknown>>
+/** Whether a value is an object of JSON. */
+export const isJson = (value: unknown): value is Json => Predicate.isObject(value) && !Array.isArray(value)
+
+/** A text at a key, or an empty one. */
+export const textAt = (value: Json, key: string): string => {
+  const held = value[key]
+  return typeof held === "string" ? held : ""
+}
+
+/** The text that stands for a part: of a result its output. */
+export const shortText = (part: Part): string =>
+  outputText(part) ?? part.text ?? JSON.stringify(part.functionResponse?.response ?? part)
+
+/** A value as it is where nothing reads it: its JSON, as a thought, which is counted and can be recalled. */
+export const opaque = (value: unknown): Part => ({ text: JSON.stringify(value) ?? "", thought: true })
+
+/** The arguments of a call: JSON where they are, else their text. */
+export const argumentsIn = (text: string): unknown => parsedOrUndefined(text) ?? text
+
+/** A medium of an address: bytes in the address itself, or a file. */
+export const mediaAt = (url: string, mimeType = "image/*"): Part => {
+  const inline = /^data:([^;,]*)(?:;[^,]*)?,(.*)$/s.exec(url)
+  return inline === null
+    ? { fileData: { fileUri: url, mimeType } }
+    : { inlineData: { mimeType: inline[1] ?? mimeType, data: inline[2] ?? "" } }
+}
+
+/** A message of texts in two roles, as most dialects have them. */
+export const plainMessage = (content: Content): Json => ({
+  role: content.role === "model" ? "assistant" : "user",
+  content: plainText(content)
+})
+
+/** The group of these messages. */
+export const groupOf = (
+  from: number,
+  to: number,
+  role: Content["role"],
+  parts: ReadonlyArray<ReadPart>
+): MessageGroup => ({
+  from,
+  to,
+  content: { role, parts: parts.map(([part]) => part) },
+  slots: parts.map(([, slot]) => slot)
+})
+
+/** A copy of a value of JSON with another value at a path. */
+const replacedAt = (value: unknown, [key, ...rest]: ReadonlyArray<string | number>, by: unknown): unknown => {
+  if (key === undefined) return by
+  if (Array.isArray(value)) {
+    return value.map((each: unknown, index) => (index === key ? replacedAt(each, rest, by) : each))
+  }
+  return isJson(value) ? { ...value, [key]: replacedAt(value[key], rest, by) } : value
+}
+
+/** The messages of a group with these parts in a shorter form. */
+export const shortenedMessages = (
+  messages: ReadonlyArray<unknown>,
+  { from, slots, to }: MessageGroup,
+  shortened: ReadonlyMap<number, { readonly part: Part }>
+): ReadonlyArray<unknown> => {
+  const own = messages.slice(from, to)
+  for (const [index, { part }] of shortened) {
+    const slot = slots[index]
+    if (slot === undefined) continue
+    const at = slot.message - from
+    own[at] = replacedAt(own[at], slot.path, slot.write(part))
+  }
+  return own
+}

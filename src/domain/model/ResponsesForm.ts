@@ -1,0 +1,113 @@
+import type { Content, Part } from "../content/Content.ts"
+import {
+  argumentsIn,
+  groupOf,
+  isJson,
+  type Json,
+  mediaAt,
+  type MessageForm,
+  type MessageGroup,
+  opaque,
+  plainMessage,
+  type ReadPart,
+  shortText,
+  textAt
+} from "./MessageForm.ts"
+
+/** Items of OpenAI's Responses API. */
+
+const partOf = (block: Json): Part => {
+  const url = textAt(block, "image_url")
+  switch (block["type"]) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return { text: textAt(block, "text") }
+    case "refusal":
+      return { text: textAt(block, "refusal") }
+    case "input_image":
+      return url === "" ? opaque(block) : mediaAt(url)
+    default:
+      return opaque(block)
+  }
+}
+
+const readContent = (item: Json, message: number): ReadonlyArray<ReadPart> => {
+  const { content } = item
+  const type = item["role"] === "assistant" ? "output_text" : "input_text"
+  if (typeof content === "string") return [[{ text: content }, { message, path: ["content"], write: shortText }]]
+  if (!Array.isArray(content)) return []
+  return content.map((block: unknown, at): ReadPart => [
+    isJson(block) ? partOf(block) : opaque(block),
+    { message, path: ["content", at], write: (part) => ({ type, text: shortText(part) }) }
+  ])
+}
+
+/** The texts of a result, where it has nothing else. */
+const outputOf = (output: unknown): unknown =>
+  Array.isArray(output) && output.every((block: unknown) => isJson(block) && block["type"] === "input_text")
+    ? output.map((block: unknown) => (isJson(block) ? textAt(block, "text") : "")).join("\n")
+    : output
+
+/** The role and the parts of an item; undefined for an instruction. */
+const readItem = (
+  item: Json,
+  at: number,
+  names: Map<string, string>
+): readonly [Content["role"], ReadonlyArray<ReadPart>] | undefined => {
+  const id = textAt(item, "call_id")
+  switch (item["type"] ?? "message") {
+    case "message":
+      if (item["role"] === "user") return ["user", readContent(item, at)]
+      return item["role"] === "assistant" ? ["model", readContent(item, at)] : undefined
+    case "function_call":
+    case "custom_tool_call": {
+      const name = textAt(item, "name")
+      names.set(id, name)
+      const args = "input" in item ? item["input"] : argumentsIn(textAt(item, "arguments"))
+      return ["model", [[{ functionCall: { id, name, args } }, undefined]]]
+    }
+    case "function_call_output":
+    case "custom_tool_call_output": {
+      const part = { functionResponse: { id, name: names.get(id) ?? "", response: outputOf(item["output"]) } }
+      return ["user", [[part, { message: at, path: ["output"], write: shortText }]]]
+    }
+    default:
+      // Reasoning, searches and calls that the provider runs itself belong to the turn they stand in.
+      return ["model", [[opaque(item), undefined]]]
+  }
+}
+
+/** What an item is to its neighbours: items of the same kind in a row are one group, so that reasoning stays with what it led to. */
+const kindOf = (role: Content["role"], item: Json): string =>
+  role === "model" ? "model" : "call_id" in item ? "results" : `message ${String(item["id"])}`
+
+/** Items in the dialect of the Responses API. */
+export const responsesForm: MessageForm = {
+  read: (messages) => {
+    const names = new Map<string, string>()
+    const groups: Array<MessageGroup> = []
+    let open: { readonly kind: string; readonly from: number; readonly role: Content["role"] } | undefined
+    let parts: Array<ReadPart> = []
+    const close = (to: number) => {
+      if (open !== undefined && parts.length > 0) groups.push(groupOf(open.from, to, open.role, parts))
+      open = undefined
+      parts = []
+    }
+    for (const [at, item] of messages.entries()) {
+      const read = isJson(item) ? readItem(item, at, names) : undefined
+      if (read === undefined || !isJson(item)) {
+        close(at)
+        continue
+      }
+      const [role, found] = read
+      const kind = kindOf(role, item)
+      if (open?.kind !== kind || kind.startsWith("message")) close(at)
+      open ??= { kind, from: at, role }
+      parts.push(...found)
+    }
+    close(messages.length)
+    return groups
+  },
+  write: plainMessage
+}

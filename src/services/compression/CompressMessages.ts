@@ -1,0 +1,160 @@
+import { Effect } from "effect"
+import { adopt, FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import type { Content } from "../../domain/content/Content.ts"
+import type { Handle } from "../../domain/content/Handle.ts"
+import { type Conversation, type Draft, entries, type Entry, view } from "../../domain/conversation/Conversation.ts"
+import { projectMessages } from "../../domain/conversation/Projection.ts"
+import { droppedEntries, recall, recallable } from "../../domain/conversation/Recall.ts"
+import { arrange } from "../../domain/effect-ai/PromptView.ts"
+import { anthropicForm } from "../../domain/model/AnthropicForm.ts"
+import { chatCompletionsForm } from "../../domain/model/ChatCompletionsForm.ts"
+import { geminiForm } from "../../domain/model/GeminiForm.ts"
+import { type MessageForm, shortenedMessages } from "../../domain/model/MessageForm.ts"
+import { responsesForm } from "../../domain/model/ResponsesForm.ts"
+import { modelLimits } from "../../domain/tokens/ModelLimits.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { Compression, requestFor } from "./Compression.ts"
+
+/** Compresses messages that a program keeps itself, in the form in which it keeps them. */
+
+/** The options of a policy, with plain numbers, all of them optional. */
+type PolicyChanges = {
+  readonly [K in keyof Policy]?: (TokenCount extends Policy[K] ? number : Policy[K]) | undefined
+}
+
+/** How messages are compressed. Absent options are those of `defaultPolicy`. */
+export interface CompressMessagesOptions extends PolicyChanges {
+  /** The model of the conversation. Its window is the limit where no `limit` is given. */
+  readonly for?: string | undefined
+  /** Compress also below the threshold. Default: false. */
+  readonly forced?: boolean | undefined
+  /** The folder that paths in the messages are relative to. */
+  readonly cwd?: string | undefined
+}
+
+/** The result of a compression of messages. */
+export interface CompressedMessages<M> {
+  readonly outcome: Outcome
+  /** The messages to send from now on; the same array where nothing changed. Messages that stay are the same objects. */
+  readonly messages: ReadonlyArray<M>
+  /** Reads the text behind a handle that the messages show, exactly. Undefined: no text of these messages has it. */
+  readonly recall: (handle: string) => string | undefined
+}
+
+/** The services that a compression of messages needs; `Palimpsest.layer()` has them. */
+export type CompressMessagesServices = Compression | TempStore | TokenCounter
+
+const tokenKeys = ["limit", "overhead", "toolBudget", "snapshotBudget", "digestBudget", "promptTokens"] as const
+
+/** The policy that these options describe. */
+export const policyOf = (options: CompressMessagesOptions): Policy => {
+  const { cwd: _cwd, for: model, forced: _forced, ...changes } = options
+  const limit = changes.limit ?? (model === undefined ? undefined : modelLimits(model)?.window)
+  const given = Object.fromEntries(
+    Object.entries({ ...changes, limit }).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]))
+  )
+  const counts = Object.fromEntries(
+    tokenKeys.flatMap((key) => {
+      const value = given[key]
+      return typeof value === "number" ? [[key, TokenCount.make(Math.max(0, Math.floor(value)))]] : []
+    })
+  )
+  return { ...defaultPolicy, ...given, ...counts }
+}
+
+/** The messages behind an entry: the index of its group. */
+const groupAt = ({ origin }: Entry): number => (origin?.line ?? 0) - 1
+
+/** The texts that handles of a result name: parts of all messages, and the range that left. */
+const recallIn = (before: Conversation, outcome: Outcome, dropped: Handle | undefined) => (handle: string) => {
+  const drop = patchOf(outcome)?.drop
+  const ranges =
+    drop === undefined || dropped === undefined
+      ? []
+      : [{ handle: dropped, entries: droppedEntries(view(before), drop) }]
+  return recall(recallable(adopt(before, outcome), ranges), handle)?.text
+}
+
+/** A conversation that was compressed. */
+export interface CompressedConversation {
+  readonly outcome: Outcome
+  /** Undefined: nothing changed. */
+  readonly after: Conversation | undefined
+  readonly recall: CompressedMessages<unknown>["recall"]
+}
+
+/** Compresses drafts once. Never fails: a failure is an outcome. */
+export const compressDrafts = Effect.fnUntraced(function* (
+  drafts: ReadonlyArray<Draft>,
+  options: CompressMessagesOptions
+): Effect.fn.Return<CompressedConversation, never, CompressMessagesServices> {
+  const compression = yield* Compression
+  const { cwd, for: family, forced = false } = options
+  const made = yield* Effect.result(requestFor(drafts, policyOf(options)))
+  if (made._tag === "Failure") {
+    const outcome = FailedTokenCountError.make({ before: TokenCount.make(0), message: made.failure.message })
+    return { outcome, after: undefined, recall: () => undefined }
+  }
+  const request = { ...made.success, cwd, family, forced }
+  const { dropped, outcome } = yield* compression.compress(request)
+  const before = request.conversation
+  return {
+    outcome,
+    after: patchOf(outcome) === undefined ? undefined : adopt(before, outcome),
+    recall: recallIn(before, outcome, dropped)
+  }
+})
+
+/** Compresses messages of a form. */
+export const compressIn = Effect.fnUntraced(function* <M>(
+  form: MessageForm,
+  messages: ReadonlyArray<M>,
+  options: CompressMessagesOptions
+): Effect.fn.Return<CompressedMessages<M>, never, CompressMessagesServices> {
+  const groups = form.read(messages)
+  const { after, outcome, recall } = yield* compressDrafts(
+    groups.map(({ content }, index) => ({ content, origin: { line: index + 1, ids: [] } })),
+    options
+  )
+  if (after === undefined) return { outcome, messages, recall }
+  const inserted = new Map<string, Content>(projectMessages(after).map(({ content, entry }) => [entry, content]))
+  /** The instructions between a group and the one before it. */
+  const between = (group: number) => messages.slice(groups[group - 1]?.to ?? 0, groups[group]?.from)
+  const own = new Set(entries(after).filter(({ origin }) => origin !== undefined))
+  const sent = arrange<unknown>(after, {
+    leading: between(0),
+    before: (entry) => (groupAt(entry) > 0 ? between(groupAt(entry)) : []),
+    shown: ({ entry, shortened }) => {
+      const group = own.has(entry) ? groups[groupAt(entry)] : undefined
+      if (group !== undefined) return shortenedMessages(messages, group, shortened)
+      const content = inserted.get(entry.id)
+      return content === undefined ? [] : [form.write(content)]
+    },
+    trailing: between(groups.length)
+  })
+  // Messages that stay are the caller's own; written ones have the form of the dialect.
+  return { outcome, messages: sent as ReadonlyArray<M>, recall }
+})
+
+const compressing =
+  (name: string, form: MessageForm) =>
+  <M extends object>(
+    messages: ReadonlyArray<M>,
+    options: CompressMessagesOptions = {}
+  ): Effect.Effect<CompressedMessages<M>, never, CompressMessagesServices> =>
+    Effect.withSpan(compressIn(form, messages, options), name)
+
+/** Compresses contents of the Gemini API. */
+export const gemini = compressing("Compress.gemini", geminiForm)
+
+/** Compresses messages of OpenAI's Chat Completions, and of the many servers that speak it. */
+export const openAi = compressing("Compress.openAi", chatCompletionsForm)
+
+/** Compresses input items of OpenAI's Responses API. Reasoning stays with the calls that it led to. */
+export const responses = compressing("Compress.responses", responsesForm)
+
+/** Compresses messages of Anthropic's Messages API. The system instruction is not one of them: give its size as `overhead`. */
+export const anthropic = compressing("Compress.anthropic", anthropicForm)
