@@ -3,6 +3,7 @@
  *
  * They take `FileSystem` and `Path` of `effect`, for example from `NodeServices.layer` of `@effect/platform-node`.
  */
+export * as BackedSessionStore from "./layers/session/BackedSessionStore.ts"
 export * as FileCalibrations from "./layers/tokens/FileCalibrations.ts"
 export * as FileMemory from "./layers/memory/FileMemory.ts"
 export * as FileSessionStore from "./layers/session/FileSessionStore.ts"
@@ -15,3 +16,5 @@ export * as Live from "./layers/Live.ts"
 export * as LiveRuntime from "./layers/LiveRuntime.ts"
 export * as LiveTools from "./layers/LiveTools.ts"
 export * as Otlp from "./layers/telemetry/Otlp.ts"
+export * as SqliteClient from "./layers/platform/SqliteClient.ts"
+export * as SqliteSessionStore from "./layers/session/SqliteSessionStore.ts"

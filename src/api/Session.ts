@@ -2,6 +2,12 @@
 export { type Session, SessionEvent } from "../domain/session/Session.ts"
 export { type NodeKind, type SessionTree, sessionTree, type TreeNode } from "../domain/session/SessionTree.ts"
 export {
+  type BackedLine,
+  type BackedRow,
+  SessionBacking,
+  type SessionOwner
+} from "../services/session/SessionBacking.ts"
+export {
   type OpenSession,
   SessionChanged,
   SessionCorrupt,
@@ -12,6 +18,7 @@ export {
   SessionStore,
   SessionStoreError,
   type SessionSummary,
+  SessionTaken,
   SessionTooNew,
   SessionUnavailable
 } from "../services/session/SessionStore.ts"

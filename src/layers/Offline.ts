@@ -16,7 +16,7 @@ const runtime = Chats.layer.pipe(
     Layer.mergeAll(
       TokenCounter.layerEstimate,
       HookSystem.layer,
-      Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
+      Layer.merge(MemorySessionStore.layer, MemoryTempStore.layer)
     )
   )
 )

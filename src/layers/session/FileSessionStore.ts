@@ -1,10 +1,11 @@
-import { Effect, Exit, FileSystem, Layer, Path, Scope } from "effect"
+import { Effect, FileSystem, Layer, Path } from "effect"
 import { LogLines } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, type Started } from "../../domain/session/Session.ts"
 import { titleOf } from "../../domain/session/SessionHead.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { allOrNothing } from "../../services/session/AllOrNothing.ts"
 import {
   badSessionId,
   isSessionId,
@@ -35,17 +36,6 @@ import { withSessionErrors } from "./SessionStoreErrors.ts"
 import { notAFile, readLogRow, readTitle, summarize } from "./SessionSummaries.ts"
 
 const notFound = (id: string) => sessionError(new SessionNotFound({ id }))
-
-/** Acquires resources in the outer scope as a unit: when `open` fails or is interrupted, none of them stays open. */
-const allOrNothing = <A, E, R>(open: Effect.Effect<A, E, R | Scope.Scope>): Effect.Effect<A, E, R | Scope.Scope> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const inner = yield* Scope.fork(yield* Effect.scope)
-      return yield* restore(Scope.provide(open, inner)).pipe(
-        Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(inner, exit) : Effect.void))
-      )
-    })
-  )
 
 const createSession = Effect.fnUntraced(function* (folder: SessionFolder, started: Started) {
   const { fs } = folder

@@ -7,7 +7,7 @@ import {
   restoreSession,
   restoresView
 } from "../../domain/session/Checkpoint.ts"
-import { checkpointMark, restoreSpilled } from "../../domain/session/LogFormat.ts"
+import { checkpointMark, type DecodedLine, restoreSpilled } from "../../domain/session/LogFormat.ts"
 import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
@@ -98,9 +98,9 @@ const blobError = (id: string, line: number, error: TempStoreError): SessionStor
     : sessionUnavailable("open", error.message, error)
 
 /** Returns the event of a line, with its spilled parts read from the blob store. */
-const fetchEvent = Effect.fnUntraced(function* (
-  { blobs, id }: Input,
-  line: ReadLine
+export const fetchEvent = Effect.fnUntraced(function* (
+  { blobs, id }: Pick<Input, "blobs" | "id">,
+  line: DecodedLine & Pick<ReadLine, "number">
 ): Effect.fn.Return<SessionEvent, SessionStoreError> {
   const texts = new Map<string, string>()
   for (const [key, note] of line.spilled) {

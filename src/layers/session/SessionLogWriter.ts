@@ -82,7 +82,7 @@ const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionE
 })
 
 /** Stores the large parts of an event in the blob store. */
-const spillParts = Effect.fnUntraced(function* (
+export const spillParts = Effect.fnUntraced(function* (
   blobs: Blobs,
   event: SessionEvent
 ): Effect.fn.Return<ReadonlyMap<string, Spilled>, SessionStoreError> {

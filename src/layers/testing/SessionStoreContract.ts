@@ -23,7 +23,7 @@ export const reopened = (id: string) =>
 
 /** Appends a history, closes and reopens the session at the positions in `stops`, and reads it back each time. */
 const readsBack = (
-  variant: ContractVariant<Layer.Layer<SessionStore>>,
+  variant: ContractVariant<Layer.Layer<SessionStore, unknown>>,
   events: ReadonlyArray<SessionEvent>,
   stops: ReadonlyArray<number>
 ) =>
@@ -61,7 +61,7 @@ const readsBack = (
  */
 export const sessionStoreContract = (
   { describe, it }: TestFunctions,
-  variant: ContractVariant<Layer.Layer<SessionStore>>
+  variant: ContractVariant<Layer.Layer<SessionStore, unknown>>
 ) => {
   describe(variant.name, () => {
     const test = <E>(name: string, run: () => Effect.Effect<unknown, E, Scope.Scope>) => it(name, () => runTest(run()))

@@ -46,7 +46,7 @@ export const storableText: Arbitrary.Arbitrary<string> = Arbitrary.all({
  */
 export const tempStoreContract = (
   { describe, it }: TestFunctions,
-  variant: ContractVariant<Layer.Layer<TempStore>>
+  variant: ContractVariant<Layer.Layer<TempStore, unknown>>
 ) => {
   describe(variant.name, () => {
     const test = <E>(name: string, run: () => Effect.Effect<unknown, E, Scope.Scope>) => it(name, () => runTest(run()))

@@ -1,8 +1,9 @@
-import { Clock, Context, Effect, Exit, Layer, RcMap, Scope } from "effect"
+import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
 import { emptySession, applyEvent } from "../../domain/session/Session.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import type { Model } from "../model/Model.ts"
+import { allOrNothing } from "../session/AllOrNothing.ts"
 import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
@@ -54,15 +55,7 @@ export class Chats extends Context.Service<
       })
       return {
         // A failure must not stay in the caller's scope: every caller would get it until that scope closes.
-        open: (id) =>
-          Effect.uninterruptibleMask((restore) =>
-            Effect.gen(function* () {
-              const inner = yield* Scope.fork(yield* Scope.Scope)
-              return yield* restore(Scope.provide(RcMap.get(chats, id), inner)).pipe(
-                Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(inner, exit) : Effect.void))
-              )
-            })
-          )
+        open: (id) => allOrNothing(RcMap.get(chats, id))
       }
     })
   )

@@ -32,12 +32,21 @@ export class SessionLocked extends Schema.TaggedError<SessionLocked>()("SessionL
 /** Another program changed the log. Nothing was written. */
 export class SessionChanged extends Schema.TaggedError<SessionChanged>()("SessionChanged", {
   id: Schema.String,
-  /** Bytes. */
+  /** The end of the log that this writer expects and the one that it found: in bytes, or in lines where the store has no bytes. */
   expected: Schema.Natural,
-  found: Schema.Natural
+  found: Schema.Natural,
+  unit: Schema.optionalKey(Schema.Literals(["bytes", "lines"]))
 }) {
   override get message() {
-    return `session ${this.id} was changed by another program (${this.expected} bytes expected, ${this.found} found); reopen it`
+    const { expected, found, id, unit = "bytes" } = this
+    return `session ${id} was changed by another program (${expected} ${unit} expected, ${found} found); reopen it`
+  }
+}
+
+/** Another owner took the session over. Nothing was written. */
+export class SessionTaken extends Schema.TaggedError<SessionTaken>()("SessionTaken", { id: Schema.String }) {
+  override get message() {
+    return `session ${this.id} was taken over by another process; nothing was written here`
   }
 }
 
@@ -76,6 +85,7 @@ export class SessionStoreError extends Schema.TaggedError<SessionStoreError>()("
     SessionExists,
     SessionLocked,
     SessionChanged,
+    SessionTaken,
     SessionTooNew,
     SessionCorrupt,
     SessionUnavailable
@@ -173,8 +183,14 @@ export class SessionStore extends Context.Service<
      * the session exists, with `SessionLocked` when another writer is about to create it.
      */
     readonly claim: (id: string) => Effect.Effect<void, SessionStoreError, Scope.Scope>
-    /** Locks a session for this writer and reads it. Fails with `SessionNotFound`, or `SessionLocked` while another has it open. */
-    readonly open: (id: string) => Effect.Effect<OpenSession, SessionStoreError, Scope.Scope>
+    /**
+     * Locks a session for this writer and reads it. Fails with `SessionNotFound`, or `SessionLocked` while another has it open.
+     * With `takeOver`, a store that can refuse the other's later writes (`SessionTaken`) opens it nevertheless; files cannot.
+     */
+    readonly open: (
+      id: string,
+      options?: { readonly takeOver?: boolean | undefined }
+    ) => Effect.Effect<OpenSession, SessionStoreError, Scope.Scope>
     /** Ids of all sessions, newest first. */
     readonly list: Effect.Effect<ReadonlyArray<string>, SessionStoreError>
     /** Summaries of all sessions, the one written last first. Reads a bounded piece of each, however long it is. */

@@ -10,7 +10,6 @@ import { emptySession, type SessionEvent, applyEvent } from "../../../src/domain
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
-import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { appended, entry, sessionOf, visibleState, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { reopened, sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
@@ -52,18 +51,6 @@ sessionStoreContract(
       )
     }).pipe(Effect.provide(NodeServices.layer)),
     runs: runsOf(200)
-  }
-)
-
-sessionStoreContract(
-  { describe, it },
-  {
-    name: "MemorySessionStore",
-    make: Effect.map(
-      Layer.build(MemorySessionStore.layer.pipe(Layer.provide(MemoryTempStore.layer))),
-      Layer.succeedContext
-    ),
-    runs: runsOf(1_000)
   }
 )
 

@@ -1,0 +1,152 @@
+import { Effect, Layer, Schedule, Schema, Semaphore, Stream } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
+import { Buffer } from "node:buffer"
+import { closeSync, mkdirSync, openSync } from "node:fs"
+import path from "node:path"
+import process from "node:process"
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+
+/** A database of SQLite could not be opened. */
+export class SqliteUnavailable extends Schema.TaggedError<SqliteUnavailable>()("SqliteUnavailable", {
+  filename: Schema.String,
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Compiled statements kept per connection. */
+const maxStatements = 200
+/** How long SQLite itself waits for another process, which stops this one. Beyond it, the fiber waits. */
+const busyMillis = 50
+const busySchedule = Schedule.spaced("20 millis").pipe(Schedule.upTo({ times: 100 }))
+
+const errorText = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** Loads Node's SQLite, without the warning of older versions that it is an experiment. */
+const loadSqlite = async () => {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return await import("node:sqlite")
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
+
+const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.Return<DatabaseSync, SqliteUnavailable> {
+  const failed = (message: string) => (cause: unknown) => new SqliteUnavailable({ filename, message, cause })
+  const tooOld = failed(`SQLite needs Node 22.16 or newer, and this is ${process.versions.node}`)
+  const { DatabaseSync } = yield* Effect.tryPromise({ try: loadSqlite, catch: tooOld })
+  const database = yield* Effect.try({
+    try: () => {
+      if (filename !== ":memory:") {
+        // Conversations are private, and SQLite would create a file that others can read.
+        mkdirSync(path.dirname(path.resolve(filename)), { recursive: true, mode: 0o700 })
+        closeSync(openSync(filename, "a", 0o600))
+      }
+      const database = new DatabaseSync(filename, { timeout: busyMillis })
+      // What was committed is on disk.
+      database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+      return database
+    },
+    catch: (cause) => failed(`the database ${filename} cannot be opened: ${errorText(cause)}`)(cause)
+  })
+  return typeof database.isTransaction === "boolean" ? database : yield* tooOld(undefined)
+})
+
+const isBusy = ({ reason }: SqlError.SqlError): boolean => reason._tag === "LockTimeoutError"
+
+const sqlError = (cause: unknown): SqlError.SqlError => {
+  // Effect looks for SQLite's number in this field.
+  const numbered =
+    typeof cause === "object" && cause !== null && "errcode" in cause
+      ? { message: errorText(cause), errno: cause.errcode }
+      : cause
+  return new SqlError.SqlError({
+    reason: SqlError.classifySqliteError(numbered, { message: errorText(cause), operation: "execute" })
+  })
+}
+
+const inputOf = (value: unknown): SQLInputValue => {
+  if (value === null || value === undefined) return null
+  if (typeof value === "boolean") return value ? 1 : 0
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "string") return value
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  if (value instanceof Date) return value.toISOString()
+  throw new TypeError(`SQLite cannot store ${typeof value}`)
+}
+
+type Run<A> = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
+
+const connectionOf = (database: DatabaseSync): SqlConnection.Connection => {
+  const statements = new Map<string, StatementSync>()
+  const prepared = (sql: string): StatementSync => {
+    const known = statements.get(sql)
+    if (known !== undefined) return known
+    if (statements.size >= maxStatements) statements.clear()
+    const statement = database.prepare(sql)
+    statements.set(sql, statement)
+    return statement
+  }
+  const run = <A>(sql: string, params: ReadonlyArray<unknown>, f: Run<A>): Effect.Effect<A, SqlError.SqlError> => {
+    const once = Effect.withFiber<A, SqlError.SqlError>((fiber) =>
+      Effect.try({
+        try: () => {
+          const statement = prepared(sql)
+          statement.setReadBigInts(fiber.getRef(SqlClient.SafeIntegers))
+          return f(statement, params.map(inputOf))
+        },
+        catch: sqlError
+      })
+    )
+    // Within a transaction the lock is held already; without, another process may have it.
+    return Effect.retry(once, {
+      while: (error) => isBusy(error) && !database.isTransaction,
+      schedule: busySchedule
+    })
+  }
+  const all: Run<ReadonlyArray<object>> = (statement, params) => statement.all(...params)
+  const values: Run<ReadonlyArray<ReadonlyArray<unknown>>> = (statement, params) =>
+    statement.all(...params).map((row) => Object.values(row))
+  const execute: SqlConnection.Connection["execute"] = (sql, params, transform) =>
+    Effect.map(run(sql, params, all), (rows) => (transform === undefined ? rows : transform(rows)))
+  return {
+    execute,
+    executeUnprepared: execute,
+    executeRaw: (sql, params) => run(sql, params, (statement, inputs) => statement.run(...inputs)),
+    executeValues: (sql, params) => run(sql, params, values),
+    executeValuesUnprepared: (sql, params) => run(sql, params, values),
+    executeStream: (sql, params, transform) =>
+      Stream.unwrap(Effect.map(execute(sql, params, transform), Stream.fromArray))
+  }
+}
+
+const makeClient = Effect.fnUntraced(function* (filename: string) {
+  const database = yield* Effect.acquireRelease(openDatabase(filename), (opened) => Effect.sync(() => opened.close()))
+  const { acquirer, borrower, isTransaction, onCommitFailure, transactionAcquirer } = SqlClient.makeSqliteAcquirers({
+    connection: Effect.succeed(connectionOf(database)),
+    semaphore: yield* Semaphore.make(1),
+    isTransaction: () => database.isTransaction
+  })
+  return yield* SqlClient.make({
+    acquirer,
+    borrower,
+    transactionAcquirer,
+    onCommitFailure,
+    isTransaction,
+    compiler: Statement.makeCompilerSqlite(),
+    driver: "node-sqlite",
+    // A transaction that reads before it writes could not go on when another process writes in between.
+    beginTransaction: "BEGIN IMMEDIATE",
+    prepareTransactionControls: true,
+    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
+    spanAttributes: [["db.system.name", "sqlite"]]
+  })
+})
+
+/**
+ * A `SqlClient` over Node's own SQLite, and a file that it creates with its folder (modes 0600 and 0700), or `:memory:`. What was
+ * committed is on disk (WAL, `synchronous = FULL`). Statements run at once, on this thread. Several processes may use the file.
+ */
+export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient, SqliteUnavailable> =>
+  Layer.provide(Layer.effect(SqlClient.SqlClient, makeClient(filename)), Reactivity.layer)

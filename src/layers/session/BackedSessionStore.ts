@@ -1,0 +1,295 @@
+import { Clock, Effect, Layer, type Scope, Semaphore } from "effect"
+import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
+import { LogLines, replacesView } from "../../domain/session/Checkpoint.ts"
+import { encodeLine } from "../../domain/session/LogFormat.ts"
+import {
+  applyEvent,
+  emptySession,
+  entriesOf,
+  logVersion,
+  type Session,
+  type SessionEvent
+} from "../../domain/session/Session.ts"
+import { headOf, type SessionHead, titleOf } from "../../domain/session/SessionHead.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import { allOrNothing } from "../../services/session/AllOrNothing.ts"
+import {
+  type BackedLine,
+  type BackedRow,
+  SessionBacking,
+  type SessionOwner
+} from "../../services/session/SessionBacking.ts"
+import {
+  badSessionId,
+  headlessLog,
+  isSessionId,
+  sessionError,
+  type SessionLog,
+  SessionNotFound,
+  SessionStore,
+  type SessionStoreError,
+  type SessionSummary,
+  SessionTooNew,
+  sessionUnavailable
+} from "../../services/session/SessionStore.ts"
+import type { TempStore } from "../../services/session/TempStore.ts"
+import { blobsOf } from "./BackedBlobs.ts"
+import { isStarted, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
+import type { LogState } from "./SessionLogReader.ts"
+import { spillParts } from "./SessionLogWriter.ts"
+
+/**
+ * A session store over a backing: it encodes events as lines, folds lines to sessions, makes checkpoints and stores large parts
+ * as blobs. A checkpoint's ranges count lines here, where those of a file count bytes.
+ */
+
+type Backing = SessionBacking["Service"]
+
+const notFound = (id: string) => sessionError(new SessionNotFound({ id }))
+
+// Lines.
+
+/** Names the line of an event: after the first message that it adds, or after its place. */
+const lineId = (event: SessionEvent, sequence: number): string => {
+  const [first] = event._tag === "Appended" || event._tag === "Answered" ? entriesOf(event) : []
+  return first?.id ?? `#${sequence}`
+}
+
+/** Encodes the event at a position, and stores its large parts. */
+const encodeEvent = Effect.fnUntraced(function* (
+  blobs: TempStore["Service"],
+  event: SessionEvent,
+  sequence: number,
+  { after, lines }: { readonly after: Session; readonly lines: LogLines }
+) {
+  const checkpoint = replacesView(event) ? lines.checkpoint(after, event) : undefined
+  const spilled = yield* spillParts(blobs, event)
+  return {
+    sequence,
+    id: lineId(event, sequence),
+    text: encodeLine(event, spilled, checkpoint),
+    isCheckpoint: checkpoint !== undefined,
+    at: yield* Clock.currentTimeMillis
+  } satisfies BackedLine
+})
+
+/** Encodes the events of a new session. A name that an earlier line has is replaced by the place. */
+const encodeAll = Effect.fnUntraced(function* (blobs: TempStore["Service"], events: ReadonlyArray<SessionEvent>) {
+  const lines = new LogLines()
+  const encoded: Array<BackedLine> = []
+  const ids = new Set<string>()
+  let after = emptySession
+  for (const [index, event] of events.entries()) {
+    after = applyEvent(after, event)
+    const line = yield* encodeEvent(blobs, event, index + 1, { after, lines })
+    encoded.push(ids.has(line.id) ? { ...line, id: `#${index + 1}` } : line)
+    ids.add(line.id)
+    lines.add(event, index, index + 1)
+  }
+  return { encoded, state: { session: after, lines, complete: true } satisfies LogState }
+})
+
+// Heads.
+
+interface Head extends SessionHead {
+  readonly version: number
+}
+
+const headText = (head: Head): string => JSON.stringify(head)
+
+const textOr = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+
+/** Reads a head; undefined when it is not one. */
+const headFrom = (text: string): Head | undefined => {
+  const value = parsedOrUndefined(text)
+  if (typeof value !== "object" || value === null || !("version" in value)) return undefined
+  const { cwd, firstPrompt, model, parent, startedAt, version }: Partial<Record<keyof Head, unknown>> = value
+  return {
+    version: typeof version === "number" ? version : 0,
+    firstPrompt: textOr(firstPrompt),
+    model: textOr(model),
+    cwd: textOr(cwd),
+    parent: textOr(parent),
+    startedAt: typeof startedAt === "number" ? startedAt : undefined
+  }
+}
+
+const headAfter = (events: ReadonlyArray<SessionEvent>): Head => ({
+  ...headOf(events),
+  version: events.find(isStarted)?.version ?? logVersion
+})
+
+const summaryOf = ({ bytes, head, holder, id, title, updatedAt }: BackedRow): SessionSummary => {
+  const found = headFrom(head)
+  const isTooNew = found !== undefined && found.version > logVersion
+  return {
+    id,
+    title,
+    firstPrompt: found?.firstPrompt,
+    model: found?.model,
+    cwd: found?.cwd,
+    parent: found?.parent,
+    startedAt: found?.startedAt ?? updatedAt,
+    updatedAt,
+    bytes,
+    holder,
+    problem:
+      found === undefined
+        ? headlessLog(id).message
+        : isTooNew
+          ? new SessionTooNew({ id, version: found.version }).message
+          : undefined
+  }
+}
+
+// Writing.
+
+/** The state of the one writer of a log. */
+interface Writer extends Source {
+  readonly owner: SessionOwner
+  /** Held while a line is written. Closing waits for it, but not for the preparation of an append. */
+  readonly commit: Semaphore.Semaphore
+  state: ReadState
+  /** The head of the session while it has no first prompt; later appends do not change it. */
+  head: Head | undefined
+  isClosed: boolean
+}
+
+const refuseIfClosed = ({ id, isClosed }: Writer): Effect.Effect<void, SessionStoreError> =>
+  isClosed ? Effect.fail(sessionUnavailable("append", `session ${id} was closed; open it again`)) : Effect.void
+
+/** The state before an event: an undo or redo beyond the part that was read, or a branch, needs the whole log. */
+const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
+  const { complete, session } = writer.state
+  const isBeyond =
+    event._tag === "Branched" ||
+    (event._tag === "Undone" && !canUndo(session.conversation)) ||
+    (event._tag === "Redone" && !canRedo(session.conversation))
+  if (!complete && isBeyond) writer.state = yield* readWhole(writer)
+  return writer.state
+})
+
+/** The head to store with an event: only the first message of the user changes it. */
+const headWith = (head: Head | undefined, event: SessionEvent): Head | undefined => {
+  if (head === undefined) return undefined
+  const { firstPrompt } = headOf([event])
+  return firstPrompt === undefined ? undefined : { ...head, firstPrompt }
+}
+
+const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
+  yield* refuseIfClosed(writer)
+  const { lines, next, session } = yield* stateBefore(writer, event)
+  const after = applyEvent(session, event)
+  const line = yield* encodeEvent(writer.blobs, event, next, { after, lines })
+  const head = headWith(writer.head, event)
+  yield* Effect.suspend(() => refuseIfClosed(writer)).pipe(
+    Effect.andThen(writer.backing.append(writer.owner, line, head === undefined ? undefined : headText(head))),
+    Effect.andThen(
+      Effect.sync(() => {
+        lines.add(event, next - 1, next)
+        writer.state = { ...writer.state, session: after, next: next + 1 }
+        if (head !== undefined) writer.head = undefined
+      })
+    ),
+    Effect.uninterruptible,
+    writer.commit.withPermit
+  )
+})
+
+/** Opens the writer of a log in this state, until the scope closes. */
+const openWriter = Effect.fnUntraced(function* (
+  source: Source,
+  owner: SessionOwner,
+  state: ReadState,
+  head: Head | undefined
+): Effect.fn.Return<SessionLog, never, Scope.Scope> {
+  // Appends run in the order of their calls.
+  const turn = yield* Semaphore.make(1)
+  const commit = yield* Semaphore.make(1)
+  const writer: Writer = {
+    ...source,
+    owner,
+    commit,
+    state,
+    head: head?.firstPrompt === undefined ? head : undefined,
+    isClosed: false
+  }
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      writer.isClosed = true
+      return commit.withPermit(Effect.void)
+    })
+  )
+  return {
+    id: source.id,
+    append: Effect.fn("SessionLog.append")((event: SessionEvent) => append(writer, event), turn.withPermit),
+    blobs: source.blobs,
+    whole: Effect.suspend(() => readWhole(writer)).pipe(
+      Effect.map(({ session }) => session),
+      Effect.withSpan("SessionLog.whole")
+    )
+  }
+})
+
+// The store.
+
+const sourceOf = (backing: Backing, id: string): Source => ({ backing, id, blobs: blobsOf(backing, id) })
+
+const createSession = Effect.fnUntraced(function* (backing: Backing, events: ReadonlyArray<SessionEvent>, id: string) {
+  const source = sourceOf(backing, id)
+  const { encoded, state } = yield* encodeAll(source.blobs, events)
+  const head = headAfter(events)
+  const owner = yield* backing.create(id, headText(head), encoded)
+  return yield* openWriter(source, owner, { ...state, next: encoded.length + 1 }, head)
+})
+
+const openSession = Effect.fnUntraced(function* (backing: Backing, id: string, takeOver: boolean) {
+  const source = sourceOf(backing, id)
+  const owner = yield* backing.own(id, takeOver)
+  const state = yield* readLog(source)
+  const [row] = yield* backing.list(id)
+  const log = yield* openWriter(source, owner, state, row === undefined ? undefined : headFrom(row.head))
+  return { session: state.session, complete: state.complete, torn: 0, log }
+})
+
+const make = (backing: Backing): SessionStore["Service"] => {
+  const rows = (id?: string) =>
+    Effect.map(backing.list(id), (found) =>
+      found.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
+    )
+  const known = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+    isSessionId(id) ? use : Effect.fail(notFound(id))
+  return {
+    create: Effect.fn("SessionStore.create")((started) =>
+      isSessionId(started.session)
+        ? allOrNothing(createSession(backing, [started], started.session))
+        : Effect.fail(badSessionId())
+    ),
+    // Nothing but this store writes sessions here.
+    claim: Effect.fn("SessionStore.claim")(() => Effect.void),
+    open: Effect.fn("SessionStore.open")((id, options) =>
+      known(id, allOrNothing(openSession(backing, id, options?.takeOver ?? false)))
+    ),
+    list: Effect.map(backing.list(), (found) =>
+      found
+        .map(({ id }) => id)
+        .sort()
+        .reverse()
+    ).pipe(Effect.withSpan("SessionStore.list")),
+    summaries: Effect.map(rows(), (found) => found.map(summaryOf)).pipe(Effect.withSpan("SessionStore.summaries")),
+    summary: Effect.fn("SessionStore.summary")((id) =>
+      known(
+        id,
+        Effect.flatMap(rows(id), ([row]) =>
+          row === undefined ? Effect.fail(notFound(id)) : Effect.succeed(summaryOf(row))
+        )
+      )
+    ),
+    rename: Effect.fn("SessionStore.rename")((id, title) => known(id, backing.rename(id, titleOf(title) || undefined))),
+    remove: Effect.fn("SessionStore.remove")((id) => known(id, backing.remove(id)))
+  }
+}
+
+/** A session store over a backing. */
+export const over = <E, R>(backing: Layer.Layer<SessionBacking, E, R>): Layer.Layer<SessionStore, E, R> =>
+  Layer.provide(Layer.effect(SessionStore, Effect.map(SessionBacking, make)), backing)

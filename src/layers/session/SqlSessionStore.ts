@@ -1,0 +1,14 @@
+import type { Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { SessionStore, SessionStoreError } from "../../services/session/SessionStore.ts"
+import * as BackedSessionStore from "./BackedSessionStore.ts"
+import * as SqlSessionBacking from "./SqlSessionBacking.ts"
+
+/**
+ * Sessions in tables of the database of the context, SQLite or PostgreSQL: `palimpsest_sessions`, `_lines`, `_blobs`, `_owners` and
+ * `_migrations`, made or brought up to date when the layer is built. An append that succeeded is committed.
+ */
+export const layer = (
+  options?: SqlSessionBacking.SqlSessionOptions
+): Layer.Layer<SessionStore, SessionStoreError, SqlClient.SqlClient> =>
+  BackedSessionStore.over(SqlSessionBacking.make(options))

@@ -1,0 +1,31 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
+import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
+import { sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
+import { runsOf } from "../../support/runs.ts"
+
+sessionStoreContract(
+  { describe, it },
+  {
+    name: "MemorySessionStore",
+    make: Effect.map(Layer.build(MemorySessionStore.layer), Layer.succeedContext),
+    runs: runsOf(200)
+  }
+)
+
+/** A database file that does not exist yet. */
+const freshFile = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()).pipe(
+  Effect.map((folder) => `${folder}/not/there/sessions.db`),
+  Effect.provide(NodeServices.layer)
+)
+
+sessionStoreContract(
+  { describe, it },
+  {
+    name: "SqliteSessionStore",
+    make: Effect.map(freshFile, (file) => SqliteSessionStore.layer(file)),
+    runs: runsOf(40)
+  }
+)
