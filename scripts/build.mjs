@@ -141,6 +141,9 @@ const scriptOf = (code, parts) => {
 /** Modules that only commands with an agent load. */
 const working = /\/(?:agentCommands|AgentAssembly|NodeRequests)\.ts$/
 
+/** Modules that only the server loads. It has parts of its own, and decides nothing about those of other commands. */
+const serving = /\/(?:commands\/serve|LiveServe)\.ts$/
+
 /**
  * Decides which modules share a part: what the program always loads, what an agent loads, and what several other commands load.
  * Anything else stays with the one import that loads it.
@@ -160,7 +163,12 @@ const parting = () => {
     places = new Map([...main].map((id) => [id, "main"]))
     const users = new Map()
     for (const entry of new Set(entries)) {
+      if (serving.test(entry)) continue
       for (const id of closure(entry)) users.set(id, [...(users.get(id) ?? []), entry])
+    }
+    const served = [...new Set(entries)].filter((entry) => serving.test(entry)).flatMap((entry) => [...closure(entry)])
+    for (const [at, id] of served.entries()) {
+      if (!places.has(id) && !users.has(id) && served.indexOf(id) < at) places.set(id, "serving")
     }
     for (const [id, all] of users) {
       if (places.has(id) || (all.length === 1 && !working.test(all[0]))) continue

@@ -4,6 +4,7 @@ import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.
 import * as NodePlatform from "../layers/platform/NodePlatform.ts"
 import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
+import { shutdown } from "../services/platform/Shutdown.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText } from "./output/HelpText.ts"
@@ -159,6 +160,17 @@ const commands = {
     "Print the system prompt that this folder sends; token counts go to stderr",
     async () => (await import("./agentCommands.ts")).prompt
   ),
+  serve: command("Serve sessions over HTTP: an API with event streams, and a page", async () => {
+    const { serve } = await import("./commands/serve.ts")
+    return serve((options) =>
+      Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("../layers/LiveServe.ts")),
+          ({ layer }) => layer(options)
+        )
+      )
+    )
+  }),
   config: command("Manage settings", async () => (await import("./commands/config.ts")).config),
   trust: command(
     "Trust a folder: load its settings, memory, hooks, agents and skills",
@@ -241,7 +253,7 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
       return
     }
     received = { status, at }
-    setTimeout(() => exitNow(status), finalizerMillis).unref()
+    setTimeout(() => exitNow(status), finalizerMillis + shutdown.graceMillis).unref()
     fiber.interruptUnsafe(fiber.id)
   }
   for (const [signal, status] of Object.entries(signals)) process.on(signal, onSignal(status))

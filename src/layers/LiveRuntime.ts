@@ -3,6 +3,7 @@ import type { Model } from "../services/model/Model.ts"
 import type { EnvFiles } from "../services/platform/EnvFiles.ts"
 import type { RuntimeServices } from "../services/runtime/AgentHost.ts"
 import type { ChatServices } from "../services/runtime/SessionOpening.ts"
+import type { Transcripts } from "../services/transcripts/Transcripts.ts"
 import * as Live from "./Live.ts"
 import * as LiveModels from "./LiveModels.ts"
 import * as LiveTools from "./LiveTools.ts"
@@ -57,7 +58,7 @@ const configWith = (home: string) =>
 export const layer = <E = never, R = never>(
   options: LiveRuntimeOptions<E, R> = {}
 ): Layer.Layer<
-  ChatServices | EnvFiles | FileSystem.FileSystem | Path.Path | RuntimeServices,
+  ChatServices | EnvFiles | FileSystem.FileSystem | Path.Path | RuntimeServices | Transcripts,
   E | Config.ConfigError,
   R
 > => {

@@ -27,6 +27,8 @@ const draftFields = {
   /** Milliseconds since 1970. */
   at: Schema.optionalKey(Schema.Finite),
   author: Schema.optionalKey(Author),
+  /** The id under which a client sent the message. No two messages of a session have the same. */
+  messageId: Schema.optionalKey(Schema.String),
   /** By part index: the JSON text that the part was read from, when writing the value again would give another text. */
   source: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** On an answer: the model that gave it, and the provider's counts for the call. */

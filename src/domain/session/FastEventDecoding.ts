@@ -87,6 +87,7 @@ const entryChecks = new Map<string, Check>([
   ["at", Number.isFinite],
   ["usage", (value) => isUsage(value)],
   ["author", (value) => value === "program" || value === "summary" || value === "environment"],
+  ["messageId", isString],
   ["model", isString],
   ["tokens", isArrayOf(isCount)],
   ["handles", isArrayOf(isMatch(/^h_[a-z2-7]{10,52}$/))]

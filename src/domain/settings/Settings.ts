@@ -11,6 +11,7 @@ import { defaultBound } from "../conversation/ToolOutputBound.ts"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
 import { defaultHookTimeoutMillis, HooksSettings } from "../hooks/HookSettings.ts"
 import { PromptSize } from "../prompt/PromptInputs.ts"
+import { ServeSettings } from "../serve/ServeSettings.ts"
 import { minRetentionMillis, parsePeriod } from "../session/SessionRetention.ts"
 import { ApprovalMode } from "../tools/Approval.ts"
 import { McpServersSettings } from "../tools/McpServer.ts"
@@ -490,6 +491,12 @@ export const Settings = Schema.Struct({
     `an object such as {"enabled": true, "file": "events.jsonl"}`,
     {}
   ),
+  serve: field(
+    ServeSettings,
+    "Who may use the server, and how much",
+    `an object such as {"tools": false, "limits": {"sessions": 50}}`,
+    {}
+  ),
   folderTrust: flag("Load nothing from a folder until it is trusted", true)
 })
 
@@ -561,6 +568,7 @@ export const homeOnly = [
   "includeDirectories",
   "loadMemoryFromIncludeDirectories",
   "telemetry",
+  "serve",
   "folderTrust",
   "redactSecrets"
 ] as const satisfies ReadonlyArray<SettingName>

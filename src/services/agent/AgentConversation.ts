@@ -38,6 +38,7 @@ export const retryWhileBusy = Schedule.spaced("50 millis")
 export interface OutgoingMessage {
   readonly message: ReadonlyArray<Part>
   readonly author: "program" | undefined
+  readonly messageId?: string | undefined
   readonly attached: ReadonlyArray<Attachment>
 }
 

@@ -63,6 +63,8 @@ export interface RunOptions {
   readonly waiting?: (<A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
   /** `program`: the message does not come from the user. It is marked as such, and BeforeAgent hooks do not run for it. */
   readonly author?: "program" | undefined
+  /** The id under which a client sent the message (`SendOptions`). */
+  readonly messageId?: string | undefined
   /** Attachments of the message (`SendOptions`). */
   readonly attached?: ReadonlyArray<Attachment> | undefined
 }
@@ -100,7 +102,7 @@ export const noMessage: OutgoingMessage = { message: [], author: undefined, atta
 export const begin = Effect.fnUntraced(function* (
   profile: Profile,
   message: ReadonlyArray<Part>,
-  { attached = [], author, cancel, waiting = (work) => work }: RunOptions,
+  { attached = [], author, cancel, messageId, waiting = (work) => work }: RunOptions,
   emit: Emit
 ): Effect.fn.Return<AgentRun, never, Scope.Scope> {
   return {
@@ -115,7 +117,7 @@ export const begin = Effect.fnUntraced(function* (
     loops: 0,
     continued: 0,
     isCompressed: false,
-    next: { message, author, attached }
+    next: { message, author, messageId, attached }
   }
 })
 

@@ -19,7 +19,7 @@ export interface AgentTurnEnd extends TurnEnd {
 export const runTurn = Effect.fnUntraced(function* ({
   bounds: { stopped },
   emit,
-  next: { attached, author, message },
+  next: { attached, author, message, messageId },
   profile: { chat, loops },
   used
 }: AgentRun): Effect.fn.Return<AgentTurnEnd, TurnError> {
@@ -27,14 +27,16 @@ export const runTurn = Effect.fnUntraced(function* ({
   // Once the run has begun, a turn waits for operations of the user on the conversation.
   const isUnderWay = used.turns > 1
   let end = turnBegins
-  yield* chat.send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author, attached }).pipe(
-    Stream.runForEach((event) => {
-      end = afterEvent(end, event)
-      if (isOwnEnd(event, isUnderWay)) return Effect.void
-      return loops === undefined ? emit(event) : Effect.andThen(emit(event), watch(loops, event, looping))
-    }),
-    Effect.retry({ schedule: retryWhileBusy, while: ({ _tag }) => isUnderWay && _tag === "ChatBusy" })
-  )
+  yield* chat
+    .send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author, attached, messageId })
+    .pipe(
+      Stream.runForEach((event) => {
+        end = afterEvent(end, event)
+        if (isOwnEnd(event, isUnderWay)) return Effect.void
+        return loops === undefined ? emit(event) : Effect.andThen(emit(event), watch(loops, event, looping))
+      }),
+      Effect.retry({ schedule: retryWhileBusy, while: ({ _tag }) => isUnderWay && _tag === "ChatBusy" })
+    )
   const loop = !end.isFinished && (yield* Deferred.isDone(looping)) ? yield* Deferred.await(looping) : undefined
   return { ...end, loop }
 })

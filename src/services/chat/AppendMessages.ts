@@ -77,8 +77,13 @@ export const appendAnswer = Effect.fnUntraced(function* (
     yield* commit(chat, { _tag: "Appended", entry })
     return entry
   }
-  const { at, author, content, tokens } = pending
-  const draft = { content, at, ...(author === undefined ? {} : { author }) }
+  const { at, author, content, messageId, tokens } = pending
+  const draft = {
+    content,
+    at,
+    ...(author === undefined ? {} : { author }),
+    ...(messageId === undefined ? {} : { messageId })
+  }
   const message = yield* makeEntry(draft, entryId(next), chat.handles, tokens)
   const attached = withIds(pending.attached, next + 1)
   const entry = yield* makeEntry(answer, entryId(next + 1 + attached.length), chat.handles)

@@ -33,6 +33,7 @@ export interface PendingPart {
 export interface PendingMessage {
   readonly content: Content
   readonly author?: "program" | undefined
+  readonly messageId?: string | undefined
   readonly tokens: ReadonlyArray<number>
   /** What a program attached to it. The ids are placeholders; see `withIds`. */
   readonly attached: ReadonlyArray<Entry>

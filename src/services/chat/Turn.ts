@@ -45,6 +45,8 @@ export interface SendOptions {
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** `program`: the words are not the user's. */
   readonly author?: "program" | undefined
+  /** The id under which a client sent the message; the conversation keeps it with the message. */
+  readonly messageId?: string | undefined
   /** Attachments of the message. They enter the conversation with it or not at all. */
   readonly attached?: ReadonlyArray<Attachment> | undefined
 }
@@ -53,7 +55,7 @@ export interface SendOptions {
 export const runTurn = Effect.fn("Chat.turn")(function* (
   chat: ChatState,
   parts: ReadonlyArray<Part>,
-  { attached = [], author, cancel }: SendOptions,
+  { attached = [], author, cancel, messageId }: SendOptions,
   emit: Emit
 ) {
   const at = yield* Clock.currentTimeMillis
@@ -80,7 +82,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   const work = Effect.gen(function* () {
     const pending = isSilent
       ? undefined
-      : yield* pendingMessage(chat, context, { role: "user", parts: words }, { attached, author }, at)
+      : yield* pendingMessage(chat, context, { role: "user", parts: words }, { attached, author, messageId }, at)
     return { pending, ...(yield* answer(chat, context, pending, answersTools, emit)) }
   })
   const done = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, undefined))
@@ -117,12 +119,13 @@ const pendingMessage = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
   content: Content,
-  { attached = [], author }: SendOptions,
+  { attached = [], author, messageId }: SendOptions,
   at: number
 ) {
   const counter = yield* TokenCounter
   const tokens = yield* counter.count(content.parts)
-  const pending: PendingMessage = { content, at, author, tokens, attached: yield* attachedEntries(chat, attached, at) }
+  const given = yield* attachedEntries(chat, attached, at)
+  const pending: PendingMessage = { content, at, author, messageId, tokens, attached: given }
   return yield* ingestMessage(chat, context, pending)
 })
 

@@ -201,6 +201,25 @@ const inWords = Effect.fnUntraced(function* (
   return yield* Work.run(writers[format](path)(transcript))
 })
 
+/** The lines of a conversation in another format, without a file: large outputs are in the lines. */
+export const lines = Effect.fn("Export.lines")(function* (
+  format: FormatName,
+  events: ReadonlyArray<SessionEvent>
+): Effect.fn.Return<ReadonlyArray<string>> {
+  if (format === "palimpsest") return yield* Work.run(logLines(events))
+  return (yield* inWords("", format, events.reduce(applyEvent, emptySession))).lines
+})
+
+function* logLines(events: ReadonlyArray<SessionEvent>): Work.SlicedWork<ReadonlyArray<string>> {
+  const all: Array<string> = []
+  for (const event of events) {
+    const line = encodeLine(event, new Map())
+    all.push(line)
+    yield line.length
+  }
+  return all
+}
+
 /** Encodes lines as bytes, in pieces. */
 const lineChunks = Effect.fnUntraced(function* (
   lines: ReadonlyArray<string>

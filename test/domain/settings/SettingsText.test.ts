@@ -76,6 +76,16 @@ const all: SettingsFile = {
   loadMemoryFromIncludeDirectories: true,
   shellIdle: 0,
   telemetry: { enabled: true, file: "events.jsonl", endpoint: "http://localhost:4318", prompts: true, buffer: 1 },
+  serve: {
+    tokens: [{ tenant: "acme", hash: `sha256:${"0".repeat(64)}` }],
+    tenants: { acme: { folder: "/srv/acme", limits: { sessions: 1 } } },
+    limits: { requests: 1, tokens: 1, sessions: 1, turns: 1, streams: 1 },
+    tools: true,
+    approve: "edits",
+    onDisconnect: "cancel",
+    drainSeconds: 0,
+    bodyBytes: 1_024
+  },
   folderTrust: false
 }
 

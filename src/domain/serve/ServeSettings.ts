@@ -1,0 +1,125 @@
+import { Schema } from "effect"
+import { ApprovalMode } from "../tools/Approval.ts"
+
+/** The settings of the server: who may use it, and how much. */
+
+const whole = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
+
+const limit = (description: string, minimum: number, such: number) =>
+  Schema.optionalKey(
+    whole(minimum).annotate({ description, expected: `a whole number, at least ${minimum}, such as ${such}` })
+  )
+
+/** What one tenant may use. An absent limit is that of `defaultLimits`. */
+export const TenantLimits = Schema.Struct({
+  requests: limit("Requests a minute", 1, 600),
+  tokens: limit("Tokens of models a day, sent and answered", 1, 10_000_000),
+  sessions: limit("Sessions that are stored at a time", 1, 1_000),
+  turns: limit("Turns that run at a time", 1, 8),
+  streams: limit("Event streams that are open at a time", 1, 32)
+})
+export type TenantLimits = { readonly [K in keyof typeof TenantLimits.Type]-?: number }
+
+/** The limits of a tenant for which the settings name none. */
+export const defaultLimits: TenantLimits = {
+  requests: 600,
+  tokens: Number.MAX_SAFE_INTEGER,
+  sessions: 1_000,
+  turns: 8,
+  streams: 32
+}
+
+/** The name of a tenant. It becomes the name of a folder. */
+export const TenantName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/))
+export const isTenantName = Schema.is(TenantName)
+
+/** The tenant that works in the user's own home folder: its sessions are those of the command line. */
+export const localTenant = "local"
+
+/** An API token as the settings keep it: its hash alone. */
+export const TokenSetting = Schema.Struct({
+  tenant: TenantName.annotate({
+    description: "The tenant whose sessions the token opens",
+    expected: "1 to 32 small letters, digits and hyphens"
+  }),
+  hash: Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/)).annotate({
+    description: "The hash of the token; palimpsest serve --new-token TENANT prints both",
+    expected: "sha256: and 64 hexadecimal digits"
+  })
+})
+export type TokenSetting = typeof TokenSetting.Type
+
+/** One tenant's own settings. */
+export const TenantSetting = Schema.Struct({
+  folder: Schema.optionalKey(
+    Schema.NonEmptyString.annotate({
+      description: "The folder that the tenant's agents work in; an empty folder of the tenant where it is not set",
+      expected: "the absolute path of a folder"
+    })
+  ),
+  limits: Schema.optionalKey(TenantLimits)
+})
+
+/** What becomes of a turn whose client vanishes: it goes on and its stream can be resumed, or it is cancelled. */
+export const OnDisconnect = Schema.Literals(["continue", "cancel"])
+export type OnDisconnect = typeof OnDisconnect.Type
+
+/** The setting `serve`. */
+export const ServeSettings = Schema.Struct({
+  tokens: Schema.optionalKey(
+    Schema.Array(TokenSetting).annotate({
+      description: "The API tokens, as hashes",
+      expected: `a list such as [{"tenant": "acme", "hash": "sha256:…"}]`
+    })
+  ),
+  tenants: Schema.optionalKey(
+    Schema.Record(TenantName, TenantSetting).annotate({
+      description: "Folders and limits of single tenants, by name",
+      expected: `an object such as {"acme": {"limits": {"sessions": 50}}}`
+    })
+  ),
+  limits: Schema.optionalKey(
+    TenantLimits.annotate({
+      description: "The limits of each tenant that has none of its own",
+      expected: `an object such as {"requests": 600, "tokens": 10000000}`
+    })
+  ),
+  tools: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "Let the agents of served sessions use tools (default false)",
+      expected: "true or false"
+    })
+  ),
+  approve: Schema.optionalKey(
+    ApprovalMode.annotate({
+      description: "The calls of tools that run in served sessions; all others are denied, as nobody can be asked",
+      expected: `one of ${ApprovalMode.literals.join(", ")}`
+    })
+  ),
+  onDisconnect: Schema.optionalKey(
+    OnDisconnect.annotate({
+      description: "What becomes of a turn whose client vanishes (default continue)",
+      expected: "continue or cancel"
+    })
+  ),
+  drainSeconds: Schema.optionalKey(
+    whole(0).annotate({
+      description: "Seconds that running turns get to end when the server stops (default 20)",
+      expected: "a whole number of seconds, such as 20"
+    })
+  ),
+  bodyBytes: Schema.optionalKey(
+    whole(1_024).annotate({
+      description: "The most bytes of a request's body (default 4194304)",
+      expected: "a whole number of bytes, such as 4194304"
+    })
+  )
+})
+export type ServeSettings = typeof ServeSettings.Type
+
+/** The limits of a tenant. */
+export const limitsOf = ({ limits, tenants = {} }: ServeSettings, tenant: string): TenantLimits => ({
+  ...defaultLimits,
+  ...limits,
+  ...(Object.hasOwn(tenants, tenant) ? tenants[tenant]?.limits : {})
+})

@@ -1,0 +1,222 @@
+import { Schema } from "effect"
+import { payload, plainText } from "../content/Content.ts"
+import { Handle } from "../content/Handle.ts"
+import { allEntries } from "../conversation/Branches.ts"
+import {
+  type Conversation,
+  entries,
+  type Entry,
+  EntryId,
+  entryTokens,
+  itemTokens,
+  sequenceOf,
+  sourceOf,
+  view,
+  viewTokens
+} from "../conversation/Conversation.ts"
+import { viewSizes } from "../evaluation/Compactions.ts"
+import { answersIn, recordedCost, summaryRequests, usageOf } from "../evaluation/RecordedUse.ts"
+import type { Session, SessionEvent } from "../session/Session.ts"
+import { firstUnits } from "../text/Bytes.ts"
+import { tokenLimit } from "../tokens/ModelLimits.ts"
+import { builtInPrices, Cost, type Prices } from "../tokens/Prices.ts"
+import { Usage } from "../tokens/Tokens.ts"
+
+/** The ledger of a session: where its tokens are, what was paid, which compressions are in force. */
+
+/** The tokens of one message. */
+export const LedgerEntry = Schema.Struct({
+  id: EntryId,
+  role: Schema.Literals(["user", "model"]),
+  author: Schema.NullOr(Schema.String),
+  at: Schema.NullOr(Schema.Finite),
+  /** Tokens of the message as it was written, and as the model sees it now: 0 when it left the window. */
+  tokens: Schema.Natural,
+  shown: Schema.Natural,
+  /** The handle of each part, which recalls it. */
+  handles: Schema.Array(Handle)
+})
+export type LedgerEntry = typeof LedgerEntry.Type
+
+/** A compression, in the order in which they happened. Undone ones are included. */
+export const LedgerCompression = Schema.Struct({
+  at: Schema.Finite,
+  status: Schema.String,
+  strategy: Schema.String,
+  trigger: Schema.Literals(["manual", "auto"]),
+  before: Schema.Finite,
+  after: Schema.Finite,
+  /** The handle of everything that was dropped. */
+  dropped: Schema.NullOr(Handle)
+})
+
+/** The sums of a session. */
+export const LedgerTotals = Schema.Struct({
+  messages: Schema.Natural,
+  /** Tokens of all messages, of those that the model sees, and of the model's window. */
+  tokens: Schema.Natural,
+  shown: Schema.Natural,
+  window: Schema.Natural,
+  compressions: Schema.Natural,
+  /** What the provider counted; null when it counted nothing. */
+  usage: Schema.NullOr(Usage),
+  cost: Cost
+})
+export type LedgerTotals = typeof LedgerTotals.Type
+
+/** The ledger. */
+export const SessionLedger = Schema.Struct({
+  totals: LedgerTotals,
+  entries: Schema.Array(LedgerEntry),
+  compressions: Schema.Array(LedgerCompression)
+})
+export type SessionLedger = typeof SessionLedger.Type
+
+const ceil = (tokens: number): number => Math.max(0, Math.ceil(tokens))
+
+/** The sums of a session, from its events and their fold. */
+export const ledgerTotals = (
+  session: Session,
+  events: ReadonlyArray<SessionEvent>,
+  prices: Prices = builtInPrices
+): LedgerTotals => {
+  const { conversation, model } = session
+  const log = entries(conversation)
+  const answers = answersIn(log, viewSizes(conversation))
+  const usage = usageOf(answers)
+  return {
+    messages: log.length,
+    tokens: ceil(log.reduce((sum, entry) => sum + entryTokens(entry), 0)),
+    shown: ceil(viewTokens(conversation)),
+    window: tokenLimit(model ?? "unknown"),
+    compressions: events.filter(({ _tag }) => _tag === "Compressed").length,
+    usage: usage?.recorded ?? null,
+    cost: recordedCost(answers, usage === null, summaryRequests(events), { model, prices })
+  }
+}
+
+/** The ledger of a session. */
+export const ledgerOf = (session: Session, events: ReadonlyArray<SessionEvent>, prices?: Prices): SessionLedger => {
+  const shown = new Map(view(session.conversation).map((item) => [item.entry.id, itemTokens(item)]))
+  return {
+    totals: ledgerTotals(session, events, prices),
+    entries: inOrder(session.conversation).map((entry) => ({
+      id: entry.id,
+      role: entry.content.role,
+      author: entry.author ?? null,
+      at: entry.at ?? null,
+      tokens: ceil(entryTokens(entry)),
+      shown: ceil(shown.get(entry.id) ?? 0),
+      handles: entry.handles
+    })),
+    compressions: events.flatMap((event) =>
+      event._tag === "Compressed"
+        ? [
+            {
+              at: event.at,
+              status: event.status,
+              strategy: event.strategy,
+              trigger: event.trigger,
+              before: event.before,
+              after: event.after,
+              dropped: event.dropped ?? null
+            }
+          ]
+        : []
+    )
+  }
+}
+
+const inOrder = (conversation: Conversation): ReadonlyArray<Entry> =>
+  allEntries(conversation).toSorted((one, other) => sequenceOf(one.id) - sequenceOf(other.id))
+
+/** A part of a message, as a page shows it. */
+export const ShownPart = Schema.Struct({
+  kind: Schema.Literals(["text", "thought", "call", "output", "media", "other"]),
+  /** The tool of a call or of an output. */
+  tool: Schema.NullOr(Schema.String),
+  /** The text, or its beginning. */
+  text: Schema.String,
+  isWhole: Schema.Boolean,
+  tokens: Schema.Natural,
+  /** The handle that recalls the whole part. */
+  handle: Schema.NullOr(Handle)
+})
+type ShownPart = typeof ShownPart.Type
+
+/** A message, as a page shows it. */
+export const ShownMessage = Schema.Struct({
+  id: EntryId,
+  role: Schema.Literals(["user", "model"]),
+  author: Schema.NullOr(Schema.String),
+  messageId: Schema.NullOr(Schema.String),
+  at: Schema.NullOr(Schema.Finite),
+  model: Schema.NullOr(Schema.String),
+  tokens: Schema.Natural,
+  /** Whether the model sees it, whole or shortened. */
+  isShown: Schema.Boolean,
+  parts: Schema.Array(ShownPart)
+})
+export type ShownMessage = typeof ShownMessage.Type
+
+const kindOf = (part: Entry["content"]["parts"][number]): ShownPart["kind"] => {
+  if (part.functionCall !== undefined) return "call"
+  if (part.functionResponse !== undefined) return "output"
+  if (part.inlineData !== undefined || part.fileData !== undefined) return "media"
+  if (part.thought === true) return "thought"
+  return part.text === undefined ? "other" : "text"
+}
+
+/** The last messages of a session, at most `most`, each part cut to `chars` characters. Environment messages are left out. */
+export const shownMessages = ({ conversation }: Session, most: number, chars: number): ReadonlyArray<ShownMessage> => {
+  const visible = new Set(view(conversation).map(({ entry }) => entry.id))
+  const all = inOrder(conversation).filter(({ author }) => author !== "environment")
+  return all.slice(Math.max(0, all.length - most)).map((entry) => ({
+    id: entry.id,
+    role: entry.content.role,
+    author: entry.author ?? null,
+    messageId: entry.messageId ?? null,
+    at: entry.at ?? null,
+    model: entry.model ?? null,
+    tokens: ceil(entryTokens(entry)),
+    isShown: visible.has(entry.id),
+    parts: entry.content.parts.map((part, index): ShownPart => {
+      const kind = kindOf(part)
+      const text =
+        kind === "media" ? "" : kind === "text" ? (part.text ?? "") : payload(part, sourceOf(entry, index)).text
+      return {
+        kind,
+        tool: part.functionCall?.name ?? part.functionResponse?.name ?? null,
+        text: firstUnits(text, chars),
+        isWhole: kind !== "media" && text.length <= chars,
+        tokens: ceil(entry.tokens[index] ?? 0),
+        handle: entry.handles[index] ?? null
+      }
+    })
+  }))
+}
+
+/** The answer that the session holds to the message with this id; undefined when it has none. */
+export const answerTo = (
+  { conversation }: Session,
+  messageId: string
+): { readonly message: Entry; readonly text: string; readonly isComplete: boolean } | undefined => {
+  const log = entries(conversation)
+  const start = log.findIndex((entry) => entry.messageId === messageId)
+  const message = log[start]
+  if (message === undefined) return undefined
+  const next = log.findIndex(
+    (entry, index) =>
+      index > start &&
+      entry.content.role === "user" &&
+      entry.author === undefined &&
+      entry.content.parts.every(({ functionResponse }) => functionResponse === undefined)
+  )
+  const turn = log.slice(start + 1, next < 0 ? undefined : next)
+  const last = turn.at(-1)
+  const isComplete =
+    next >= 0 ||
+    (last?.content.role === "model" && last.content.parts.every(({ functionCall }) => functionCall === undefined))
+  const texts = turn.flatMap(({ content }) => (content.role === "model" ? [plainText(content)] : []))
+  return { message, text: texts.join("\n"), isComplete }
+}

@@ -1,0 +1,53 @@
+import type { TenantLimits } from "./ServeSettings.ts"
+
+/** What a tenant has used, in windows of a minute for requests and of a day for tokens. */
+
+/** The use of one window. */
+interface Window {
+  /** Milliseconds since 1970. */
+  readonly from: number
+  readonly used: number
+}
+
+/** The use of a tenant. */
+export interface TenantUsage {
+  readonly requests: Window
+  readonly tokens: Window
+}
+
+/** Nothing used yet. */
+export const unused: TenantUsage = { requests: { from: 0, used: 0 }, tokens: { from: 0, used: 0 } }
+
+const periods = { requests: 60_000, tokens: 86_400_000 } as const
+
+/** Which limit is reached, and in how many seconds it is not. */
+export interface LimitReached {
+  readonly limit: keyof TenantUsage
+  readonly most: number
+  readonly retryAfter: number
+}
+
+const current = (window: Window, kind: keyof TenantUsage, now: number): Window =>
+  now - window.from < periods[kind] && now >= window.from ? window : { from: now, used: 0 }
+
+/** The use after one more amount. */
+export const used = (usage: TenantUsage, kind: keyof TenantUsage, amount: number, now: number): TenantUsage => {
+  const window = current(usage[kind], kind, now)
+  return { ...usage, [kind]: { ...window, used: window.used + Math.max(0, amount) } }
+}
+
+/** The limit that is reached, if one is. */
+export const limitReached = (
+  usage: TenantUsage,
+  kind: keyof TenantUsage,
+  limits: TenantLimits,
+  now: number
+): LimitReached | undefined => {
+  const window = current(usage[kind], kind, now)
+  if (window.used < limits[kind]) return undefined
+  return {
+    limit: kind,
+    most: limits[kind],
+    retryAfter: Math.max(1, Math.ceil((window.from + periods[kind] - now) / 1_000))
+  }
+}

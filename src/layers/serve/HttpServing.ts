@@ -1,0 +1,151 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { ByteSize, Cause, Effect, Layer, Schema } from "effect"
+import * as HttpApiScalar from "effect/http-api/HttpApiScalar"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerError from "effect/http/HttpServerError"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { createServer } from "node:http"
+import { ServeApi } from "../../services/serve/ServeApi.ts"
+import { ServedSessions } from "../../services/serve/ServedSessions.ts"
+import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
+
+/** Serves the API and the page over HTTP with Node. */
+
+/** Options of the server. */
+export interface HttpServingOptions {
+  readonly host: string
+  /** 0 chooses a free one. */
+  readonly port: number
+  /** The most bytes of a request's body. */
+  readonly bodyBytes: number
+  readonly version: string
+  /** The page, and its content security policy. */
+  readonly page: { readonly html: string; readonly policy: string }
+}
+
+/** The server cannot listen at its address. */
+export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", { message: Schema.String }) {}
+
+/** A client that is silent for this long while it sends, or does not read for this long, is cut off. */
+const silentMillis = 60_000
+
+const reasons: Readonly<Record<number, readonly [tag: string, message: string]>> = {
+  400: ["BadRequest", "the request cannot be read"],
+  404: ["NotFound", "there is nothing at this address; GET /openapi.json lists all"],
+  405: ["BadRequest", "this address has no such method; GET /openapi.json lists all"],
+  413: ["TooLarge", "the body is too large"],
+  415: ["BadRequest", "the body must be JSON, with content-type: application/json"],
+  499: ["BadRequest", "the client closed the connection"],
+  503: ["Unavailable", "the server stops; try again in a moment"]
+}
+
+/** The same status with an explanation as JSON, in the place of an empty or a plain answer. */
+const explained = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  const isJson = response.headers["content-type"]?.includes("json") === true
+  if (response.status < 400 || isJson) return response
+  const [tag, message] = reasons[response.status] ?? ["Failed", "the server could not do this; its log says why"]
+  return HttpServerResponse.jsonUnsafe(
+    { _tag: tag, message },
+    { status: response.status, headers: response.status === 413 ? { connection: "close" } : {} }
+  )
+}
+
+const secured = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  const own = response.headers
+  return HttpServerResponse.setHeaders(response, {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+    "cache-control": own["cache-control"] ?? "no-store",
+    ...(response.status === 401 ? { "www-authenticate": "Bearer" } : {})
+  })
+}
+
+/** Every answer is JSON that explains itself, or what was asked for. What went wrong inside stays in the log. */
+const answers = (bodyBytes: number) =>
+  HttpRouter.middleware(
+    (work) =>
+      work.pipe(
+        Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyBytes)),
+        Effect.catchCause((cause) =>
+          Cause.hasInterruptsOnly(cause)
+            ? Effect.failCause(cause)
+            : Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) =>
+                response.status >= 500 && response.status !== 503
+                  ? Effect.as(Effect.logError("serve: a request failed", cause), response)
+                  : Effect.succeed(response)
+              )
+        ),
+        Effect.map((response) => secured(explained(response)))
+      ),
+    { global: true }
+  )
+
+const page = ({ html, policy }: HttpServingOptions["page"]) =>
+  HttpRouter.add(
+    "GET",
+    "/",
+    Effect.succeed(HttpServerResponse.setHeader(HttpServerResponse.html(html), "content-security-policy", policy))
+  )
+
+// The program of this page is inlined by Effect, and styles itself.
+const referencePolicy =
+  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+
+const reference = HttpApiScalar.layer(ServeApi, {
+  path: "/docs",
+  scalar: { withDefaultFonts: false }
+}).pipe(
+  Layer.provide(
+    HttpRouter.middleware((work) =>
+      Effect.map(work, HttpServerResponse.setHeader("content-security-policy", referencePolicy))
+    ).layer
+  )
+)
+
+const explainListening = ({ host, port }: HttpServingOptions, cause: unknown): ListenError => {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
+  const why: Readonly<Record<string, string>> = {
+    EADDRINUSE: "the port is in use; choose another with --port",
+    EACCES: "this user may not use the port; choose one above 1023 with --port"
+  }
+  return new ListenError({
+    message: `${host}:${port}: ${why[code] ?? `it cannot be used (${code}); choose another with --host`}`
+  })
+}
+
+const server = (options: HttpServingOptions) =>
+  NodeHttpServer.layer(
+    () => {
+      const made = createServer({ headersTimeout: 15_000, requestTimeout: silentMillis })
+      // A stream that is read sends something every 15 seconds.
+      made.timeout = silentMillis
+      return made
+    },
+    { host: options.host, port: options.port, gracefulShutdownTimeout: "2 seconds" }
+  ).pipe(
+    Layer.build,
+    Effect.mapError(({ cause }) => explainListening(options, cause)),
+    Layer.effectContext
+  )
+
+/** The server, until the layer ends. It first takes no more turns, and lets the running ones end (`ServedSessions.drain`). */
+export const layer = (options: HttpServingOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { drain } = yield* ServedSessions
+      yield* Effect.addFinalizer(() => drain)
+    })
+  ).pipe(
+    Layer.provideMerge(
+      HttpRouter.serve(
+        Layer.mergeAll(ServeHandlers.routes(options.version), page(options.page), reference).pipe(
+          Layer.provide(answers(options.bodyBytes))
+        ),
+        { disableLogger: true, disableListenLog: true }
+      )
+    ),
+    Layer.provideMerge(server(options))
+  )

@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import type { RuntimeError } from "../runtime/RuntimeError.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
+import { BadRequest, Conflict, Failed, NotFound, type ServeError } from "./ServeErrors.ts"
+
+/** What clients learn of failures inside the server: what they can do, and nothing about paths, processes or other tenants. */
+
+/** The tenant has no such session. */
+export const noSession = (id: string) =>
+  new NotFound({ message: `there is no session ${id}; GET /v1/sessions lists the sessions` })
+
+/** What a client learns of a failure of the store: nothing about paths and processes. */
+export const storeError = (error: SessionStoreError): Effect.Effect<never, ServeError> => {
+  const { reason } = error
+  switch (reason._tag) {
+    case "SessionNotFound":
+      return Effect.fail(noSession(reason.id))
+    case "SessionExists":
+      return Effect.fail(new Conflict({ message: `session ${reason.id} exists already; choose another id` }))
+    case "SessionLocked":
+      return Effect.fail(new Conflict({ message: `session ${reason.id} is in use by another process; close it there` }))
+    default:
+      return internal(error)
+  }
+}
+
+/** Logs a failure, and tells the client only that there was one. */
+export const internal = (error: { readonly message: string }): Effect.Effect<never, Failed> =>
+  Effect.andThen(
+    Effect.logWarning(`serve: ${error.message}`),
+    Effect.fail(new Failed({ message: "the server could not do this; its log says why" }))
+  )
+
+/** What a client learns of a session that cannot be opened. */
+export const openError = (error: RuntimeError): Effect.Effect<never, ServeError> => {
+  switch (error._tag) {
+    case "SessionStoreError":
+      return storeError(error)
+    case "ChatBusy":
+      return Effect.fail(new Conflict({ message: error.message }))
+    case "UnknownModelError":
+      return Effect.fail(new BadRequest({ message: error.message }))
+    default:
+      return internal(error)
+  }
+}

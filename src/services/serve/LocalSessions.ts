@@ -1,0 +1,415 @@
+import { Cause, Deferred, Effect, Exit, FiberSet, Layer, Metric, Option, RcMap, Schedule, Stream } from "effect"
+import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
+import { type EntryId, viewTokens } from "../../domain/conversation/Conversation.ts"
+import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
+import { answerTo, ledgerOf, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
+import { userSessions } from "../../domain/session/SessionName.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
+import * as Runtime from "../runtime/Runtime.ts"
+import { noticeText } from "../runtime/RuntimeNotice.ts"
+import * as SessionRetention from "../session/SessionRetention.ts"
+import type { SessionSummary } from "../session/SessionStore.ts"
+import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
+import { internal, openError, storeError } from "./Failures.ts"
+import { OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
+import type { CompressionDone, StreamEvent } from "./ServeApi.ts"
+import { type MessageToSend, ServedSessions } from "./ServedSessions.ts"
+import { BadRequest, Conflict, NotFound, type ServeError, Unavailable } from "./ServeErrors.ts"
+import { openSessions, openStreams, runningTurns, tokensUsed, turnsEnded } from "./ServeMetrics.ts"
+import * as StoredSessions from "./StoredSessions.ts"
+import { TenantLimiter } from "./TenantLimiter.ts"
+
+/** The sessions of this process: each is opened here when it is first written, and its turns run here. */
+
+/** Options of the sessions. */
+export interface ServedOptions {
+  readonly settings: ServeSettings
+  /** Overrides the model of the settings. */
+  readonly model?: string | undefined
+}
+
+const doneOf = (outcome: Outcome): CompressionDone => ({
+  status: statusOf(outcome),
+  outcome: outcome._tag,
+  ...tokensOf(outcome),
+  reason: "reason" in outcome ? outcome.reason : null,
+  snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null
+})
+
+/** Sessions whose sums a list shows at most. */
+const maxTotals = 100
+
+const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
+  const { copy, create, existing, inTenant, load, store, totals } = yield* StoredSessions.make(model)
+  const limiter = yield* TenantLimiter
+  const turns = yield* FiberSet.make<void>()
+  const opened = new Map<string, OpenedSession>()
+  let isDraining = false
+
+  const keyOf = (tenant: string, id: string) => `${tenant} ${id}`
+
+  const sessions = yield* RcMap.make({
+    lookup: Effect.fnUntraced(function* (key: string) {
+      const [tenant = "", id = ""] = key.split(" ")
+      const agent = yield* inTenant(
+        tenant,
+        Runtime.make({
+          session: { _tag: "Named", name: id },
+          tools: settings.tools === true,
+          approve: settings.approve ?? "none",
+          handlers: { notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`) }
+        })
+      ).pipe(
+        Effect.catchTags({
+          SessionStoreError: openError,
+          ChatBusy: openError,
+          UnknownModelError: openError,
+          SettingsError: openError,
+          SessionSelectionError: openError,
+          SystemPromptError: openError,
+          WorkspaceFolderError: openError
+        })
+      )
+      const session = new OpenedSession(agent, (yield* StoredSessions.newId).slice(-12))
+      yield* Effect.acquireRelease(
+        Effect.andThen(
+          Metric.modify(openSessions, 1),
+          Effect.sync(() => opened.set(key, session))
+        ),
+        () =>
+          Effect.andThen(
+            Metric.modify(openSessions, -1),
+            Effect.sync(() => {
+              if (opened.get(key) === session) opened.delete(key)
+            })
+          )
+      )
+      return session
+    }),
+    idleTimeToLive: "1 minute"
+  })
+
+  const open = (tenant: string, id: string) =>
+    Effect.andThen(
+      opened.has(keyOf(tenant, id)) ? Effect.void : existing(tenant, id),
+      RcMap.get(sessions, keyOf(tenant, id))
+    )
+
+  const within = <A>(
+    tenant: string,
+    id: string,
+    use: (session: OpenedSession) => Effect.Effect<A, ServeError>
+  ): Effect.Effect<A, ServeError> => Effect.scoped(Effect.flatMap(open(tenant, id), use))
+
+  const row = (tenant: string, summary: SessionSummary) => {
+    const session = opened.get(keyOf(tenant, summary.id))
+    return StoredSessions.rowOf(summary, session?.running?.message ?? null, session !== undefined)
+  }
+
+  const accepting = Effect.suspend(() =>
+    isDraining ? Effect.fail(new Unavailable({ message: "the server stops; send it again in a moment" })) : Effect.void
+  )
+
+  const runTurn = Effect.fnUntraced(function* (
+    tenant: string,
+    session: OpenedSession,
+    turn: ServedTurn,
+    text: string,
+    release: Effect.Effect<void>
+  ) {
+    let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
+    const work = session.agent.send(text, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
+      Stream.runForEach((event) => {
+        end = turnStatus(end, event)
+        session.publish({ message: turn.message, event })
+        if (event._tag !== "Finished" || event.usage === null) return Effect.void
+        const { answer, prompt, thoughts } = event.usage
+        const amount = prompt + answer + thoughts
+        return Effect.andThen(limiter.tokens(tenant, amount), Metric.update(tokensUsed, amount))
+      })
+    )
+    yield* Effect.onExit(work, (exit) =>
+      Effect.suspend(() => {
+        if (Exit.isFailure(exit)) {
+          const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+          end = Cause.hasInterrupts(exit.cause)
+            ? { status: "stopped", error: "the server stopped; send the message again" }
+            : {
+                status: "failed",
+                error: end.error ?? error?.message ?? "the server could not do this; its log says why"
+              }
+        }
+        session.end(turn, end.status, end.error)
+        const log = Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Effect.logError(exit.cause) : Effect.void
+        return Effect.all(
+          [
+            log,
+            release,
+            Metric.modify(runningTurns, -1),
+            Metric.update(Metric.withAttributes(turnsEnded, { status: end.status }), 1)
+          ],
+          { discard: true }
+        )
+      })
+    ).pipe(Effect.exit)
+  })
+
+  /** The stream of a session's events, counted. It and the session end with the scope, which is the request's. */
+  const streamed = Effect.fnUntraced(function* (
+    tenant: string,
+    id: string,
+    of: (session: OpenedSession) => Stream.Stream<StreamEvent>
+  ) {
+    yield* Effect.acquireRelease(
+      Effect.tap(limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
+      (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
+    )
+    return of(yield* open(tenant, id))
+  })
+
+  const send = Effect.fnUntraced(function* (
+    tenant: string,
+    id: string,
+    message: MessageToSend,
+    lastId: string | undefined
+  ) {
+    yield* accepting
+    const messageId = message.id ?? (yield* StoredSessions.newId)
+    const turn = yield* within(
+      tenant,
+      id,
+      Effect.fnUntraced(function* (session) {
+        const before = session.turn(messageId)
+        if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
+        const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
+        const recorded = answerTo(whole, messageId)
+        if (recorded?.isComplete === true) return recorded.text
+        yield* limiter.checkTokens(tenant)
+        const release = yield* limiter.take(tenant, "turns")
+        const { running } = session
+        if (running !== undefined) {
+          yield* release
+          if (running.message === messageId) return running
+          return yield* new Conflict({
+            message: `the session answers message ${running.message}; wait for its end, or cancel it`
+          })
+        }
+        // No other request comes between the look at `running` and this.
+        const begun = session.begin(messageId, message.text)
+        yield* Metric.modify(runningTurns, 1)
+        // The session stays open until the turn ends. What is in the conversation already is asked again, not added.
+        const work = runTurn(tenant, session, begun, recorded === undefined ? message.text : "", release)
+        yield* FiberSet.run(
+          turns,
+          Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(sessions, keyOf(tenant, id))), work)),
+          { startImmediately: true }
+        )
+        return begun
+      }, Effect.uninterruptible)
+    )
+    if (typeof turn === "string") return recordedTurn(messageId, turn)
+    const cancels = (message.onDisconnect ?? settings.onDisconnect ?? "continue") === "cancel"
+    if (cancels) {
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          if (turn.ended === undefined) Deferred.doneUnsafe(turn.cancel, Effect.void)
+        })
+      )
+    }
+    return yield* streamed(tenant, id, (session) => session.turnStream(turn, lastId))
+  })
+
+  const turnOf = Effect.fnUntraced(function* (tenant: string, id: string, message: string, lastId: string | undefined) {
+    const turn = yield* within(tenant, id, (session) =>
+      Effect.gen(function* () {
+        const known = session.turn(message)
+        if (known !== undefined) return known
+        return answerTo(yield* Effect.catch(session.agent.chat.whole, storeError), message)
+      })
+    )
+    if (turn === undefined) {
+      return yield* new NotFound({ message: `session ${id} has no message ${message}; send it with this id` })
+    }
+    return "text" in turn
+      ? recordedTurn(message, turn.text)
+      : yield* streamed(tenant, id, (session) => session.turnStream(turn, lastId))
+  })
+
+  const cancel = (tenant: string, id: string) =>
+    Effect.flatMap(existing(tenant, id), () =>
+      Effect.suspend(() => {
+        const running = opened.get(keyOf(tenant, id))?.running
+        if (running === undefined) return Effect.succeed(false)
+        Deferred.doneUnsafe(running.cancel, Effect.void)
+        return Effect.as(Deferred.await(running.done), true)
+      })
+    )
+
+  const remove = Effect.fnUntraced(function* (tenant: string, id: string) {
+    yield* existing(tenant, id)
+    const key = keyOf(tenant, id)
+    const session = opened.get(key)
+    if (session?.running !== undefined) {
+      return yield* new Conflict({ message: "the server works on this session now; cancel the turn first" })
+    }
+    if (session !== undefined) {
+      Deferred.doneUnsafe(session.closing, Effect.void)
+      yield* RcMap.invalidate(sessions, key)
+    }
+    // Streams that were reading it end in a moment, and with them the lock.
+    yield* inTenant(tenant, SessionRetention.remove(id)).pipe(
+      Effect.retry({
+        schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: session === undefined ? 0 : 40 })),
+        while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
+      }),
+      Effect.catchTag("SessionStoreError", storeError)
+    )
+  })
+
+  const fork = Effect.fnUntraced(function* (
+    tenant: string,
+    id: string,
+    options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
+  ) {
+    yield* accepting
+    const copied = yield* copy(tenant, id, options)
+    const { at } = options
+    if (at !== undefined) {
+      yield* within(tenant, copied, ({ agent }) =>
+        agent.chat.branch({ to: at }).pipe(
+          Effect.catchTags({
+            SessionStoreError: storeError,
+            ChatBusy: internal,
+            TokenCountError: internal,
+            UnknownEntry: ({ message }) => Effect.fail(new NotFound({ message }))
+          })
+        )
+      )
+    }
+    return row(tenant, yield* existing(tenant, copied))
+  })
+
+  const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
+
+  return ServedSessions.of({
+    list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
+      const all = userSessions(yield* store(tenant, ({ summaries }) => summaries))
+      const shown = all.slice(0, limit)
+      const rows = yield* Effect.forEach(
+        shown,
+        Effect.fnUntraced(function* (summary, index) {
+          const plain = row(tenant, summary)
+          if (!isSummed || index >= maxTotals || summary.problem !== undefined) return plain
+          const sums = yield* Effect.option(totals(tenant, summary))
+          return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
+        })
+      )
+      return { sessions: rows, more: all.length - shown.length }
+    }),
+    create: (tenant, options) =>
+      Effect.andThen(
+        accepting,
+        Effect.map(create(tenant, options), (summary) => row(tenant, summary))
+      ),
+    read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
+      const { events, session } = yield* load(tenant, id)
+      const shown = shownMessages(session, messages, chars)
+      const sums = ledgerTotals(session, events)
+      const live = opened.get(keyOf(tenant, id))
+      return {
+        ...row(tenant, yield* existing(tenant, id)),
+        totals: sums,
+        messages: shown,
+        earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
+        lastEvent: live === undefined ? null : live.events.idOf(live.events.last)
+      }
+    }),
+    remove,
+    fork,
+    send: (tenant, id, message, lastId) => send(tenant, id, message, lastId),
+    turn: turnOf,
+    events: (tenant, id, lastId) =>
+      Effect.andThen(
+        existing(tenant, id),
+        streamed(tenant, id, (session) => session.stream(lastId))
+      ),
+    cancel,
+    compress: (tenant, id, { focus, force }) =>
+      Effect.andThen(
+        accepting,
+        within(tenant, id, (session) =>
+          session.agent.chat.compress({ focus, forced: force ?? true }).pipe(
+            Effect.catchTags({
+              ChatBusy: busy,
+              PlanRefused: busy,
+              SessionStoreError: storeError,
+              TokenCountError: internal
+            }),
+            Effect.map(doneOf),
+            Effect.tap(() =>
+              Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } }))
+            )
+          )
+        )
+      ),
+    plan: (tenant, id) =>
+      within(tenant, id, ({ agent }) =>
+        agent.chat.plan().pipe(Effect.catchTags({ SessionStoreError: storeError, TokenCountError: internal }))
+      ),
+    turnBack: (tenant, id, by) =>
+      within(tenant, id, (session) =>
+        session.agent.chat[by].pipe(
+          Effect.catchTags({ ChatBusy: busy, SessionStoreError: storeError }),
+          Effect.tap((done) =>
+            Effect.sync(() => {
+              if (done) session.publish({ message: null, event: { _tag: "Changed", by } })
+            })
+          ),
+          Effect.flatMap((done) =>
+            Effect.map(session.agent.chat.conversation, (conversation) => ({
+              done,
+              tokens: Math.ceil(viewTokens(conversation))
+            }))
+          )
+        )
+      ),
+    recall: (tenant, id, handle, selection) =>
+      within(tenant, id, ({ agent }) =>
+        agent.chat.recall(handle, selection).pipe(
+          Effect.catchTags({
+            TempStoreError: () =>
+              Effect.fail(
+                new NotFound({ message: `session ${id} holds nothing under ${handle}; its ledger lists the handles` })
+              ),
+            BadPattern: ({ message }) => Effect.fail(new BadRequest({ message: `grep: ${message}` })),
+            SessionStoreError: storeError
+          })
+        )
+      ),
+    search: (tenant, id, pattern, maxTokens) =>
+      within(tenant, id, ({ agent }) =>
+        agent.chat.search({ pattern, maxTokens, isRedacted: false }).pipe(
+          Effect.catchTags({
+            BadPattern: ({ message }) =>
+              Effect.fail(new BadRequest({ message: `pattern: ${firstUnits(message, 500)}` })),
+            SessionStoreError: storeError
+          })
+        )
+      ),
+    ledger: (tenant, id) => Effect.map(load(tenant, id), ({ events, session }) => ledgerOf(session, events)),
+    exported: (tenant, id, format) =>
+      Effect.flatMap(load(tenant, id), ({ events }) =>
+        Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
+      ),
+    isReady: Effect.sync(() => !isDraining),
+    drain: Effect.gen(function* () {
+      isDraining = true
+      yield* Effect.timeoutOption(FiberSet.awaitEmpty(turns), `${settings.drainSeconds ?? 20} seconds`)
+      yield* FiberSet.clear(turns)
+      for (const session of opened.values()) Deferred.doneUnsafe(session.closing, Effect.void)
+    })
+  })
+})
+
+/** The sessions of this process, until the layer ends. */
+export const layer = (options: ServedOptions) => Layer.effect(ServedSessions, make(options))

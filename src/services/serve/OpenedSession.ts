@@ -1,0 +1,157 @@
+import { Deferred, Effect, Option, Stream } from "effect"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { EventBuffer, type ServedEvent, type TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import type { AssembledAgent } from "../runtime/Runtime.ts"
+import type { StreamEvent } from "./ServeApi.ts"
+
+/** A session that is open in this process, the turn that runs in it, and the streams of its events. */
+
+/** A message and its turn. */
+export interface ServedTurn {
+  readonly message: string
+  /** The number of the event with which it began. */
+  readonly start: number
+  /** Cancels it when completed. */
+  readonly cancel: Deferred.Deferred<void>
+  readonly done: Deferred.Deferred<void>
+  /** How it ended; undefined while it runs. */
+  ended: TurnStatus | undefined
+}
+
+/** Turns whose streams can be resumed. */
+const maxTurns = 64
+
+/** Nothing happens for this long: a `Ping` shows that the stream lives. */
+const pingMillis = 15_000
+
+/** The state of an open session. Mutable: all requests of the session share it. */
+export class OpenedSession {
+  readonly agent: AssembledAgent
+  readonly events: EventBuffer
+  /** Completed when the session is deleted or the server stops: streams end. */
+  readonly closing = Deferred.makeUnsafe<void>()
+  running: ServedTurn | undefined
+  private readonly turns = new Map<string, ServedTurn>()
+  private changed = Deferred.makeUnsafe<void>()
+
+  constructor(agent: AssembledAgent, name: string) {
+    this.agent = agent
+    this.events = new EventBuffer(name)
+  }
+
+  /** Adds an event, and wakes the readers. */
+  publish(event: ServedEvent): void {
+    this.events.add(event)
+    const { changed } = this
+    this.changed = Deferred.makeUnsafe<void>()
+    Deferred.doneUnsafe(changed, Effect.void)
+  }
+
+  /** Begins the turn of a message. */
+  begin(message: string, text: string): ServedTurn {
+    const turn: ServedTurn = {
+      message,
+      start: this.events.last + 1,
+      cancel: Deferred.makeUnsafe<void>(),
+      done: Deferred.makeUnsafe<void>(),
+      ended: undefined
+    }
+    this.turns.set(message, turn)
+    const [oldest] = this.turns.keys()
+    if (this.turns.size > maxTurns && oldest !== undefined) this.turns.delete(oldest)
+    this.running = turn
+    this.publish({ message, event: { _tag: "TurnStarted", text } })
+    return turn
+  }
+
+  /** Ends a turn. */
+  end(turn: ServedTurn, status: TurnStatus, error: string | null): void {
+    if (this.running === turn) this.running = undefined
+    turn.ended = status
+    this.publish({ message: turn.message, event: { _tag: "TurnEnded", status, error } })
+    Deferred.doneUnsafe(turn.done, Effect.void)
+  }
+
+  /** The turn of a message that was sent since the session was opened. */
+  turn(message: string): ServedTurn | undefined {
+    return this.turns.get(message)
+  }
+
+  /**
+   * The events after a number, and all that follow. Reads from the buffer when the reader takes more, so that a slow reader
+   * holds back nobody; what it misses for good is told by `Reset`.
+   */
+  private from(number: number): Stream.Stream<StreamEvent> {
+    let isOpen = false
+    return Stream.paginate(number, (after) =>
+      Effect.suspend(() => {
+        const { events, hasGap } = this.events.after(after)
+        const shown = events.map(({ event, message, number: at }): StreamEvent => ({
+          id: this.events.idOf(at),
+          event: event._tag,
+          data: { message, event }
+        }))
+        const answer = (all: ReadonlyArray<StreamEvent>) => [all, Option.some(events.at(-1)?.number ?? after)] as const
+        // The head of an HTTP answer leaves with its first bytes.
+        const isBeginning = !isOpen
+        isOpen = true
+        if (shown.length > 0 || isBeginning) {
+          return Effect.succeed(answer(shown.length === 0 ? [ping] : hasGap ? [reset, ...shown] : shown))
+        }
+        return Effect.map(Effect.timeoutOption(Deferred.await(this.changed), pingMillis), (woken) =>
+          answer(Option.isSome(woken) ? [] : [ping])
+        )
+      })
+    ).pipe(Stream.interruptWhen(Deferred.await(this.closing)))
+  }
+
+  /** The stream of a session. Without an id it begins at the running turn, or now. */
+  stream(lastId: string | undefined): Stream.Stream<StreamEvent> {
+    const start = this.running === undefined ? this.events.last : this.running.start - 1
+    if (lastId === undefined) return this.from(start)
+    const after = this.events.numberOf(lastId)
+    return after === undefined ? Stream.concat(Stream.make(reset), this.from(start)) : this.from(after)
+  }
+
+  /** The stream of one turn, up to its end. */
+  turnStream(turn: ServedTurn, lastId: string | undefined): Stream.Stream<StreamEvent> {
+    const after = lastId === undefined ? undefined : this.events.numberOf(lastId)
+    return this.from(Math.max(after ?? 0, turn.start - 1)).pipe(
+      Stream.filter(({ data, event }) => data.message === turn.message || event === "Ping" || event === "Reset"),
+      Stream.takeUntil(({ data, event }) => event === "TurnEnded" && data.message === turn.message)
+    )
+  }
+}
+
+const ping: StreamEvent = { event: "Ping", data: { message: null, event: { _tag: "Ping" } } }
+const reset: StreamEvent = { event: "Reset", data: { message: null, event: { _tag: "Reset" } } }
+
+/** The stream of a turn that ended before the session was opened: its answer, as the session holds it. */
+export const recordedTurn = (message: string, text: string): Stream.Stream<StreamEvent> => {
+  const events: ReadonlyArray<ServedEvent["event"]> = [
+    { _tag: "Content", text },
+    { _tag: "TurnEnded", status: "answered", error: null }
+  ]
+  return Stream.fromIterable(events.map((event): StreamEvent => ({ event: event._tag, data: { message, event } })))
+}
+
+/** How a turn ended, by its events. */
+export const turnStatus = (
+  status: { readonly status: TurnStatus; readonly error: string | null },
+  event: ChatEvent
+): { readonly status: TurnStatus; readonly error: string | null } => {
+  switch (event._tag) {
+    case "UserCancelled":
+      return { status: "cancelled", error: null }
+    case "Error":
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+      return { status: "failed", error: event.message }
+    case "HookStopped":
+      return event.refused ? { status: "failed", error: event.message } : status
+    case "Finished":
+      return { status: "answered", error: null }
+    default:
+      return status
+  }
+}

@@ -1,0 +1,271 @@
+import { Context, Schema } from "effect"
+import {
+  HttpApi,
+  HttpApiEndpoint,
+  HttpApiGroup,
+  HttpApiMiddleware,
+  HttpApiSchema,
+  HttpApiSecurity,
+  OpenApi
+} from "effect/http-api"
+import { NoopReason, Plan } from "../../domain/compression/Compression.ts"
+import { Handle } from "../../domain/content/Handle.ts"
+import { EntryId } from "../../domain/conversation/Conversation.ts"
+import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
+import { LedgerTotals, SessionLedger, ShownMessage } from "../../domain/serve/SessionLedger.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { BadRequest, errors, NotFound, TooMany, Unauthorized, Unavailable } from "./ServeErrors.ts"
+
+/** The HTTP API of the server: its paths, what they take and what they answer. */
+
+/** An id of a session or of a message. */
+const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)).annotate({
+  description: "1 to 64 letters, digits, hyphens or underscores"
+})
+const session = { id: Id }
+const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
+const upTo = (most: number) => Count.check(Schema.isLessThanOrEqualTo(most))
+const maxText = 1_000_000
+const Text = Schema.String.check(Schema.isMaxLength(maxText))
+
+/** A session in a list. Times are milliseconds since 1970. */
+export const SessionRow = Schema.Struct({
+  id: Schema.String,
+  title: Schema.NullOr(Schema.String),
+  firstPrompt: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(Schema.String),
+  startedAt: Schema.Finite,
+  updatedAt: Schema.Finite,
+  bytes: Schema.Natural,
+  /** The message whose turn runs now. */
+  running: Schema.NullOr(Schema.String),
+  /** Whether another process has it open. */
+  isHeld: Schema.Boolean,
+  /** Why it cannot be opened. */
+  problem: Schema.NullOr(Schema.String),
+  /** Its sums, when they were asked for. */
+  totals: Schema.optionalKey(LedgerTotals)
+})
+export type SessionRow = typeof SessionRow.Type
+
+/** A session with its last messages. */
+export const SessionView = Schema.Struct({
+  ...SessionRow.fields,
+  totals: LedgerTotals,
+  messages: Schema.Array(ShownMessage),
+  /** Messages before these. */
+  earlier: Schema.Natural,
+  /** The id of the last event: the stream of events goes on after it. */
+  lastEvent: Schema.NullOr(Schema.String)
+})
+export type SessionView = typeof SessionView.Type
+
+/** An event of a stream. `id` goes back in the header `Last-Event-ID`. */
+export const StreamEvent = Schema.Struct({
+  id: Schema.optionalKey(Schema.String),
+  /** The tag of the event. */
+  event: Schema.String,
+  data: fromJson(ServedEvent)
+})
+export type StreamEvent = typeof StreamEvent.Type
+
+const Events = HttpApiSchema.StreamSse({ events: StreamEvent })
+const resume = { "last-event-id": Schema.optionalKey(Schema.String.check(Schema.isMaxLength(100))) }
+
+/** How a compression ended. */
+export const CompressionDone = Schema.Struct({
+  /** Gemini CLI's name of the outcome, such as COMPRESSED or NOOP. */
+  status: Schema.String,
+  outcome: Schema.String,
+  before: Schema.Finite,
+  after: Schema.Finite,
+  reason: Schema.NullOr(Schema.String),
+  snapshot: Schema.NullOr(Schema.String)
+})
+export type CompressionDone = typeof CompressionDone.Type
+
+const Planned = Schema.TaggedUnion({
+  Skip: { reason: NoopReason, before: Schema.Finite },
+  Go: { plan: Plan }
+})
+
+const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
+
+const Excerpt = Schema.Struct({ text: Schema.String, totalLines: Schema.Natural, omittedLines: Schema.Natural })
+const Found = Schema.Struct({ text: Schema.String, searched: Schema.Natural, matched: Schema.Natural })
+
+/** Who sent a request. */
+export class Caller extends Context.Service<Caller, { readonly tenant: string }>()(
+  "palimpsest/services/serve/Caller"
+) {}
+
+/** Lets in who has a token, up to the tenant's limit of requests. */
+export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Caller }>()(
+  "palimpsest/services/serve/Authorization",
+  { security: { bearer: HttpApiSecurity.bearer }, error: [Unauthorized, TooMany] }
+) {}
+
+/** Turns a request that does not fit the schema into `BadRequest`, with the place and what was expected. */
+export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("palimpsest/services/serve/RequestCheck", {
+  error: BadRequest
+}) {}
+
+const described = (summary: string, description?: string) =>
+  OpenApi.annotations({ summary, ...(description === undefined ? {} : { description }) })
+
+/** Everything about sessions. */
+export const SessionsGroup = HttpApiGroup.make("sessions")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      query: {
+        limit: Schema.optionalKey(upTo(1_000)),
+        totals: Schema.optionalKey(Schema.Literals(["true", "false"]))
+      },
+      success: Schema.Struct({ sessions: Schema.Array(SessionRow), more: Schema.Natural }),
+      error: errors
+    }).annotateMerge(described("List sessions, the one written last first")),
+    HttpApiEndpoint.post("create", "/", {
+      payload: Schema.Struct({
+        id: Schema.optionalKey(Id),
+        title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+        model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
+      }),
+      success: SessionRow.pipe(HttpApiSchema.status(201)),
+      error: errors
+    }).annotateMerge(described("Create a session")),
+    HttpApiEndpoint.get("read", "/:id", {
+      params: session,
+      query: { messages: Schema.optionalKey(upTo(1_000)), chars: Schema.optionalKey(upTo(100_000)) },
+      success: SessionView,
+      error: errors
+    }).annotateMerge(described("Read a session: its sums and its last messages")),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params: session,
+      success: HttpApiSchema.NoContent,
+      error: errors
+    }).annotateMerge(described("Delete a session and everything recallable from it")),
+    HttpApiEndpoint.post("fork", "/:id/fork", {
+      params: session,
+      payload: Schema.Struct({ id: Schema.optionalKey(Id), at: Schema.optionalKey(EntryId) }),
+      success: SessionRow.pipe(HttpApiSchema.status(201)),
+      error: errors
+    }).annotateMerge(described("Copy a session", "The copy goes back to the message `at`, as the chat's /tree does.")),
+    HttpApiEndpoint.post("send", "/:id/messages", {
+      params: session,
+      headers: resume,
+      payload: Schema.Struct({
+        id: Schema.optionalKey(Id),
+        text: Text.check(Schema.isMinLength(1)),
+        onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
+      }),
+      success: Events,
+      error: errors
+    }).annotateMerge(
+      described(
+        "Send a message and stream its turn",
+        "The message with the same id sent again is not answered again: the stream is that of its turn."
+      )
+    ),
+    HttpApiEndpoint.get("turn", "/:id/messages/:message/events", {
+      params: { id: Id, message: Id },
+      headers: resume,
+      success: Events,
+      error: errors
+    }).annotateMerge(described("Stream the turn of a message, from the event after Last-Event-ID")),
+    HttpApiEndpoint.get("events", "/:id/events", {
+      params: session,
+      headers: resume,
+      success: Events,
+      error: errors
+    }).annotateMerge(described("Stream everything that happens to a session")),
+    HttpApiEndpoint.post("cancel", "/:id/cancel", {
+      params: session,
+      success: Schema.Struct({ cancelled: Schema.Boolean }),
+      error: errors
+    }).annotateMerge(described("Cancel the running turn")),
+    HttpApiEndpoint.post("compress", "/:id/compress", {
+      params: session,
+      payload: Schema.Struct({
+        focus: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(2_000))),
+        force: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: CompressionDone,
+      error: errors
+    }).annotateMerge(described("Compress a session")),
+    HttpApiEndpoint.get("plan", "/:id/plan", {
+      params: session,
+      success: Planned,
+      error: errors
+    }).annotateMerge(described("Show what a compression would do")),
+    HttpApiEndpoint.post("undo", "/:id/undo", {
+      params: session,
+      success: Turned,
+      error: errors
+    }).annotateMerge(described("Undo the last compression")),
+    HttpApiEndpoint.post("redo", "/:id/redo", {
+      params: session,
+      success: Turned,
+      error: errors
+    }).annotateMerge(described("Redo the compression that was undone last")),
+    HttpApiEndpoint.get("search", "/:id/recall", {
+      params: session,
+      query: { pattern: Schema.String.check(Schema.isMaxLength(1_000)), maxTokens: Schema.optionalKey(upTo(100_000)) },
+      success: Found,
+      error: errors
+    }).annotateMerge(described("Search everything that left the window")),
+    HttpApiEndpoint.get("recall", "/:id/recall/:handle", {
+      params: { id: Id, handle: Handle },
+      query: {
+        lines: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^\d{1,9}-\d{1,9}$/))),
+        grep: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000))),
+        maxTokens: Schema.optionalKey(Count)
+      },
+      success: Excerpt,
+      error: errors
+    }).annotateMerge(described("Recall the text behind a handle, or lines of it")),
+    HttpApiEndpoint.get("ledger", "/:id/ledger", {
+      params: session,
+      success: SessionLedger,
+      error: errors
+    }).annotateMerge(described("List tokens, handles, compressions and cost of a session")),
+    HttpApiEndpoint.get("export", "/:id/export", {
+      params: session,
+      query: { format: Schema.optionalKey(FormatName) },
+      success: Schema.String.pipe(HttpApiSchema.asText()),
+      error: errors
+    }).annotateMerge(described("Export a session in any format; palimpsest holds everything"))
+  )
+  .middleware(RequestCheck)
+  .middleware(Authorization)
+  .prefix("/v1/sessions")
+  .annotateMerge(OpenApi.annotations({ title: "Sessions" }))
+
+/** What supervisors ask. */
+export const ServerGroup = HttpApiGroup.make("server", { topLevel: true }).add(
+  HttpApiEndpoint.get("health", "/health", {
+    success: Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String })
+  }).annotateMerge(described("Whether the process lives")),
+  HttpApiEndpoint.get("ready", "/ready", {
+    success: Schema.Struct({ status: Schema.Literal("ready") }),
+    error: Unavailable
+  }).annotateMerge(described("Whether it takes requests: not while it stops")),
+  HttpApiEndpoint.get("metrics", "/metrics", {
+    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" })),
+    error: NotFound
+  })
+    .middleware(Authorization)
+    .annotateMerge(described("Metrics for Prometheus", "Only with a token of the tenant local."))
+)
+
+/** The API. */
+export const ServeApi = HttpApi.make("palimpsest")
+  .add(SessionsGroup)
+  .add(ServerGroup)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "palimpsest",
+      description:
+        "Sessions of an agent whose conversations may be of any length: what leaves the window stays recallable."
+    })
+  )

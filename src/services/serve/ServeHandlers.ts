@@ -1,0 +1,140 @@
+import { Effect, Layer, Metric } from "effect"
+import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import type { Selection } from "../../domain/conversation/Excerpt.ts"
+import { localTenant } from "../../domain/serve/ServeSettings.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
+import { ApiTokens } from "./ApiTokens.ts"
+import { Authorization, Caller, RequestCheck, ServeApi } from "./ServeApi.ts"
+import { ServedSessions } from "./ServedSessions.ts"
+import { BadRequest, NotFound, Unauthorized, Unavailable } from "./ServeErrors.ts"
+import { requestsServed } from "./ServeMetrics.ts"
+import { TenantLimiter } from "./TenantLimiter.ts"
+
+/** The handlers of the API: each passes a request of a tenant to `ServedSessions`. */
+
+const selection = (query: {
+  readonly lines?: string
+  readonly grep?: string
+  readonly maxTokens?: number
+}): Selection => {
+  const [from = 1, to = from] = (query.lines ?? "").split("-").map(Number)
+  return {
+    ...(query.lines === undefined ? {} : { lines: [from, to] }),
+    ...(query.grep === undefined ? {} : { grep: query.grep }),
+    ...(query.maxTokens === undefined ? {} : { maxTokens: query.maxTokens })
+  }
+}
+
+/** Messages of a session that are read where the request does not say how many, and characters of each part. */
+const defaultMessages = 50
+const defaultChars = 2_000
+const defaultSearchTokens = 4_000
+const defaultRows = 100
+
+const sessions = HttpApiBuilder.group(
+  ServeApi,
+  "sessions",
+  Effect.fn(function* (handlers) {
+    const served = yield* ServedSessions
+    const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
+      Effect.flatMap(Caller, ({ tenant }) => work(tenant))
+    return handlers.handleAll({
+      list: ({ query }) =>
+        of((tenant) => served.list(tenant, { limit: query.limit ?? defaultRows, totals: query.totals === "true" })),
+      create: ({ payload }) => of((tenant) => served.create(tenant, payload)),
+      read: ({ params, query }) =>
+        of((tenant) =>
+          served.read(tenant, params.id, {
+            messages: query.messages ?? defaultMessages,
+            chars: query.chars ?? defaultChars
+          })
+        ),
+      remove: ({ params }) => of((tenant) => served.remove(tenant, params.id)),
+      fork: ({ params, payload }) => of((tenant) => served.fork(tenant, params.id, payload)),
+      send: ({ headers, params, payload }) =>
+        of((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
+      turn: ({ headers, params }) =>
+        of((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
+      events: ({ headers, params }) => of((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
+      cancel: ({ params }) =>
+        of((tenant) => Effect.map(served.cancel(tenant, params.id), (cancelled) => ({ cancelled }))),
+      compress: ({ params, payload }) => of((tenant) => served.compress(tenant, params.id, payload)),
+      plan: ({ params }) => of((tenant) => served.plan(tenant, params.id)),
+      undo: ({ params }) => of((tenant) => served.turnBack(tenant, params.id, "undo")),
+      redo: ({ params }) => of((tenant) => served.turnBack(tenant, params.id, "redo")),
+      search: ({ params, query }) =>
+        of((tenant) => served.search(tenant, params.id, query.pattern, query.maxTokens ?? defaultSearchTokens)),
+      recall: ({ params, query }) => of((tenant) => served.recall(tenant, params.id, params.handle, selection(query))),
+      ledger: ({ params }) => of((tenant) => served.ledger(tenant, params.id)),
+      export: ({ params, query }) => of((tenant) => served.exported(tenant, params.id, query.format ?? "palimpsest"))
+    })
+  })
+)
+
+const server = (version: string) =>
+  HttpApiBuilder.group(
+    ServeApi,
+    "server",
+    Effect.fn(function* (handlers) {
+      const { isReady } = yield* ServedSessions
+      return handlers.handleAll({
+        health: () => Effect.succeed({ status: "ok" as const, version }),
+        ready: () =>
+          Effect.flatMap(isReady, (ready) =>
+            ready
+              ? Effect.succeed({ status: "ready" as const })
+              : Effect.fail(new Unavailable({ message: "the server stops" }))
+          ),
+        metrics: () =>
+          Effect.flatMap(Caller, ({ tenant }) =>
+            tenant === localTenant
+              ? PrometheusMetrics.format()
+              : Effect.fail(new NotFound({ message: "there is nothing at this address" }))
+          )
+      })
+    })
+  )
+
+const authorization = Layer.effect(
+  Authorization,
+  Effect.gen(function* () {
+    const tokens = yield* ApiTokens
+    const limiter = yield* TenantLimiter
+    return Authorization.of({
+      bearer: Effect.fnUntraced(function* (work, { credential }) {
+        const tenant = yield* tokens.tenantOf(credential)
+        if (tenant === undefined) {
+          return yield* new Unauthorized({
+            message: "the header Authorization must be Bearer and a valid token of this server"
+          })
+        }
+        yield* limiter.request(tenant)
+        yield* Metric.update(requestsServed, 1)
+        return yield* Effect.provideService(work, Caller, { tenant })
+      })
+    })
+  })
+)
+
+/** Longest explanation of what is wrong with a request. */
+const maxExplanation = 500
+
+const parts = { Params: "path", Headers: "headers", Query: "query", Payload: "body" } as const
+
+const requestCheck = HttpApiMiddleware.layerSchemaErrorTransform(RequestCheck, (error) =>
+  error.kind === "Body" || error.kind === "ResponseHeaders"
+    ? Effect.die(error)
+    : Effect.fail(
+        new BadRequest({
+          message: firstUnits(`${parts[error.kind]}: ${error.cause.message.replace(/\s+/g, " ")}`, maxExplanation)
+        })
+      )
+)
+
+/** The API with its handlers and checks. */
+export const routes = (version: string) =>
+  HttpApiBuilder.layer(ServeApi, { openapiPath: "/openapi.json" }).pipe(
+    Layer.provide([sessions, server(version)]),
+    Layer.provide([authorization, requestCheck])
+  )

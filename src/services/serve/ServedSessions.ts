@@ -1,0 +1,102 @@
+import { Context, type Effect, type Scope, type Stream } from "effect"
+import type { Decision } from "../../domain/compression/Compression.ts"
+import type { Handle } from "../../domain/content/Handle.ts"
+import type { EntryId } from "../../domain/conversation/Conversation.ts"
+import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
+import type { FoundParts } from "../../domain/conversation/RecallSearch.ts"
+import type { OnDisconnect } from "../../domain/serve/ServeSettings.ts"
+import type { SessionLedger } from "../../domain/serve/SessionLedger.ts"
+import type { FormatName } from "../../domain/transcripts/Transcript.ts"
+import type { CompressionDone, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
+import type { ServeError } from "./ServeErrors.ts"
+
+/** A message to send. */
+export interface MessageToSend {
+  /** Absent: the server makes one. The same id again is the same message. */
+  readonly id?: string | undefined
+  readonly text: string
+  readonly onDisconnect?: OnDisconnect | undefined
+}
+
+/**
+ * The sessions of all tenants, as a server offers them. Every method works on the sessions of one tenant and knows no other.
+ * A session is opened when it is first written, and closed when nothing has used it for a minute; reading opens nothing.
+ */
+export class ServedSessions extends Context.Service<
+  ServedSessions,
+  {
+    readonly list: (
+      tenant: string,
+      options: { readonly limit: number; readonly totals: boolean }
+    ) => Effect.Effect<{ readonly sessions: ReadonlyArray<SessionRow>; readonly more: number }, ServeError>
+    readonly create: (
+      tenant: string,
+      options: {
+        readonly id?: string | undefined
+        readonly title?: string | undefined
+        readonly model?: string | undefined
+      }
+    ) => Effect.Effect<SessionRow, ServeError>
+    readonly read: (
+      tenant: string,
+      id: string,
+      options: { readonly messages: number; readonly chars: number }
+    ) => Effect.Effect<SessionView, ServeError>
+    readonly remove: (tenant: string, id: string) => Effect.Effect<void, ServeError>
+    readonly fork: (
+      tenant: string,
+      id: string,
+      options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
+    ) => Effect.Effect<SessionRow, ServeError>
+    /** Sends a message, and streams its turn. The turn goes on when the scope closes, unless `onDisconnect` is `cancel`. */
+    readonly send: (
+      tenant: string,
+      id: string,
+      message: MessageToSend,
+      lastId?: string | undefined
+    ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
+    readonly turn: (
+      tenant: string,
+      id: string,
+      message: string,
+      lastId: string | undefined
+    ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
+    readonly events: (
+      tenant: string,
+      id: string,
+      lastId: string | undefined
+    ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
+    /** Cancels the running turn, and waits for its end. Returns false when none runs. */
+    readonly cancel: (tenant: string, id: string) => Effect.Effect<boolean, ServeError>
+    readonly compress: (
+      tenant: string,
+      id: string,
+      options: { readonly focus?: string | undefined; readonly force?: boolean | undefined }
+    ) => Effect.Effect<CompressionDone, ServeError>
+    readonly plan: (tenant: string, id: string) => Effect.Effect<Decision, ServeError>
+    /** Undoes or redoes a compression. */
+    readonly turnBack: (
+      tenant: string,
+      id: string,
+      by: "undo" | "redo"
+    ) => Effect.Effect<{ readonly done: boolean; readonly tokens: number }, ServeError>
+    readonly recall: (
+      tenant: string,
+      id: string,
+      handle: Handle,
+      selection: Selection
+    ) => Effect.Effect<Excerpt, ServeError>
+    readonly search: (
+      tenant: string,
+      id: string,
+      pattern: string,
+      maxTokens: number
+    ) => Effect.Effect<FoundParts, ServeError>
+    readonly ledger: (tenant: string, id: string) => Effect.Effect<SessionLedger, ServeError>
+    readonly exported: (tenant: string, id: string, format: FormatName) => Effect.Effect<string, ServeError>
+    /** Whether new requests are taken. */
+    readonly isReady: Effect.Effect<boolean>
+    /** Takes no new turns, and waits for the running ones as long as the settings say; then stops them. */
+    readonly drain: Effect.Effect<void>
+  }
+>()("palimpsest/services/serve/ServedSessions") {}

@@ -1,0 +1,164 @@
+import { Cause, Clock, Effect, Exit, Option } from "effect"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import { allEntries } from "../../domain/conversation/Branches.ts"
+import type { EntryId } from "../../domain/conversation/Conversation.ts"
+import { type LedgerTotals, ledgerTotals } from "../../domain/serve/SessionLedger.ts"
+import { applyEvent, emptySession, type SessionEvent, type Started } from "../../domain/session/Session.ts"
+import { ChatDefaults, startedWith } from "../chat/ChatSettings.ts"
+import { SessionFiles } from "../session/SessionFiles.ts"
+import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
+import { Settings } from "../settings/Settings.ts"
+import { Transcripts } from "../transcripts/Transcripts.ts"
+import { internal, noSession, storeError } from "./Failures.ts"
+import type { SessionRow } from "./ServeApi.ts"
+import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
+import { TenantLimiter } from "./TenantLimiter.ts"
+import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
+
+/** The stored sessions of tenants: what can be read and written without opening a conversation. */
+
+/** An id that no session and no message has. */
+export const newId = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
+  Effect.provide(SecureRandom.layerWebCrypto)
+)
+
+/** A session as a list shows it. `running`: the message that is answered here; `isOpen`: whether it is open here. */
+export const rowOf = (summary: SessionSummary, running: string | null, isOpen: boolean): SessionRow => ({
+  id: summary.id,
+  title: summary.title ?? null,
+  firstPrompt: summary.firstPrompt ?? null,
+  model: summary.model ?? null,
+  startedAt: summary.startedAt,
+  updatedAt: summary.updatedAt,
+  bytes: summary.bytes,
+  running,
+  isHeld: summary.holder !== undefined && !isOpen,
+  problem: summary.problem === undefined ? null : "it cannot be read"
+})
+
+const isExisting = (cause: Cause.Cause<SessionStoreError>): boolean =>
+  Option.exists(Cause.findErrorOption(cause), ({ reason }) => reason._tag === "SessionExists")
+
+/** Sums of sessions that are kept, so that a list does not read each log again. */
+const maxTotals = 1_000
+
+/** Makes the functions that read and write stored sessions. */
+export const make = Effect.fnUntraced(function* (model: string | undefined) {
+  const runtimes = yield* TenantRuntimes
+  const limiter = yield* TenantLimiter
+  const known = new Map<string, LedgerTotals>()
+
+  /** Does work with the services of a tenant. */
+  const inTenant = <A, E, R>(tenant: string, work: Effect.Effect<A, E, R | TenantServices>) =>
+    Effect.flatMap(Effect.catchTag(runtimes.of(tenant), "TenantUnavailable", internal), (services) =>
+      Effect.provideContext(work, services)
+    )
+  const store = <A>(
+    tenant: string,
+    use: (sessions: SessionStore["Service"]) => Effect.Effect<A, SessionStoreError>
+  ): Effect.Effect<A, ServeError> =>
+    inTenant(tenant, SessionStore.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
+
+  /** Fails for a session that the tenant does not have, before anything is opened: opening would create it. */
+  const existing = (tenant: string, id: string) => store(tenant, ({ summary }) => summary(id))
+
+  /** The events of a stored session, as they are on disk. */
+  const load = (tenant: string, id: string) =>
+    Effect.andThen(
+      existing(tenant, id),
+      inTenant(
+        tenant,
+        Effect.gen(function* () {
+          const transcripts = yield* Transcripts
+          const { of } = yield* SessionFiles
+          return yield* transcripts.load(of(id), { from: "palimpsest" })
+        })
+      )
+    ).pipe(
+      Effect.catchTag("TranscriptError", internal),
+      Effect.map(({ events }) => ({ events, session: events.reduce(applyEvent, emptySession) }))
+    )
+
+  /** The sums of a session, which are the same as long as its log is. */
+  const totals = Effect.fnUntraced(function* (tenant: string, { bytes, id, updatedAt }: SessionSummary) {
+    const key = `${tenant} ${id} ${bytes} ${updatedAt}`
+    const before = known.get(key)
+    if (before !== undefined) return before
+    const { events, session } = yield* load(tenant, id)
+    const sums = ledgerTotals(session, events)
+    if (known.size >= maxTotals) known.clear()
+    known.set(key, sums)
+    return sums
+  })
+
+  /** Fails when the tenant has as many sessions as it may have. */
+  const checkRoom = Effect.fnUntraced(function* (tenant: string) {
+    const most = limiter.limits(tenant).sessions
+    const count = (yield* store(tenant, ({ list }) => list)).length
+    if (count >= most) {
+      return yield* new TooMany({ message: `the limit of ${most} stored sessions is reached; delete one first` })
+    }
+  })
+
+  /** Stores a session with these events. One that cannot be written whole is removed again. */
+  const write = (tenant: string, started: Started, rest: ReadonlyArray<SessionEvent>) =>
+    store(tenant, (sessionStore) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const log = yield* sessionStore.create(started)
+          yield* Effect.forEach(rest, (event) => log.append(event), { discard: true })
+        })
+      ).pipe(
+        Effect.onExit((exit) =>
+          Exit.isFailure(exit) && !isExisting(exit.cause)
+            ? Effect.ignore(sessionStore.remove(started.session))
+            : Effect.void
+        )
+      )
+    )
+
+  /** Stores a new session. */
+  const create = Effect.fnUntraced(function* (
+    tenant: string,
+    options: {
+      readonly id?: string | undefined
+      readonly title?: string | undefined
+      readonly model?: string | undefined
+    }
+  ) {
+    yield* checkRoom(tenant)
+    const id = options.id ?? (yield* newId)
+    const defaults = yield* inTenant(tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
+      Effect.map(([chat, { settings }]) => ({
+        ...chat,
+        model: options.model ?? model ?? settings.model ?? chat.model
+      })),
+      Effect.catchTag("SettingsError", internal)
+    )
+    yield* write(tenant, startedWith(defaults, id, yield* Clock.currentTimeMillis), [])
+    const { title } = options
+    if (title !== undefined) yield* store(tenant, ({ rename }) => rename(id, title))
+    return yield* existing(tenant, id)
+  })
+
+  /** Stores a copy of a session. Fails when it has no message `at`. */
+  const copy = Effect.fnUntraced(function* (
+    tenant: string,
+    id: string,
+    options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
+  ) {
+    yield* checkRoom(tenant)
+    const { events, session } = yield* load(tenant, id)
+    const [started, ...rest] = events
+    if (started?._tag !== "Started") return yield* noSession(id)
+    const { at } = options
+    if (at !== undefined && !allEntries(session.conversation).some((entry) => entry.id === at)) {
+      return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
+    }
+    const copied = options.id ?? (yield* newId)
+    yield* write(tenant, { ...started, session: copied, at: yield* Clock.currentTimeMillis }, rest)
+    return copied
+  })
+
+  return { inTenant, store, existing, load, totals, create, copy }
+})

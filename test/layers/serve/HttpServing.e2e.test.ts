@@ -1,0 +1,467 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Scope } from "effect"
+import { request } from "node:http"
+import { connect } from "node:net"
+import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
+
+/** One server, and everything that a client can do wrong. */
+
+/** The JSON of an answer. */
+const json = <A>(asking: () => Promise<Response>): Effect.Effect<A> =>
+  Effect.promise(async (): Promise<A> => JSON.parse(await (await asking()).text()))
+
+const home = newHome()
+const one = "/v1/sessions/one"
+
+const started = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const server = yield* startServer({
+        home,
+        settings: {
+          limits: { streams: 6 },
+          tenants: { zeta: { limits: { sessions: 1, tokens: 1 } } },
+          bodyBytes: 100_000
+        },
+        answers: (asked) => (JSON.stringify(asked.contents).includes("hang") ? { _tag: "Hang" } : "the answer of acme")
+      })
+      const { ask } = server
+      yield* Effect.promise(async () => {
+        await ask("POST", "/v1/sessions", { body: { id: "one", title: "Acme's plans" } })
+        await (
+          await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "the secret of acme" } })
+        ).text()
+        await ask("POST", "/v1/sessions", { body: { id: "busy" } })
+        await ask("POST", "/v1/sessions", { body: { id: "zetas" }, token: tokens.zeta })
+      })
+      const busy = yield* Effect.promise(() =>
+        ask("POST", "/v1/sessions/busy/messages", { body: { id: "long", text: "hang" } })
+      )
+      yield* Effect.promise(() => busy.body?.cancel() ?? Promise.resolve())
+      const ledger = yield* json<{ readonly entries: ReadonlyArray<{ readonly handles: ReadonlyArray<string> }> }>(() =>
+        ask("GET", "/v1/sessions/one/ledger")
+      )
+      return { ...server, handle: ledger.entries[1]?.handles[0] ?? "" }
+    }).pipe(Effect.provideService(Scope.Scope, Effect.runSync(Scope.make())))
+  )
+)
+
+interface Case {
+  readonly name: string
+  readonly method?: string
+  readonly place: string | ((handle: string) => string)
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly token?: string
+  readonly status: number
+  readonly tag: string
+  /** Words that the message has. */
+  readonly says?: string
+}
+
+const send = { method: "POST", place: `${one}/messages` }
+const none = { status: 404, tag: "NotFound" }
+const bad = { status: 400, tag: "BadRequest" }
+const deep = `{"text":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
+
+const cases: ReadonlyArray<Case> = [
+  // Tokens.
+  { name: "no token", place: one, token: "", status: 401, tag: "Unauthorized" },
+  { name: "a wrong token", place: one, token: "wrong", status: 401, tag: "Unauthorized" },
+  { name: "the beginning of a token", place: one, token: "token-of-acm", status: 401, tag: "Unauthorized" },
+  { name: "a longer token", place: one, token: "token-of-acmee", status: 401, tag: "Unauthorized" },
+  {
+    name: "another scheme",
+    place: one,
+    token: "",
+    headers: { authorization: `Basic ${tokens.acme}` },
+    status: 401,
+    tag: "Unauthorized"
+  },
+  {
+    name: "a scheme without a token",
+    place: one,
+    token: "",
+    headers: { authorization: "Bearer" },
+    status: 401,
+    tag: "Unauthorized"
+  },
+  { name: "a token in the query", place: `${one}?token=${tokens.acme}`, token: "", status: 401, tag: "Unauthorized" },
+  { name: "a hash in the place of its token", place: one, token: "sha256:00", status: 401, tag: "Unauthorized" },
+  {
+    name: "no token, for a session that nobody has",
+    place: "/v1/sessions/none",
+    token: "",
+    status: 401,
+    tag: "Unauthorized"
+  },
+  { name: "no token, for a message", ...send, body: { text: "x" }, token: "", status: 401, tag: "Unauthorized" },
+  { name: "no token, for the metrics", place: "/metrics", token: "", status: 401, tag: "Unauthorized" },
+  { name: "another tenant's metrics", place: "/metrics", ...none },
+
+  // Other tenants.
+  { name: "another tenant's session", place: one, token: tokens.zeta, ...none },
+  { name: "the user's view of a tenant's session", place: one, token: tokens.local, ...none },
+  { name: "another tenant's ledger", place: `${one}/ledger`, token: tokens.zeta, ...none },
+  { name: "another tenant's export", place: `${one}/export`, token: tokens.zeta, ...none },
+  { name: "another tenant's events", place: `${one}/events`, token: tokens.zeta, ...none },
+  { name: "the events of another tenant's message", place: `${one}/messages/m1/events`, token: tokens.zeta, ...none },
+  { name: "a message to another tenant's session", ...send, body: { text: "x" }, token: tokens.zeta, ...none },
+  {
+    name: "a fork of another tenant's session",
+    method: "POST",
+    place: `${one}/fork`,
+    body: {},
+    token: tokens.local,
+    ...none
+  },
+  {
+    name: "a cancel of another tenant's turn",
+    method: "POST",
+    place: "/v1/sessions/busy/cancel",
+    token: tokens.zeta,
+    ...none
+  },
+  {
+    name: "a compression of another tenant's session",
+    method: "POST",
+    place: `${one}/compress`,
+    body: {},
+    token: tokens.zeta,
+    ...none
+  },
+  { name: "a delete of another tenant's session", method: "DELETE", place: one, token: tokens.zeta, ...none },
+  {
+    name: "another tenant's handle, in its session",
+    place: (handle) => `${one}/recall/${handle}`,
+    token: tokens.zeta,
+    ...none
+  },
+  {
+    name: "another tenant's handle, in an own session",
+    place: (handle) => `/v1/sessions/zetas/recall/${handle}`,
+    token: tokens.zeta,
+    ...none
+  },
+
+  // Names.
+  { name: "a session that nobody has", place: "/v1/sessions/none", ...none },
+  { name: "a handle that nobody has", place: `${one}/recall/h_aaaaaaaaaa`, ...none },
+  { name: "a handle that is none", place: `${one}/recall/nonsense`, ...bad },
+  { name: "a message that nobody sent", place: `${one}/messages/m9/events`, ...none },
+  {
+    name: "an entry that the session does not have",
+    method: "POST",
+    place: `${one}/fork`,
+    body: { at: "e99" },
+    ...none
+  },
+  { name: "a path in an id", place: "/v1/sessions/..%2F..%2Fetc%2Fpasswd", ...bad },
+  { name: "a path in an id with backslashes", place: "/v1/sessions/..%5C..%5Cetc", ...bad },
+  {
+    name: "a path of a tenant in an id",
+    place: "/v1/sessions/..%2F..%2Ftenants%2Facme%2Fsessions%2Fone",
+    token: tokens.local,
+    ...bad
+  },
+  { name: "a null in an id", place: "/v1/sessions/one%00", ...bad },
+  { name: "an id that is too long", place: `/v1/sessions/${"a".repeat(65)}`, ...bad },
+  { name: "a space in an id", place: "/v1/sessions/acme%20one", token: tokens.zeta, ...bad },
+  { name: "a broken percent sign", place: "/v1/sessions/%E0%A4%A", status: 404, tag: "NotFound" },
+  { name: "a path in a new session's id", method: "POST", place: "/v1/sessions", body: { id: "../x" }, ...bad },
+  { name: "a path in a message's id", ...send, body: { id: "../x", text: "x" }, ...bad },
+  {
+    name: "a session that exists already",
+    method: "POST",
+    place: "/v1/sessions",
+    body: { id: "one" },
+    status: 409,
+    tag: "Conflict"
+  },
+  { name: "an address that does not exist", place: "/v2", ...none },
+  { name: "a file of the server", place: "/settings.json", ...none },
+  { name: "a method that does not exist", method: "PUT", place: one, body: {}, ...none },
+
+  // Bodies.
+  { name: "no body", ...send, ...bad },
+  { name: "malformed JSON", ...send, body: `{"text": "x"`, ...bad, says: "JSON" },
+  { name: "a body that is a list", ...send, body: [], ...bad },
+  { name: "a body that is null", ...send, body: "null", ...bad },
+  { name: "a message without text", ...send, body: { id: "m2" }, ...bad, says: "text" },
+  { name: "an empty message", ...send, body: { text: "" }, ...bad },
+  { name: "a text that is a number", ...send, body: { text: 7 }, ...bad },
+  { name: "JSON that is nested deeply", ...send, body: deep, ...bad },
+  {
+    name: "a body of another type",
+    ...send,
+    body: "<a/>",
+    headers: { "content-type": "text/xml" },
+    status: 415,
+    tag: "BadRequest",
+    says: "JSON"
+  },
+  { name: "a body that is too large", ...send, body: { text: "x".repeat(200_000) }, status: 413, tag: "TooLarge" },
+  { name: "a word for a number", place: "/v1/sessions?limit=many", ...bad, says: "limit" },
+  { name: "a negative number", place: `${one}?messages=-1`, ...bad },
+  { name: "a format that does not exist", place: `${one}/export?format=exe`, ...bad },
+  { name: "lines that are none", place: (handle) => `${one}/recall/${handle}?lines=a-b`, ...bad },
+  { name: "a pattern that is none", place: (handle) => `${one}/recall/${handle}?grep=(`, ...bad, says: "grep" },
+  {
+    name: "a pattern that takes for ever",
+    place: (handle) => `${one}/recall/${handle}?grep=${encodeURIComponent("(a+)+$".repeat(3))}`,
+    ...bad
+  },
+  { name: "a search without a pattern", place: `${one}/recall`, ...bad, says: "pattern" },
+
+  // State and limits.
+  {
+    name: "a message to a session that answers another",
+    method: "POST",
+    place: "/v1/sessions/busy/messages",
+    body: { text: "x" },
+    status: 409,
+    tag: "Conflict",
+    says: "long"
+  },
+  {
+    name: "a compression while a turn runs",
+    method: "POST",
+    place: "/v1/sessions/busy/compress",
+    body: {},
+    status: 409,
+    tag: "Conflict"
+  },
+  { name: "a delete while a turn runs", method: "DELETE", place: "/v1/sessions/busy", status: 409, tag: "Conflict" },
+  {
+    name: "a session too many",
+    method: "POST",
+    place: "/v1/sessions",
+    body: {},
+    token: tokens.zeta,
+    status: 429,
+    tag: "TooMany",
+    says: "1 stored sessions"
+  },
+  { name: "a model that does not fit", method: "POST", place: "/v1/sessions", body: { model: "x".repeat(300) }, ...bad }
+]
+
+describe("bad input", () => {
+  for (const { body, headers, method = "GET", name, place, says, status, tag, token } of cases) {
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const { ask, handle } = yield* started
+        const response = yield* Effect.promise(() =>
+          ask(method, typeof place === "string" ? place : place(handle), {
+            body,
+            ...(headers === undefined ? {} : { headers }),
+            ...(token === undefined ? {} : { token })
+          })
+        )
+        const text = yield* Effect.promise(() => response.text())
+        assert.strictEqual(response.status, status, text)
+        const answer: Record<string, unknown> = JSON.parse(text)
+        assert.strictEqual(answer["_tag"], tag)
+        assert.isString(answer["message"])
+        if (says !== undefined) assert.include(text, says)
+        assert.notInclude(text, home)
+        assert.notInclude(text, "node:")
+        if (token !== undefined)
+          for (const secret of ["secret", "plans", "answer of acme"]) assert.notInclude(text, secret)
+        assert.strictEqual(response.headers.get("x-content-type-options"), "nosniff")
+      })
+    )
+  }
+
+  it.live("a list shows the tenant's sessions alone", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* started
+      const idsOf = (token: string) =>
+        Effect.map(
+          json<{ readonly sessions: ReadonlyArray<{ readonly id: string }> }>(() =>
+            ask("GET", "/v1/sessions?totals=true", { token })
+          ),
+          ({ sessions }) => sessions.map(({ id }) => id).sort()
+        )
+      assert.deepStrictEqual(yield* idsOf(tokens.acme), ["busy", "one"])
+      assert.deepStrictEqual(yield* idsOf(tokens.zeta), ["zetas"])
+      assert.deepStrictEqual(yield* idsOf(tokens.local), [])
+    })
+  )
+
+  it.live("a body of 100 MB is refused before it is read", () =>
+    Effect.gen(function* () {
+      const { url } = yield* started
+      for (const length of ["content-length", "chunked"] as const) {
+        const { status, sent } = yield* Effect.promise(
+          () =>
+            new Promise<{ status: number | undefined; sent: number }>((resolve) => {
+              const piece = Buffer.alloc(65_536, 32)
+              let sent = 0
+              const asking = request(`${url}/v1/sessions/one/messages`, {
+                method: "POST",
+                headers: {
+                  authorization: `Bearer ${tokens.acme}`,
+                  "content-type": "application/json",
+                  ...(length === "chunked" ? {} : { "content-length": 100_000_000 })
+                }
+              })
+              asking.on("response", (response) => {
+                asking.destroy()
+                resolve({ status: response.statusCode, sent })
+              })
+              asking.on("error", () => resolve({ status: undefined, sent }))
+              const write = (): void => {
+                if (asking.destroyed || sent > 100_000_000) return
+                sent += piece.length
+                asking.write(piece, () => setImmediate(write))
+              }
+              write()
+            })
+        )
+        assert.strictEqual(status, 413)
+        assert.isBelow(sent, 50_000_000)
+      }
+    })
+  )
+
+  it.live("a request that is no HTTP ends", () =>
+    Effect.gen(function* () {
+      const { url } = yield* started
+      const answer = yield* Effect.promise(
+        () =>
+          new Promise<string>((resolve) => {
+            let text = ""
+            const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write("NONSENSE\r\n\r\n"))
+            socket.on("data", (data) => (text += String(data))).on("close", () => resolve(text))
+          })
+      )
+      assert.match(answer, /^HTTP\/1\.1 400 /)
+    })
+  )
+})
+
+describe("streams", () => {
+  it.live("a client that vanishes finds its turn again, from the event after the last one", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* started
+      const events = eventsOf(
+        yield* Effect.promise(async () => (await ask("GET", "/v1/sessions/one/messages/m1/events")).text())
+      )
+      assert.deepStrictEqual(
+        events.map(({ event }) => event._tag),
+        ["TurnStarted", "ModelInfo", "Content", "Finished", "TurnEnded"]
+      )
+      const rest = yield* Effect.promise(async () =>
+        (
+          await ask("GET", "/v1/sessions/one/messages/m1/events", { headers: { "last-event-id": events[2]?.id ?? "" } })
+        ).text()
+      )
+      assert.deepStrictEqual(eventsOf(rest), events.slice(3))
+    })
+  )
+
+  it.live("the same message is answered once", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* started
+      const again = yield* Effect.promise(async () =>
+        (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "the secret of acme" } })).text()
+      )
+      assert.strictEqual(eventsOf(again).at(-1)?.event._tag, "TurnEnded")
+      const view = yield* json<{ readonly totals: { readonly messages: number } }>(() => ask("GET", one))
+      assert.strictEqual(view.totals.messages, 2)
+    })
+  )
+
+  it.live("readers that do not read hold back nobody, and are limited in number", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* started
+      const abort = new AbortController()
+      const statuses: Array<number> = []
+      for (let index = 0; index < 7; index += 1) {
+        const response = yield* Effect.promise(() => ask("GET", `${one}/events`, { signal: abort.signal }))
+        statuses.push(response.status)
+      }
+      const answered = yield* Effect.promise(() => ask("GET", "/v1/sessions"))
+      abort.abort()
+      assert.deepStrictEqual(statuses, [200, 200, 200, 200, 200, 200, 429])
+      assert.strictEqual(answered.status, 200)
+    })
+  )
+
+  it.live("a turn whose client asked for it is cancelled when the client vanishes", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* started
+      yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "left" } }))
+      const abort = new AbortController()
+      yield* Effect.promise(() =>
+        ask("POST", "/v1/sessions/left/messages", {
+          body: { id: "m1", text: "hang", onDisconnect: "cancel" },
+          signal: abort.signal
+        })
+      )
+      abort.abort()
+      const events = eventsOf(
+        yield* Effect.promise(async () => (await ask("GET", "/v1/sessions/left/messages/m1/events")).text())
+      )
+      assert.include(JSON.stringify(events.at(-1)), `"status":"cancelled"`)
+    })
+  )
+
+  it.live("a running turn is cancelled, and the session deleted with its streams", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* started
+      const watching = yield* Effect.promise(() => ask("GET", "/v1/sessions/busy/events"))
+      const cancelled = yield* Effect.promise(async () => (await ask("POST", "/v1/sessions/busy/cancel")).json())
+      assert.deepStrictEqual(cancelled, { cancelled: true })
+      assert.strictEqual((yield* Effect.promise(() => ask("DELETE", "/v1/sessions/busy"))).status, 204)
+      yield* Effect.promise(() => watching.text().catch(() => ""))
+      assert.strictEqual((yield* Effect.promise(() => ask("GET", "/v1/sessions/busy"))).status, 404)
+    })
+  )
+})
+
+describe("a restart", () => {
+  it.live("finds what was answered, and answers no message twice", () =>
+    Effect.gen(function* () {
+      const place = newHome()
+      const words = Effect.fnUntraced(function* (server: Effect.Success<ReturnType<typeof startServer>>) {
+        const text = yield* Effect.promise(async () =>
+          (await server.ask("POST", `${one}/messages`, { body: { id: "m1", text: "Hello" } })).text()
+        )
+        return eventsOf(text).flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
+      })
+      const first = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const server = yield* startServer({ home: place, answers: ["first"] })
+          yield* Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+          return yield* words(server)
+        })
+      )
+      // A model without answers: to ask it would be a failure.
+      const second = yield* Effect.scoped(
+        Effect.flatMap(startServer({ home: place, answers: [] }), (server) => words(server))
+      )
+      assert.deepStrictEqual([first, second], [["first"], ["first"]])
+    })
+  )
+
+  it.live("lets a running turn end first", () =>
+    Effect.gen(function* () {
+      const place = newHome()
+      const status = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { ask } = yield* startServer({
+            home: place,
+            settings: { drainSeconds: 0 },
+            answers: () => ({ _tag: "Hang" })
+          })
+          yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "one" } }))
+          const response = yield* Effect.promise(() => ask("POST", `${one}/messages`, { body: { text: "Hello" } }))
+          return response.text().catch(() => "")
+        })
+      )
+      const events = eventsOf(yield* Effect.promise(() => status))
+      assert.include(JSON.stringify(events.at(-1)), `"status":"stopped"`)
+    })
+  )
+})

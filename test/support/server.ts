@@ -1,0 +1,94 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Layer, Redacted } from "effect"
+import * as HttpServer from "effect/http/HttpServer"
+import { mkdtempSync, realpathSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import type { ServeSettings } from "../../src/domain/serve/ServeSettings.ts"
+import * as LiveRuntime from "../../src/layers/LiveRuntime.ts"
+import * as LiveServe from "../../src/layers/LiveServe.ts"
+import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import { hashOf } from "../../src/services/serve/ApiTokens.ts"
+
+/** A server in this process, with a scripted model and two tenants. */
+
+export const tokens = { local: "token-of-the-user", acme: "token-of-acme", zeta: "token-of-zeta" } as const
+
+/** A folder of its own for what a server stores. */
+export const newHome = () =>
+  realpathSync(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "serve-")))
+
+export interface ServerOptions {
+  readonly home: string
+  readonly settings?: ServeSettings
+  readonly answers?: ScriptedModel.Answers
+}
+
+/** Starts a server; it ends with the scope. Returns its address and a function that asks it as a tenant. */
+export const startServer = Effect.fnUntraced(function* ({
+  answers = () => "an answer",
+  home,
+  settings = {}
+}: ServerOptions) {
+  const hashed = yield* Effect.forEach(Object.entries(tokens), ([tenant, token]) =>
+    Effect.map(hashOf(Redacted.make(token)), (hash) => ({ tenant, hash }))
+  )
+  const context = yield* Layer.buildWithMemoMap(
+    LiveServe.layer({
+      host: "127.0.0.1",
+      port: 0,
+      settings,
+      tokens: hashed,
+      version: "0",
+      page: { html: "<p>page</p>", policy: "default-src 'none'" }
+    }).pipe(
+      Layer.provideMerge(LiveRuntime.layer({ home, folder: home, model: Layer.fresh(ScriptedModel.layer(answers)) })),
+      Layer.provideMerge(NodeServices.layer)
+    ),
+    yield* Layer.makeMemoMap,
+    yield* Effect.scope
+  ).pipe(Effect.orDie)
+  const { address } = yield* HttpServer.HttpServer.pipe(Effect.provideContext(context))
+  const url = "port" in address ? `http://127.0.0.1:${address.port}` : ""
+  const ask = (
+    method: string,
+    place: string,
+    { body, headers = {}, signal, token = tokens.acme }: AskOptions = {}
+  ): Promise<Response> =>
+    fetch(`${url}${place}`, {
+      method,
+      headers: {
+        ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers
+      },
+      ...(signal === undefined ? {} : { signal }),
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) })
+    })
+  return { url, ask, context }
+})
+
+interface AskOptions {
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly token?: string
+  readonly signal?: AbortSignal
+}
+
+/** The events of a stream: their ids and data. */
+export const eventsOf = (text: string) =>
+  text
+    .split("\n\n")
+    .filter((block) => block.includes("data:"))
+    .map((block) => {
+      const field = (name: string) =>
+        block
+          .split("\n")
+          .find((line) => line.startsWith(`${name}: `))
+          ?.slice(name.length + 2)
+      const data: {
+        readonly message: string | null
+        readonly event: { readonly _tag: string; readonly text?: string }
+      } = JSON.parse(field("data") ?? "null")
+      return { id: field("id"), ...data }
+    })
