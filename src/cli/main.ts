@@ -130,6 +130,13 @@ const commands = {
     ])
     return Command.provide(find, layer)
   }),
+  cost: command("Show what sessions cost, and where prompt caches broke", async () => {
+    const [{ cost }, { layer }] = await Promise.all([
+      import("./commands/cost.ts"),
+      import("../layers/LiveAgentSessions.ts")
+    ])
+    return Command.provide(cost, layer)
+  }),
   recall: command(
     "Print the exact bytes behind a handle, or search what left the window",
     async () => (await import("./commands/recall.ts")).recall

@@ -10,6 +10,7 @@ import * as Input from "../input/Input.ts"
 import * as PricesFlag from "../input/PricesFlag.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
 import { truncate } from "../output/Columns.ts"
+import { tokensText } from "../output/CostTable.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import { dollars } from "../output/InspectReport.ts"
 import * as Output from "../output/Output.ts"
@@ -91,14 +92,6 @@ const shortFolder = (folder: string | null): string => {
   const text = printableLine(folder ?? "")
   return text.length <= folderColumns ? text : `…${text.slice(1 - folderColumns)}`
 }
-
-/** Formats a count of tokens: `950`, `12k`, `3.4M`. */
-const tokensText = (tokens: number): string =>
-  tokens < 1_000
-    ? String(tokens)
-    : tokens < 999_500
-      ? `${Math.round(tokens / 1_000)}k`
-      : `${(tokens / 1e6).toFixed(tokens < 99.5e6 ? 1 : 0)}M`
 
 const costText = ({ cost, tokens }: Row): string => (cost === null ? "?" : tokens === 0 ? "" : dollars(cost))
 

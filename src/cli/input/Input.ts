@@ -22,6 +22,14 @@ export const flag = (name: string, description: string): Flag.Flag<boolean> =>
 export const optional = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<A | undefined> =>
   flag.pipe(Flag.withDescription(description), Flag.optional, Flag.map(Option.getOrUndefined))
 
+/** An optional argument: undefined when it is absent. */
+export const optionalArgument = (name: string, description: string): Argument.Argument<string | undefined> =>
+  Argument.String(name).pipe(
+    Argument.withDescription(description),
+    Argument.optional,
+    Argument.map(Option.getOrUndefined)
+  )
+
 /** The flag `--from`; undefined detects the format. */
 export const from = optional(Flag.Literals("from", FormatName.literals), "Format of the file (default: detected)")
 

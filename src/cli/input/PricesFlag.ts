@@ -1,7 +1,9 @@
 import { Effect, type FileSystem, Result } from "effect"
 import { Flag } from "effect/cli"
 import { builtInPrices, parsePrices, priceProblemText, type Prices } from "../../domain/tokens/Prices.ts"
+import type { Settings } from "../../services/settings/Settings.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
+import * as FileWindow from "./FileWindow.ts"
 import * as Input from "./Input.ts"
 
 /** The flag `--prices`. */
@@ -10,11 +12,24 @@ export const flag = Input.optional(
   "JSON file of prices by model, in US dollars per million tokens"
 )
 
-/** Reads the price table. A file without a valid table is bad input: status 2. */
+/** The built-in prices, extended by the settings `models.<name>.price`. */
+const settingPrices = Effect.map(FileWindow.settings, ({ models = {} }): Prices => {
+  const own = Object.entries(models).flatMap(([name, { price }]) =>
+    price === undefined ? [] : [[name, price] as const]
+  )
+  return own.length === 0
+    ? builtInPrices
+    : {
+        source: `${builtInPrices.source}, and settings`,
+        table: { models: { ...builtInPrices.table.models, ...Object.fromEntries(own) } }
+      }
+})
+
+/** Reads the price table: a file, or the built-in one with the prices of the settings. An invalid one is bad input: status 2. */
 export const read = Effect.fnUntraced(function* (
   file: string | undefined
-): Effect.fn.Return<Prices, ExitError, FileSystem.FileSystem> {
-  if (file === undefined) return builtInPrices
+): Effect.fn.Return<Prices, ExitError, FileSystem.FileSystem | Settings> {
+  if (file === undefined) return yield* settingPrices
   const table = parsePrices(yield* Input.fileText(file, "--prices expects a JSON file of prices"))
   return Result.isFailure(table)
     ? yield* badInput(`${file}: ${priceProblemText(table.failure)}`)

@@ -104,12 +104,16 @@ export const usageOf = (answers: Iterable<RecordedAnswer>): RecordedUsage | null
     if (usage === undefined) continue
     count += 1
     const written = usage.cacheWrite ?? recorded.cacheWrite
+    const forAnHour = usage.cacheWriteHour ?? recorded.cacheWriteHour
     recorded = {
       prompt: addClamped(recorded.prompt, usage.prompt),
       answer: addClamped(recorded.answer, usage.answer),
       thoughts: addClamped(recorded.thoughts, usage.thoughts),
       cached: addClamped(recorded.cached, usage.cached),
-      ...(written === undefined ? {} : { cacheWrite: addClamped(recorded.cacheWrite ?? 0, usage.cacheWrite ?? 0) })
+      ...(written === undefined ? {} : { cacheWrite: addClamped(recorded.cacheWrite ?? 0, usage.cacheWrite ?? 0) }),
+      ...(forAnHour === undefined
+        ? {}
+        : { cacheWriteHour: addClamped(recorded.cacheWriteHour ?? 0, usage.cacheWriteHour ?? 0) })
     }
     if (usage.prompt > 0) points.push({ entry, recorded: usage.prompt, ours: asked })
   }

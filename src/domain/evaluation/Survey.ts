@@ -112,7 +112,8 @@ export class Survey {
     usageAnswer: wideColumn(),
     usageThoughts: wideColumn(),
     cached: wideColumn(),
-    cacheWrite: wideColumn()
+    cacheWrite: wideColumn(),
+    cacheWriteHour: wideColumn()
   }
   private readonly tools = new Names()
   private readonly models = new Names()
@@ -343,6 +344,7 @@ export class Survey {
       for (const column of [answers.model, answers.answer, answers.thoughts, answers.isCounted]) column.push(0)
       for (const column of [answers.prompt, answers.usageAnswer, answers.usageThoughts, answers.cached]) column.push(0)
       answers.cacheWrite.push(-1)
+      answers.cacheWriteHour.push(-1)
       this.isAnswerOpen = true
     }
     const last = answers.index.size - 1
@@ -360,6 +362,7 @@ export class Survey {
     answers.usageThoughts.set(last, usage.thoughts)
     answers.cached.set(last, usage.cached)
     answers.cacheWrite.set(last, usage.cacheWrite ?? -1)
+    answers.cacheWriteHour.set(last, usage.cacheWriteHour ?? -1)
     this.isAnswerOpen = false
   }
 
@@ -538,6 +541,7 @@ export class Survey {
       const index = answers.index.at(at)
       const model = answers.model.at(at)
       const cacheWrite = answers.cacheWrite.at(at)
+      const cacheWriteHour = answers.cacheWriteHour.at(at)
       const usage: Usage | undefined =
         answers.isCounted.at(at) === 0
           ? undefined
@@ -546,7 +550,8 @@ export class Survey {
               answer: answers.usageAnswer.at(at),
               thoughts: answers.usageThoughts.at(at),
               cached: answers.cached.at(at),
-              ...(cacheWrite < 0 ? {} : { cacheWrite })
+              ...(cacheWrite < 0 ? {} : { cacheWrite }),
+              ...(cacheWriteHour < 0 ? {} : { cacheWriteHour })
             }
       yield {
         entry: this.idOf(answers.entry.at(at)),

@@ -71,9 +71,11 @@ const isCommonPart = isOpen(
 const isCommonParts = isArrayOf(isCommonPart)
 
 const usageKeys = ["prompt", "answer", "thoughts", "cached"]
+const writeKeys = ["cacheWrite", "cacheWriteHour"]
 const isUsage: Check = (value) => {
   if (!isObject(value) || !usageKeys.every((key) => isCount(value[key]))) return false
-  for (const key in value) if (!usageKeys.includes(key) && (key !== "cacheWrite" || !isCount(value[key]))) return false
+  for (const key in value)
+    if (!usageKeys.includes(key) && !(writeKeys.includes(key) && isCount(value[key]))) return false
   return true
 }
 

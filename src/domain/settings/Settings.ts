@@ -13,6 +13,7 @@ import { defaultHookTimeoutMillis, HooksSettings } from "../hooks/HookSettings.t
 import { PromptSize } from "../prompt/PromptInputs.ts"
 import { ServeSettings } from "../serve/ServeSettings.ts"
 import { minRetentionMillis, parsePeriod } from "../session/SessionRetention.ts"
+import { ModelPrice } from "../tokens/Prices.ts"
 import { ApprovalMode } from "../tools/Approval.ts"
 import { McpServersSettings } from "../tools/McpServer.ts"
 import { defaultMaxLines, maxLineChars } from "../workspace/FileText.ts"
@@ -280,6 +281,11 @@ export const Settings = Schema.Struct({
           Positive,
           "This model's window in tokens; required for unknown models",
           "a whole number of tokens, such as 200000"
+        ),
+        price: optional(
+          ModelPrice,
+          "This model's prices in US dollars per million tokens; the name may be the beginning of a model's name",
+          'an object such as {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}'
         )
       })
     ),

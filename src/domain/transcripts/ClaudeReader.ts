@@ -187,7 +187,8 @@ const readUsage = (message: Json): Usage | undefined => {
         input: usage.input_tokens,
         cacheRead: usage.cache_read_input_tokens,
         cacheWrite: usage.cache_creation_input_tokens,
-        output: usage.output_tokens
+        output: usage.output_tokens,
+        ...(isJson(usage.cache_creation) ? { cacheWriteHour: usage.cache_creation.ephemeral_1h_input_tokens } : {})
       })
     : undefined
 }

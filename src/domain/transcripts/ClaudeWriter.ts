@@ -184,11 +184,16 @@ const stopReason = (blocks: ReadonlyArray<Json>): string =>
 
 const usageRecord = ({ usage }: Draft): Json => {
   const { cacheRead, cacheWrite, input, output } = countsOf(usage)
+  const forAnHour = usage?.cacheWriteHour
+  const forMinutes = cacheWrite - (forAnHour ?? 0)
   return {
     input_tokens: input,
     ...(usage !== undefined && usage.cacheWrite === undefined ? {} : { cache_creation_input_tokens: cacheWrite }),
     cache_read_input_tokens: cacheRead,
-    output_tokens: output
+    output_tokens: output,
+    ...(forAnHour === undefined
+      ? {}
+      : { cache_creation: { ephemeral_5m_input_tokens: forMinutes, ephemeral_1h_input_tokens: forAnHour } })
   }
 }
 

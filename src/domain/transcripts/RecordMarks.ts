@@ -78,6 +78,7 @@ export const usageOf = (counts: {
   readonly cacheRead: unknown
   readonly cacheWrite: unknown
   readonly output: unknown
+  readonly cacheWriteHour?: unknown
 }): Usage | undefined => {
   const input = count(counts.input)
   const cached = count(counts.cacheRead)
@@ -86,7 +87,15 @@ export const usageOf = (counts: {
   if (input === undefined || cached === undefined || cacheWrite === undefined || answer === undefined) return undefined
   const prompt = input + cached + cacheWrite
   if (prompt + answer === 0 || !Number.isSafeInteger(prompt)) return undefined
-  return { prompt, answer, thoughts: 0, cached, ...(typeof counts.cacheWrite === "number" ? { cacheWrite } : {}) }
+  const cacheWriteHour = Math.min(cacheWrite, count(counts.cacheWriteHour) ?? 0)
+  return {
+    prompt,
+    answer,
+    thoughts: 0,
+    cached,
+    ...(typeof counts.cacheWrite === "number" ? { cacheWrite } : {}),
+    ...(cacheWriteHour > 0 ? { cacheWriteHour } : {})
+  }
 }
 
 /** The inverse of `usageOf`. Tokens of unknown kind count as sent without cache. */
@@ -103,7 +112,8 @@ const sameUsage = (left: Usage | undefined, right: Usage | undefined): boolean =
     left.answer === right.answer &&
     left.thoughts === right.thoughts &&
     left.cached === right.cached &&
-    left.cacheWrite === right.cacheWrite)
+    left.cacheWrite === right.cacheWrite &&
+    left.cacheWriteHour === right.cacheWriteHour)
 
 /** Returns the mark for a usage that the record's own form would lose. */
 export const usageMark = ({ usage }: Draft, native: Usage | undefined): Marks =>

@@ -110,16 +110,18 @@ const noted = (state: ScanState, key: string, value: unknown, change: CacheChang
   state.last[key] = text
 }
 
+const tokensAnswered = ({ answer, thoughts }: Usage): number => answer + thoughts
+
 /** Adds a request, or completes the one with the same id: an agent can record an answer in several records. */
 const requested = (state: ScanState, request: RecordedRequest): void => {
   const { answer, prompt, thoughts } = request.usage
-  if (prompt + answer + thoughts === 0 && request.cost === undefined) return
+  if (prompt + answer + thoughts === 0 && (request.cost ?? 0) === 0) return
   state.facts.model = request.thread === undefined ? request.model : (state.facts.model ?? request.model)
   for (let at = state.requests.length - 1; at >= 0 && at > state.requests.length - 200; at -= 1) {
     const known = state.requests[at]
     if (known?.id !== request.id) continue
-    known.usage = request.usage
-    known.model = request.model
+    // The first record of an answer is written while it streams.
+    if (tokensAnswered(known.usage) <= tokensAnswered(request.usage)) known.usage = request.usage
     return
   }
   const thread = request.thread ?? mainThread
@@ -193,13 +195,21 @@ const scanClaude = (state: ScanState, record: Json): void => {
     }
   }
   if (uuid !== undefined && thread === undefined) last.uuid = uuid
-  if (!isJson(message) || type !== "assistant" || !isJson(message.usage)) return
+  claudeAnswer(state, record, thread)
+  // What a subagent was answered; newer versions also write a file of its own.
+  const told = type === "progress" && isJson(record.data) ? record.data.message : undefined
+  if (isJson(told)) claudeAnswer(state, told, textAt(record, "parentToolUseID") ?? "subagent")
+}
+
+const claudeAnswer = (state: ScanState, record: Json, thread: string | undefined): void => {
+  const { message } = record
+  if (!isJson(message) || record.type !== "assistant" || !isJson(message.usage)) return
   const model = textAt(message, "model") ?? "unknown"
   if (model === "<synthetic>" || record.isApiErrorMessage === true) return
-  const id = `${textAt(message, "id") ?? uuid ?? ""} ${textAt(record, "requestId") ?? ""}`.trim()
+  const id = `${textAt(message, "id") ?? textAt(record, "uuid") ?? ""} ${textAt(record, "requestId") ?? ""}`.trim()
   requested(state, {
     id,
-    at: at ?? facts.updatedAt ?? 0,
+    at: timeAt(record) ?? state.facts.updatedAt ?? 0,
     model,
     usage: claudeUsage(message.usage),
     ...(typeof record.costUSD === "number" ? { cost: record.costUSD } : {}),

@@ -31,7 +31,7 @@ import { sqlite } from "./NodeSqlite.ts"
  */
 
 /** The version of the tables and of what is read into them. */
-const version = 1
+const version = 2
 
 const tables = `
   create table if not exists file (
@@ -332,7 +332,10 @@ const make = Effect.fnUntraced(function* (database: DatabaseSync) {
     requests: (files) =>
       Effect.sync(() => {
         const found = new Map<string, ReadonlyArray<RecordedRequest>>()
-        for (const { path: file } of files) found.set(file, requestsIn(statements.requests.get(file)?.requests))
+        for (const { path: file } of files) {
+          const row = statements.requests.get(file)
+          if (row !== undefined) found.set(file, requestsIn(row.requests))
+        }
         return found
       }),
     ranges: (tokens) =>

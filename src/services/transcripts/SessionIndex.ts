@@ -34,7 +34,7 @@ export class SessionIndex extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<SessionProblem>>
     /** Returns what is known of files, by path. */
     readonly sessions: (files: ReadonlyArray<SessionFile>) => Effect.Effect<ReadonlyMap<string, IndexedSession>>
-    /** Returns the requests that files record, by path. */
+    /** Returns the requests that files record, by path. A file that it does not know is absent. */
     readonly requests: (
       files: ReadonlyArray<SessionFile>
     ) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<RecordedRequest>>>

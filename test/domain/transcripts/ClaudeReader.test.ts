@@ -714,7 +714,10 @@ describe("real files", () => {
         answer: last.usage.output_tokens,
         thoughts: 0,
         cached: last.usage.cache_read_input_tokens,
-        cacheWrite: last.usage.cache_creation_input_tokens
+        cacheWrite: last.usage.cache_creation_input_tokens,
+        ...(last.usage.cache_creation.ephemeral_1h_input_tokens > 0
+          ? { cacheWriteHour: last.usage.cache_creation.ephemeral_1h_input_tokens }
+          : {})
       })
     }
   })

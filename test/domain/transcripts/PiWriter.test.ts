@@ -541,7 +541,9 @@ describe("real files", () => {
     const original = readLines(reader(), lines)
     const out = runSync(writePi(original))
     assert.deepStrictEqual(out.unheld, {})
-    assert.strictEqual(out.lines.filter((line) => "palimpsest" in jsonOf(line)).length, 0)
+    // Pi has no place for what a cache keeps for an hour.
+    const ours = draftsIn(original).filter(({ usage }) => usage?.cacheWriteHour !== undefined)
+    assert.strictEqual(out.lines.filter((line) => "palimpsest" in jsonOf(line)).length, ours.length)
     const same = (back: Transcript) => {
       assert.deepStrictEqual(told(draftsIn(back)), told(draftsIn(original)))
       assert.deepStrictEqual(told(viewOf(back)), told(viewOf(original)))

@@ -125,8 +125,8 @@ const expectedFacts = {
     folder: "/home/marco/projects/spotter",
     title: "create the beads",
     prompts: 1,
-    prompt: 454_704,
-    requests: 12
+    prompt: 564_356,
+    requests: 17
   },
   "codex .jsonl": {
     folder: "/home/dev/tides",

@@ -1,0 +1,88 @@
+import { DateTime, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import { inspect } from "../../domain/evaluation/Inspection.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { priceOf, type Prices } from "../../domain/tokens/Prices.ts"
+import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
+import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import { accountsOf, dimensions } from "../../services/transcripts/SessionAccounts.ts"
+import { Transcripts } from "../../services/transcripts/Transcripts.ts"
+import * as Input from "../input/Input.ts"
+import * as PageFlag from "../input/PageFlag.ts"
+import * as PricesFlag from "../input/PricesFlag.ts"
+import * as SessionFlags from "../input/SessionFlags.ts"
+import { CostReport, reportOf, type Reread } from "../output/CostReport.ts"
+import { costText } from "../output/CostTable.ts"
+import { badInput } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+import { renderCostPage } from "../page/CostPage.ts"
+
+/** Returns the files that a session read more than once. A session that cannot be loaded has none. */
+const rereadsOf = Effect.fnUntraced(function* (session: FoundSession, model: string | undefined, prices: Prices) {
+  const transcripts = yield* Transcripts
+  const loaded = yield* Effect.option(transcripts.load(session.path, { lenient: true }))
+  if (loaded._tag === "None") return []
+  const { conversation } = loaded.value.session
+  const { reads } = yield* Work.run(inspect(conversation, { cwd: session.folder, prices }))
+  const price = model === undefined ? undefined : priceOf(prices.table, model)
+  return reads.map(({ path, reads: times, repeated }): Reread => ({
+    path,
+    reads: times,
+    repeated,
+    cost: price === undefined ? null : Math.round(repeated * (price.cacheWrite ?? price.input)) / 1e6
+  }))
+})
+
+/** The command `palimpsest cost [session]`. */
+export const cost = Command.make(
+  "cost",
+  {
+    session: Input.optionalArgument(
+      "session",
+      "File or id of one session, as find lists it; without it, all sessions that match the flags"
+    ),
+    by: Input.optional(Flag.Literals("by", dimensions), "Print only the table by session, folder, day, model or agent"),
+    ...SessionFlags.flags,
+    prices: PricesFlag.flag,
+    html: PageFlag.flag,
+    json: Input.json
+  },
+  Effect.fn("cli.cost")(function* (input) {
+    const { session: name } = input
+    yield* PageFlag.checkPlace(name ?? "-", input.html)
+    const prices = yield* PricesFlag.read(input.prices)
+    const filter = yield* SessionFlags.filterOf(input)
+    const list = yield* Output.progress("reading the sessions of your agents")(
+      listSessions(name === undefined ? filter : { agents: undefined, folder: undefined, since: undefined })
+    )
+    const one =
+      name === undefined
+        ? undefined
+        : yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))
+    const zone = DateTime.zoneMakeLocal()
+    const day = (at: number) => DateTime.formatIsoDate(DateTime.makeZonedUnsafe(at, { timeZone: zone }))
+    const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, { day, since: filter.since })
+    const reads =
+      one === undefined
+        ? null
+        : yield* Output.progress("reading the session")(rereadsOf(one, accounts.by.model[0]?.name, prices))
+    const problems = one === undefined ? list.problems : []
+    const report = reportOf(accounts, { prices: prices.source, reads, problems })
+    if (input.html !== undefined) yield* PageFlag.write(input.html, renderCostPage(report, name))
+    if (input.json) return yield* Output.json(CostReport, report)
+    yield* SessionFlags.tellProblems(problems)
+    if (report.total.requests === 0) {
+      return yield* Output.notice(one === undefined ? "no session records any usage" : `${one.path} records no usage`)
+    }
+    if (input.html === undefined) yield* Output.text(costText(report, input.by, yield* Output.style))
+  })
+).pipe(
+  Command.withExamples([
+    { command: "palimpsest cost --since 30d --by day", description: "What each day of a month cost" },
+    {
+      command: "palimpsest cost 491e126e",
+      description: "Where the prompt cache of a session broke, and what that cost"
+    },
+    { command: "palimpsest cost --folder . --html cost.html", description: "A page about the sessions of this folder" }
+  ])
+)

@@ -1,0 +1,121 @@
+import { Schema } from "effect"
+import type { Account, Accounts, SessionBreak } from "../../services/transcripts/SessionAccounts.ts"
+import { iso } from "./TimeText.ts"
+
+/** The output of `cost --json`. */
+
+const Sums = Schema.Struct({
+  /** The folder, day, model or agent; for a session the path of its file. */
+  name: Schema.String,
+  /** The title of a session. */
+  title: Schema.optionalKey(Schema.String),
+  requests: Schema.Natural,
+  /** All tokens sent, those from a cache included. */
+  sent: Schema.Natural,
+  cached: Schema.Natural,
+  /** Tokens written to a cache, where the provider charges for that. */
+  written: Schema.Natural,
+  answered: Schema.Natural,
+  /** US dollars of the requests with a price. */
+  cost: Schema.Finite,
+  /** Requests whose cost the agent recorded. */
+  recorded: Schema.Natural,
+  /** Requests without a price. */
+  unpriced: Schema.Natural,
+  breaks: Schema.Natural,
+  /** US dollars that cache breaks cost. */
+  breakCost: Schema.Finite
+})
+
+const Break = Schema.Struct({
+  agent: Schema.String,
+  path: Schema.String,
+  /** ISO 8601. */
+  at: Schema.String,
+  request: Schema.String,
+  model: Schema.String,
+  cause: Schema.String,
+  detail: Schema.String,
+  avoid: Schema.String,
+  /** Tokens that the cache could have served, and those that it did. */
+  expected: Schema.Natural,
+  served: Schema.Natural,
+  cost: Schema.NullOr(Schema.Finite)
+})
+
+/** A file that was read more than once. */
+export const Reread = Schema.Struct({
+  path: Schema.String,
+  reads: Schema.Natural,
+  /** Tokens of the repeats. */
+  repeated: Schema.Natural,
+  /** US dollars for sending them once; null without a price. */
+  cost: Schema.NullOr(Schema.Finite)
+})
+export type Reread = typeof Reread.Type
+
+/** The report. */
+export const CostReport = Schema.Struct({
+  currency: Schema.Literal("USD"),
+  /** The source of the prices. */
+  prices: Schema.String,
+  sessions: Schema.Natural,
+  total: Sums,
+  session: Schema.Array(Sums),
+  folder: Schema.Array(Sums),
+  day: Schema.Array(Sums),
+  model: Schema.Array(Sums),
+  agent: Schema.Array(Sums),
+  breaks: Schema.Array(Break),
+  /** For one session; null for several. */
+  reads: Schema.NullOr(Schema.Array(Reread)),
+  /** Requests that several files record, counted once. */
+  repeated: Schema.Natural,
+  problems: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))
+})
+export type CostReport = typeof CostReport.Type
+
+const dollarsExactly = (cost: number): number => Math.round(cost * 1e6) / 1e6
+
+const sumsOf = (account: Account): typeof Sums.Type => ({
+  name: account.name,
+  ...(account.session?.title === undefined ? {} : { title: account.session.title }),
+  requests: account.requests,
+  sent: account.sent,
+  cached: account.cached,
+  written: account.written,
+  answered: account.answered,
+  cost: dollarsExactly(account.cost),
+  recorded: account.recorded,
+  unpriced: account.unpriced,
+  breaks: account.breaks,
+  breakCost: dollarsExactly(account.breakCost)
+})
+
+const breakOf = ({ at, cost, session, ...rest }: SessionBreak): typeof Break.Type => ({
+  ...rest,
+  agent: session.agent,
+  path: session.path,
+  at: iso(at),
+  cost: cost === undefined ? null : dollarsExactly(cost)
+})
+
+/** Makes a report of accounts. */
+export const reportOf = (
+  { breaks, by, repeated, total }: Accounts,
+  about: Pick<CostReport, "prices" | "reads" | "problems">
+): CostReport => ({
+  currency: "USD",
+  prices: about.prices,
+  sessions: by.session.length,
+  total: sumsOf(total),
+  session: by.session.map(sumsOf),
+  folder: by.folder.map(sumsOf),
+  day: by.day.map(sumsOf),
+  model: by.model.map(sumsOf),
+  agent: by.agent.map(sumsOf),
+  breaks: breaks.map(breakOf),
+  reads: about.reads,
+  repeated,
+  problems: about.problems
+})

@@ -1,0 +1,85 @@
+import { Effect, FileSystem, Path } from "effect"
+import { detectFormat } from "../../domain/transcripts/DetectFormat.ts"
+import type { SessionFile } from "./AgentSessions.ts"
+import type { FoundSession } from "./FindSessions.ts"
+import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
+
+/** Chooses a session by the path of its file or by its id. */
+
+/** Ids are chosen by at least this many characters of their beginning. */
+const minIdChars = 4
+
+const fileOf = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<SessionFile | undefined, TranscriptError, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const info = yield* Effect.option(fs.stat(path))
+  if (info._tag === "None" || info.value.type !== "File") return undefined
+  const head = yield* Effect.scoped(
+    Effect.flatMap(fs.open(path, { flag: "r" }), (file) => {
+      const bytes = new Uint8Array(64 * 1024)
+      return Effect.map(file.read(bytes), (size) => bytes.subarray(0, Number(size)))
+    })
+  ).pipe(Effect.mapError((error) => unreadable(path, error)))
+  const format = detectFormat(new TextDecoder().decode(head))
+  if (format === undefined || format === "contents") {
+    return yield* transcriptError(path, 0, "not a session that records requests; expected one of an agent")
+  }
+  const name = path.split(/[\\/]/).at(-1) ?? path
+  return {
+    agent: format,
+    id: name.replace(/\.\w+$/, ""),
+    parent: undefined,
+    kind: "session",
+    path,
+    bytes: Number(info.value.size),
+    updatedAt: info.value.mtime._tag === "Some" ? info.value.mtime.value.getTime() : 0,
+    folder: undefined
+  }
+})
+
+/**
+ * Returns the session with this path, id or beginning of an id. A file that lies elsewhere is a session of its own. Fails when
+ * there is none, or several.
+ */
+export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* (
+  name: string,
+  sessions: ReadonlyArray<FoundSession>
+): Effect.fn.Return<FoundSession, TranscriptError, FileSystem.FileSystem | Path.Path> {
+  const path = yield* Path.Path
+  const place = path.resolve(name)
+  const listed = sessions.find((session) => session.files.some((file) => file.path === place || file.path === name))
+  if (listed !== undefined) return listed
+  const file = yield* fileOf(name)
+  if (file !== undefined) {
+    const { agent, bytes, folder, id, updatedAt } = file
+    return {
+      agent,
+      id,
+      path: name,
+      folder,
+      title: undefined,
+      model: undefined,
+      startedAt: undefined,
+      updatedAt,
+      bytes,
+      prompts: 0,
+      subagents: 0,
+      files: [file],
+      broken: 0
+    }
+  }
+  const named =
+    name.length < minIdChars
+      ? []
+      : sessions.filter(({ files, id }) => id.startsWith(name) || files[0]?.id.startsWith(name))
+  const [first] = named
+  if (named.length === 1 && first !== undefined) return first
+  return yield* transcriptError(
+    name,
+    0,
+    named.length > 1
+      ? `${named.length} sessions begin so; give more of the id`
+      : "no such file or session; palimpsest find lists the sessions"
+  )
+})

@@ -1,0 +1,150 @@
+import { Effect } from "effect"
+import { cacheBreaks, type CacheBreak } from "../../domain/evaluation/CacheBreaks.ts"
+import { nothingSpent, spend, type Spent } from "../../domain/evaluation/SessionCost.ts"
+import type { Prices } from "../../domain/tokens/Prices.ts"
+import { newScan, type RecordedRequest, scanRecord } from "../../domain/transcripts/SessionScan.ts"
+import { AgentSessions, type SessionFile } from "./AgentSessions.ts"
+import type { FoundSession } from "./FindSessions.ts"
+import { SessionIndex } from "./SessionIndex.ts"
+
+/** Adds up what sessions took and cost, and finds where prompt caches broke. */
+
+/** What costs are added up by. */
+export const dimensions = ["session", "folder", "day", "model", "agent"] as const
+export type Dimension = (typeof dimensions)[number]
+
+/** One row: a session, a folder, a day, a model or an agent. */
+export interface Account extends Spent {
+  readonly name: string
+  /** The session, for rows of sessions. */
+  readonly session: FoundSession | undefined
+  readonly breaks: number
+  /** US dollars that the breaks cost. */
+  readonly breakCost: number
+}
+
+/** A break, and the session in which it is. */
+export interface SessionBreak extends CacheBreak {
+  readonly session: FoundSession
+}
+
+/** What sessions cost. */
+export interface Accounts {
+  readonly total: Account
+  readonly by: Readonly<Record<Dimension, ReadonlyArray<Account>>>
+  /** Most expensive first. */
+  readonly breaks: ReadonlyArray<SessionBreak>
+  /** Requests that a file repeats of another one, and that were counted once. */
+  readonly repeated: number
+}
+
+const nothing = (name: string, session?: FoundSession): Account => ({
+  ...nothingSpent,
+  name,
+  session,
+  breaks: 0,
+  breakCost: 0
+})
+
+/** One request in the session where it was made. */
+interface Booked {
+  readonly session: FoundSession
+  readonly request: RecordedRequest
+  readonly lost: CacheBreak | undefined
+}
+
+const answered = ({ usage }: RecordedRequest): number => usage.answer + usage.thoughts
+
+/**
+ * Returns every request once. Files of resumed sessions and of subagents repeat requests: the oldest session keeps them, and the
+ * record with the longer answer is the whole one.
+ */
+const bookings = Effect.fnUntraced(function* (
+  sessions: ReadonlyArray<FoundSession>,
+  prices: Prices,
+  day: (at: number) => string
+) {
+  const index = yield* SessionIndex
+  const agents = yield* AgentSessions
+  /** The requests of a file that lies elsewhere. */
+  const scanned = Effect.fnUntraced(function* (file: SessionFile) {
+    const state = newScan()
+    yield* agents.records(file, { from: 0, line: 1 }, (record) => scanRecord(state, file.agent, record))
+    return state.requests
+  })
+  const booked = new Map<string, Booked>()
+  const oldestFirst = [...sessions].sort((a, b) => (a.startedAt ?? a.updatedAt) - (b.startedAt ?? b.updatedAt))
+  let repeated = 0
+  for (const session of oldestFirst) {
+    const files = yield* index.requests(session.files)
+    for (const file of session.files) {
+      const requests = files.get(file.path) ?? (yield* Effect.orElseSucceed(scanned(file), () => []))
+      const lost = new Map(cacheBreaks(requests, prices, day).map((one) => [one.request, one]))
+      for (const request of requests) {
+        const key = `${session.agent} ${request.id}`
+        const known = booked.get(key)
+        if (known === undefined) booked.set(key, { session, request, lost: lost.get(request.id) })
+        else {
+          repeated += 1
+          if (answered(request) > answered(known.request)) booked.set(key, { ...known, request })
+        }
+      }
+    }
+    yield* Effect.yieldNow
+  }
+  return { booked: booked.values(), repeated }
+})
+
+const byCost = (a: Account, b: Account): number => b.cost - a.cost || b.sent - a.sent || (a.name < b.name ? -1 : 1)
+
+/** Adds up the requests of sessions between two times, in milliseconds since 1970. `day` names the day of a time. */
+export const accountsOf = Effect.fn("SessionAccounts.accountsOf")(function* (
+  sessions: ReadonlyArray<FoundSession>,
+  prices: Prices,
+  options: { readonly day: (at: number) => string; readonly since: number | undefined }
+): Effect.fn.Return<Accounts, never, SessionIndex | AgentSessions> {
+  const { day, since = 0 } = options
+  const { booked, repeated } = yield* bookings(sessions, prices, day)
+  const rows = {
+    session: new Map<string, Account>(),
+    folder: new Map<string, Account>(),
+    day: new Map<string, Account>(),
+    model: new Map<string, Account>(),
+    agent: new Map<string, Account>()
+  }
+  let total = nothing("total")
+  const breaks: Array<SessionBreak> = []
+  for (const { lost, request, session } of booked) {
+    if (request.at < since) continue
+    const added = (account: Account): Account => ({
+      ...account,
+      ...spend(account, request, prices),
+      breaks: account.breaks + (lost === undefined ? 0 : 1),
+      breakCost: account.breakCost + (lost?.cost ?? 0)
+    })
+    const add = (dimension: Dimension, name: string) => {
+      const account = rows[dimension].get(name) ?? nothing(name, dimension === "session" ? session : undefined)
+      rows[dimension].set(name, added(account))
+    }
+    add("session", session.path)
+    add("folder", session.folder ?? "unknown")
+    add("day", day(request.at))
+    add("model", request.model)
+    add("agent", session.agent)
+    total = added(total)
+    if (lost !== undefined) breaks.push({ ...lost, session })
+  }
+  const listed = (dimension: Dimension) => [...rows[dimension].values()].sort(byCost)
+  return {
+    total,
+    by: {
+      session: listed("session"),
+      folder: listed("folder"),
+      day: listed("day").sort((a, b) => (a.name < b.name ? 1 : -1)),
+      model: listed("model"),
+      agent: listed("agent")
+    },
+    breaks: breaks.sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0)),
+    repeated
+  }
+})
