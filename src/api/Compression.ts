@@ -24,6 +24,7 @@ export {
 export type {
   Assembled,
   AssembleRequest,
+  ShownPart,
   StrategyRunner,
   StrategySession
 } from "../services/compression/strategies/StrategyRunner.ts"
@@ -33,5 +34,6 @@ export {
   type Summary,
   type SummaryRequest
 } from "../services/compression/summary/Summarizer.ts"
+export { type OwnStrategy, ownRunner } from "../services/compression/strategies/OwnRunner.ts"
 export { OwnStrategies, runners } from "../services/compression/strategies/StrategyRunners.ts"
 export { thresholdOf } from "../domain/compression/strategies/Threshold.ts"

@@ -20,7 +20,8 @@ export {
   plainText,
   response,
   text,
-  user
+  user,
+  withOutput
 } from "../domain/content/Content.ts"
 export { Handle, Hash, isHandle, mentions } from "../domain/content/Handle.ts"
 export { encode as encodeText } from "../domain/text/Bytes.ts"

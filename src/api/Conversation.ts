@@ -8,11 +8,13 @@ export {
   Pin,
   type ViewItem,
   append,
+  beginsTurn,
   canRedo,
   canUndo,
   empty,
   entries,
   environmentTokens,
+  isFromUser,
   view,
   viewTokens
 } from "../domain/conversation/Conversation.ts"

@@ -1,6 +1,6 @@
-import { hasResponses, isCall } from "../content/Content.ts"
+import { isCall } from "../content/Content.ts"
 import { cleanCuts } from "../conversation/CleanCuts.ts"
-import { itemTokens, type ViewItem } from "../conversation/Conversation.ts"
+import { beginsTurn, itemTokens, type ViewItem } from "../conversation/Conversation.ts"
 
 /** Where a conversation is cut: what is before leaves, what is from there on stays. */
 export interface Cut {
@@ -9,9 +9,6 @@ export interface Cut {
   /** Where the turn begins that the cut splits; `at` when the cut is between turns. */
   readonly turn: number
 }
-
-const beginsTurn = (item: ViewItem | undefined): boolean =>
-  item !== undefined && item.entry.content.role === "user" && !hasResponses(item.entry.content)
 
 /**
  * Returns the cut that keeps about this many tokens at the end: at the first message at or after the budget's point that is
@@ -40,6 +37,7 @@ export const cutOf = (items: ReadonlyArray<ViewItem>, keepTokens: number): Cut =
     while (at > 0 && !isCut(at)) at -= 1
   }
   let turn = at
-  if (at < items.length) while (turn > 0 && !beginsTurn(items[turn])) turn -= 1
-  return { at, turn: beginsTurn(items[turn]) ? turn : at }
+  const begins = (index: number) => items[index] !== undefined && beginsTurn(items[index].entry)
+  if (at < items.length) while (turn > 0 && !begins(turn)) turn -= 1
+  return { at, turn: begins(turn) ? turn : at }
 }

@@ -17,6 +17,8 @@ export interface SummaryStrategy {
   readonly keepRecent: (window: number) => number
   /** Upper bound of the summary. */
   readonly maxSummaryTokens: number
+  /** Returns the index of the first message that stays. Absent: by `keepRecent`. */
+  readonly cut?: (items: ReadonlyArray<ViewItem>, policy: PolicyOptions) => number
 }
 
 /** Plans of the strategies that keep the newest messages and have one summary written of the rest. */
@@ -56,7 +58,7 @@ export function* summaryPlan(
     if (before + 1e-6 < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
     if (viewTokens(conversation) < memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
   }
-  const { at } = cutIn(strategy, items, policy)
+  const at = strategy.cut?.(items, policy) ?? cutIn(strategy, items, policy).at
   yield items.length * 60
   const dropped = items.slice(0, at)
   const first = dropped[0]

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Content, isCall, isResponse, Part } from "../content/Content.ts"
+import { Content, hasResponses, isCall, isResponse, Part } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
 import * as Chain from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
@@ -119,6 +119,12 @@ export const itemParts = (item: ViewItem): ReadonlyArray<Part> =>
   item.shortened.size === 0
     ? item.entry.content.parts
     : item.entry.content.parts.map((part, index) => item.shortened.get(index)?.part ?? part)
+
+/** Whether an entry is a message to answer: the user's or a program's, and no tool results. */
+export const beginsTurn = ({ content }: Entry): boolean => content.role === "user" && !hasResponses(content)
+
+/** Whether the user wrote an entry. */
+export const isFromUser = (entry: Entry): boolean => entry.author === undefined && beginsTurn(entry)
 
 /**
  * The change that one compression makes. Entries from `drop.from` to `drop.to` (both in the view) leave the view, `insert`

@@ -11,7 +11,7 @@ import {
   Plan
 } from "../../../domain/compression/Compression.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
-import { isMedia, isText, type Part } from "../../../domain/content/Content.ts"
+import { isMedia, type Part } from "../../../domain/content/Content.ts"
 import {
   type Conversation,
   entryId,
@@ -23,6 +23,7 @@ import {
 } from "../../../domain/conversation/Conversation.ts"
 import { indexedView } from "../../../domain/conversation/IndexedView.ts"
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
+import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
@@ -316,7 +317,11 @@ const checkedIngest = (
   const shown = new Map<string, ReadonlyArray<Part>>(items.map((item) => [item.entry.id, itemParts(item)]))
   const isRight = ({ entry, part, replacement }: ShownPart): boolean => {
     const before = shown.get(entry)?.[part]
-    return before !== undefined && isMedia(before) && (isMedia(replacement) || isText(replacement))
+    return (
+      before !== undefined &&
+      isMedia(before) &&
+      (isMedia(replacement) || replacement.text?.startsWith(runtimeMark) === true)
+    )
   }
   return made.every(isRight)
     ? Effect.succeed(made)

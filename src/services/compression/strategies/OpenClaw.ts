@@ -53,8 +53,8 @@ import {
   withSuffixes
 } from "../../../domain/compression/strategies/openclaw/Suffix.ts"
 import { cutIn, movable } from "../../../domain/compression/SummaryPlan.ts"
-import { hasResponses, plainText, text, user } from "../../../domain/content/Content.ts"
-import type { Entry } from "../../../domain/conversation/Conversation.ts"
+import { plainText, text, user } from "../../../domain/content/Content.ts"
+import { type Entry, isFromUser } from "../../../domain/conversation/Conversation.ts"
 import { firstUnits } from "../../../domain/text/Bytes.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { askInOrder, chainOf, type ModelChain } from "../summary/ModelChain.ts"
@@ -156,15 +156,12 @@ const staged = Effect.fnUntraced(function* (
   )
 })
 
-const isRequest = ({ author, content }: Entry): boolean =>
-  content.role === "user" && author === undefined && !hasResponses(content)
-
 /** The record with what its audit found missing: the model is asked again, then code adds it. */
 const audited = Effect.fnUntraced(function* (
   said: ReadonlyArray<Entry>,
   write: (again: string | undefined) => Asked<string>
 ): Effect.fn.Return<{ readonly record: string; readonly degraded: Degraded | null }, SummarizerError, Summarizer> {
-  const ask = firstUnits(plainText(said.findLast(isRequest)?.content ?? user()), openRequestChars)
+  const ask = firstUnits(plainText(said.findLast(isFromUser)?.content ?? user()), openRequestChars)
   const identifiers = identifiersOf(
     yield* Effect.forEach(said.slice(-identifierMessages), (entry) => Work.run(serialized([entry], serialization)))
   )

@@ -1,6 +1,13 @@
-import { hasResponses, isCall, isMedia, isResponse, type Part, withOutput } from "../../../content/Content.ts"
+import { isCall, isMedia, isResponse, type Part, withOutput } from "../../../content/Content.ts"
 import type { Handle } from "../../../content/Handle.ts"
-import { type EntryId, itemParts, itemTokens, type ViewItem } from "../../../conversation/Conversation.ts"
+import {
+  beginsTurn,
+  type EntryId,
+  isFromUser,
+  itemParts,
+  itemTokens,
+  type ViewItem
+} from "../../../conversation/Conversation.ts"
 import { resultText } from "../../../conversation/ToolOutputBound.ts"
 import { recallNote } from "../../../conversation/ToolOutputShortening.ts"
 import { firstUnits, lastUnits } from "../../../text/Bytes.ts"
@@ -115,7 +122,7 @@ const pruneOld = (items: ReadonlyArray<ViewItem>, results: ReadonlyArray<Result>
   const share = () => chars / Math.max(1, options.window * charsPerToken)
   if (share() < pruneShare.trim) return
   const before = oldBefore(items)
-  const request = items.findIndex(({ entry }) => entry.content.role === "user" && !hasResponses(entry.content))
+  const request = items.findIndex(({ entry }) => beginsTurn(entry))
   const old = results.filter(({ item }) => item < before && item > request)
   const show = (result: Result, text: string) => {
     chars -= result.text.length - text.length
@@ -164,15 +171,12 @@ const oldMedia = (items: ReadonlyArray<ViewItem>): ReadonlyArray<Pruned> => {
   )
 }
 
-const beginsTurn = ({ entry: { author, content } }: ViewItem): boolean =>
-  content.role === "user" && author === undefined && !hasResponses(content)
-
 /**
  * Returns the last message that leaves when there are more than one and a half times as many turns as may stay; they then
  * leave in one batch, so that the beginning of the requests changes seldom.
  */
 export const beyondTurns = (items: ReadonlyArray<ViewItem>, turns: number): EntryId | undefined => {
-  const starts = items.flatMap((item, index) => (beginsTurn(item) ? [index] : []))
+  const starts = items.flatMap((item, index) => (isFromUser(item.entry) ? [index] : []))
   const most = Math.ceil(turns * 1.5)
   if (turns <= 0 || starts.length <= most) return undefined
   const batch = most - turns + 1

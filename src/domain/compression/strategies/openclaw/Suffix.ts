@@ -1,5 +1,5 @@
-import { hasResponses, isCall, isResponse, isText, isThought } from "../../../content/Content.ts"
-import type { Entry, EntryId } from "../../../conversation/Conversation.ts"
+import { isCall, isResponse, isText, isThought } from "../../../content/Content.ts"
+import { type Entry, type EntryId, isFromUser } from "../../../conversation/Conversation.ts"
 import { firstUnits } from "../../../text/Bytes.ts"
 import { answeredCalls } from "../../AnsweredCalls.ts"
 import { failureText, isFailure } from "../../evidence/ToolFailures.ts"
@@ -9,17 +9,14 @@ import { fileListChars, maxSummaryChars, recentTurns, toolFailures } from "./Ope
 
 /** What code adds below a model's summary: the newest turns word for word, tool failures, files. */
 
-const isRequest = ({ author, content }: Entry): boolean =>
-  content.role === "user" && author === undefined && !hasResponses(content)
-
 /** Returns the ids of the messages that belong to the newest turns of a range. */
 export const newestTurns = (entries: ReadonlyArray<Entry>, count: number = recentTurns.count): ReadonlySet<EntryId> => {
   const wanted = Math.min(count, recentTurns.max)
-  const starts = entries.flatMap((entry, index) => (isRequest(entry) ? [index] : []))
+  const starts = entries.flatMap((entry, index) => (isFromUser(entry) ? [index] : []))
   const from = starts.length < wanted ? undefined : starts[starts.length - wanted]
   const shown =
     from === undefined
-      ? [...new Set([...entries.filter(isRequest).slice(-wanted), ...entries.slice(-6)])]
+      ? [...new Set([...entries.filter(isFromUser).slice(-wanted), ...entries.slice(-6)])]
       : entries.slice(from)
   return new Set(shown.map(({ id }) => id))
 }

@@ -1,5 +1,5 @@
-import { hasResponses, isCall } from "../../../content/Content.ts"
-import type { ViewItem } from "../../../conversation/Conversation.ts"
+import { isCall } from "../../../content/Content.ts"
+import { beginsTurn, type ViewItem } from "../../../conversation/Conversation.ts"
 import type { IndexedView } from "../../../conversation/IndexedView.ts"
 
 /** Finds the index that splits a conversation: messages before it are summarised, the others are kept. */
@@ -28,9 +28,6 @@ export const pendingFrom = (view: IndexedView, start: number): number => {
   return from
 }
 
-const beginsTurn = (item: ViewItem | undefined): boolean =>
-  item !== undefined && item.entry.content.role === "user" && !hasResponses(item.entry.content)
-
 /**
  * Returns the index from `start` on at which the kept tail begins: the earliest clean cut with a tail within the budget, moved
  * to the beginning of a turn unless that gives away too much. A pending message stays whatever its size.
@@ -51,7 +48,8 @@ export const splitIndex = (
     if (tail > budget) break
     if (!view.isClean(index)) continue
     earliest = index
-    if (beginsTurn(view.at(index)) && tail >= budget * turnPreference) atTurn = index
+    const item = view.at(index)
+    if (item !== undefined && beginsTurn(item.entry) && tail >= budget * turnPreference) atTurn = index
   }
   return atTurn ?? earliest
 }
