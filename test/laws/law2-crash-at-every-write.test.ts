@@ -1,4 +1,3 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, FileSystem, Layer, Path, Ref, References } from "effect"
 import { TestClock } from "effect/testing"
@@ -9,6 +8,7 @@ import { encodeLine, spillableParts } from "../../src/domain/session/LogFormat.t
 import { type SessionEvent, minSpillBytes, type Spilled } from "../../src/domain/session/Session.ts"
 import * as Bytes from "../../src/domain/text/Bytes.ts"
 import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
+import * as NodePlatform from "../../src/layers/platform/NodePlatform.ts"
 import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import { appended, entry, sessionOf, visibleState, started } from "../../src/layers/testing/SessionHistories.ts"
@@ -345,7 +345,7 @@ const naive =
 const flatten = (runs: ReadonlyArray<{ readonly violations: ReadonlyArray<string> }>) =>
   runs.flatMap((run) => run.violations)
 
-layer(NodeServices.layer)("a session after a crash", (it) => {
+layer(NodePlatform.layer)("a session after a crash", (it) => {
   it.effect("opens with every complete line, wherever in the last three it was cut", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
@@ -634,7 +634,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
   )
 })
 
-layer(NodeServices.layer)("the checks above", (it) => {
+layer(NodePlatform.layer)("the checks above", (it) => {
   it.effect("pass for a correct store", () =>
     Effect.gen(function* () {
       const writes = (yield* callsOf(naive("none"))).flatMap((each) => each.write ?? [])

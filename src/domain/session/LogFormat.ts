@@ -20,7 +20,9 @@ export const spillKey = (entry: EntryId, part: number): string => `${entry}:${pa
 const noneSpilled: SpilledParts = new Map()
 
 const SpillNotes = Schema.Record(Schema.String, Spilled)
-const encodeEvent = Schema.encodeSync(SessionEvent)
+const encodeUncommonEvent = Schema.encodeSync(SessionEvent)
+/** Messages and turns are JSON as they are. */
+const encodeEvent = (event: SessionEvent): object => decodeCommonEvent(event) ?? encodeUncommonEvent(event)
 const decodeEvent = Schema.decodeUnknownResult(SessionEvent)
 const decodeNotes = Schema.decodeUnknownResult(SpillNotes)
 

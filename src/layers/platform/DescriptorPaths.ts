@@ -97,7 +97,7 @@ const kindOf = (stats: BigIntStats): FileSystem.File.Type => {
 }
 
 /** Returns the state of an open descriptor. The system has it since the file was opened, so this does not wait. */
-const infoOf = (descriptor: number): FileSystem.File.Info => {
+export const infoOf = (descriptor: number): FileSystem.File.Info => {
   const stats = fstatSync(descriptor, { bigint: true })
   const unsigned = (value: bigint) => BigInt.asUintN(64, value)
   return {

@@ -2,11 +2,12 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, PlatformError } from "effect"
 import { realpath } from "node:fs"
+import { direct } from "./AppendedFile.ts"
 import { failed } from "./CheckedPaths.ts"
 
 /**
- * Node's services, with paths resolved by the system. The layer of platform-node asks for the state of every folder of a path by itself,
- * one after the other, each in a trip through the thread pool.
+ * Node's services, with paths resolved by the system, and appends without the thread pool (AppendedFile.ts). The layer of platform-node asks for
+ * the state of every folder of a path by itself, one after the other, each in a trip through the thread pool.
  */
 
 const realPath = Effect.effectify(
@@ -23,5 +24,10 @@ const realPath = Effect.effectify(
 /** The services of Node that a program needs. */
 export const layer: Layer.Layer<NodeServices.NodeServices> = Layer.effect(
   FileSystem.FileSystem,
-  Effect.map(FileSystem.FileSystem, (fs) => ({ ...fs, realPath: (place) => realPath(place) }))
+  Effect.map(FileSystem.FileSystem, (fs) => ({
+    ...fs,
+    realPath: (place) => realPath(place),
+    open: (place, options) =>
+      options?.flag === "a" ? Effect.map(fs.open(place, options), direct) : fs.open(place, options)
+  }))
 ).pipe(Layer.provideMerge(NodeServices.layer))

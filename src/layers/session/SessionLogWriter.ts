@@ -1,11 +1,10 @@
-import { Effect, type FileSystem, Option, type PlatformError, type Scope, Semaphore } from "effect"
+import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, type Scope, Semaphore } from "effect"
 import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
-import { replacesView } from "../../domain/session/Checkpoint.ts"
+import { type Checkpoint, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
 import {
   applyEvent,
   minSpillBytes,
-  type Session,
   type SessionEvent,
   type Spilled
 } from "../../domain/session/Session.ts"
@@ -25,7 +24,22 @@ import { failureOf, withSessionErrors } from "./SessionStoreErrors.ts"
 /**
  * Appends to the log of a session. After a successful append, its event is on disk. After a failed or interrupted one, the
  * log is unchanged; when even that cannot be restored, the writer refuses further appends until the session is opened again.
+ *
+ * Appends are prepared one after the other and written together: while one sync runs, the lines of the next appends gather and
+ * share the sync after it.
  */
+
+/** A line that is ready to be written. */
+interface ReadyLine {
+  readonly bytes: Uint8Array
+  readonly event: SessionEvent
+}
+
+/** Lines that are written together. Who adds the first one writes them all. */
+interface Batch {
+  readonly lines: Array<ReadyLine>
+  readonly done: Deferred.Deferred<void, SessionStoreError | PlatformError.PlatformError>
+}
 
 /** The state of the one writer of a log. */
 interface Writer {
@@ -35,11 +49,21 @@ interface Writer {
   readonly handle: FileSystem.File
   /** The inode of the opened file. Another file under the same name has another one. */
   readonly ino: Option.Option<bigint>
-  /** Held while a line is written. Closing waits for it, but not for the preparation of an append. */
+  /** Held while an append is prepared: lines are written in the order of the calls. */
+  readonly turn: Semaphore.Semaphore
+  /** How many appends are being prepared or wait for that. */
+  preparing: number
+  /** Held while lines are written. Closing waits for it, but not for the preparation of an append. */
   readonly commit: Semaphore.Semaphore
+  /** The batch that takes further lines, until it is written. */
+  gathering: Batch | undefined
+  /** The batch that was begun last. */
+  last: Batch | undefined
   /** The size of the log in bytes. */
   offset: number
   state: LogState
+  /** Events that were written and are not part of `state.session` yet. */
+  unfolded: Array<SessionEvent>
   /** Whether the name of the blob folder is known to be on disk. */
   hasBlobs: boolean
   /** Why the writer refuses appends; undefined while it accepts them. */
@@ -67,12 +91,21 @@ const readAll = Effect.fnUntraced(function* ({ blobs, folder, id, offset }: Writ
   return yield* sessionError(new SessionChanged({ id, expected: offset, found: read.good + read.torn }))
 })
 
+/** Returns the state after the lines that were written. */
+const currentState = (writer: Writer): LogState => {
+  if (writer.unfolded.length > 0) {
+    writer.state = { ...writer.state, session: writer.unfolded.reduce(applyEvent, writer.state.session) }
+    writer.unfolded = []
+  }
+  return writer.state
+}
+
 /**
  * Returns the state before an event. An undo or redo beyond the part that was read, or a branch, makes the writer read the
  * whole log first.
  */
 const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
-  const { complete, session } = writer.state
+  const { complete, session } = currentState(writer)
   const isBeyond =
     event._tag === "Branched" ||
     (event._tag === "Undone" && !canUndo(session.conversation)) ||
@@ -81,26 +114,34 @@ const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionE
   return writer.state
 })
 
-/** Stores the large parts of an event in the blob store. */
+/** Stores the large parts of an event in the blob store, side by side. */
 export const spillParts = Effect.fnUntraced(function* (
   blobs: Blobs,
   event: SessionEvent
 ): Effect.fn.Return<ReadonlyMap<string, Spilled>, SessionStoreError> {
-  const spilled = new Map<string, Spilled>()
-  for (const { form, key, text } of spillableParts(event, minSpillBytes)) {
-    const bytes = Bytes.encode(text)
-    // Escaped bytes that happen to form valid UTF-8 would be read back as a character.
-    if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) continue
-    const hash = yield* blobs
-      .put(bytes)
-      .pipe(Effect.mapError((error) => sessionUnavailable("append", `${failureOf("append")}: ${error.message}`, error)))
-    spilled.set(key, { hash, size: bytes.length, form })
-  }
-  return spilled
+  const spilled = yield* Effect.forEach(
+    spillableParts(event, minSpillBytes),
+    Effect.fnUntraced(function* ({ form, key, text }): Effect.fn.Return<
+      ReadonlyArray<readonly [string, Spilled]>,
+      SessionStoreError
+    > {
+      const bytes = Bytes.encode(text)
+      // Escaped bytes that happen to form valid UTF-8 would be read back as a character.
+      if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) return []
+      const hash = yield* blobs
+        .put(bytes)
+        .pipe(
+          Effect.mapError((error) => sessionUnavailable("append", `${failureOf("append")}: ${error.message}`, error))
+        )
+      return [[key, { hash, size: bytes.length, form }]]
+    }),
+    { concurrency: 4 }
+  )
+  return new Map(spilled.flat())
 })
 
-/** Fails with `SessionChanged` when another program replaced or changed the log. */
-const checkUnchanged = ({ folder, id, ino, offset }: Writer) =>
+/** Fails with `SessionChanged` when the name of the log does not lead to the opened file, or its size is not the expected one. */
+const compareFile = ({ folder, id, ino, offset }: Writer) =>
   folder.fs.stat(logFile(folder, id)).pipe(
     Effect.map((info) => ({
       found: Number(info.size),
@@ -114,41 +155,110 @@ const checkUnchanged = ({ folder, id, ino, offset }: Writer) =>
     )
   )
 
-/** Commits one line: either it is on disk and in the writer's state, or neither. */
-const commitLine = (writer: Writer, line: Uint8Array, event: SessionEvent, after: Session) =>
-  Effect.suspend(() => refuseIfClosed(writer)).pipe(
-    Effect.andThen(
-      writer.handle.writeAll(line).pipe(
-        Effect.andThen(writer.handle.sync),
-        Effect.onError(() => rollBack(writer))
-      )
-    ),
-    Effect.andThen(
-      Effect.sync(() => {
-        const { offset } = writer
-        writer.state.lines.add(event, offset, offset + line.length)
-        writer.state = { ...writer.state, session: after }
-        writer.offset += line.length
-      })
-    ),
-    Effect.uninterruptible,
-    writer.commit.withPermit
+/** Fails with `SessionChanged` when another program replaced or changed the log. */
+const checkUnchanged = (writer: Writer) =>
+  Effect.flatMap(writer.handle.stat, ({ nlink, size }) =>
+    Number(size) === writer.offset && Option.getOrUndefined(nlink) !== 0n ? Effect.void : compareFile(writer)
   )
 
-const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
+/** Adds a line to the batch that gathers. Returns the batch, and whether the line is its first. */
+const gather = (writer: Writer, line: ReadyLine): readonly [batch: Batch, isFirst: boolean] => {
+  const { gathering } = writer
+  if (gathering !== undefined) {
+    gathering.lines.push(line)
+    return [gathering, false]
+  }
+  const batch: Batch = { lines: [line], done: Deferred.makeUnsafe() }
+  writer.gathering = batch
+  return [batch, true]
+}
+
+/** Writes a batch with one sync: either all of its lines are on disk and in the writer's state, or none. */
+const writeBatch = (writer: Writer, { done, lines }: Batch) =>
+  Effect.suspend(() => {
+    writer.gathering = undefined
+    return refuseIfClosed(writer).pipe(
+      Effect.andThen(checkUnchanged(writer)),
+      Effect.andThen(
+        writer.handle.writeAll(Bytes.joinBytes(lines.map(({ bytes }) => bytes))).pipe(
+          Effect.andThen(writer.handle.sync),
+          Effect.onError(() => rollBack(writer))
+        )
+      ),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          if (Exit.isSuccess(exit)) {
+            for (const { bytes, event } of lines) {
+              const from = writer.offset
+              writer.offset += bytes.length
+              writer.state.lines.add(event, from, writer.offset)
+              writer.unfolded.push(event)
+            }
+          }
+          Deferred.doneUnsafe(done, exit)
+        })
+      )
+    )
+  })
+
+/** Writes the batch of a line, or waits until the one who began it has done so. */
+const commitLine = (writer: Writer, line: ReadyLine) => {
+  const isBusy = writer.last !== undefined && writer.last.lines.length > 1
+  const [batch, isFirst] = gather(writer, line)
+  if (!isFirst) return Deferred.await(batch.done)
+  writer.last = batch
+  const write = writer.commit.withPermit(writeBatch(writer, batch))
+  // Others who waited for the batch before this one may have a next line: it shares the sync.
+  return isBusy ? Effect.andThen(Effect.yieldNow, write) : write
+}
+
+/** Waits until every line so far was written. */
+const drained = (writer: Writer) => (writer.last === undefined ? Effect.void : Effect.exit(Deferred.await(writer.last.done)))
+
+const lineOf = (event: SessionEvent, spilled?: ReadonlyMap<string, Spilled>, checkpoint?: Checkpoint): ReadyLine => ({
+  bytes: Bytes.encode(`${encodeLine(event, spilled, checkpoint)}\n`),
+  event
+})
+
+/** Makes the line of an event. Its large parts are in the blob store then. */
+const prepareLine = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
   yield* refuseIfClosed(writer)
-  const { lines, session } = yield* stateBefore(writer, event)
-  const after = applyEvent(session, event)
-  const checkpoint = replacesView(event) ? lines.checkpoint(after, event) : undefined
   const spilled = yield* spillParts(writer.blobs, event)
   if (spilled.size > 0 && !writer.hasBlobs) {
     // The first blob created the blob folder, whose name has to be durable too.
     yield* syncFolder(writer.folder)
     writer.hasBlobs = true
   }
-  yield* checkUnchanged(writer)
-  yield* commitLine(writer, Bytes.encode(`${encodeLine(event, spilled, checkpoint)}\n`), event, after)
+  if (!replacesView(event)) return lineOf(event, spilled)
+  yield* drained(writer)
+  const { lines, session } = yield* stateBefore(writer, event)
+  return lineOf(event, spilled, lines.checkpoint(applyEvent(session, event), event))
 })
+
+const append = (writer: Writer, event: SessionEvent) =>
+  Effect.uninterruptibleMask((restore) => {
+    const hasLarge = spillableParts(event, minSpillBytes).length > 0
+    // Nothing to wait for: the line is ready at once.
+    if (writer.preparing === 0 && !hasLarge && !replacesView(event)) {
+      return commitLine(writer, lineOf(event))
+    }
+    writer.preparing += 1
+    return restore(writer.turn.take(1)).pipe(
+      Effect.andThen(
+        restore(prepareLine(writer, event)).pipe(
+          // The line has its place in the log from here on.
+          Effect.map((line) => commitLine(writer, line)),
+          Effect.ensuring(writer.turn.release(1))
+        )
+      ),
+      Effect.ensuring(
+        Effect.sync(() => {
+          writer.preparing -= 1
+        })
+      ),
+      Effect.flatten
+    )
+  })
 
 /** Opens the writer of a log that is `size` bytes long and has this state, until the scope closes. Needs the session's lock. */
 export const openWriter = Effect.fnUntraced(function* (
@@ -160,8 +270,6 @@ export const openWriter = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SessionLog, PlatformError.PlatformError, Scope.Scope> {
   const handle = yield* folder.fs.open(logFile(folder, id), { flag: "a", mode: 0o600 })
   const { ino } = yield* handle.stat
-  // Appends run in the order of their calls.
-  const turn = yield* Semaphore.make(1)
   const commit = yield* Semaphore.make(1)
   const writer: Writer = {
     folder,
@@ -169,9 +277,14 @@ export const openWriter = Effect.fnUntraced(function* (
     blobs,
     handle,
     ino,
+    turn: yield* Semaphore.make(1),
+    preparing: 0,
     commit,
+    gathering: undefined,
+    last: undefined,
     offset: size,
     state,
+    unfolded: [],
     hasBlobs: false,
     refusal: undefined
   }
@@ -183,11 +296,12 @@ export const openWriter = Effect.fnUntraced(function* (
   )
   return {
     id,
-    append: Effect.fn("SessionLog.append")(
-      (event: SessionEvent) => append(writer, event),
-      withSessionErrors("append", id),
-      turn.withPermit
-    ),
+    // Not `Effect.fn`: to capture the stack of the caller takes longer than to write a line.
+    append: (event) =>
+      append(writer, event).pipe(
+        withSessionErrors("append", id),
+        Effect.withSpan("SessionLog.append", { captureStackTrace: false })
+      ),
     blobs,
     whole: Effect.suspend(() => readAll(writer)).pipe(
       Effect.map(({ session }) => session),
