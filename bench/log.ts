@@ -6,7 +6,13 @@ import { join } from "node:path"
 import { argv, execArgv, execPath, version } from "node:process"
 import { LogLines } from "../src/domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../src/domain/session/LogFormat.ts"
-import { applyEvent, emptySession, minSpillBytes, type SessionEvent, type Spilled } from "../src/domain/session/Session.ts"
+import {
+  applyEvent,
+  emptySession,
+  minSpillBytes,
+  type SessionEvent,
+  type Spilled
+} from "../src/domain/session/Session.ts"
 import * as Bytes from "../src/domain/text/Bytes.ts"
 import * as NodePlatform from "../src/layers/platform/NodePlatform.ts"
 import * as FileSessionStore from "../src/layers/session/FileSessionStore.ts"
@@ -61,20 +67,17 @@ const unsynced = Layer.effect(
   Effect.map(FileSystem.FileSystem, (fs) => ({
     ...fs,
     open: (file: string, options?: Parameters<FileSystem.FileSystem["open"]>[1]) =>
-      Effect.map(
-        fs.open(file, options),
-        (handle): FileSystem.File => ({
-          [FileSystem.FileTypeId]: FileSystem.FileTypeId,
-          stat: Effect.suspend(() => handle.stat),
-          seek: (offset, from) => handle.seek(offset, from),
-          sync: Effect.void,
-          read: (buffer, given) => handle.read(buffer, given),
-          readAlloc: (size, given) => handle.readAlloc(size, given),
-          truncate: (length) => handle.truncate(length),
-          write: (buffer) => handle.write(buffer),
-          writeAll: (buffer) => handle.writeAll(buffer)
-        })
-      )
+      Effect.map(fs.open(file, options), (handle): FileSystem.File => ({
+        [FileSystem.FileTypeId]: FileSystem.FileTypeId,
+        stat: Effect.suspend(() => handle.stat),
+        seek: (offset, from) => handle.seek(offset, from),
+        sync: Effect.void,
+        read: (buffer, given) => handle.read(buffer, given),
+        readAlloc: (size, given) => handle.readAlloc(size, given),
+        truncate: (length) => handle.truncate(length),
+        write: (buffer) => handle.write(buffer),
+        writeAll: (buffer) => handle.writeAll(buffer)
+      }))
   }))
 )
 
@@ -145,7 +148,12 @@ const writeSession = (home: string, id: string, all: ReadonlyArray<SessionEvent>
 
 const home = join(folder, "false")
 
-const sessionOf = (id: string, count: number, compressEvery: number | undefined, more = (_: AgentSession): ReadonlyArray<SessionEvent> => []) => {
+const sessionOf = (
+  id: string,
+  count: number,
+  compressEvery: number | undefined,
+  more = (_: AgentSession): ReadonlyArray<SessionEvent> => []
+) => {
   const session = new AgentSession(count)
   const all: Array<SessionEvent> = [startedAs(id)]
   let from = 1
@@ -167,7 +175,9 @@ const cold = (ids: ReadonlyArray<string>, runs: number): ReadonlyArray<number> =
   const taken = ids.map((): Array<number> => [])
   for (let run = 0; run < runs; run += 1) {
     for (const [index, id] of ids.entries()) {
-      const { stderr, stdout } = spawnSync(execPath, [...execArgv, argv[1] ?? "", "open", home, id], { encoding: "utf8" })
+      const { stderr, stdout } = spawnSync(execPath, [...execArgv, argv[1] ?? "", "open", home, id], {
+        encoding: "utf8"
+      })
       const line = stdout.trim()
       if (line === "") throw new Error(stderr)
       const said: { readonly ms: number; readonly complete: boolean } = JSON.parse(line)
@@ -213,15 +223,39 @@ await sessionOf("branched20k", 20_000, undefined, (session) => [
   { _tag: "Branched", at: 1, from: `e${session.count - 20}` as never },
   ...session.turn()
 ])
-const [none = 0, short10k = 0, short100k = 0, whole = 0, branched = 0] = cold(["empty", "short10k", "short100k", "whole10k", "branched20k"], 9)
-rows.push(below("opening a compressed session of 10,000 messages in a new process, beyond an empty one", short10k - none, 60))
+const [none = 0, short10k = 0, short100k = 0, whole = 0, branched = 0] = cold(
+  ["empty", "short10k", "short100k", "whole10k", "branched20k"],
+  9
+)
+rows.push(
+  below("opening a compressed session of 10,000 messages in a new process, beyond an empty one", short10k - none, 60)
+)
 rows.push(below("the same of 100,000 messages", short100k - none, 100))
 const full = await warm("whole10k", 9)
-rows.push(ratio("opening a session of 10,000 messages, none compressed, to JSON.parse of its lines", full.open, full.floor, 1.5))
-rows.push({ what: "the same in a new process, beyond an empty session", value: `${(whole - none).toFixed(1)} ms`, bound: undefined, ok: true })
+rows.push(
+  ratio("opening a session of 10,000 messages, none compressed, to JSON.parse of its lines", full.open, full.floor, 1.5)
+)
+rows.push({
+  what: "the same in a new process, beyond an empty session",
+  value: `${(whole - none).toFixed(1)} ms`,
+  bound: undefined,
+  ok: true
+})
 const back = await warm("branched20k", 5)
-rows.push(ratio("opening a session of 20,000 messages that went back 20 messages, to JSON.parse of its lines", back.open, back.floor, 1.5))
-rows.push({ what: "the same in a new process, beyond an empty session", value: `${(branched - none).toFixed(1)} ms`, bound: undefined, ok: true })
+rows.push(
+  ratio(
+    "opening a session of 20,000 messages that went back 20 messages, to JSON.parse of its lines",
+    back.open,
+    back.floor,
+    1.5
+  )
+)
+rows.push({
+  what: "the same in a new process, beyond an empty session",
+  value: `${(branched - none).toFixed(1)} ms`,
+  bound: undefined,
+  ok: true
+})
 
 rmSync(folder, { recursive: true })
 console.log(`Node ${version}, ${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}; medians`)

@@ -1,5 +1,5 @@
-import { Handle } from "../src/domain/content/Handle.ts"
 import { call, model as modelSays, type Part, response, text, user } from "../src/domain/content/Content.ts"
+import { Handle } from "../src/domain/content/Handle.ts"
 import { type Entry, entryId } from "../src/domain/conversation/Conversation.ts"
 import { seededRandom } from "../src/domain/evaluation/SeededRandom.ts"
 import { logVersion, type SessionEvent, type Started } from "../src/domain/session/Session.ts"

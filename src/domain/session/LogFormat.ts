@@ -160,10 +160,40 @@ const restorePart = (part: Part, note: Spilled, text: string): Result.Result<Par
   return Result.fail({ _tag: "Malformed", message: `blob ${note.hash} is ${what}` })
 }
 
-/** Puts the bytes of spilled parts back into an event. `texts` holds them by `entry:part`. */
+/** Makes a property that is read when it is used first. */
+const defineLater = (target: object, key: string, read: () => string): void => {
+  Object.defineProperty(target, key, {
+    enumerable: true,
+    configurable: true,
+    get: () => {
+      const value = read()
+      Object.defineProperty(target, key, { enumerable: true, configurable: true, writable: true, value })
+      return value
+    }
+  })
+}
+
+/** A part whose text is read when it is used first. */
+const laterPart = (part: Part, text: () => string): Part => {
+  const empty = outputText(part) === undefined ? { ...part, text: "" } : withOutput(part, "")
+  const answer = outputText(part) === undefined ? undefined : empty.functionResponse
+  const response = answer?.response
+  if (answer === undefined) defineLater(empty, "text", text)
+  else if (typeof response !== "object" || response === null) defineLater(answer, "response", text)
+  else for (const key of Object.keys(response)) defineLater(response, key, text)
+  return empty
+}
+
+/** The text of a blob; or how it is read, when somebody wants it. */
+export type SpilledText = string | (() => string)
+
+/**
+ * Puts the bytes of spilled parts back into an event. `texts` holds them by `entry:part`. The text of a part that is stored as
+ * text may be read later.
+ */
 export const restoreSpilled = (
   line: DecodedLine,
-  texts: ReadonlyMap<string, string>
+  texts: ReadonlyMap<string, SpilledText>
 ): Result.Result<SessionEvent, LineProblem> => {
   let problem: LineProblem | undefined
   const event = mapEntries(line.event, (entry) => {
@@ -171,8 +201,10 @@ export const restoreSpilled = (
     const parts = entry.content.parts.map((part, index) => {
       const key = spillKey(entry.id, index)
       const note = line.spilled.get(key)
-      const text = texts.get(key)
-      if (note === undefined || text === undefined) return part
+      const given = texts.get(key)
+      if (note === undefined || given === undefined) return part
+      if (note.form === "text" && typeof given === "function") return laterPart(part, given)
+      const text = typeof given === "function" ? given() : given
       const result = restorePart(part, note, text)
       if (result._tag === "Failure") {
         problem = result.failure

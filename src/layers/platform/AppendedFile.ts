@@ -38,7 +38,8 @@ export const direct = (file: FileSystem.File): FileSystem.File => {
     read: (buffer, options) => file.read(buffer, options),
     readAlloc: (size, options) => file.readAlloc(size, options),
     truncate: (length) => file.truncate(length),
-    write: (bytes) => (isDirect(bytes) ? attempt("write", descriptor, () => writeSync(descriptor, bytes)) : file.write(bytes)),
+    write: (bytes) =>
+      isDirect(bytes) ? attempt("write", descriptor, () => writeSync(descriptor, bytes)) : file.write(bytes),
     writeAll: (bytes) =>
       isDirect(bytes) ? attempt("writeAll", descriptor, () => writeAllSync(descriptor, bytes)) : file.writeAll(bytes)
   }

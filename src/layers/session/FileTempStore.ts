@@ -1,5 +1,6 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Buffer } from "node:buffer"
+import { lstatSync, readFileSync } from "node:fs"
 import { platform } from "node:process"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
@@ -38,18 +39,39 @@ interface BlobFiles {
   readonly path: Path.Path
 }
 
-/** Returns the content under a name; undefined when that is not a regular file of this folder. */
+/** Returns the content under a name; undefined when that is not a regular file: a link may lead out of this folder. */
 const content = Effect.fnUntraced(function* (
   { directory, fs, path }: BlobFiles,
   name: Hash
 ): Effect.fn.Return<Uint8Array | undefined, PlatformError.PlatformError> {
-  const home = yield* fs.realPath(directory)
-  const place = yield* fs.realPath(path.join(directory, name))
-  if (path.dirname(place) !== home) return undefined
+  const file = path.join(directory, name)
   // Reading a pipe or a device in a blob's place would never end.
-  if ((yield* fs.stat(place)).type !== "File") return undefined
-  return yield* fs.readFile(place)
+  return (yield* fs.lstat(file)).type === "File" ? yield* fs.readFile(file) : undefined
 })
+
+/** Reads a blob at once. */
+const readNow = (file: string, name: Hash): Uint8Array => {
+  let bytes: Uint8Array
+  try {
+    bytes = readFileSync(file)
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    throw new TempStoreError({ reason: new BlobUnavailable({ operation: "get", message, cause }) })
+  }
+  if (Sha256.hashSync(bytes) !== name) throw damaged(name)
+  return bytes
+}
+
+const later = ({ directory, path }: BlobFiles, name: Hash, size: number): (() => Uint8Array) | undefined => {
+  if (!isHash(name)) return undefined
+  const file = path.join(directory, name)
+  try {
+    const info = lstatSync(file, { throwIfNoEntry: false })
+    return info?.isFile() === true && info.size === size ? () => readNow(file, name) : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** Creates an empty file under a unique name, in the folder where it will be renamed. */
 const claim = Effect.fnUntraced(function* ({
@@ -144,7 +166,7 @@ const resolve = Effect.fn("TempStore.resolve")(function* ({ directory, fs }: Blo
  * Stores blobs as files of `directory`, named by their hash. The first put creates the folder (mode 0700); files have mode 0600. A
  * put is durable when it returns; one that fails or is interrupted leaves neither a temporary file nor part of a blob. Putting
  * stored bytes again writes nothing; putting over a damaged blob repairs it. Reading never leaves the folder, neither by name nor
- * by link, and checks the bytes against the name.
+ * by link, and checks the bytes against the name. `later` reads the real disk.
  */
 export const layer = (directory: string): Layer.Layer<TempStore, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
@@ -155,6 +177,7 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
         hash: Sha256.hash,
         put: (bytes) => put(files, bytes),
         get: (name) => get(files, name),
+        later: (name, size) => later(files, name, size),
         resolve: (handle) => resolve(files, handle)
       }
     })

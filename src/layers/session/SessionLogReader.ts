@@ -7,7 +7,7 @@ import {
   restoreSession,
   restoresView
 } from "../../domain/session/Checkpoint.ts"
-import { checkpointMark, type DecodedLine, restoreSpilled } from "../../domain/session/LogFormat.ts"
+import { checkpointMark, type DecodedLine, restoreSpilled, type SpilledText } from "../../domain/session/LogFormat.ts"
 import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
@@ -18,7 +18,7 @@ import {
   SessionStoreError,
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
-import type { TempStoreError } from "../../services/session/TempStore.ts"
+import { TempStoreError } from "../../services/session/TempStore.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
 
 /**
@@ -97,15 +97,27 @@ const blobError = (id: string, line: number, error: TempStoreError): SessionStor
     ? corruptLine(id, line, error.message)
     : sessionUnavailable("open", error.message, error)
 
-/** Returns the event of a line, with its spilled parts read from the blob store. */
+/** A text of a line that is read later. Throws the error that opening the session would have failed with. */
+const textLater = (id: string, line: number, read: () => Uint8Array) => (): string => {
+  try {
+    return Bytes.decode(read()).text
+  } catch (error) {
+    throw error instanceof TempStoreError ? blobError(id, line, error) : error
+  }
+}
+
+/** Returns the event of a line. Its spilled texts are read when somebody wants them, where the blob store can do that. */
 export const fetchEvent = Effect.fnUntraced(function* (
   { blobs, id }: Pick<Input, "blobs" | "id">,
   line: DecodedLine & Pick<ReadLine, "number">
 ): Effect.fn.Return<SessionEvent, SessionStoreError> {
-  const texts = new Map<string, string>()
-  for (const [key, note] of line.spilled) {
-    const bytes = yield* blobs.get(note.hash).pipe(Effect.mapError((error) => blobError(id, line.number, error)))
-    texts.set(key, Bytes.decode(bytes).text)
+  const texts = new Map<string, SpilledText>()
+  for (const [key, { form, hash, size }] of line.spilled) {
+    const read = form === "text" ? blobs.later?.(hash, size) : undefined
+    if (read === undefined) {
+      const bytes = yield* blobs.get(hash).pipe(Effect.mapError((error) => blobError(id, line.number, error)))
+      texts.set(key, Bytes.decode(bytes).text)
+    } else texts.set(key, textLater(id, line.number, read))
   }
   const event = restoreSpilled(line, texts)
   return event._tag === "Failure" ? yield* lineError(id, line.number, event.failure) : event.success

@@ -1,13 +1,8 @@
-import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, type Scope, Semaphore } from "effect"
+import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, Scope, Semaphore } from "effect"
 import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
 import { type Checkpoint, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
-import {
-  applyEvent,
-  minSpillBytes,
-  type SessionEvent,
-  type Spilled
-} from "../../domain/session/Session.ts"
+import { applyEvent, minSpillBytes, type SessionEvent, type Spilled } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import {
@@ -121,10 +116,11 @@ export const spillParts = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyMap<string, Spilled>, SessionStoreError> {
   const spilled = yield* Effect.forEach(
     spillableParts(event, minSpillBytes),
-    Effect.fnUntraced(function* ({ form, key, text }): Effect.fn.Return<
-      ReadonlyArray<readonly [string, Spilled]>,
-      SessionStoreError
-    > {
+    Effect.fnUntraced(function* ({
+      form,
+      key,
+      text
+    }): Effect.fn.Return<ReadonlyArray<readonly [string, Spilled]>, SessionStoreError> {
       const bytes = Bytes.encode(text)
       // Escaped bytes that happen to form valid UTF-8 would be read back as a character.
       if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) return []
@@ -213,7 +209,8 @@ const commitLine = (writer: Writer, line: ReadyLine) => {
 }
 
 /** Waits until every line so far was written. */
-const drained = (writer: Writer) => (writer.last === undefined ? Effect.void : Effect.exit(Deferred.await(writer.last.done)))
+const drained = (writer: Writer) =>
+  writer.last === undefined ? Effect.void : Effect.exit(Deferred.await(writer.last.done))
 
 const lineOf = (event: SessionEvent, spilled?: ReadonlyMap<string, Spilled>, checkpoint?: Checkpoint): ReadyLine => ({
   bytes: Bytes.encode(`${encodeLine(event, spilled, checkpoint)}\n`),
@@ -243,17 +240,15 @@ const append = (writer: Writer, event: SessionEvent) =>
       return commitLine(writer, lineOf(event))
     }
     writer.preparing += 1
-    return restore(writer.turn.take(1)).pipe(
-      Effect.andThen(
-        restore(prepareLine(writer, event)).pipe(
-          // The line has its place in the log from here on.
-          Effect.map((line) => commitLine(writer, line)),
-          Effect.ensuring(writer.turn.release(1))
-        )
-      ),
+    const turn = Scope.makeUnsafe()
+    return restore(Scope.provide(writer.turn.takeScoped(1), turn)).pipe(
+      Effect.andThen(restore(prepareLine(writer, event))),
+      // The line has its place in the log from here on.
+      Effect.map((line) => commitLine(writer, line)),
       Effect.ensuring(
-        Effect.sync(() => {
+        Effect.suspend(() => {
           writer.preparing -= 1
+          return Scope.close(turn, Exit.void)
         })
       ),
       Effect.flatten
@@ -298,10 +293,9 @@ export const openWriter = Effect.fnUntraced(function* (
     id,
     // Not `Effect.fn`: to capture the stack of the caller takes longer than to write a line.
     append: (event) =>
-      append(writer, event).pipe(
-        withSessionErrors("append", id),
-        Effect.withSpan("SessionLog.append", { captureStackTrace: false })
-      ),
+      Effect.withSpan(withSessionErrors("append", id)(append(writer, event)), "SessionLog.append", {
+        captureStackTrace: false
+      }),
     blobs,
     whole: Effect.suspend(() => readAll(writer)).pipe(
       Effect.map(({ session }) => session),

@@ -23,7 +23,7 @@ import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, unavailableModel } from "../model/Model.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
-import type { SessionStoreError } from "../session/SessionStore.ts"
+import { SessionStoreError } from "../session/SessionStore.ts"
 import { type BadPattern, HandleNotHeld, search, select, TempStore, TempStoreError } from "../session/TempStore.ts"
 import { Experiments } from "../settings/Experiments.ts"
 import { Calibrations, make as makeCalibrations, noCalibrations } from "../tokens/Calibrations.ts"
@@ -156,7 +156,7 @@ export class Chat extends Context.Service<
     const context = options.log.blobs === undefined ? services : Context.add(services, TempStore, options.log.blobs)
     const run = Effect.provideContext(context)
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>
-      exclusively(chat, activity, Effect.provideContext(change, context))
+      exclusively(chat, activity, Effect.provideContext(readingLater(change), context))
 
     return {
       session: Ref.get(chat.session),
@@ -183,7 +183,7 @@ export class Chat extends Context.Service<
           "adding a message",
           Effect.forEach(drafts, (draft) => appendMessage(chat, draft))
         ),
-      plan: (given = {}) => run(plan(chat, given)),
+      plan: (given = {}) => run(readingLater(plan(chat, given))),
       compress: (given = {}) => alone("a compression", compress(chat, given)),
       undo: alone("an undo", commitIf(chat, "Undone", canUndo)),
       redo: alone("a redo", commitIf(chat, "Redone", canRedo)),
@@ -191,11 +191,12 @@ export class Chat extends Context.Service<
       branch: (options) => alone("going back", branch(chat, options)),
       label: (entry, words) => alone("a label", label(chat, entry, words)),
       pin: (words) => alone("a pin", pin(chat, words)),
-      recall: (handle, selection = {}) => recallText(chat, handle, selection),
+      recall: (handle, selection = {}) => readingLater(recallText(chat, handle, selection)),
       search: (request) =>
         readWhole(chat).pipe(
           Effect.flatMap(({ conversation }) => Work.run(hiddenParts(conversation))),
           Effect.flatMap((parts) => search(parts, request)),
+          readingLater,
           Effect.withSpan("Chat.search")
         )
     }
@@ -217,6 +218,10 @@ export class Chat extends Context.Service<
   /** The one conversation of a program. Programs with many use `Chats`. */
   static readonly layer = (options: ChatOptions) => Layer.effect(Chat, Chat.make(options))
 }
+
+/** Large parts are read when they are used first: a part that cannot be read fails what uses it. */
+const readingLater = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+  Effect.catchDefect(use, (defect) => (defect instanceof SessionStoreError ? Effect.fail(defect) : Effect.die(defect)))
 
 /** The services that a chat needs. */
 export type ChatServices = Calibrations | Compression | HookSystem | Model | TempStore | TokenCounter

@@ -282,6 +282,9 @@ describe("stored parts", () => {
       assert.deepStrictEqual([...read.spilled], [...spilled])
       const back = restoreSpilled(read, new Map([[key, found?.text ?? ""]]))
       assert.deepStrictEqual(Result.getOrThrow(back), event)
+      const later = Result.getOrThrow(restoreSpilled(read, new Map([[key, () => found?.text ?? ""]])))
+      assert.strictEqual(JSON.stringify(later), JSON.stringify(Result.getOrThrow(back)))
+      assert.deepStrictEqual(later, event)
     }
   })
 

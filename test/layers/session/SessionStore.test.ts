@@ -206,6 +206,47 @@ describe("FileSessionStore", () => {
       })
     )
 
+    it.effect("reads a large part when it is used first, once, and then reports a blob that was changed", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const { folder, store } = yield* written
+        const blobs = path.join(folder, "s1.jsonl.blobs")
+        const [blob = ""] = yield* fs.readDirectory(blobs)
+        const bytes = yield* fs.readFile(path.join(blobs, blob))
+        const opened = yield* Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(Effect.provide(store))
+        const part = () => visibleState(opened.session).view[1]?.parts[0]?.text
+        yield* fs.writeFile(
+          path.join(blobs, blob),
+          bytes.map(() => 121)
+        )
+        assert.throws(part, `session s1, line 3: what is stored under ${blob} is not what was put there`)
+        yield* fs.writeFile(path.join(blobs, blob), bytes)
+        assert.strictEqual(part(), "x".repeat(9_000))
+        yield* fs.remove(path.join(blobs, blob))
+        assert.strictEqual(part(), "x".repeat(9_000))
+        assert.deepStrictEqual(opened.session, sessionOf(events))
+      })
+    )
+
+    it.effect("appends side by side are in the log in the order of the calls, with fewer syncs than lines", () =>
+      Effect.gen(function* () {
+        const { folder, open } = yield* written
+        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+        const store = FileSessionStore.layer(folder).pipe(
+          Layer.provide(FileTempStore.folders),
+          Layer.provide(faulty.layer)
+        )
+        const more = Array.from({ length: 40 }, (_, n) => appended(n + 3, textPart(`turn ${n}`)))
+        yield* SessionStore.use((_) =>
+          Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(more, log.append, { concurrency: 8 }))
+        ).pipe(Effect.scoped, Effect.provide(store))
+        assert.deepStrictEqual((yield* open).session, sessionOf([...events, ...more]))
+        const syncs = (yield* faulty.calls).filter(({ name }) => name === "File.sync")
+        assert.isBelow(syncs.length, 20)
+      })
+    )
+
     it.effect("does not write to a log that another process changed, replaced or removed", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
