@@ -126,7 +126,9 @@ export const make = (
         return Calibration.upperBound(of(model), yield* featuresOf(parts))
       }),
       expected: Effect.fn("Calibrations.expected")(function* (model, parts) {
-        return Calibration.expected(of(model), yield* featuresOf(parts))
+        const learned = of(model)
+        // Without a count, there is nothing to read the parts for.
+        return learned.observations === 0 ? undefined : Calibration.expected(learned, yield* featuresOf(parts))
       }),
       observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
         const features = yield* featuresOf(parts)
