@@ -22,9 +22,17 @@ const tokens: ReadonlyArray<string> = [...elements, "user", "model", "tool", "in
 const folded = (name: string): string => name.replace(/[i1]/g, "l").replace(/0/g, "o")
 /** Returns a pattern for a name with any separators at any position, or none. */
 const pattern = (name: string): string => [...folded(name).replaceAll("_", "")].join("[ _]{0,3}")
-const named = (names: ReadonlyArray<string>) => new RegExp(`^[ _]{0,3}(?:${names.map(pattern).join("|")})(?![a-z0-9_])`)
-const elementName = named(elements)
-const tokenName = named(tokens)
+/** Letters by which most names are told apart; every name has more. */
+const tellingLetters = 4
+/** Returns a function that tells whether a text begins with one of these names. */
+const named = (names: ReadonlyArray<string>) => {
+  const beginnings = new Set(names.map((name) => folded(name).replaceAll("_", "").slice(0, tellingLetters)))
+  const whole = new RegExp(`^[ _]{0,3}(?:${names.map(pattern).join("|")})(?![a-z0-9_])`)
+  return (text: string): boolean =>
+    beginnings.has(text.replace(/[ _]+/g, "").slice(0, tellingLetters)) && whole.test(text)
+}
+const isElementName = named(elements)
+const isTokenName = named(tokens)
 /** The names exactly as written, followed by a character that cannot be part of a name. */
 const exactName = new RegExp(`\\s*(?:/\\s*)?(?:${elements.join("|")})\\b`, "iy")
 const markName = new RegExp(`^[ _]{0,3}${pattern("palimpsest")}[ _]{0,3}:`)
@@ -138,25 +146,43 @@ const opens = (text: string, opening: string, at: number): boolean => {
   const name = nameAt(text, from)
   if ((isEntity || !isAngle.test(opening)) && markName.test(name)) return true
   if (!isEntity && !isAngle.test(opening)) return false
-  if (elementName.test(name)) return true
-  if (text[from] === "|") return tokenName.test(name)
+  if (isElementName(name)) return true
+  if (text[from] === "|") return isTokenName(name)
   exactName.lastIndex = from
   if (exactName.test(text)) return true
   // An XML namespace prefix.
   const space = /^\/?[a-z][\w.-]{0,15}:(?!:)/i.exec(text.slice(from, from + 20))?.[0]
-  return space !== undefined && elementName.test(nameAt(text, from + space.length))
+  return space !== undefined && isElementName(nameAt(text, from + space.length))
 }
 
 /** Applies `escape` to every character that could open one of our elements. All other text stays as it is. */
 export const escapeOpeners = (text: string, escape: (found: string) => string): string =>
   text.replace(opener, (found, at: number) => (opens(text, found, at) ? escape(found) : found))
 
+/** Caches escaped texts, because a snapshot is written at several sizes and most of its statements recur. */
+const escapedTexts = new Map<string, string>()
+/** Characters of the cached texts, and how many there may be. */
+let escapedChars = 0
+const maxEscapedChars = 500_000
+
 /** Escapes every character that could open one of our elements. */
-export const protect = (text: string): string =>
-  escapeOpeners(text, (found) => {
+export const protect = (text: string): string => {
+  const known = escapedTexts.get(text)
+  if (known !== undefined) return known
+  const escaped = escapeOpeners(text, (found) => {
     if (found.startsWith("&")) return `&amp;${found.slice(1)}`
     return found === "<" ? "&lt;" : `&#x${(found.codePointAt(0) ?? 0).toString(16)};`
   })
+  if (escapedChars + text.length > maxEscapedChars) {
+    escapedTexts.clear()
+    escapedChars = 0
+  }
+  if (text.length <= maxEscapedChars) {
+    escapedTexts.set(text, escaped)
+    escapedChars += text.length
+  }
+  return escaped
+}
 
 /** Restores the text that was passed to `protect`. */
 export const unprotect = (text: string): string =>
