@@ -123,6 +123,9 @@ export const eachName = (
     if (name !== undefined) visit(name, kind)
   })
 
+/** By entry: its names with paths relative to these roots, because every compaction of a conversation asks for them. */
+const namesOfEntries = new WeakMap<Entry, { readonly roots: string; readonly names: ReadonlyArray<string> }>()
+
 const secretMark = /REDACTED/
 
 /**
@@ -139,11 +142,21 @@ export function* eachAnswer(
   const declared = declaredNames([...log, ...after])
   const occurred = new Set<string>()
   const shown = new Set<string>()
-  const collect = function* (entry: Entry, names: Set<string>): SlicedWork<void> {
+  const key = roots.join("\n")
+  const namesOf = function* (entry: Entry): SlicedWork<ReadonlyArray<string>> {
+    const known = namesOfEntries.get(entry)
+    if (known?.roots === key) return known.names
     const text = entryText(entry)
+    const names = new Set<string>()
     eachName(text, relative, (name) => names.add(name))
     for (const part of entry.content.parts) for (const program of programsOf(part)) names.add(program)
-    yield text.length * 8 + 100
+    namesOfEntries.set(entry, { roots: key, names: [...names] })
+    yield text.length * 8
+    return [...names]
+  }
+  const collect = function* (entry: Entry, names: Set<string>): SlicedWork<void> {
+    for (const name of yield* namesOf(entry)) names.add(name)
+    yield 100
   }
   for (const entry of before) yield* collect(entry, occurred)
   const isFromBefore = (name: string) =>

@@ -123,12 +123,17 @@ export function* composeSnapshot(
   }
   const least = Math.min(sectionsOf(scales.full).tokens, options.budget * (1 - leastIndexShare))
   const budget = Math.max(usual, least)
-  const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), material)
+  const inTail = new Set<string>()
+  for (const kept of options.kept) {
+    for (const name of namesIn(kept)) inTail.add(name)
+    yield kept.length * 8
+  }
+  const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), material, inTail)
   // What the index did not need is the sections'.
   const left = options.budget - snapshotTokens(first.snapshot)
   if (left < options.budget * leftShare) return first
   const larger = yield* largestWithin(sectionsOf, budget + left * (1 - indexShare))
-  return yield* withIndex(larger, material)
+  return yield* withIndex(larger, material, inTail)
 }
 
 /** A smaller rest of the budget is not worth a second writing. */
@@ -221,19 +226,15 @@ const maxAuditRounds = 100
 /** Number of anchors, highest weight first, that an audit checks. */
 const audited = 1_000
 
-/** Adds the index: the best names that fit its share of the budget, without those that stay in the window. */
+/** Adds the index: the best names that fit its share of the budget, without those that stay in the window (`inTail`). */
 function* withIndex(
   snapshot: Snapshot,
-  { evidence, names: candidates, options }: Material
+  { evidence, names: candidates, options }: Material,
+  inTail: ReadonlySet<string>
 ): SlicedWork<ExtractedSnapshot> {
   const text = renderSnapshot(snapshot)
   yield text.length * 8
   const inSnapshot = namesIn(text)
-  const inTail = new Set<string>()
-  for (const kept of options.kept) {
-    for (const name of namesIn(kept)) inTail.add(name)
-    yield kept.length * 8
-  }
   let left = Math.min(options.budget - estimateText(text) - 32, options.budget * indexShare)
   // Of the characters, the index has at most 40 %: two thirds of what stands before it.
   let room = text.length * (2 / 3) - 60
