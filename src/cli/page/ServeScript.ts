@@ -342,8 +342,9 @@ export const serveScript = `
       try {
         const response = await ask("POST", "/" + scope.id + "/messages", { text, onDisconnect: "continue" });
         get("text").value = "";
-        // The session's stream shows the turn.
-        await response.body.cancel();
+        // The session's stream shows the turn. It may begin only after the turn has ended.
+        await response.text().catch(() => "");
+        if (scope === current) await refresh(scope, scope.id);
       } catch (error) { isRunning(false); throw error; }
     })();
   });

@@ -1,0 +1,145 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { mkdtemp } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { chromium, type Page } from "playwright-core"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { needs, programOf } from "../support/machine.ts"
+import { program, run } from "./program.ts"
+import { says } from "./scene.ts"
+
+/** The server as a program, and its page in a browser. */
+
+const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "serve-")))
+
+const answer = `**Well.** <img src=x onerror="document.title='hacked'">\n${"It goes on. ".repeat(60)}`
+
+/** Starts the program, and waits until it takes requests. It ends with the scope. */
+const serving = Effect.gen(function* () {
+  const home = yield* folder
+  const fake = yield* FakeGemini.make(({ method }) =>
+    method === "streamGenerateContent" ? says(answer) : FakeGemini.tokens(100)
+  )
+  const { bundle } = yield* program
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      spawn(process.execPath, [bundle, "serve", "--port", "0", "--json"], {
+        cwd: home,
+        env: {
+          PATH: process.env["PATH"] ?? "",
+          PALIMPSEST_HOME: home,
+          GEMINI_API_KEY: "AIza-not-a-real-key",
+          GOOGLE_GEMINI_BASE_URL: fake.url
+        }
+      })
+    ),
+    (running) => Effect.sync(() => running.kill("SIGKILL"))
+  )
+  const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
+  const line = yield* Effect.promise(
+    () =>
+      new Promise<string>((resolve) => {
+        let text = ""
+        child.stdout.on("data", (data) => {
+          text += String(data)
+          if (text.includes("}")) resolve(text)
+        })
+        child.on("exit", () => resolve("{}"))
+      })
+  )
+  const started: { readonly url: string; readonly token: string } = JSON.parse(line)
+  return { ...started, child, ended }
+})
+
+const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+
+/** A page of the server, and everything that should never happen to one. */
+const open = Effect.fnUntraced(function* (address: string, width: number, colorScheme: "light" | "dark") {
+  const profile = yield* folder
+  const context = yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      chromium.launchPersistentContext(profile, {
+        headless: true,
+        executablePath: programOf("Chromium") ?? "",
+        args: flags
+      })
+    ),
+    (opened) => Effect.promise(() => opened.close())
+  )
+  return yield* Effect.promise(async () => {
+    const page = await context.newPage()
+    page.setDefaultTimeout(300_000)
+    const problems: Array<string> = []
+    page.on("console", (message) => problems.push(`console: ${message.text()}`))
+    page.on("pageerror", (error) => problems.push(`error: ${error.message}`))
+    page.on("dialog", (dialog) => {
+      problems.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    await page.setViewportSize({ width, height: 800 })
+    await page.emulateMedia({ colorScheme })
+    await page.goto(address)
+    return { page, problems }
+  })
+})
+
+/** Whether nothing is wider than the window. */
+const fits = (page: Page) => page.evaluate<boolean>("document.documentElement.scrollWidth <= innerWidth")
+
+needs("Chromium")("the page", () => {
+  it.live("shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard", () =>
+    Effect.gen(function* () {
+      const { child, ended, token, url } = yield* serving
+      const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
+      yield* Effect.promise(async () => {
+        await page.getByRole("heading", { name: "Sessions" }).waitFor()
+        assert.notInclude(page.url(), token)
+        // By keyboard alone: a new session, a message.
+        await page.getByRole("button", { name: "New session" }).focus()
+        await page.keyboard.press("Enter")
+        await page.getByText("There are no messages.").waitFor()
+        await page.getByLabel("Message").focus()
+        await page.keyboard.type("Tell me <b>more</b>")
+        await page.keyboard.press("Control+Enter")
+        await page.locator("#e2 details").waitFor()
+        assert.include(await page.locator("#e1 pre").innerText(), "Tell me <b>more</b>")
+        assert.include(await page.locator("#e2 pre").innerText(), `<img src=x onerror=`)
+        assert.isTrue(await fits(page))
+        // The text behind a handle, and a line of it.
+        await page.locator("#e2 button.handle").focus()
+        await page.keyboard.press("Enter")
+        await page.locator("#excerpt", { hasText: "It goes on." }).waitFor()
+        await page.getByLabel("Lines, such as 10-20").fill("1")
+        await page.keyboard.press("Enter")
+        await page.locator("#excerpt", { hasText: />$/ }).waitFor()
+        await page.keyboard.press("Escape")
+        assert.isFalse(await page.locator("dialog").isVisible())
+
+        await page.emulateMedia({ colorScheme: "dark" })
+        await page.setViewportSize({ width: 360, height: 800 })
+        assert.isTrue(await fits(page))
+        const dark = await page.evaluate<string>("getComputedStyle(document.body).backgroundColor")
+        await page.getByRole("button", { name: "Light / dark" }).click()
+        assert.notStrictEqual(await page.evaluate<string>("getComputedStyle(document.body).backgroundColor"), dark)
+        await page.getByRole("link", { name: "All sessions" }).click()
+        await page.locator("#rows tr").waitFor()
+        assert.isTrue(await fits(page))
+        assert.include(await page.locator("#rows").innerText(), "Tell me <b>more</b>")
+        assert.deepStrictEqual(problems, [])
+        assert.notInclude(await page.title(), "hacked")
+        child.kill("SIGTERM")
+      })
+      assert.strictEqual(yield* Effect.promise(() => ended), 143)
+    })
+  )
+})
+
+it.live("an address that other machines reach needs tokens in the settings", () =>
+  Effect.gen(function* () {
+    const { status, stderr } = yield* run(["serve", "--host", "0.0.0.0"])
+    assert.strictEqual(status, 2)
+    assert.include(String(stderr), "--new-token")
+  })
+)
