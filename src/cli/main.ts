@@ -137,6 +137,14 @@ const commands = {
     ])
     return Command.provide(cost, layer)
   }),
+  mcp: command("Serve exact recall of sessions to other agents over MCP", async () => {
+    const [{ mcp }, { layer }, { userHome }] = await Promise.all([
+      import("./commands/mcp.ts"),
+      import("../layers/LiveAgentSessions.ts"),
+      import("../layers/platform/HomeFolder.ts")
+    ])
+    return Command.provide(mcp(userHome), layer)
+  }),
   recall: command(
     "Print the exact bytes behind a handle, or search what left the window",
     async () => (await import("./commands/recall.ts")).recall

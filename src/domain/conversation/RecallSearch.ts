@@ -7,7 +7,7 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { allEntries } from "./Branches.ts"
-import { type Conversation, type Draft, sequenceOf, sourceOf, view } from "./Conversation.ts"
+import { type Conversation, type Draft, type Entry, sequenceOf, sourceOf, view } from "./Conversation.ts"
 import { type LineMatch, matchIn, type RecallQuery, wordsIn } from "./RecallQuery.ts"
 
 /** Searches everything that the window no longer shows. Each part is read once, however often the conversation was compressed. */
@@ -71,6 +71,21 @@ export const describePart = (
   return { kind: "agent", label: isThought(part) ? "agent, thinking" : "agent" }
 }
 
+/** Returns the entries, the newest first, without the environment message. */
+const newestFirst = (conversation: Conversation): ReadonlyArray<Entry> =>
+  allEntries(conversation)
+    .filter(({ author }) => author !== "environment")
+    .toSorted((one, other) => sequenceOf(other.id) - sequenceOf(one.id))
+
+const partsOf = (entry: Entry): ReadonlyArray<HiddenPart> =>
+  entry.content.parts.flatMap((part, index) => {
+    const handle = entry.handles[index]
+    const described = describePart(entry, part)
+    if (handle === undefined || described === undefined) return []
+    const text = () => payload(part, sourceOf(entry, index)).text
+    return [{ handle, entry: entry.id, at: entry.at, ...described, text }]
+  })
+
 /** Returns the parts of a conversation that its view does not show in full, the newest first. */
 export function* hiddenParts(conversation: Conversation): SlicedWork<ReadonlyArray<HiddenPart>> {
   const items = view(conversation)
@@ -81,19 +96,22 @@ export function* hiddenParts(conversation: Conversation): SlicedWork<ReadonlyArr
   }
   yield items.length * 100
   const hidden: Array<HiddenPart> = []
-  for (const entry of allEntries(conversation).toSorted((one, other) => sequenceOf(other.id) - sequenceOf(one.id))) {
-    const item = shown.get(entry.id)
-    if (entry.author === "environment" || item?.shortened.size === 0) continue
-    for (const [index, part] of entry.content.parts.entries()) {
-      const handle = entry.handles[index]
-      const described = describePart(entry, part)
-      if (handle === undefined || described === undefined || fullyShown.has(handle)) continue
-      const text = () => payload(part, sourceOf(entry, index)).text
-      hidden.push({ handle, entry: entry.id, at: entry.at, ...described, text })
-    }
+  for (const entry of newestFirst(conversation)) {
+    if (shown.get(entry.id)?.shortened.size === 0) continue
+    for (const part of partsOf(entry)) if (!fullyShown.has(part.handle)) hidden.push(part)
     yield 200
   }
   return hidden
+}
+
+/** Returns all parts of a conversation, those that its view shows too, the newest first. */
+export function* allParts(conversation: Conversation): SlicedWork<ReadonlyArray<HiddenPart>> {
+  const parts = new Map<Handle, HiddenPart>()
+  for (const entry of newestFirst(conversation)) {
+    for (const part of partsOf(entry)) if (!parts.has(part.handle)) parts.set(part.handle, part)
+    yield 200
+  }
+  return [...parts.values()]
 }
 
 /** Matching parts that are ranked and counted. */
@@ -326,6 +344,6 @@ export function* searching(
     }
   }
   if (found.matched > 0) notes.push(found.text)
-  else notes.push(`No match in the ${plural(seen.size, "part")} that left the window.`)
+  else notes.push(`No match in ${plural(seen.size, "part")}.`)
   return { text: notes.join("\n\n"), searched: seen.size, matched: found.matched }
 }

@@ -301,11 +301,12 @@ const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) ==
 const judged = (
   next: string,
   path: SettingsPath,
-  isThere: (value: unknown) => boolean
+  isThere: (value: unknown) => boolean,
+  parse = (text: string) => Result.map(parseSettings(text), ({ written }) => written)
 ): Result.Result<string, SettingsProblem> => {
-  const again = parseSettings(next)
+  const again = parse(next)
   if (Result.isFailure(again)) return Result.fail(again.failure)
-  return isThere(valueAt(again.success.written, path))
+  return isThere(valueAt(again.success, path))
     ? Result.succeed(next)
     : wrong({ _tag: "NotEditable", key: dotted(path) })
 }
@@ -314,15 +315,15 @@ const judged = (
  * Sets a value in the text of a settings file. Comments, order and white space are preserved. Fails without a change
  * when the result would be invalid.
  */
-export const withSetting = (
-  text: string,
-  path: SettingsPath,
-  value: unknown
-): Result.Result<string, SettingsProblem> => {
+export const withSetting = (text: string, path: SettingsPath, value: unknown): Result.Result<string, SettingsProblem> =>
+  Result.flatMap(withValue(text, path, value), (next) => judged(next, path, (there) => isSame(there, value)))
+
+/** Like `withSetting`, for the settings of another program: JSON with comments, whose other values can be anything. */
+export const withValue = (text: string, path: SettingsPath, value: unknown): Result.Result<string, SettingsProblem> => {
   const before = given(text)
   const read = jsonOf(before)
   if (Result.isFailure(read)) return Result.fail(read.failure)
-  if (isSame(valueAt(read.success, path), value)) return judged(before, path, (there) => isSame(there, value))
+  if (isSame(valueAt(read.success, path), value)) return Result.succeed(before)
   const nodes = way(before, path)
   const deepestNode = nodes.at(-1)
   const rest = path.slice(nodes.length - 1)
@@ -334,7 +335,7 @@ export const withSetting = (
   const next = isMember
     ? withMember(before, deepestNode, (indent) => `${JSON.stringify(name)}: ${written(whole, indent)}`)
     : `${before.slice(0, deepestNode.from)}${written(whole, /^[^\S\n]*/.exec(before.slice(before.lastIndexOf("\n", deepestNode.from) + 1))?.[0] ?? "")}${before.slice(deepestNode.to)}`
-  return judged(next, path, (there) => isSame(there, value))
+  return judged(next, path, (there) => isSame(there, value), jsonOf)
 }
 
 /** Removes a value from the text of a settings file. Returns the same text when it was not set. */

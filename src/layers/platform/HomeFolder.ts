@@ -21,6 +21,9 @@ export const homeFolder: Effect.Effect<string> = places.pipe(
   })
 )
 
+/** The home folder of the user. */
+export const userHome: string = homedir()
+
 const ownHome = env["GEMINI_CLI_HOME"]?.trim() ?? ""
 
 /** The user's Gemini CLI folder: `.gemini` in the home folder, or in `GEMINI_CLI_HOME`. */

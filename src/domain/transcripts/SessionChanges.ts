@@ -1,0 +1,87 @@
+import type { Evidence } from "../compression/evidence/Evidence.ts"
+import { isLook } from "../compression/evidence/ReadOnlyCommands.ts"
+import type { Entry, EntryId } from "../conversation/Conversation.ts"
+import { sequenceOf } from "../conversation/Conversation.ts"
+import { clipped } from "../text/Bytes.ts"
+import { untrustedLine } from "../text/UntrustedText.ts"
+
+/** What changed in a session since a point: files, commits, checks and commands. */
+
+/** A point of a session: an entry, or a time in milliseconds since 1970. */
+export type SincePoint =
+  | { readonly _tag: "Entry"; readonly entry: EntryId }
+  | { readonly _tag: "Time"; readonly at: number }
+
+/** Parses an entry (`e12`), an ISO time or a time of the form `30m`, `2h`, `1d` before `now`; undefined for anything else. */
+export const parseSince = (text: string, now: number): SincePoint | undefined => {
+  const trimmed = text.trim()
+  if (/^e[1-9]\d*$/.test(trimmed)) return { _tag: "Entry", entry: trimmed as EntryId }
+  const [, count, unit] = /^(\d+)\s*([mhd])$/.exec(trimmed) ?? []
+  if (count !== undefined) {
+    return { _tag: "Time", at: now - Number(count) * (unit === "m" ? 60e3 : unit === "h" ? 3.6e6 : 86.4e6) }
+  }
+  const at = Date.parse(trimmed)
+  return Number.isNaN(at) ? undefined : { _tag: "Time", at }
+}
+
+/** Returns the entries after a point. Entries without a time belong to the one before them. */
+export const entriesSince = (entries: ReadonlyArray<Entry>, since: SincePoint): ReadonlyArray<Entry> => {
+  if (since._tag === "Entry") return entries.filter(({ id }) => sequenceOf(id) > sequenceOf(since.entry))
+  const first = entries.findIndex(({ at }) => at !== undefined && at > since.at)
+  return first < 0 ? [] : entries.slice(first)
+}
+
+const maxItems = 60
+const maxLineChars = 200
+
+const section = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (lines.length === 0) return []
+  const shown = lines.slice(-maxItems)
+  const more = lines.length - shown.length
+  return [`${title}:`, ...(more > 0 ? [`- (${more} earlier ones)`] : []), ...shown.map((line) => `- ${line}`)]
+}
+
+const line = (text: string): string => clipped(untrustedLine(text), maxLineChars)
+
+const outcome = ({ exit, ok }: { readonly exit: number | undefined; readonly ok: boolean | undefined }): string =>
+  ok === undefined ? "" : ok ? " succeeded" : exit === undefined ? " failed" : ` failed, exit ${exit}`
+
+/** Writes what evidence says about changes, each with the handle of its result, the latest last. */
+export const changesText = (evidence: Evidence): string => {
+  const changed = [...evidence.files].filter(([, { state }]) => state !== "read")
+  const commands = [...evidence.commands].filter(([command]) => !isLook(command))
+  const text = [
+    ...section(
+      "Files changed",
+      changed.map(
+        ([path, file]) =>
+          `${line(path)} (${file.state}${file.changes > 1 ? `, ${file.changes} changes` : ""}, ${file.entry}${file.handle === undefined ? "" : ` ${file.handle}`})`
+      )
+    ),
+    ...section(
+      "Commits",
+      evidence.commits.map(({ entry, hash, subject }) => `${line(hash)} ${line(subject)} (${entry})`)
+    ),
+    ...section(
+      "Checks",
+      [...evidence.checks].map(
+        ([kind, run]) =>
+          `${kind}:${outcome({ exit: undefined, ok: run.ok })} (${run.entry}${run.handle === undefined ? "" : ` ${run.handle}`})`
+      )
+    ),
+    ...section(
+      "Commands that do more than read",
+      commands.map(
+        ([command, run]) =>
+          `${line(command)}${outcome(run)} (${run.entry}${run.handle === undefined ? "" : ` ${run.handle}`})`
+      )
+    ),
+    ...section(
+      "Failures that nothing has resolved",
+      [...evidence.errors].map(
+        ([subject, error]) => `${line(subject)} (${error.entry}${error.handle === undefined ? "" : ` ${error.handle}`})`
+      )
+    )
+  ]
+  return text.join("\n")
+}

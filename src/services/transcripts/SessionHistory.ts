@@ -1,0 +1,235 @@
+import { Clock, Effect, FileSystem, Option, Schema } from "effect"
+import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
+import { composeSnapshot } from "../../domain/compression/handover/Extractive.ts"
+import { mentions, isHandle } from "../../domain/content/Handle.ts"
+import { allEntries } from "../../domain/conversation/Branches.ts"
+import { type EntryId, type Entry, compressions, entryId } from "../../domain/conversation/Conversation.ts"
+import type { Selection } from "../../domain/conversation/Excerpt.ts"
+import { findHandle, similarHandles } from "../../domain/conversation/Recall.ts"
+import { allParts } from "../../domain/conversation/RecallSearch.ts"
+import { recallableOf, type Session } from "../../domain/session/Session.ts"
+import { markStart, redacting } from "../../domain/text/Redaction.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
+import { changesText, entriesSince, parseSince } from "../../domain/transcripts/SessionChanges.ts"
+import { newScan, scanRecord, type SessionFacts } from "../../domain/transcripts/SessionScan.ts"
+import { search, select } from "../session/TempStore.ts"
+import { AgentSessions, type SessionFile } from "./AgentSessions.ts"
+import { Transcripts } from "./Transcripts.ts"
+
+/** Answers an agent's questions about recorded sessions: exact texts, a search, what changed, a handover. It only reads. */
+
+/** Why a question has no answer, in words for an agent. */
+export class HistoryError extends Schema.TaggedError<HistoryError>()("HistoryError", { message: Schema.String }) {}
+
+const noAnswer = (message: string): HistoryError => new HistoryError({ message })
+
+/** Which sessions an agent may read. */
+export interface HistoryScope {
+  /** The file of the one session. Absent: the session of the folder that changed last. */
+  readonly file?: string | undefined
+  /** The agents whose sessions count. Absent: all. */
+  readonly agents?: ReadonlyArray<AgentName> | undefined
+  /** The folder in which the sessions were started. */
+  readonly folder: string
+  /** Whether the other sessions of the folder may be read too. */
+  readonly others: boolean
+  /** Whether texts keep their secrets. */
+  readonly showsSecrets: boolean
+}
+
+/** A session of the folder. */
+export interface ListedSession extends SessionFacts {
+  readonly file: SessionFile
+}
+
+/** A session is listed by what its first bytes say. */
+const headBytes = 256 * 1024
+/** Files that are looked at, newest first, to find those of a folder. */
+const maxLookedAt = 400
+const maxListed = 20
+
+const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
+  const state = newScan()
+  const read = (to: number | undefined) =>
+    AgentSessions.use((sessions) =>
+      sessions.records(file, to === undefined ? { from: 0, line: 1 } : { from: 0, to, line: 1 }, (record) =>
+        scanRecord(state, file.agent, record)
+      )
+    )
+  yield* Effect.ignore(
+    read(file.bytes > headBytes && !file.path.includes("#") && file.path.endsWith("l") ? headBytes : undefined)
+  )
+  return state.facts
+})
+
+/** Lists the sessions of a folder, the one that changed last first. */
+export const sessionsOf = Effect.fn("SessionHistory.sessionsOf")(function* (
+  { agents, folder }: HistoryScope,
+  count = maxListed
+): Effect.fn.Return<ReadonlyArray<ListedSession>, never, AgentSessions> {
+  const { files } = yield* AgentSessions.use((sessions) => sessions.files(agents))
+  const listed: Array<ListedSession> = []
+  for (const file of files.filter(({ kind }) => kind === "session").slice(0, maxLookedAt)) {
+    const facts = yield* factsOf(file)
+    const own = facts.folder ?? file.folder
+    if (own === undefined || !isInFolder(own, folder)) continue
+    listed.push({ ...facts, folder: own, file })
+    if (listed.length === count) break
+  }
+  return listed
+})
+
+/** A session as it was read. */
+interface Held {
+  readonly session: Session
+  readonly bytes: bigint
+  readonly changed: number
+}
+
+/** Sessions that stay in memory. */
+const maxHeld = 2
+
+/** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */
+export const makeHistory = Effect.fn("SessionHistory.make")(function* (
+  scope: HistoryScope
+): Effect.fn.Return<History, never, AgentSessions | Transcripts | FileSystem.FileSystem> {
+  const agents = yield* AgentSessions
+  const fs = yield* FileSystem.FileSystem
+  const transcripts = yield* Transcripts
+  const listed = (count: number) => Effect.provideService(sessionsOf(scope, count), AgentSessions, agents)
+  const held = new Map<string, Held>()
+
+  const pathOf = Effect.fnUntraced(function* (name: string | undefined) {
+    if (name === undefined || name.trim() === "") {
+      if (scope.file !== undefined) return scope.file
+      const [newest] = yield* listed(1)
+      return newest?.file.path ?? (yield* noAnswer(`no session was started in ${scope.folder}`))
+    }
+    if (!scope.others) return yield* noAnswer("only the current session can be read; leave session out")
+    const wanted = name.trim()
+    const all = yield* listed(maxLookedAt)
+    const found = all.filter(({ file, session }) => [session, file.id].some((id) => id?.startsWith(wanted) === true))
+    if (found.length > 1 && !found.some(({ file }) => file.id === wanted)) {
+      return yield* noAnswer(`${wanted} is the beginning of ${found.length} sessions; give more of it`)
+    }
+    const one = found.find(({ file }) => file.id === wanted) ?? found[0]
+    return one?.file.path ?? (yield* noAnswer(`this folder has no session ${wanted}; list_sessions names them`))
+  })
+
+  /** Reads a session. With `isOldEnough`, one that was read before will do, although its file has grown. */
+  const open = Effect.fnUntraced(function* (file: string, isOldEnough: (session: Session) => boolean = () => false) {
+    const known = held.get(file)
+    if (known !== undefined && isOldEnough(known.session)) return known.session
+    const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
+    const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
+    if (known?.bytes === BigInt(size) && known.changed === changed) return known.session
+    const { session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
+      noAnswer(message)
+    )
+    held.delete(file)
+    held.set(file, { session, bytes: BigInt(size), changed })
+    const [oldest] = held.keys()
+    if (held.size > maxHeld && oldest !== undefined) held.delete(oldest)
+    return session
+  })
+
+  const shown = (text: string) =>
+    scope.showsSecrets ? Effect.succeed(text) : Effect.map(Work.run(redacting(text)), (redacted) => redacted.text)
+
+  const withNote = (text: string): string =>
+    text.includes(markStart) ? `${text}\n(secrets are left out; the user reads them with palimpsest recall)` : text
+
+  const entriesOf = (session: Session): ReadonlyArray<Entry> =>
+    allEntries(session.conversation).filter(({ author }) => author !== "environment")
+
+  const recall: History["recall"] = Effect.fn("SessionHistory.recall")(function* (given, selection, session) {
+    const name = isHandle(given.trim()) ? given.trim() : (mentions(given)[0] ?? given.trim())
+    const holds = (one: Session) => findHandle(recallableOf(one), name)._tag === "Found"
+    const file = yield* pathOf(session)
+    const current = yield* open(file, holds)
+    const match = findHandle(recallableOf(current), name)
+    if (match._tag === "Ambiguous")
+      return yield* noAnswer(`${name} is the beginning of ${match.handles.length} handles`)
+    if (match._tag === "Unknown") {
+      const near = similarHandles(recallableOf(current), name)
+      return yield* noAnswer(
+        `nothing is kept under ${name}${near.length > 0 ? `; did you mean ${near.join(" or ")}?` : "; search_history finds handles by words"}`
+      )
+    }
+    const text = yield* shown(match.payload.text)
+    const excerpt = yield* Effect.mapError(select(text, selection), ({ message }) => noAnswer(`pattern: ${message}`))
+    const rest =
+      excerpt.omittedLines > 0
+        ? `\n(${excerpt.omittedLines} more of ${excerpt.totalLines} lines; ask for them by number or by a pattern)`
+        : ""
+    const none = excerpt.text === "" ? `no line matches; the text has ${excerpt.totalLines} lines` : excerpt.text
+    return withNote(`${none}${rest}`)
+  })
+
+  const find: History["search"] = Effect.fn("SessionHistory.search")(function* (pattern, maxTokens, session) {
+    const current = yield* open(yield* pathOf(session))
+    const parts = yield* Work.run(allParts(current.conversation))
+    const found = yield* Effect.mapError(
+      search(parts, { pattern, maxTokens, isRedacted: !scope.showsSecrets }),
+      ({ message }) => noAnswer(`pattern: ${message}`)
+    )
+    return withNote(found.text)
+  })
+
+  const evidenceOf = (whole: ReadonlyArray<Entry>, { started }: Session) =>
+    Work.run(gatherEvidence(whole, { cwd: started?.cwd }))
+
+  const changes: History["changes"] = Effect.fn("SessionHistory.changes")(function* (since, session) {
+    const current = yield* open(yield* pathOf(session))
+    const all = entriesOf(current)
+    const last = compressions(current.conversation).at(-1)
+    const from =
+      since === undefined || since.trim() === ""
+        ? last === undefined
+          ? undefined
+          : { _tag: "Entry" as const, entry: lastBefore(all, last.entries) }
+        : parseSince(since, yield* Clock.currentTimeMillis)
+    if (from === undefined && since !== undefined && since.trim() !== "") {
+      return yield* noAnswer("since must be an entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d)")
+    }
+    const entries = from === undefined ? all : entriesSince(all, from)
+    const text = changesText(yield* evidenceOf(entries, current))
+    const range = since ?? (last === undefined ? "the beginning" : "the last compaction")
+    return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
+  })
+
+  const snapshot: History["snapshot"] = Effect.fn("SessionHistory.snapshot")(function* (budget, session) {
+    const current = yield* open(yield* pathOf(session))
+    const evidence = yield* evidenceOf(entriesOf(current), current)
+    const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept: [], cwd: current.started?.cwd }))
+    return text
+  })
+
+  return { list: listed(maxListed), recall, search: find, changes, snapshot }
+})
+
+const lastBefore = (entries: ReadonlyArray<Entry>, count: number): EntryId =>
+  entries[Math.min(count, entries.length) - 1]?.id ?? entryId(1)
+
+/** The answers. `session`: the beginning of the id of another session of the folder; absent: the current one. */
+export interface History {
+  /** The newest sessions of the folder. */
+  readonly list: Effect.Effect<ReadonlyArray<ListedSession>>
+  /** The text behind a handle, or the selected part of it. */
+  readonly recall: (
+    handle: string,
+    selection: Selection,
+    session: string | undefined
+  ) => Effect.Effect<string, HistoryError>
+  /** Where a pattern occurs in all of a session, with handles. */
+  readonly search: (
+    pattern: string,
+    maxTokens: number,
+    session: string | undefined
+  ) => Effect.Effect<string, HistoryError>
+  /** The files, commits, checks and commands since an entry, a time or an age; absent: since the last compaction. */
+  readonly changes: (since: string | undefined, session: string | undefined) => Effect.Effect<string, HistoryError>
+  /** A handover of a session, of at most this many tokens. */
+  readonly snapshot: (tokens: number, session: string | undefined) => Effect.Effect<string, HistoryError>
+}
