@@ -21,7 +21,8 @@ import { version } from "./output/Version.ts"
 
 /** The commands that need what an agent needs, with those services. They are loaded together, when one of them is used. */
 
-const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`)))
+const terminal = (isPlain: boolean) =>
+  Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`, isPlain)))
 
 /** The services of tools. */
 export const tools = Layer.provideMerge(
@@ -65,14 +66,13 @@ const remembering = Layer.effect(
   })
 )
 
-const chatting = Layer.merge(terminal, working)
+const chatting = ({ plain }: Chat.Options) => Layer.merge(terminal(plain === true), working)
 
 /** `chat`. */
 export const chat = Command.provide(Chat.chat, chatting)
 
 /** A chat, as other commands start it. */
-export const converse = (options: Parameters<typeof Chat.converse>[0]) =>
-  Effect.provide(Chat.converse(options), chatting)
+export const converse = (options: Chat.Options) => Effect.provide(Chat.converse(options), chatting(options))
 
 /** `ask`. */
 export const ask = Command.provide(Ask.ask, working)

@@ -180,8 +180,8 @@ const chat = Effect.fnUntraced(function* ({
     say: (text: string) => Effect.andThen(type(text), press("Enter")),
     /** Waits for a sentence, however it is wrapped. */
     told: (text: string) => until((shown) => shown.replaceAll("\n", " ").includes(text)),
-    /** Waits for a prompt that holds a text, at the end of the screen. */
-    prompt: (text = "") => until((shown) => shown.endsWith(text === "" ? "\n>" : `\n> ${text}`))
+    /** Waits for a prompt that holds a text, at the end of the screen, while nothing runs. */
+    prompt: (text = "") => until((shown) => Tmux.isIdle(shown) && shown.endsWith(text === "" ? "\n>" : `\n> ${text}`))
   }
 })
 
@@ -233,7 +233,7 @@ terminal("a chat on a terminal", () => {
       yield* say("typed ahead")
       yield* Deferred.succeed(gate, undefined)
       const streamed = yield* until("You said: typed ahead")
-      assert.include(streamed, "> stream\nTitle\n\nsome bold words and more\n\ngemini-2.5-flash · ")
+      assert.include(streamed, "> stream\nTitle\n\nsome bold words and more\n\n> typed ahead\n")
       yield* prompt()
 
       // A turn is cancelled; its message is edited and sent, and nobody has heard of the first. What was typed for after
@@ -243,11 +243,14 @@ terminal("a chat on a terminal", () => {
       yield* say("next")
       yield* type("later")
       const ahead = yield* until("> later")
-      assert.match(ahead, /\nI begin and then\n> next\n> later$/)
+      assert.match(
+        ahead,
+        /\nI begin and then\n\n. thinking · [^\n]*Esc cancels\nqueued: next\n↑ takes back\n[^]*\n> later$/
+      )
       yield* press("C-c")
-      const cancelled = yield* prompt("hold↵next↵later")
+      const cancelled = yield* prompt("hold\n  next\n  later")
       assert.notInclude(cancelled, "You said: next")
-      yield* press(..."↵next↵later".split("").map(() => "BSpace"))
+      yield* press(..." next later".split("").map(() => "BSpace"))
       yield* prompt("hold")
       yield* say(" it")
       yield* until("You said: hold it")
@@ -263,14 +266,14 @@ terminal("a chat on a terminal", () => {
       yield* press("C-c")
       yield* prompt("busy")
       yield* press("C-c")
-      yield* until((shown) => shown.endsWith("> busy^C\n>"))
+      yield* prompt()
 
       // A compression.
       const before = (yield* fake.requests).length
       yield* say("/compress")
       // The first request counts, as nothing is known of the model.
       yield* fake.received(before + 1)
-      yield* press("C-c")
+      yield* press("Escape")
       yield* until("> /compress\nCancelled. The conversation is unchanged.")
       assert.isFalse(yield* fake.closed(before + 1))
       yield* prompt()
@@ -282,7 +285,7 @@ terminal("a chat on a terminal", () => {
 
       // Leaving.
       yield* press("C-c")
-      yield* until("press Ctrl+C again to leave\n>")
+      yield* until(/\n> +press Ctrl\+C again to leave$/)
       yield* press("C-c")
       const ended = yield* until(/^-?icanon$/m)
       const { id } = yield* only(home)
@@ -290,7 +293,7 @@ terminal("a chat on a terminal", () => {
 
       // The command that was told goes on with it, and the messages can be recalled.
       const again = yield* chat({ home, fake, args: ["--resume", id] })
-      yield* again.until(/Resumed "A talk about tests"\.\ngemini-2\.5-flash · [1-9][\d,]* of /)
+      yield* again.until(/Resumed "A talk about tests"\.\n\ngemini-2\.5-flash · [1-9][\d,]* of /)
       yield* again.press("Up")
       yield* again.prompt("after all")
     })
@@ -348,14 +351,14 @@ terminal("a chat on a terminal", () => {
         ["/model", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens."]
       ] as const) {
         yield* say(command)
-        yield* until(`> ${command}\n${answer}\n\n>`)
+        yield* until(`> ${command}\n${answer}\n\ngemini-2.5-flash · `)
       }
       assert.deepStrictEqual(yield* fake.requests, [])
 
       // What is a command, and what is none.
-      yield* say("/contxt")
-      yield* until("Unknown command /contxt. Did you mean /context? /help lists all commands.")
-      yield* prompt("/contxt")
+      yield* say("/contetx")
+      yield* until("Unknown command /contetx. Did you mean /context? /help lists all commands.")
+      yield* prompt("/contetx")
       yield* press("C-c")
       yield* say("//comment")
       yield* until("You said: /comment")
@@ -401,7 +404,7 @@ terminal("a chat on a terminal", () => {
 
       // The rest.
       yield* say("/copy")
-      yield* until("Sent the last answer to the terminal's clipboard.")
+      yield* until("Copied the last answer to the clipboard.")
       assert.include(yield* clipboard, "Line 149 of a long answer")
       yield* say("/save talk.txt")
       yield* told("Not saved: no format is written to .txt; end it in .md (Markdown, for reading), .json")
@@ -472,15 +475,16 @@ terminal("a chat on a terminal", () => {
         /This message alone is too large: it has about [\d,]+ tokens, the whole window [\d,]+\. Nothing was sent\. Shorten it, or use a model with a larger window \(\/model\)\./
       )
       assert.isEmpty(yield* turnsOf(fake))
-      yield* until(/> \[#\d+: [^\]]+\]$/)
+      yield* until(/> \[paste #\d+ [^\]]+\]$/)
       yield* press("C-c")
       yield* say("tell me more")
       yield* until("Line 149")
       yield* prompt()
       yield* say("tell me more again")
-      yield* until(/Line 149[^]*\n>$/)
+      yield* Effect.repeat(turnsOf(fake), { until: (turns) => turns.length === 2 })
+      yield* prompt()
       yield* press("C-l")
-      yield* until((screen) => screen === ">")
+      yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
       yield* say("short")
       yield* until("You said: short")
       const all = (yield* until(/\n>$/)).replaceAll("\n", " ")
@@ -534,7 +538,7 @@ terminal("a chat on a terminal", () => {
       yield* prompt()
       yield* say("go")
       yield* until("You said: go")
-      const shown = (yield* prompt()).replaceAll("\n", " ")
+      const shown = (yield* prompt()).replaceAll(/\n+/g, " ")
       assert.include(
         shown,
         "> go The model's server failed (503); retrying in 1 s. half an answer The answer broke off before its end; retrying in 1 s. Ignore the partial answer above. You said: go"
@@ -589,7 +593,7 @@ terminal("a chat on a terminal", () => {
           title: FakeGemini.failure(500, "no title today")
         })
         const home = yield* homeOf(`screens-${width}`, { window: 5_000 })
-        const { capture, paste, press, prompt, say, until } = yield* chat({
+        const { paste, press, prompt, say, until } = yield* chat({
           home,
           fake,
           args: ["--no-tools"],
@@ -600,7 +604,7 @@ terminal("a chat on a terminal", () => {
         /** Keeps what is shown, and wipes it. */
         const take = (name: string) =>
           Effect.gen(function* () {
-            const shown = (yield* capture)
+            const shown = (yield* until(Tmux.isIdle))
               .replace(/\d\.\d kB/g, "1.0 kB")
               .replace(
                 /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g,
@@ -608,7 +612,7 @@ terminal("a chat on a terminal", () => {
               )
             taken.push(`===== ${name}\n${shown}\n`)
             yield* press("C-l")
-            yield* until((screen) => !screen.includes("\n"))
+            yield* until((screen) => screen.split("\n").length === 3)
           })
         yield* prompt()
         yield* say("show all")
@@ -624,8 +628,9 @@ terminal("a chat on a terminal", () => {
         yield* take("/stats and /sessions")
         yield* say("tell me more")
         yield* until(/Line 149[^]*\n>$/)
+        yield* prompt()
         yield* press("C-l")
-        yield* until((screen) => screen === ">")
+        yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
         yield* say("/context")
         yield* until(/free[^]*\n>$/)
         yield* take("/context")
@@ -636,7 +641,7 @@ terminal("a chat on a terminal", () => {
         yield* take("a compression, taken back")
         yield* paste("far too many words ".repeat(2_000).trim())
         yield* press("Enter")
-        yield* until(/Nothing was sent[^]*\n> \[#/)
+        yield* until(/Nothing was sent[^]*\n> \[paste #/)
         yield* take("a message that does not fit")
         yield* Effect.promise(() =>
           expect(withoutCounts(taken.join("\n"))).toMatchFileSnapshot(

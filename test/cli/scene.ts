@@ -159,7 +159,7 @@ export const chat = Effect.fnUntraced(function* (
   return {
     ...screen,
     say: (text: string) => Effect.andThen(type(text), press("Enter")),
-    prompt: (text = "") => until((shown) => shown.endsWith(text === "" ? "\n>" : `\n> ${text}`)),
+    prompt: (text = "") => until((shown) => Tmux.isIdle(shown) && shown.endsWith(text === "" ? "\n>" : `\n> ${text}`)),
     asked: until((shown) => shown.endsWith("\nallow?"))
   }
 })

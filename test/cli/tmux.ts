@@ -41,6 +41,9 @@ export interface Screen {
   readonly resize: (width: number, height: number) => Effect.Effect<void, TmuxError>
 }
 
+/** Whether a screen of the chat has its status line above the prompt, and no work that could be cancelled. */
+export const isIdle = (screen: string): boolean => / · [^\n]*\n>/.test(screen) && !screen.includes(" · Esc cancels")
+
 const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
 
 /** A screen is looked at this often, and so many times. */

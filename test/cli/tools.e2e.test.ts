@@ -418,7 +418,7 @@ terminal("a chat with tools", () => {
       // What was typed before is no answer.
       yield* screen.say("make one")
       const asked = yield* screen.asked
-      assert.include(asked, "> make one\nI make one first.\nAllow? run_shell_command touch one\n  touch one\n")
+      assert.include(asked, "> make one\nI make one first.\n\nAllow? run_shell_command touch one\n  touch one\n")
       assert.match(
         asked.replaceAll("\n", " "),
         /y once · s this session, a always: touch with plain options, within the workspace · n no/
@@ -471,7 +471,7 @@ terminal("a chat with tools", () => {
         /Allow\? write_file a\.txt\n {2}--- [^\n]*\n {2}\+\+\+ [^\n]*\n {2}@@ [^\n]*\n {3}one\n {2}\+two\n/
       )
       yield* screen.say("y")
-      yield* screen.until(/✓ write_file a\.txt · \+1 −0\nWritten\./)
+      yield* screen.until(/✓ write_file a\.txt · \+1 −0 ▸\n\nWritten\./)
       yield* screen.prompt()
       yield* screen.say("/approve edits")
       yield* screen.until("run without asking")

@@ -99,27 +99,22 @@ const turn = Effect.fnUntraced(function* (
   if (session.recording !== undefined) yield* replayResults(session, session.recording)
 })
 
-/** Shows the status line, after a turn (`isForced`) and whenever it changed. */
+/** Updates the status line. */
 const showStatus = Effect.fnUntraced(
-  function* (session: ChatSession.ChatSession, shown: Ref.Ref<string>, isForced: boolean) {
+  function* (session: ChatSession.ChatSession) {
     const { agent, chat, recording, style, terminal } = session
     if (!terminal.isTerminal) return
     const { limit, preparation, tokens } = yield* chat.usage
     const { model } = yield* chat.settings
     const isPlanning = (yield* agent.approval.mode) === "plan"
-    const line = statusLine(
-      {
-        model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
-        tokens,
-        limit,
-        session: yield* ChatSession.nameOf(session),
-        preparation
-      },
-      yield* terminal.columns,
-      style
-    )
-    const before = yield* Ref.getAndSet(shown, line)
-    yield* terminal.write(`${before === "" ? "" : "\n"}${line === before && !isForced ? "" : `${line}\n`}`)
+    const status = {
+      model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
+      tokens,
+      limit,
+      session: yield* ChatSession.nameOf(session),
+      preparation
+    }
+    yield* terminal.status((columns) => statusLine(status, columns, style))
   },
   (work, session) => Effect.catchTag(work, "TokenCountError", (error) => say(session, sentence(error.message)))
 )
@@ -130,8 +125,8 @@ const completer = Effect.gen(function* () {
   const path = yield* Path.Path
   const folder = path.resolve(".")
   return (line: string): Effect.Effect<Completion> => {
-    const command = /^\/[a-zA-Z]*$/.exec(line)?.[0]
-    if (command !== undefined) return Effect.succeed({ candidates: completeCommand(command), replaced: command })
+    const command = /^\/[a-zA-Z?]*$/.exec(line)?.[0]
+    if (command !== undefined) return Effect.succeed(completeCommand(command))
     const fragment = /^\/save\s+(\S*)$/.exec(line)?.[1]
     return Effect.provideContext(
       fragment === undefined ? completeMention(line, folder) : completePath(fragment, folder),
@@ -169,13 +164,11 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   const session = yield* ChatSession.make({ agent, chat, id, recording, terminal }, title)
   const requestTitle = yield* titleRequest(session, isNew && settings.titles !== false)
   const complete = yield* completer
-  const status = yield* Ref.make("")
 
   if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)
   if (first !== undefined) yield* exchange(session, [{ text: hookMessage(first) }], "program")
-  for (let wasTurn = false; ;) {
-    yield* showStatus(session, status, wasTurn)
-    wasTurn = false
+  for (;;) {
+    yield* showStatus(session)
     const waiting = yield* Ref.getAndSet(session.prefill, undefined)
     const prefill = waiting ?? (recording === undefined ? "" : yield* recording.prompt)
     const line = yield* terminal
@@ -185,7 +178,6 @@ export const run = Effect.fn("ChatLoop.run")(function* (
     switch (parsed._tag) {
       case "Message": {
         yield* turn(session, parsed.text, requestTitle)
-        wasTurn = true
         const cleared = yield* agent.clearing
         if (cleared === undefined) break
         yield* say(session, "A hook started a new conversation; this one is kept.")

@@ -97,6 +97,7 @@ export const approvalInquiry = (
   return {
     text: `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n${why}${shown.map(paint).join("")}${optionsLine}`,
     prompt: "allow? ",
+    keys: [...keys.filter((key) => key !== "n"), ...(isCut ? ["v"] : [])],
     read: (line) => {
       const meant = parseAnswer(line, canGrant, canKeep)
       if (meant !== undefined) return answer(meant)
@@ -142,6 +143,7 @@ export const questionInquiry = (question: UserQuestion, style: Output.Style): In
   return {
     text: `${style.bold(`${about}${printableLine(text)}`)}\n${rows.join("")}${style.dim(how)}\n`,
     prompt: "? ",
+    keys: several || choices.length > 9 ? [] : choices.map((_, index) => String(index + 1)),
     read: (line) => {
       if (line === "") return { _tag: "Again", text: `No answer; ${how}.\n` }
       return answer(choices.length === 0 ? line : (chosenLabels(question, line) ?? line))
@@ -167,6 +169,7 @@ export const askShorten =
     const inquiry: Inquiry<boolean> = {
       text: `${style.bold(`This does not fit: ${printableLine(sizes)}`)}\n${optionsLine}`,
       prompt: "shorten? ",
+      keys: ["y", "n"],
       read: (line) =>
         /^(?:y|yes)$/i.test(line)
           ? { _tag: "Answer", value: true }

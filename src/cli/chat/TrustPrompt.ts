@@ -34,6 +34,7 @@ export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (
     const asked = terminal.inquire({
       text: `Do you trust ${printableLine(folder)}? It would tell the model what to do, or run commands, with:\n${listed}${choices}\n`,
       prompt: "trust? ",
+      keys: ["y", "n"],
       read: (line) => {
         const value = answers[line.toLowerCase()]
         return value === undefined ? { _tag: "Again", text: `${choices}\n` } : { _tag: "Answer", value }

@@ -1,11 +1,13 @@
 import { Effect } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import type { Display } from "../../domain/tools/ToolResult.ts"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
 import {
   activityText,
+  detailLines,
   diffLines,
   firstLines,
   loopText,
@@ -13,7 +15,6 @@ import {
   responseText,
   todoLines
 } from "../output/ToolCallText.ts"
-import * as Markdown from "./Markdown.ts"
 import { preparationText } from "./StatusLine.ts"
 
 /** Shows one turn to the user. */
@@ -87,60 +88,69 @@ const maxNoteColumns = 200
 const maskedSentence = ({ after, before, parts }: Extract<ChatEvent, { _tag: "ToolOutputMasked" }>): string =>
   `${Output.plural(parts, "old tool output")} shortened: from ${Output.number(before)} to ${Output.number(after)} tokens. The full outputs stay recallable.`
 
+/** The lines of a tool's output that Ctrl+O shows: a diff is coloured, everything else is as the tool wrote it. */
+const outputLines = (display: Display | null, style: Output.Style): ReadonlyArray<string> => {
+  switch (display?._tag) {
+    case "Text":
+      return detailLines(display.text)
+    case "Diff":
+      return diffLines(display.diff).map((line) => colouredDiffLine(line, style))
+    default:
+      return []
+  }
+}
+
 /**
- * Makes the screen for the events of one run: answers as rendered Markdown, everything else as notes, one line per call.
+ * Makes the screen for the events of one run: answers as rendered Markdown, tool calls as cards, everything else as notes.
  * `isRecorded`: calls are answered from a recording.
  */
 export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
   const terminal = yield* ChatTerminal
   const columns = yield* terminal.columns
-  const look = terminal.canColor ? Markdown.coloured : Markdown.plain
   const style = terminal.canColor ? Output.coloured : Output.plain
   const width = Math.min(columns - 1, maxNoteColumns)
-  const markdown = Markdown.make({ columns, look })
-  /** Titles of the calls that were started or asked about, and whether the user has seen each of them. */
+  /** Titles of the calls that were started or asked about, and whether the user has seen the change of each of them. */
   const titles = new Map<string, string>()
   const seen = new Set<string>()
   const running = new Set<string>()
   let isSaid = false
+  let hasAnswer = false
 
-  const note = (line: string) => Effect.andThen(terminal.write(markdown.end()), terminal.note(printableLine(line)))
-  /** Writes lines that keep their colours on a terminal, or notes on stderr without one. */
-  const lines = (texts: ReadonlyArray<string>) =>
-    terminal.isTerminal
-      ? terminal.write(`${markdown.end()}${texts.map((text) => `${text}\n`).join("")}`)
-      : Effect.andThen(terminal.write(markdown.end()), Effect.forEach(texts, terminal.note, { discard: true }))
+  const note = (line: string) => terminal.note(printableLine(line))
   /** Discards the partial answer and says so if any of it was shown. */
   const drop = Effect.fnUntraced(function* (line: string) {
-    const what = markdown.hasPrinted() ? ` ${discardedNotice}` : ""
-    yield* terminal.write(markdown.drop())
+    const what = hasAnswer ? ` ${discardedNotice}` : ""
+    hasAnswer = false
+    yield* terminal.endAnswer(true)
     yield* terminal.note(`${line}${what}`)
   })
   const working = (text: string) => terminal.working(printableLine(text))
-  /** Updates the progress line: the most recent call and the number of others. */
-  const nowWorking = Effect.suspend(() => {
-    const last = [...running].at(-1)
-    if (last === undefined) return working("thinking")
-    const more = running.size === 1 ? "" : ` (and ${running.size - 1} more)`
-    return working(`${titles.get(last) ?? ""}${more}`)
-  })
+  /** Updates the progress line: how many calls run. */
+  const nowWorking = Effect.suspend(() =>
+    working(running.size === 0 ? "thinking" : running.size === 1 ? "running" : `running ${running.size} calls`)
+  )
+  const runningCard = (id: string, more: ReadonlyArray<string>) =>
+    terminal.card({ key: id, isRunning: true, head: truncate(titles.get(id) ?? "", width), body: more.slice(-1), more })
 
   const answered = (event: Extract<ChatEvent, { _tag: "ToolCallResponse" }>) => {
     running.delete(event.id)
-    const { display } = event
-    const text = truncate(responseText(event, titles.get(event.id) ?? event.name), width)
-    const head = event.status === "success" ? style.dim(text) : style.warn(text)
-    const more =
-      !terminal.isTerminal || event.status !== "success"
+    const { display, id, status } = event
+    const text = truncate(responseText(event, titles.get(id) ?? event.name), width)
+    const output = outputLines(display, style)
+    const body =
+      status !== "success" || !terminal.isTerminal
         ? []
         : display?._tag === "Todos"
           ? todoLines(display.todos, style)
-          : display?._tag === "Diff" && !seen.has(event.id)
-            ? firstLines(diffLines(display.diff), maxDiffLines).map((line) =>
-                colouredDiffLine(truncate(line, width - 2), style)
-              )
+          : display?._tag === "Diff" && !seen.has(id)
+            ? firstLines(output, maxDiffLines)
             : []
-    return Effect.andThen(lines([head, ...more.map((line) => `  ${line}`)]), nowWorking)
+    const more = output.length > body.length && output.length > 1 ? output : []
+    const head = status === "success" ? style.dim(text) : style.warn(text)
+    return Effect.andThen(
+      terminal.card({ key: id, isRunning: false, head, body: body.map((line) => truncate(line, width - 2)), more }),
+      nowWorking
+    )
   }
 
   const show = (event: ChatEvent): Effect.Effect<void> => {
@@ -148,7 +158,8 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       case "ModelInfo":
         return terminal.working("thinking")
       case "Content":
-        return terminal.write(markdown.push(event.text))
+        hasAnswer = hasAnswer || event.text.trim() !== ""
+        return terminal.answer(event.text)
       case "Thought":
         return event.subject === "" ? Effect.void : working(event.subject)
       case "ToolCallRequest":
@@ -156,21 +167,23 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       case "ToolCallConfirmation":
         titles.set(event.id, event.title)
         seen.add(event.id)
-        return terminal.write(markdown.end())
+        return terminal.endAnswer(false)
       case "ToolCallStarted":
-        titles.set(event.id, event.title)
+        titles.set(event.id, printableLine(event.title))
         running.add(event.id)
-        return nowWorking
-      case "ToolCallProgress": {
-        const last = event.text.trimEnd().split("\n").at(-1) ?? ""
-        return working(`${titles.get(event.id) ?? ""}: ${last}`)
-      }
+        return Effect.andThen(runningCard(event.id, []), nowWorking)
+      case "ToolCallProgress":
+        return runningCard(event.id, detailLines(event.text))
       case "SubagentActivity": {
         const text = activityText(event.agent, event.activity)
-        if (text !== undefined) return lines([style.dim(truncate(`  ${text}`, width))])
+        if (text !== undefined) {
+          const head = style.dim(truncate(`  ${text}`, width))
+          return terminal.card({ key: `${event.id} activity`, isRunning: false, head, body: [], more: [] })
+        }
         return event.activity._tag === "Thought" ? working(`${event.agent}: ${event.activity.text}`) : Effect.void
       }
       case "ToolCallResponse":
+        hasAnswer = false
         return answered(event)
       case "ToolOutputMasked":
         return note(maskedSentence(event))
@@ -196,13 +209,14 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
           : working(event.state === "running" ? preparationText.running : "thinking")
       case "Finished":
         isSaid = true
+        hasAnswer = false
         return Effect.andThen(
-          terminal.write(markdown.end()),
+          terminal.endAnswer(false),
           cutOffSentences[event.reason] === undefined ? Effect.void : terminal.note(cutOffSentences[event.reason] ?? "")
         )
       case "UserCancelled":
         return Effect.andThen(
-          terminal.write(markdown.drop()),
+          terminal.endAnswer(true),
           terminal.note(
             isSaid
               ? "Cancelled. Everything up to here is kept."

@@ -17,6 +17,7 @@ import { askOnce } from "../chat/TrustPrompt.ts"
 import * as AgentFlags from "../input/AgentFlags.ts"
 import { canAsk } from "../input/ApiKey.ts"
 import * as ChatFlags from "../input/ChatFlags.ts"
+import * as Input from "../input/Input.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
@@ -44,8 +45,11 @@ interface SessionEnd {
   readonly isRefused: boolean
 }
 
+/** The parsed flags of a chat. */
+export type Options = ChatFlags.ChatFlags & HostOptions & { readonly plain?: boolean | undefined }
+
 /** Runs one session after another until the user leaves. */
-export const converse = Effect.fn("cli.chat")(function* (options: ChatFlags.ChatFlags & HostOptions) {
+export const converse = Effect.fn("cli.chat")(function* (options: Options) {
   const terminal = yield* ChatTerminal
   const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
   const recorded = file === undefined ? undefined : yield* loadRecording(file)
@@ -104,11 +108,11 @@ export const converse = Effect.fn("cli.chat")(function* (options: ChatFlags.Chat
     Effect.scoped
   )
 
-  const { continue: _continue, resume: _resume, session: _session, ...flags } = options
+  const { continue: _continue, plain: _plain, resume: _resume, session: _session, ...flags } = options
   // The recording applies to this run only: it is not saved as a session's model.
   const { model: named, ...fresh } = flags
   const begun = recorded === undefined ? flags : fresh
-  const greeting = Option.some("/help lists the commands. Ctrl+C cancels; press it twice on an empty line to leave.")
+  const greeting = Option.some("/help lists the commands and keys. Esc cancels; Ctrl+C twice on an empty line leaves.")
   let now: ChatFlags.ChatFlags =
     recorded === undefined || named === undefined ? options : { ...options, model: undefined }
   let last: string | undefined
@@ -150,7 +154,15 @@ export const converse = Effect.fn("cli.chat")(function* (options: ChatFlags.Chat
 }, Effect.scoped)
 
 /** The command `palimpsest chat`. */
-export const chat = Command.make("chat", { ...ChatFlags.flags, ...AgentFlags.flags }, converse).pipe(
+export const chat = Command.make(
+  "chat",
+  {
+    ...ChatFlags.flags,
+    ...AgentFlags.flags,
+    plain: Input.flag("plain", "Write lines that stay as they are, for screen readers and simple terminals")
+  },
+  converse
+).pipe(
   Command.withExamples([
     { command: "palimpsest chat", description: "Start a conversation" },
     { command: "palimpsest chat --approve edits", description: "Let the model edit files without asking" },

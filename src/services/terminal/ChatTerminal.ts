@@ -1,4 +1,4 @@
-import { Context, type Effect, Schema } from "effect"
+import { Context, type Effect, type Option, Schema } from "effect"
 
 /** The chat has no more input: the input ended, the user left, or the reader of the output is gone. */
 export class Closed extends Schema.TaggedError<Closed>()("Closed", {}) {
@@ -14,6 +14,8 @@ export interface Completion {
   readonly candidates: ReadonlyArray<string>
   /** The end of the line that a candidate replaces. */
   readonly replaced: string
+  /** One line about a candidate, for menus. */
+  readonly about?: Readonly<Record<string, string>> | undefined
 }
 
 /** Looks up completions for the text left of the cursor. The terminal waits at most two seconds. */
@@ -25,7 +27,7 @@ export interface Question {
   readonly prompt: string
   /** Text to edit that is already in the line: a message that was cancelled or refused. */
   readonly prefill?: string | undefined
-  /** Completes the line when the user presses Tab. */
+  /** Completes the text while it is typed and when the user presses Tab. */
   readonly complete?: Completer | undefined
 }
 
@@ -40,8 +42,36 @@ export interface Inquiry<A> {
   readonly text: string
   /** Text before the line. Contains no control characters. */
   readonly prompt: string
+  /**
+   * Letters that answer without Enter when they are the first key. A user whose unfinished message was interrupted by the
+   * question confirms with Enter, so that a word on its way answers nothing.
+   */
+  readonly keys?: ReadonlyArray<string> | undefined
   /** Reads a typed line, which is passed without surrounding white space. */
   readonly read: (line: string) => Reading<A>
+}
+
+/** An item of a list to choose from. */
+export interface Choice<A> {
+  readonly value: A
+  /** The item in one line: what the search looks at. */
+  readonly label: string
+  /** More about it, beside the label where there is room. */
+  readonly about?: string | undefined
+}
+
+/** A piece of work in the conversation, such as a tool call: one line that opens into the rest. */
+export interface Card {
+  /** Names the card while it runs: another with this key takes its place. */
+  readonly key: string
+  /** Whether the work goes on: the card stays below the conversation until it ends. */
+  readonly isRunning: boolean
+  /** The line that is always shown. May contain text styles. */
+  readonly head: string
+  /** Lines that are always shown below it. */
+  readonly body: ReadonlyArray<string>
+  /** Lines that Ctrl+O shows. */
+  readonly more: ReadonlyArray<string>
 }
 
 /**
@@ -62,19 +92,18 @@ export class ChatTerminal extends Context.Service<
      * Reads the next message that is not blank, without white space at its end.
      *
      * A line that ends in a single backslash continues in the next one, and so does everything between two lines `"""`. Several
-     * lines pasted at once are one message. While a message is edited, a line break is shown as `↵`, and a text that would fill
-     * half the screen as `[#1: 200 lines]`; the original text is sent.
+     * lines pasted at once are one message; a long paste is shown as `[paste #1 +200 lines]`, and the original text is sent.
      *
-     * Whole lines typed before the prompt are returned first, and a prefill waits for them. Fails when there is no more input:
+     * Messages queued before the prompt are returned first, and a prefill waits for them. Fails when there is no more input:
      * at the end of the input, after Ctrl+D on an empty line, or after Ctrl+C twice on an empty line.
      */
     readonly ask: (question: Question) => Effect.Effect<string, Closed>
     /**
-     * Runs work while no prompt is open. Text typed meanwhile is shown below the output and kept for the next prompt.
+     * Runs work while no prompt is open. Messages typed meanwhile are shown in a queue for the next prompts, and can be taken
+     * back. A line with `label` shows progress.
      *
-     * Ctrl+C completes the effect passed to the work, and moves all text typed meanwhile, whole messages too, into the line of
-     * the next prompt: it is not sent. After half a second without output, a line with `label` shows progress. It is wiped
-     * before anything else is shown.
+     * Ctrl+C and Escape complete the effect passed to the work, and move everything typed meanwhile, queued messages too, into
+     * the editor: it is not sent.
      */
     readonly during: <A, E, R>(
       label: string,
@@ -88,6 +117,20 @@ export class ChatTerminal extends Context.Service<
      * interactive user.
      */
     readonly inquire: <A>(inquiry: Inquiry<A>) => Effect.Effect<A, Closed>
+    /** Lets the user search a list and choose an item of it; none when the user leaves it. Fails where no list can be shown. */
+    readonly choose: <A>(title: string, choices: ReadonlyArray<Choice<A>>) => Effect.Effect<Option.Option<A>, Closed>
+    /** Adds a piece of Markdown to the answer that is shown. Everything else that is shown ends the answer. */
+    readonly answer: (piece: string) => Effect.Effect<void>
+    /** Ends the answer, if one is shown. A discarded answer is marked as such where it can still be changed. */
+    readonly endAnswer: (isDiscarded: boolean) => Effect.Effect<void>
+    /** Shows a card, or updates one that runs. */
+    readonly card: (card: Card) => Effect.Effect<void>
+    /** Sets the line that stays beside the prompt; it is made again for each width in columns. */
+    readonly status: (line: (columns: number) => string) => Effect.Effect<void>
+    /** Sets the title of the window. */
+    readonly title: (text: string) => Effect.Effect<void>
+    /** Copies a text to the user's clipboard. */
+    readonly copy: (text: string) => Effect.Effect<void>
     /** Writes a text to stdout unchanged and waits until it is taken. */
     readonly write: (text: string) => Effect.Effect<void>
     /** Shows a notice on a line of its own: dimmed on a terminal, otherwise on stderr. */

@@ -12,8 +12,11 @@ const tokens = TokenCount.make
 const shown = (...events: ReadonlyArray<ChatEvent>) =>
   Effect.gen(function* () {
     let out = ""
+    let isAnswering = false
     const write = (text: string) =>
       Effect.sync(() => {
+        if (isAnswering) out = `${out.trimEnd()}\n`
+        isAnswering = false
         out += text
       })
     const terminal = Layer.mock(ChatTerminal, {
@@ -21,6 +24,18 @@ const shown = (...events: ReadonlyArray<ChatEvent>) =>
       canColor: false,
       columns: Effect.succeed(40),
       write,
+      answer: (piece) =>
+        Effect.sync(() => {
+          isAnswering = true
+          out += piece.replaceAll("**", "")
+        }),
+      endAnswer: () => write(""),
+      card: ({ body, head, isRunning, more }) =>
+        write(
+          isRunning
+            ? `<${[head, ...more].join(": ")}>`
+            : `${[head, ...body.map((line) => `  ${line}`)].join("\n")}${more.length === 0 ? "" : ` {${more.join("|")}}`}\n`
+        ),
       note: (line) => write(`[${line}]\n`),
       working: (label) => write(`(${label})`)
     })
@@ -137,12 +152,12 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       { _tag: "ToolCallProgress", id: "2", text: "one\n  two\n" },
       answered("2", { duration: 12_400, display: { _tag: "Text", text: "exit code 0" } })
     ],
-    "(read_file a.ts)✓ read_file a.ts · … of 300\n(thinking)(run npm test)(run npm test: two)✓ run npm test · 12 s\n(thinking)"
+    "<read_file a.ts>(running)✓ read_file a.ts · … of 300 {lines 1-20|of 300\\u{1b}[2J}\n(thinking)<run npm test>(running)<run npm test: one:   two>✓ run npm test · 12 s\n(thinking)"
   ],
   [
-    "calls at the same time: the last is named, the others are counted",
+    "calls at the same time are counted",
     [started("1", "read a"), started("2", "read b"), answered("1"), answered("2")],
-    "(read a)(read b (and 1 more))✓ read a\n(read b)✓ read b\n(thinking)"
+    "<read a>(running)<read b>(running 2 calls)✓ read a\n(running)✓ read b\n(thinking)"
   ],
   [
     "a call that is no success says why; what is long is cut",
@@ -157,17 +172,17 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "a change is shown without its head, and what nobody would see is spelled out",
     [started("1", "replace a.ts"), diff(2)],
-    "(replace a.ts)✓ replace a.ts · +2 −1\n  @@ -1 +1,2 @@\n     kept\n  +line 0\n  +line 1\n  -old\\u{202e}\n(thinking)"
+    "<replace a.ts>(running)✓ replace a.ts · +2 −1\n  @@ -1 +1,2 @@\n     kept\n  +line 0\n  +line 1\n  -old\\u{202e}\n(thinking)"
   ],
   [
     "a change that was asked about is not shown again",
     [{ _tag: "ToolCallConfirmation", id: "1", name: "replace", title: "replace a.ts", detail: "" }, diff(2)],
-    "✓ replace a.ts · +2 −1\n(thinking)"
+    "✓ replace a.ts · +2 −1 {@@ -1 +1,2 @@|   kept|+line 0|+line 1|-old\\u{202e}}\n(thinking)"
   ],
   [
     "a long change is cut with a count",
     [started("1", "replace a.ts"), diff(50)],
-    `(replace a.ts)✓ replace a.ts · +50 −1\n  @@ -1 +1,50 @@\n     kept\n${Array.from({ length: 10 }, (_, at) => `  +line ${at}\n`).join("")}  … 41 more lines\n(thinking)`
+    `<replace a.ts>(running)✓ replace a.ts · +50 −1\n  @@ -1 +1,50 @@\n     kept\n${Array.from({ length: 10 }, (_, at) => `  +line ${at}\n`).join("")}  … 41 more lines {@@ -1 +1,50 @@|   kept|${Array.from({ length: 50 }, (_, at) => `+line ${at}|`).join("")}-old\\u{202e}}\n(thinking)`
   ],
   [
     "a plan is shown whole",
@@ -210,7 +225,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
         activity: { _tag: "CallEnded", id: "b", name: "glob", status: "timeout" }
       }
     ],
-    "(generalist tidy up)(generalist: where?)  generalist › glob **/*.ts\n  generalist ✗ glob (timeout)\n"
+    "<generalist tidy up>(running)(generalist: where?)  generalist › glob **/*.ts\n  generalist ✗ glob (timeout)\n"
   ],
   [
     "masking, loops and limits are told",
@@ -245,7 +260,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       answered("1", { status: "cancelled" }),
       { _tag: "UserCancelled" }
     ],
-    "I begin\n(run)✗ run · cancelled\n(thinking)[Cancelled. Everything up to here is kept.]\n"
+    "I begin\n<run>(running)✗ run · cancelled\n(thinking)[Cancelled. Everything up to here is kept.]\n"
   ],
   [
     "room was made",

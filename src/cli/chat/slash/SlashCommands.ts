@@ -1,5 +1,7 @@
 import { Effect } from "effect"
+import { fuzzyRank } from "../../../domain/text/FuzzyMatch.ts"
 import { closestName } from "../../../domain/text/SpellingSuggestion.ts"
+import type { Completion } from "../../../services/terminal/ChatTerminal.ts"
 import { definitions } from "../../output/Columns.ts"
 import { agents } from "./agents.ts"
 import { approve } from "./approve.ts"
@@ -58,9 +60,13 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
 ]
 
 const keyHelp: ReadonlyArray<readonly [string, string]> = [
-  ["\\ at the end", 'Continue the message on the next line; so do all lines between two lines """'],
+  ["Shift+Enter", 'Begin a new line; so do Alt+Enter, Ctrl+J, a \\ at the end, and all lines between two lines """'],
   ["// at the start", "Send a message that begins with a slash"],
-  ["Tab", "Complete a command, or a path after @"],
+  ["/ or @", "List commands or files while you type; Tab completes"],
+  ["Esc", "Cancel what is running; what you queued comes back into the editor"],
+  ["Ctrl+O", "Open or close the outputs of tools"],
+  ["Ctrl+R", "Search your earlier messages; Up recalls the last one"],
+  ["Ctrl+G", "Write the message in your editor (EDITOR)"],
   ["Ctrl+C", "Cancel what is running; on an empty line, press it twice to leave (or Ctrl+D)"]
 ]
 
@@ -101,6 +107,18 @@ export const parseLine = (line: string): ParsedLine => {
     : { _tag: "Command", command, argument: argument.trim() }
 }
 
-/** Completes the name of a command for Tab. */
-export const completeCommand = (word: string): ReadonlyArray<string> =>
-  slashCommands.map(({ name }) => `/${name} `).filter((name) => name.startsWith(word))
+/** Completes the name of a command, and says what each does. A command that needs an argument gets a space. */
+export const completeCommand = (word: string): Completion => {
+  const all = slashCommands.map(({ help, name, usage }) => ({
+    candidate: `/${name}${usage.startsWith("<") ? " " : ""}`,
+    help,
+    rank: fuzzyRank(word.slice(1).toLowerCase(), name)
+  }))
+  const matching = all.flatMap((one) => (one.rank === undefined ? [] : [{ ...one, rank: one.rank }]))
+  const sorted = matching.sort((one, other) => one.rank - other.rank)
+  return {
+    candidates: sorted.map(({ candidate }) => candidate),
+    replaced: word,
+    about: Object.fromEntries(sorted.map(({ candidate, help }) => [candidate, help]))
+  }
+}

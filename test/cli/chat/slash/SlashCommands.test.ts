@@ -46,9 +46,13 @@ const cases: ReadonlyArray<readonly [rule: string, line: string, parsed: Expecte
 describe("parseLine", () => {
   for (const [rule, line, expected] of cases) it(rule, () => assert.deepStrictEqual(parsed(line), expected))
 
-  it("completes a prefix to every matching command", () => {
-    assert.deepStrictEqual(completeCommand("/re"), ["/redo ", "/recall ", "/resume "])
-    assert.lengthOf(completeCommand("/"), slashCommands.length)
+  it("completes letters of a name to every matching command, the likeliest first", () => {
+    const { about = {}, candidates, replaced } = completeCommand("/re")
+    assert.deepStrictEqual(candidates.slice(0, 3), ["/redo", "/recall ", "/resume"])
+    assert.include(candidates, "/tree")
+    assert.strictEqual(about["/redo"], "Redo the compression that /undo reversed")
+    assert.strictEqual(replaced, "/re")
+    assert.lengthOf(completeCommand("/").candidates, slashCommands.length)
   })
 })
 

@@ -1,0 +1,126 @@
+import { Editor, matchesKey, type TUI, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui"
+import { pasted } from "./SafeText.ts"
+import type { Theme } from "./Theme.ts"
+
+/** Stands for a border that is not drawn. */
+const noBorder = "\u0000"
+
+const pasteStart = "\u001b[200~"
+const pasteEnd = "\u001b[201~"
+
+/** Stands for a tab, which the editor would replace by blanks. */
+const tabSign = "␉"
+
+/** A text with more lines or characters comes into the editor as a paste, which is shown folded. */
+const foldedLines = 10
+const foldedChars = 1_000
+
+/** Whether a text begins a block between two lines `"""` that has not ended. */
+const isOpenBlock = (text: string): boolean => {
+  const lines = text.split("\n")
+  return lines[0]?.trimEnd() === '"""' && (lines.length < 2 || lines.at(-1)?.trimEnd() !== '"""')
+}
+/** The message that a text means: a block without its quotes. */
+const messageOf = (text: string): string => {
+  const lines = text.split("\n")
+  return lines[0]?.trimEnd() === '"""' && lines.length > 1 ? lines.slice(1, -1).join("\n") : text
+}
+
+/** The editor of messages: the status line above it, a prompt before it, and the menu of completions below. */
+export class MessageEditor extends Editor {
+  /** The text before the first line. */
+  prompt = "> "
+  /** The line above the editor; undefined draws none. */
+  status: ((columns: number) => string) | undefined
+  /** Shown while the editor is empty. */
+  placeholder = ""
+  /** Takes a message. */
+  onMessage: (text: string) => void = () => {}
+  /** The text for which the menu was made. */
+  menuText = ""
+
+  private readonly look: Theme
+
+  constructor(tui: TUI, theme: Theme) {
+    super(tui, theme.editor, { paddingX: 2, autocompleteMaxVisible: 8 })
+    this.look = theme
+  }
+
+  protected override renderTopBorder(width: number, hiddenLines: number): string {
+    return hiddenLines > 0 ? super.renderTopBorder(width, hiddenLines) : noBorder
+  }
+
+  protected override renderBottomBorder(width: number, hiddenLines: number): string {
+    return hiddenLines > 0 ? super.renderBottomBorder(width, hiddenLines) : noBorder
+  }
+
+  override render(width: number): Array<string> {
+    const prompt = visibleWidth(this.prompt) * 2 < width ? this.prompt : "> "
+    const indent = visibleWidth(prompt)
+    if (this.getPaddingX() !== indent) this.setPaddingX(indent)
+    const rows = super.render(width)
+    const [top = noBorder, ...rest] = rows
+    const first = rest[0] ?? ""
+    const isEmpty = this.getText() === ""
+    const hint = isEmpty && this.placeholder !== "" ? this.look.dim(this.placeholder) : ""
+    const lines = [`${this.look.accent(prompt)}${first.slice(indent).trimEnd()}${hint}`, ...rest.slice(1)]
+    const status = this.status?.(width)
+    return [...(status === undefined || status === "" ? [] : [status]), top, ...lines]
+      .filter((row) => row !== noBorder)
+      .map((row) => truncateToWidth(row.trimEnd(), width, ""))
+  }
+
+  /** Replaces the text. A long one is folded, as if it was pasted. */
+  fill(text: string) {
+    const kept = text.replaceAll("\t", tabSign)
+    this.setText("")
+    if (text.length > foldedChars || text.split("\n").length > foldedLines)
+      super.handleInput(pasteStart + kept + pasteEnd)
+    else if (text !== "") this.setText(kept)
+  }
+
+  /** The text with its tabs and with what is folded. */
+  wholeText(): string {
+    return this.getExpandedText().replaceAll(tabSign, "\t")
+  }
+
+  override handleInput(data: string) {
+    if (data.startsWith(pasteStart)) {
+      const text = pasted(data.slice(pasteStart.length, -pasteEnd.length)).replaceAll("\t", tabSign)
+      super.handleInput(`${pasteStart}${text}${pasteEnd}`)
+      return
+    }
+    if (data === "\n" || matchesKey(data, "alt+enter")) return this.insertTextAtCursor("\n")
+    const isEnter = matchesKey(data, "enter")
+    if (this.isShowingAutocomplete() && (isEnter || matchesKey(data, "tab"))) {
+      const before = this.getText()
+      // A menu for an earlier text is about to be replaced, and Enter ends the argument of a command.
+      const isAbout = this.menuText === before && !(isEnter && /^\/\S*\s/.test(before))
+      super.handleInput(isAbout ? "\t" : "\u001b")
+      const isComplete = this.getText().trimEnd() === before.trimEnd() || /^\/\S+$/.test(this.getText())
+      if (!isEnter || !isComplete) return
+    }
+    if (!isEnter) {
+      const before = this.getText()
+      super.handleInput(data)
+      // A recalled message is continued at its end.
+      if (matchesKey(data, "up") && this.getText() !== before) {
+        for (const _ of this.getLines()) super.handleInput("\u001b[6~")
+        super.handleInput("\u0005")
+      }
+      return
+    }
+    const { col, line } = this.getCursor()
+    const before = (this.getLines()[line] ?? "").slice(0, col)
+    const whole = this.wholeText()
+    if (isOpenBlock(whole)) return this.insertTextAtCursor("\n")
+    // A single backslash continues the message. Two are literal.
+    if (/(?:^|[^\\])\\$/.test(before) && !whole.startsWith('"""')) {
+      super.handleInput("\u007f")
+      return this.insertTextAtCursor("\n")
+    }
+    const message = messageOf(whole).trimEnd()
+    this.setText("")
+    if (message.trim() !== "") this.onMessage(message)
+  }
+}

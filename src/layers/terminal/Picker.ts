@@ -1,0 +1,58 @@
+import { type Component, type Focusable, fuzzyFilter, Input, matchesKey, SelectList } from "@earendil-works/pi-tui"
+import type { Choice } from "../../services/terminal/ChatTerminal.ts"
+import type { Theme } from "./Theme.ts"
+
+/** Items that are shown at once. */
+const maxShown = 10
+/** Columns of a label that leave room for what is said about it. */
+const maxLabelColumns = 60
+
+/** A list to search and to choose from. `done` gets the choice, or undefined when the user leaves the list. */
+export const make = <A>(
+  title: string,
+  choices: ReadonlyArray<Choice<A>>,
+  theme: Theme,
+  done: (choice: Choice<A> | undefined) => void
+): Component & Focusable => {
+  const search = new Input()
+  const items = choices.map(({ about, label }, index) => ({
+    value: String(index),
+    label,
+    ...(about === undefined ? {} : { description: about })
+  }))
+  const listOf = (query: string) =>
+    new SelectList(
+      query === "" ? items : fuzzyFilter(items, query, ({ description = "", label }) => `${label} ${description}`),
+      maxShown,
+      theme.list,
+      { minPrimaryColumnWidth: 12, maxPrimaryColumnWidth: maxLabelColumns }
+    )
+  let list = listOf("")
+  return {
+    get focused() {
+      return search.focused
+    },
+    set focused(isFocused: boolean) {
+      search.focused = isFocused
+    },
+    invalidate: () => list.invalidate(),
+    render: (width) => [
+      theme.bold(title),
+      ...search.render(width),
+      ...list.render(width),
+      theme.dim("type to search · ↑↓ · Enter takes it · Esc leaves")
+    ],
+    handleInput: (data) => {
+      if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) done(undefined)
+      else if (matchesKey(data, "enter")) {
+        const selected = list.getSelectedItem()
+        if (selected !== null) done(choices[Number(selected.value)])
+      } else if (matchesKey(data, "up") || matchesKey(data, "down")) list.handleInput(data)
+      else {
+        const before = search.getValue()
+        search.handleInput(data)
+        if (search.getValue() !== before) list = listOf(search.getValue())
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-works/pi-tui"
+
+/** The colours of the terminal UI: those that every terminal has, so that they fit its own theme. */
+
+type Paint = (text: string) => string
+
+/** The styles of everything that the terminal UI draws. */
+export interface Theme {
+  readonly dim: Paint
+  readonly bold: Paint
+  readonly accent: Paint
+  readonly markdown: MarkdownTheme
+  readonly list: SelectListTheme
+  readonly editor: EditorTheme
+}
+
+const unchanged: Paint = (text) => text
+const sgr =
+  (on: number, off: number): Paint =>
+  (text) =>
+    `\u001b[${on}m${text}\u001b[${off}m`
+
+/** Makes the theme. `highlight` colours the lines of a code block. Without colours only the marks of Markdown remain. */
+export const make = (
+  canColor: boolean,
+  highlight: (code: string, language: string | undefined) => Array<string>
+): Theme => {
+  const style = (on: number, off: number) => (canColor ? sgr(on, off) : unchanged)
+  const dim = style(2, 22)
+  const bold = style(1, 22)
+  const accent = style(36, 39)
+  const list: SelectListTheme = {
+    selectedPrefix: accent,
+    selectedText: accent,
+    description: dim,
+    scrollInfo: dim,
+    noMatch: dim
+  }
+  return {
+    dim,
+    bold,
+    accent,
+    list,
+    editor: { borderColor: dim, selectList: list },
+    markdown: {
+      heading: unchanged,
+      link: style(4, 24),
+      linkUrl: dim,
+      code: canColor ? accent : (text) => `\`${text}\``,
+      codeBlock: accent,
+      codeBlockBorder: dim,
+      quote: unchanged,
+      quoteBorder: dim,
+      hr: dim,
+      listBullet: (text) => text.replace(/^-/, "•"),
+      bold,
+      italic: style(3, 23),
+      strikethrough: style(9, 29),
+      underline: style(4, 24),
+      codeBlockIndent: "",
+      ...(canColor ? { highlightCode: highlight } : {})
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import { columnsOf } from "../../../src/cli/output/Output.ts"
+import * as Theme from "../../../src/layers/terminal/Theme.ts"
+import * as Transcript from "../../../src/layers/terminal/Transcript.ts"
+
+const theme = Theme.make(false, (code) => code.split("\n"))
+const make = () => Transcript.make(theme)
+
+const paragraphs = (count: number) =>
+  Array.from({ length: count }, (_, at) =>
+    at % 7 === 3
+      ? `- one of ${at}\n- two\n\n`
+      : at % 7 === 5
+        ? `\`\`\`ts\n${`const a${at} = 1\n`.repeat(10)}\`\`\`\n\n`
+        : `Paragraph ${at} with **bold** and \`code\`, long enough to be wrapped on a narrow screen.\n\n`
+  ).join("")
+
+/** The rows of an answer that comes in pieces of a length. */
+const rowsOf = (text: string, length: number, width: number) => {
+  const transcript = make()
+  for (let at = 0; at < text.length; at += length) transcript.answer(text.slice(at, at + length))
+  transcript.endAnswer()
+  return transcript.component.render(width)
+}
+
+describe("an answer", () => {
+  for (const width of [40, 80, 200]) {
+    it(`looks the same in any pieces, and fits ${width} columns`, () => {
+      const text = paragraphs(60)
+      const whole = rowsOf(text, text.length, width)
+      for (const length of [7, 100, 3_000]) assert.deepStrictEqual(rowsOf(text, length, width), whole)
+      for (const row of whole) assert.isAtMost(columnsOf(row), width)
+    })
+  }
+
+  it("with a long block of code shows each of its lines once, between its fences", () => {
+    const lines = Array.from({ length: 1_500 }, (_, at) => `line ${at}`)
+    const rows = rowsOf(`\`\`\`sh\n${lines.join("\n")}\n\`\`\`\n\nafter\n`, 50, 80)
+    assert.deepStrictEqual(rows, ["```sh", ...lines, "```", "", "after"])
+  })
+
+  it("lays a table out to the width", () => {
+    const rows = rowsOf("| name | what |\n|---|---|\n| 中文 | words that are wrapped in their cell |\n", 9, 30)
+    for (const row of rows) assert.strictEqual(columnsOf(row), 30)
+  })
+})
+
+describe("the transcript", () => {
+  const card = (id: number) => ({ key: `${id}`, isRunning: false, head: `card ${id}`, body: [], more: ["one", "two"] })
+
+  it("opens and closes cards", () => {
+    const transcript = make()
+    transcript.card(card(1))
+    assert.deepStrictEqual(transcript.component.render(40), ["card 1 ▸"])
+    transcript.toggleCards()
+    assert.deepStrictEqual(transcript.component.render(40), ["card 1", "  one", "  two"])
+  })
+
+  it("folds a long message of the user", () => {
+    const transcript = make()
+    transcript.message(Array.from({ length: 50 }, (_, at) => `line ${at}`).join("\n"))
+    const rows = transcript.component.render(40)
+    assert.strictEqual(rows.length, 11)
+    assert.strictEqual(rows.at(-1), "  … 40 more rows ▸")
+  })
+
+  it("forgets what has left the screen and nothing else", () => {
+    const transcript = make()
+    const all: Array<string> = []
+    let gone = 0
+    for (let at = 0; at < 500; at += 1) {
+      transcript.text(`line ${at}\n`)
+      all.push(`line ${at}`)
+      gone += transcript.forget(20, 40)
+      assert.deepStrictEqual(transcript.component.render(40), all.slice(gone))
+      assert.isAtMost(all.length - gone, 40)
+    }
+  })
+})
