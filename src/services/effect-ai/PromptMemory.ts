@@ -40,6 +40,8 @@ export interface Head {
   readonly waiting: number
   /** The events of the session's compressions so far, each with the number of messages the session then held. */
   readonly events: Chain.PersistentList<{ readonly at: number; readonly event: SessionEvent }>
+  /** Where it is stored: the session, and the version of its conversation. Undefined: it is not. */
+  readonly stored: { readonly session: string; readonly version: number } | undefined
 }
 
 /** Replaces the session of a compression where it is stored, and needs no place in memory. */

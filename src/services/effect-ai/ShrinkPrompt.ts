@@ -253,10 +253,15 @@ const rangeNaming =
     return name === undefined ? undefined : handleOf(name)
   }
 
+const storedAt = (started: Session["started"], { version }: Conversation): Head["stored"] => ({
+  session: started?.session ?? "",
+  version
+})
+
 /** The replacement for the compressed messages after a compression. */
 const nextHead = (
-  { content, end, events, head, mark, overhead }: Shrinking,
-  { conversation, memory: { waitUntil } }: Session,
+  { content, end, events, head, mark, model, overhead }: Shrinking,
+  { conversation, memory: { waitUntil }, started }: Session,
   isPatched: boolean
 ): Head => {
   const tokens = viewTokens(conversation)
@@ -268,7 +273,8 @@ const nextHead = (
     items: isPatched || head?.items !== undefined ? itemsOf(conversation, content, end) : undefined,
     tokens,
     waiting: isPatched ? waiting : Math.ceil((overhead + tokens) * growthMark),
-    events
+    events,
+    stored: model.recording === undefined ? undefined : storedAt(started, conversation)
   }
 }
 
@@ -293,9 +299,13 @@ const rememberHead = ({ beginnings, end, head, model, place, session }: Shrinkin
 const recordedHead = Effect.fnUntraced(function* (
   { memory }: BoundedModel,
   hashesOf: HashesOf,
-  { conversation, memory: { waitUntil } }: Session,
-  content: Messages
+  { conversation, memory: { waitUntil }, started }: Session,
+  content: Messages,
+  known: Head | undefined
 ): Effect.fn.Return<Head | undefined, AiError.AiError> {
+  const stored = storedAt(started, conversation)
+  // Unchanged since this prompt, or a beginning of it, was compressed.
+  if (known?.stored?.session === stored?.session && known?.stored?.version === stored?.version) return known
   const held = entries(conversation).filter((entry) => entry.origin !== undefined)
   const at = lastLine(held)
   if (at === 0 || at > content.length) return undefined
@@ -316,7 +326,8 @@ const recordedHead = Effect.fnUntraced(function* (
     items: itemsOf(conversation, content, at),
     tokens: viewTokens(conversation),
     waiting: waitUntil,
-    events: undefined
+    events: undefined,
+    stored
   }
 })
 
@@ -324,10 +335,11 @@ const recordedHead = Effect.fnUntraced(function* (
 const openRecorded = Effect.fnUntraced(function* (
   model: BoundedModel,
   recording: KeyedConversation,
-  content: Messages
+  content: Messages,
+  known: Head | undefined
 ) {
   return yield* firstSession(recording, (opened) =>
-    Effect.map(recordedHead(model, recording.hashesOf, opened.session, content), (head) =>
+    Effect.map(recordedHead(model, recording.hashesOf, opened.session, content, known), (head) =>
       head === undefined ? undefined : { head, opened }
     )
   )
@@ -337,7 +349,7 @@ const openRecorded = Effect.fnUntraced(function* (
 export const readRecorded = Effect.fnUntraced(
   function* (model: BoundedModel, recording: KeyedConversation, content: Messages) {
     if (recording.sessions !== undefined) return
-    const recorded = yield* openRecorded(model, recording, content)
+    const recorded = yield* openRecorded(model, recording, content, undefined)
     if (recorded === undefined) return
     const { head } = recorded
     const name = (yield* namesOf(model.memory.names, content))[head.at - 1]
@@ -364,7 +376,9 @@ export const shrink = Effect.fnUntraced(function* (
     return yield* Effect.scoped(shrinkOpened(model, method, place, content, declared, undefined))
   }
   return yield* Effect.gen(function* () {
-    const recorded = yield* Effect.mapError(openRecorded(model, recording, content), (error) => aiError(method, error))
+    const recorded = yield* Effect.mapError(openRecorded(model, recording, content, place.head), (error) =>
+      aiError(method, error)
+    )
     // What another process recorded counts, and nothing else: the session begins with what was appended to it.
     place.head = recorded?.head
     return yield* shrinkOpened(model, method, place, content, declared, recorded?.opened)
