@@ -329,8 +329,38 @@ describe("a fresh project", () => {
 
   const examples = globSync("*.ts", { cwd: path.join(root, "examples", "library") }).sort()
 
+  /** Examples that take the size of their work as an argument. */
+  const fewer: Readonly<Record<string, ReadonlyArray<string>>> = { "thousand-chats.ts": ["30"] }
+
+  /** The most lines that may name anything of this package. */
+  const ownLines = {
+    "own-summarizer.ts": 12,
+    "language-model.ts": 6,
+    "interruption.ts": 8,
+    "thousand-chats.ts": 15,
+    "test-clock.ts": 15
+  }
+  for (const [example, most] of Object.entries(ownLines)) {
+    it(`needs at most ${most} lines of ours in ${example}`, () => {
+      const source = readFileSync(path.join(root, "examples", "library", example), "utf8")
+      const code = source.replace(/\/\*\*?[^]*?\*\/|^\s*\/\/.*$/gm, "")
+      const ours = [...code.matchAll(/^import \{ (.*) \} from "palimpsest(?:\/\w+)?"$/gm)].flatMap(([, names = ""]) =>
+        names.split(", ").map((name) => name.replace("type ", ""))
+      )
+      assert.isNotEmpty(ours)
+      const uses = new RegExp(`\\b(?:${ours.join("|")})\\b`)
+      const lines = code.split("\n").filter((line) => uses.test(line) && !line.includes("Scripted"))
+      assert.isAtMost(lines.length, most, lines.join("\n"))
+    })
+  }
+
   it("has examples to copy", () =>
-    assert.includeMembers(examples, ["compose.ts", "compression-only.ts", "testing-an-agent.ts"]))
+    assert.includeMembers(examples, [
+      "compose.ts",
+      "compression-only.ts",
+      "testing-an-agent.ts",
+      ...Object.keys(ownLines)
+    ]))
 
   for (const example of examples) {
     it.effect(`runs ${example}, with the printed output it promises`, () =>
@@ -344,7 +374,7 @@ describe("a fresh project", () => {
         const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
         const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
         assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
-        const ended = yield* node([example], place)
+        const ended = yield* node([example, ...(fewer[example] ?? [])], place)
         succeeded(ended, example)
         const printed = ended.stdout.trimEnd().split("\n")
         // "…" stands for anything within a line; a test runner says more after the last.

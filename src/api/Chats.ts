@@ -1,4 +1,9 @@
 /** A conversation with a model: send, stream, cancel, compress, undo, recall. */
+import type { Effect, Scope } from "effect"
+import type { Chat } from "../services/chat/Chat.ts"
+import { Chats } from "../services/chat/Chats.ts"
+import type { SessionStoreError } from "../services/session/SessionStore.ts"
+
 export { Chat, type ChatUsage } from "../services/chat/Chat.ts"
 export type { Attachment } from "../services/chat/AppendMessages.ts"
 export { type BranchOptions, type BranchOutcome, UnknownEntry } from "../services/chat/Branch.ts"
@@ -9,3 +14,7 @@ export { NothingToAsk, type SendOptions, type TurnError } from "../services/chat
 export { Chats } from "../services/chat/Chats.ts"
 export { ChatDefaults, type ChatSettings, type ModelSettings } from "../services/chat/ChatSettings.ts"
 export { Activity, ChatEvent } from "../domain/chat/ChatEvent.ts"
+
+/** Opens the conversation with this id (1 to 64 letters, digits, hyphens or underscores) until the scope closes. An unknown id begins a new one. */
+export const open = (id: string): Effect.Effect<Chat["Service"], SessionStoreError, Chats | Scope.Scope> =>
+  Chats.use((chats) => chats.open(id))

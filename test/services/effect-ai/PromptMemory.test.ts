@@ -23,7 +23,15 @@ const memory = Effect.map(makeNames, (names) => make(names, () => Effect.succeed
   Effect.provide(MemoryTempStore.layer)
 )
 
-const headAt = (at: number): Head => ({ at, mark: noMark, items: [], tokens: 0, waiting: 0, events: undefined })
+const headAt = (at: number): Head => ({
+  at,
+  mark: noMark,
+  items: [],
+  tokens: 0,
+  waiting: 0,
+  events: undefined,
+  stored: undefined
+})
 
 it("a bounded map drops what was set longest ago", () => {
   const recent = new Recent<string, number>(2)
