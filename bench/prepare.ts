@@ -68,6 +68,8 @@ const pauseOf = Effect.fnUntraced(function* (session: Session, tokens: number, p
   })
   yield* Stream.runDrain(chat.send("Go on."))
   while ((yield* chat.usage).preparation === "running") yield* Effect.sleep("10 millis")
+  // Meanwhile the user types.
+  yield* Effect.sleep("1 second")
   const message = `Look at this too. ${"It is long, and it matters. ".repeat(tokens / 200)}`
   const at = yield* Deferred.make<number>()
   left = () => Deferred.doneUnsafe(at, Effect.succeed(performance.now()))

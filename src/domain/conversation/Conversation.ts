@@ -259,7 +259,9 @@ const applyPatch = (chain: Chain.PersistentList<ViewItem>, patch: Patch): Chain.
     for (const entry of patch.insert) next = appendItem(next, viewItem(entry))
   }
   let isInserted = patch.insert.length === 0
-  for (const item of Chain.toArray(chain)) {
+  const nodes = Array.from<Chain.Node<ViewItem>>({ length: Chain.length(chain) })
+  for (let node = chain; node !== undefined; node = node.before) nodes[node.length - 1] = node
+  for (const { before, tokens, value: item } of nodes) {
     // When nothing is dropped, the inserted entry opens the conversation, after the environment message.
     const opens = patch.drop === undefined && item.entry.author !== "environment"
     dropping = dropping || item.entry.id === patch.drop?.from
@@ -267,12 +269,12 @@ const applyPatch = (chain: Chain.PersistentList<ViewItem>, patch: Patch): Chain.
       isInserted = true
       insert()
     }
-    const parts = shortened.get(item.entry.id)
     if (!dropping || item.entry.author === "environment") {
-      next = appendItem(
-        next,
-        parts === undefined ? item : { entry: item.entry, shortened: new Map([...item.shortened, ...parts]) }
-      )
+      const parts = shortened.get(item.entry.id)
+      next =
+        parts === undefined
+          ? Chain.append(next, item, tokens - Chain.total(before))
+          : appendItem(next, { entry: item.entry, shortened: new Map([...item.shortened, ...parts]) })
     }
     if (item.entry.id === patch.drop?.to) dropping = false
   }
@@ -293,14 +295,23 @@ const lay = (self: Conversation, patch: Patch, redoable: Conversation["redoable"
   next: Math.max(self.next, ...patch.insert.map((entry) => sequenceOf(entry.id) + 1))
 })
 
+/** The last conversation that a patch was applied to, with the result: a compression is measured before it is committed. */
+const applied = new WeakMap<Patch, { readonly self: Conversation; readonly next: Conversation }>()
+
 /** Applies a compression. Clears the compressions that could be redone. */
-export const compressed = (self: Conversation, patch: Patch): Conversation => ({
-  ...lay(self, patch, undefined),
-  inserted: patch.insert.reduce<Chain.PersistentList<Entry>>(
-    (chain, entry) => Chain.append(chain, entry, 0),
-    self.inserted
-  )
-})
+export const compressed = (self: Conversation, patch: Patch): Conversation => {
+  const known = applied.get(patch)
+  if (known?.self === self) return known.next
+  const next = {
+    ...lay(self, patch, undefined),
+    inserted: patch.insert.reduce<Chain.PersistentList<Entry>>(
+      (chain, entry) => Chain.append(chain, entry, 0),
+      self.inserted
+    )
+  }
+  applied.set(patch, { self, next })
+  return next
+}
 
 /** Whether a compression is in force, so that it can be undone. */
 export const canUndo = (self: Conversation): boolean => self.undoable !== undefined

@@ -3,7 +3,7 @@ import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Outcome } from "../../domain/compression/Compression.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import type { Content, Part } from "../../domain/content/Content.ts"
-import type { Conversation } from "../../domain/conversation/Conversation.ts"
+import type { Conversation, Patch } from "../../domain/conversation/Conversation.ts"
 import { Outgoing } from "../../domain/conversation/Outgoing.ts"
 import { recallableOf, type Session } from "../../domain/session/Session.ts"
 import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
@@ -57,6 +57,15 @@ export interface Preparation {
   readonly done: Deferred.Deferred<PreparedSnapshot | undefined>
   state: "running" | "ready" | "failed"
   fiber: Fiber.Fiber<unknown, unknown> | undefined
+  /** What adopting the snapshot takes, done beforehand for the conversation as it was then. */
+  rehearsal: Rehearsal | undefined
+}
+
+/** A prepared compression of one state of the conversation, and its request. */
+export interface Rehearsal {
+  readonly conversation: Conversation
+  readonly patch: Patch
+  readonly outgoing: Outgoing
 }
 
 /** The result of a compression that was not committed, and the conversation that it was made for. */
@@ -81,7 +90,7 @@ export interface RequestState {
   readonly scales: WeakMap<NonNullable<ViewChain>, { readonly model: string; readonly scale: number }>
   /** Whether hooks changed the request that was sent last. */
   isChangedByHooks: boolean
-  readonly outgoing: Outgoing
+  outgoing: Outgoing
   /** Held while `outgoing` follows a view: a reader may look at another view while a turn runs. */
   readonly following: Semaphore.Semaphore
 }

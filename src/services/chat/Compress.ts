@@ -317,7 +317,12 @@ const adopt = (chat: ChatState, event: SessionEvent) =>
   Effect.suspend(() => {
     const { preparation } = chat
     chat.preparation = undefined
-    return Effect.tapError(commit(chat, event), () => Effect.sync(() => (chat.preparation = preparation)))
+    const { outgoing, patch } = preparation?.rehearsal ?? {}
+    const isRehearsed = outgoing !== undefined && event._tag === "Compressed" && event.patch === patch
+    return commit(chat, event).pipe(
+      Effect.tapError(() => Effect.sync(() => (chat.preparation = preparation))),
+      Effect.tap(() => Effect.sync(() => isRehearsed && (chat.requests.outgoing = outgoing)))
+    )
   })
 
 /** Whether a compression with this status failed, so that the failure is remembered. */

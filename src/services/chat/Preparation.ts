@@ -3,9 +3,11 @@ import { withCounts } from "../../domain/compression/Compression.ts"
 import { rebased } from "../../domain/compression/Rebase.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { compressed, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { Outgoing } from "../../domain/conversation/Outgoing.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
-import type { ChatState, Emit } from "./ChatState.ts"
+import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 
 /** The snapshot that a chat prepares in the background: how it is used, and how it ends. `PrepareSnapshot.ts` begins it. */
 
@@ -45,6 +47,23 @@ export const reportPreparation = (chat: ChatState, emit: Emit): Effect.Effect<vo
   Effect.suspend(() => Effect.forEach(chat.preparationEvents.splice(0), emit, { discard: true }))
 
 /**
+ * Does beforehand what takes longer the longer the conversation is: applies a prepared snapshot to the conversation as it is now,
+ * and makes the request of the result. Done after the turns that follow a snapshot, in slices, beside the chat.
+ */
+export const rehearse = Effect.fnUntraced(function* (chat: ChatState, { model, opening }: RequestContext) {
+  const { preparation } = chat
+  if (preparation?.state !== "ready") return
+  const written = yield* Deferred.await(preparation.done)
+  const { conversation } = yield* Ref.get(chat.session)
+  if (written === undefined || preparation.rehearsal?.conversation === conversation) return
+  const patch = rebased(written.outcome.patch, written.from, conversation)
+  if (patch === undefined) return
+  const outgoing = new Outgoing()
+  yield* Work.run(outgoing.follow(compressed(conversation, patch).view, model, opening.length > 0))
+  preparation.rehearsal = { conversation, patch, outgoing }
+})
+
+/**
  * Returns the prepared snapshot as a compression of the conversation as it is now. Waits for one that is being written.
  * Undefined: there is none, or with it the request would have more than `maxTokens` (estimated) or gain too little; then it is
  * given up.
@@ -63,7 +82,11 @@ export const takePrepared = Effect.fnUntraced(function* (
   if (isRunning) yield* reportPreparation(chat, emit)
   if (written === undefined) return undefined
   const { conversation } = yield* Ref.get(chat.session)
-  const patch = rebased(written.outcome.patch, written.from, conversation)
+  const { rehearsal } = preparation
+  const patch =
+    rehearsal?.conversation === conversation
+      ? rehearsal.patch
+      : rebased(written.outcome.patch, written.from, conversation)
   if (patch !== undefined) {
     // The totals of the views, which are known: the request is counted before it leaves anyway, and this has to be quick.
     const before = policy.overhead + viewTokens(conversation)

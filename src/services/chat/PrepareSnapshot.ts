@@ -9,6 +9,7 @@ import * as ModelWindows from "../model/ModelWindows.ts"
 import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { compressRequest, isFailure, policyFor, promptIdOf } from "./Compress.ts"
+import { rehearse } from "./Preparation.ts"
 
 /** Has the snapshot of the next compression written while the chat goes on. `Preparation.ts` uses and ends it. */
 
@@ -18,6 +19,7 @@ import { compressRequest, isFailure, policyFor, promptIdOf } from "./Compress.ts
  * undone. It belongs to the chat and not to the turn.
  */
 export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, tokens: number) {
+  if (chat.preparation?.state === "ready") yield* Effect.forkIn(rehearse(chat, context), chat.scope)
   const { prepareAt = 0 } = context.settings
   if (prepareAt <= 0 || chat.preparation !== undefined || tokens < prepareAt * context.window.trigger) return
   if (chat.scope.state._tag === "Closed") return
@@ -30,7 +32,8 @@ export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, con
     strategy: policy.strategy,
     done: yield* Deferred.make<PreparedSnapshot | undefined>(),
     state: "running",
-    fiber: undefined
+    fiber: undefined,
+    rehearsal: undefined
   }
   chat.preparation = preparation
   chat.preparationEvents.push({ _tag: "SnapshotPreparation", state: "running", message: null })
@@ -38,6 +41,7 @@ export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, con
   preparation.fiber = yield* Effect.interruptible(write(chat, context, policy)).pipe(
     Effect.exit,
     Effect.flatMap((exit) => settle(chat, preparation, policy, exit)),
+    Effect.andThen(Effect.interruptible(rehearse(chat, context))),
     Effect.forkIn(chat.scope, { uninterruptible: true })
   )
 }, Effect.uninterruptible)

@@ -29,10 +29,12 @@ interface Asked {
   answered: number
   interrupted: number
   failing: boolean
+  /** What the turns asked. */
+  readonly turns: Array<ModelRequest>
 }
 
 const world = Effect.fnUntraced(function* (settings: Partial<ChatSettings> = {}) {
-  const asked: Asked = { requests: [], answered: 0, interrupted: 0, failing: false }
+  const asked: Asked = { requests: [], answered: 0, interrupted: 0, failing: false, turns: [] }
   const model = Layer.succeed(Model, {
     generate: (request) =>
       Effect.gen(function* () {
@@ -49,8 +51,10 @@ const world = Effect.fnUntraced(function* (settings: Partial<ChatSettings> = {})
         const snapshot = "<state_snapshot><overall_goal>Make it green.</overall_goal></state_snapshot>"
         return { content: modelSays(text(snapshot)), finishReason: "STOP", usage }
       }),
-    stream: () =>
-      Stream.fromIterable([{ parts: [text(`Done. ${"It was looked at. ".repeat(20)}`)], finishReason: "STOP" }]),
+    stream: (request) => {
+      asked.turns.push(request)
+      return Stream.fromIterable([{ parts: [text(`Done. ${"It was looked at. ".repeat(20)}`)], finishReason: "STOP" }])
+    },
     countTokens: (request) => estimateContents(request)
   })
   const services = yield* Layer.build(Offline.layerWithModel(model))
@@ -122,6 +126,23 @@ describe("a prepared snapshot", () => {
       yield* consistent(one)
       // The next one is far away.
       assert.isUndefined((yield* one.chat.usage).preparation)
+    })
+  )
+
+  it.effect.each([0, 1, 2])("is sent as any other compression, %d turns after it was ready", (turns) =>
+    Effect.gen(function* () {
+      const one = yield* world({ prepareAt: 0.6 })
+      yield* untilMark(one)
+      yield* settled(one)
+      for (let turn = 0; turn < turns; turn += 1) yield* one.said(20)
+      yield* untilThreshold(one)
+      // Each of the two requests continues what the view gives when it is projected anew.
+      const projected = yield* one.chat.contents
+      yield* one.said(1)
+      const [compressed, next] = one.asked.turns.slice(-2)
+      assert.deepStrictEqual(next?.contents.slice(0, -1), projected)
+      assert.deepStrictEqual(compressed?.contents, projected.slice(0, -1))
+      yield* consistent(one)
     })
   )
 
