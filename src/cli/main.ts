@@ -145,6 +145,20 @@ const commands = {
     ])
     return Command.provide(mcp(userHome), layer)
   }),
+  secrets: command("Find keys, passwords and personal data in sessions, without showing them", async () => {
+    const [{ secrets }, { layer }] = await Promise.all([
+      import("./commands/secrets.ts"),
+      import("../layers/LiveAgentSessions.ts")
+    ])
+    return Command.provide(secrets, layer)
+  }),
+  export: command("Export a session of any agent to a file, on request without its secrets", async () => {
+    const [{ exported }, { layer }] = await Promise.all([
+      import("./commands/export.ts"),
+      import("../layers/LiveAgentSessions.ts")
+    ])
+    return Command.provide(exported, layer)
+  }),
   recall: command(
     "Print the exact bytes behind a handle, or search what left the window",
     async () => (await import("./commands/recall.ts")).recall

@@ -6,5 +6,5 @@ import * as SqliteSessionIndex from "./transcripts/SqliteSessionIndex.ts"
 
 /** The sessions of every agent, found by the variables of this process's environment, and the index of them in our home folder. */
 export const layer = Layer.unwrap(Effect.map(homeFolder, (home) => SqliteSessionIndex.layer(`${home}/index`))).pipe(
-  Layer.provideMerge(FileAgentSessions.layer.pipe(Layer.provide(ProcessEnvironment.layer)))
+  Layer.provideMerge(FileAgentSessions.layer.pipe(Layer.provideMerge(ProcessEnvironment.layer)))
 )

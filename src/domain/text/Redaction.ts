@@ -226,6 +226,8 @@ const classOf = (name: string, before: string): NameClass | undefined => {
   const last = words.at(-1)
   if (last === undefined) return undefined
   const rest = words.slice(0, -1)
+  // The result of a Go test.
+  if (name === "PASS" && before.endsWith("--- ")) return undefined
   if (passwordName.test(last)) return rest.some((each) => notPassword.test(each)) ? undefined : "password"
   if (name === "IDENTIFIED") return "password"
   if (last === "authorization") return "authorization"
@@ -334,7 +336,7 @@ const valueAt = (text: string, at: number, inQuery = false): Value | undefined =
 const placeholder =
   /^(?:(?:yield|await|new)\b|\/[*/:]|![01]$|0x[0-9a-f]{1,8}$|[|,]|\+(?:$|["'\s])|\$[A-Za-z_{(]|\$\$|\$\d|%[A-Za-z_]+%|%\(?[a-z]|<|\*+|•|\.{3}|…|x{3,}|X{3,}|[[{(]|#\{|@[A-Za-z]|:[a-z]|\?|(?:string|str|text|boolean|bool|number|int|null|nil|none|undefined|true|false|yes|no|on|off|unknown|any|never|void|object|array|required|optional|redacted|hidden|removed|empty|todo|tbd|n\/a|file|env|prompt|inherit|default|password|passwd|secret|token|credentials?|auto|basic|bearer)\b[?;|,.]?$)/i
 const sample =
-  /^(?:your|my|our|the|an?|some|insert|put|enter|replace|change|example|sample|dummy|fake|mock|placeholder|test)[-_. ]?(?:\w+[-_. ])*(?:key|token|secret|password|pass|pwd|value|here|me|this|it|api|access)s?\b|[-_]here$|^change[-_]?(?:me|it|this)$/i
+  /^(?:your|my|our|the|an?|some|insert|put|enter|replace|change|example|sample|dummy|fake|mock|placeholder|test)[-_. ]?(?:\w+[-_. ])*(?:key|token|secret|password|pass|pwd|value|here|me|this|it|api|access)s?\b|[-_]here$|^change[-_]?(?:me|it|this)$|x{4,}$/i
 /** A program expression: a call, a property access, an index. */
 const expression =
   /^[!+~-]?(?:new )?[A-Za-z_$][\w$]*(?:(?:\?\.|!?\.|::|->|\[)[A-Za-z_$\d][\w$\]]*)*[([]|^[A-Za-z_$][\w$]*(?:(?:\?\.|!?\.|::|->)[A-Za-z_$][A-Za-z_$\d]{0,40})+[!?;]?$/

@@ -1,0 +1,110 @@
+import { Effect, FileSystem, Result } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { applyEvent, emptySession } from "../../domain/session/Session.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { formatFor } from "../../domain/transcripts/FileExtension.ts"
+import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
+import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
+import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
+import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
+import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import { redactEvents, redactFile } from "../../services/transcripts/RedactSession.ts"
+import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import * as Input from "../input/Input.ts"
+import * as SecretFlags from "../input/SecretFlags.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+
+/** Writes a copy of another agent's file in its own format, line by line as it is. */
+const copyFile = Effect.fnUntraced(function* (
+  session: FoundSession,
+  file: string,
+  secrets: SessionSecrets | undefined
+) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* Effect.mapError(fs.readFileString(session.path), ({ message }) => badInput(message))
+  const made = secrets === undefined ? { copy: text, replaced: 0 } : yield* redactFile(text, secrets)
+  if (secrets?.isRevealedBy(made.copy) === true) {
+    return yield* failed("a secret could not be removed; nothing was written")
+  }
+  yield* Effect.mapError(Export.writeText(file, made.copy), (error) => failed(error.message))
+  return made.replaced
+})
+
+/** Reads the conversation and writes it in a format. */
+const writeConversation = Effect.fnUntraced(function* (
+  session: FoundSession,
+  file: string,
+  format: FormatName | "markdown",
+  secrets: SessionSecrets | undefined
+) {
+  const loaded = yield* Input.load({ file: session.path, from: undefined, lenient: false })
+  const { copy, replaced } =
+    secrets === undefined
+      ? { copy: loaded.events, replaced: 0 }
+      : yield* Effect.mapError(redactEvents(loaded.events, secrets), ({ message }) => failed(message))
+  if (format === "markdown") {
+    const title = session.title ?? session.id
+    const heading = secrets === undefined ? title : Work.runSync(secrets.replaceText(title)).text
+    const page = writeMarkdown(copy.reduce(applyEvent, emptySession).conversation, printableLine(heading))
+    yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
+    return replaced
+  }
+  const unheld = yield* Export.write(file, format, copy).pipe(
+    Output.progress(`writing ${file}`),
+    Effect.mapError((error) => failed(error.message))
+  )
+  const kinds = Object.entries(unheld).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
+  if (kinds.length > 0) {
+    yield* Output.notice(`the format ${format} cannot hold: ${kinds.join(", ")}; the log beside the file keeps it`)
+  }
+  return replaced
+})
+
+/** The command `palimpsest export <session> <file>`. */
+export const exported = Command.make(
+  "export",
+  {
+    session: Argument.String("session").pipe(Argument.withDescription("File or id of a session, as find lists it")),
+    file: Argument.String("file").pipe(Argument.withDescription("File to write")),
+    to: Input.optional(
+      Flag.Literals("to", FormatName.literals),
+      "Format (default: the session's own for .jsonl and .json, Markdown for .md)"
+    ),
+    redact: Input.flag("redact", "Put placeholders in place of secrets and personal data"),
+    only: SecretFlags.only
+  },
+  Effect.fn("cli.export")(function* ({ file, only, redact, session: name, to }) {
+    yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
+    if (only !== undefined && !redact) return yield* badInput("--only needs --redact")
+    const list = yield* Output.progress("reading the sessions of your agents")(
+      listSessions({ agents: undefined, folder: undefined, since: undefined })
+    )
+    const session = yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))
+    if (session.agent === "opencode") {
+      return yield* badInput(`${session.path} is in a database; "opencode export ${session.id}" writes it to a file`)
+    }
+    const fs = yield* FileSystem.FileSystem
+    const [read, written] = yield* Effect.forEach([session.path, file], (one) => Effect.option(fs.realPath(one)))
+    if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
+      return yield* badInput(`${file} is the session itself; write the copy to another file`)
+    }
+    const secrets = redact
+      ? (yield* Output.progress("searching for secrets")(secretsOf(session, yield* SecretFlags.searchOf(only)))).secrets
+      : undefined
+    const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
+    const isOther = session.agent !== "palimpsest" && byEnding !== "markdown" && to === undefined
+    const replaced = isOther
+      ? yield* copyFile(session, file, secrets)
+      : yield* writeConversation(session, file, to ?? byEnding, secrets)
+    if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")}; ${name} is unchanged`)
+  })
+).pipe(
+  Command.withExamples([
+    { command: "palimpsest export 491e126e talk.jsonl --redact", description: "Write a copy to share" },
+    { command: "palimpsest export 491e126e talk.md --redact", description: "Write a page for reading" },
+    { command: "palimpsest export 491e126e talk.jsonl --to codex", description: "Write it for another agent" }
+  ])
+)

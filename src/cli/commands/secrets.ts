@@ -1,0 +1,124 @@
+import { Effect, Schema } from "effect"
+import { Command } from "effect/cli"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts"
+import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
+import { type FoundSecrets, secretsOf } from "../../services/transcripts/FindSecrets.ts"
+import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import * as Input from "../input/Input.ts"
+import * as SecretFlags from "../input/SecretFlags.ts"
+import * as SessionFlags from "../input/SessionFlags.ts"
+import { badInput } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+
+/** The output of `--json`. It holds no value of a secret. */
+export const Secrets = Schema.Struct({
+  /** Sessions that were searched. */
+  searched: Schema.Natural,
+  sessions: Schema.Array(
+    Schema.Struct({
+      agent: Schema.String,
+      id: Schema.String,
+      path: Schema.String,
+      /** Different values. */
+      values: Schema.Natural,
+      places: Schema.Array(
+        Schema.Struct({
+          path: Schema.String,
+          /** The line in the file, from 1. */
+          line: Schema.Natural,
+          kind: Schema.String,
+          isPersonal: Schema.Boolean,
+          count: Schema.Natural
+        })
+      )
+    })
+  ),
+  problems: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))
+})
+
+/** Lines of one kind that are listed. */
+const maxLines = 8
+
+/** The kinds of secrets of a session, each with its places. */
+const sessionText = (session: FoundSession, { places, values }: FoundSecrets, style: Output.Style): string => {
+  const kinds = new Map<string, Array<FoundSecrets["places"][number]>>()
+  for (const place of places) kinds.set(place.kind, [...(kinds.get(place.kind) ?? []), place])
+  const rows = [...kinds]
+    .sort(([, a], [, b]) => Number(a[0]?.isPersonal) - Number(b[0]?.isPersonal) || b.length - a.length)
+    .map(([kind, list]) => {
+      const lines = list.slice(0, maxLines).map(({ line, path }) => {
+        const file = path === session.path ? "" : `${path.split(/[\\/]/).at(-1) ?? ""}:`
+        return `${printableLine(file)}${line}`
+      })
+      const more = list.length - lines.length
+      const count = list.reduce((sum, one) => sum + one.count, 0)
+      return [
+        `  ${kind}`,
+        Output.plural(count, "time"),
+        `line ${lines.join(", ")}${more > 0 ? ` and ${Output.number(more)} more` : ""}`
+      ]
+    })
+  return [
+    `${style.bold(session.agent)}  ${printableLine(session.path)}  ${style.dim(Output.plural(values, "value"))}`,
+    Output.table(rows, "lrl")
+  ].join("\n")
+}
+
+/** The command `palimpsest secrets [session]`. */
+export const secrets = Command.make(
+  "secrets",
+  {
+    session: Input.optionalArgument(
+      "session",
+      "File or id of one session, as find lists it; without it, all sessions that match the flags"
+    ),
+    ...SessionFlags.flags,
+    only: SecretFlags.only,
+    json: Input.json
+  },
+  Effect.fn("cli.secrets")(function* (input) {
+    const { session: name } = input
+    const search = yield* SecretFlags.searchOf(input.only)
+    const filter = yield* SessionFlags.filterOf(input)
+    const list = yield* Output.progress("reading the sessions of your agents")(
+      listSessions(name === undefined ? filter : { agents: undefined, folder: undefined, since: undefined })
+    )
+    const sessions =
+      name === undefined
+        ? list.sessions
+        : [yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))]
+    const style = yield* Output.style
+    const problems: Array<SessionProblem> = name === undefined ? [...list.problems] : []
+    const rows: Array<(typeof Secrets.Type)["sessions"][number]> = []
+    for (const session of sessions) {
+      const found = yield* Output.progress(`searching ${session.path}`)(secretsOf(session, search))
+      problems.push(...found.problems.filter(({ path }) => problems.every((known) => known.path !== path)))
+      if (found.places.length === 0) continue
+      rows.push({
+        agent: session.agent,
+        id: session.id,
+        path: session.path,
+        values: found.values,
+        places: found.places
+      })
+      if (!input.json) yield* Output.text(sessionText(session, found, style))
+    }
+    if (input.json) return yield* Output.json(Secrets, { searched: sessions.length, sessions: rows, problems })
+    yield* SessionFlags.tellProblems(problems)
+    const searched = Output.plural(sessions.length, "session")
+    yield* Output.notice(
+      rows.length === 0
+        ? `nothing found in ${searched}`
+        : `found in ${Output.number(rows.length)} of ${searched}; palimpsest export SESSION FILE --redact writes a copy without them`
+    )
+  })
+).pipe(
+  Command.withExamples([
+    { command: "palimpsest secrets --since 30d", description: "Search the sessions of a month" },
+    {
+      command: "palimpsest secrets session.jsonl --only secrets",
+      description: "Search one file for keys and passwords"
+    }
+  ])
+)

@@ -1,0 +1,23 @@
+import { Effect } from "effect"
+import { Flag } from "effect/cli"
+import type { SecretSearch } from "../../domain/transcripts/RecordSecrets.ts"
+import { Environment } from "../../services/platform/Environment.ts"
+import { environmentSecrets } from "../../services/transcripts/FindSecrets.ts"
+import * as Input from "./Input.ts"
+
+/** The flag that chooses what counts as a secret. */
+export const only = Input.optional(
+  Flag.Literals("only", ["secrets", "personal"]),
+  "Only keys, tokens and passwords, or only personal data (default: both)"
+)
+
+/** Makes a search of the flag, with the secrets of this process's environment. */
+export const searchOf = (chosen: "secrets" | "personal" | undefined): Effect.Effect<SecretSearch, never, Environment> =>
+  Effect.map(
+    Environment.use(({ variables }) => variables),
+    (variables) => ({
+      secrets: chosen !== "personal",
+      personal: chosen !== "secrets",
+      known: chosen === "personal" ? [] : environmentSecrets(variables)
+    })
+  )

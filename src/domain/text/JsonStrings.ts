@@ -1,0 +1,73 @@
+/** Finds and replaces the strings of a JSON text, and leaves everything else byte for byte. */
+
+/** A string of a JSON text. */
+export interface JsonString {
+  /** Where it begins and ends in the text, quotes included. */
+  readonly from: number
+  readonly to: number
+  /** What it stands for, without escapes. */
+  readonly value: string
+  /** The key under which it is the value; undefined in a list and for a key itself. */
+  readonly key: string | undefined
+  readonly isKey: boolean
+}
+
+const decoded = (literal: string): string | undefined => {
+  if (!literal.includes("\\")) return literal.slice(1, -1)
+  let value = ""
+  let from = 1
+  const escape = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g
+  const named: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" }
+  for (const found of literal.matchAll(escape)) {
+    const [whole, code, letter = ""] = found
+    value += literal.slice(from, found.index)
+    value += code === undefined ? (named[letter] ?? letter) : String.fromCharCode(Number.parseInt(code, 16))
+    from = found.index + whole.length
+  }
+  return value + literal.slice(from, -1)
+}
+
+const endOf = (json: string, at: number): number => {
+  for (let quote = json.indexOf('"', at + 1); quote >= 0; quote = json.indexOf('"', quote + 1)) {
+    let slashes = 0
+    while (json.charCodeAt(quote - 1 - slashes) === 92) slashes += 1
+    if (slashes % 2 === 0) return quote + 1
+  }
+  return -1
+}
+
+const colon = /\s*:/y
+
+/** Returns the strings of a JSON text in order, keys included. The text may be incomplete: a string without an end is left out. */
+export const jsonStrings = (json: string): ReadonlyArray<JsonString> => {
+  const strings: Array<JsonString> = []
+  let key: { readonly value: string; readonly to: number } | undefined
+  for (let from = json.indexOf('"'); from >= 0;) {
+    const to = endOf(json, from)
+    if (to < 0) break
+    const value = decoded(json.slice(from, to)) ?? ""
+    colon.lastIndex = to
+    const isKey = colon.test(json)
+    const after = colon.lastIndex
+    // A value follows its key at once.
+    const isValue = key !== undefined && json.slice(key.to, from).trim() === ""
+    strings.push({ from, to, value, isKey, key: isValue && !isKey ? key?.value : undefined })
+    key = isKey ? { value, to: after } : undefined
+    from = json.indexOf('"', to)
+  }
+  return strings
+}
+
+/** Replaces strings of a JSON text by others. */
+export const withStrings = (
+  json: string,
+  changes: ReadonlyArray<{ readonly string: JsonString; readonly value: string }>
+): string => {
+  let result = ""
+  let at = 0
+  for (const { string, value } of changes) {
+    result += json.slice(at, string.from) + JSON.stringify(value)
+    at = string.to
+  }
+  return result + json.slice(at)
+}

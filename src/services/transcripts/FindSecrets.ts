@@ -1,0 +1,78 @@
+import { Effect } from "effect"
+import { hiddenValues } from "../../domain/text/ChildEnvironment.ts"
+import type { Secret } from "../../domain/text/Redaction.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { isJson } from "../../domain/transcripts/JsonRecord.ts"
+import { type RecordSecret, type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
+import { AgentSessions, type SessionProblem } from "./AgentSessions.ts"
+import type { FoundSession } from "./FindSessions.ts"
+
+/** Finds secrets and personal data in all files of a session. */
+
+/** Returns the values of environment variables that are secrets by their name or form. */
+export const environmentSecrets = (variables: Readonly<Record<string, string>>): ReadonlyArray<Secret> =>
+  hiddenValues(variables).map(({ instead, value }) => ({ kind: instead.replace(/^\[redacted: |\]$/g, ""), value }))
+
+/** Where a secret stands. Its value is not shown. */
+export interface SecretPlace {
+  readonly path: string
+  /** The line of the record in its file, from 1. */
+  readonly line: number
+  readonly kind: string
+  readonly isPersonal: boolean
+  /** How often it stands there. */
+  readonly count: number
+}
+
+/** The secrets of one session. */
+export interface FoundSecrets {
+  readonly places: ReadonlyArray<SecretPlace>
+  /** Different values. */
+  readonly values: number
+  readonly problems: ReadonlyArray<SessionProblem>
+  /** What was collected, to replace it. */
+  readonly secrets: SessionSecrets
+}
+
+/** Finds the secrets of a session, its subagents and the texts beside it. A file that cannot be read is a problem; the others go on. */
+export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
+  session: FoundSession,
+  search: SecretSearch
+): Effect.fn.Return<FoundSecrets, never, AgentSessions> {
+  const agents = yield* AgentSessions
+  const secrets = new SessionSecrets(search)
+  const values = new Set<string>()
+  const places: Array<SecretPlace> = []
+  const problems: Array<SessionProblem> = []
+  for (const file of session.files) {
+    const kinds = new Map<string, { -readonly [Key in keyof SecretPlace]: SecretPlace[Key] }>()
+    const take = (line: number, found: ReadonlyArray<RecordSecret>) => {
+      for (const { isPersonal, kind, value } of found) {
+        values.add(value)
+        const key = `${line} ${kind}`
+        const known = kinds.get(key)
+        if (known === undefined) kinds.set(key, { path: file.path, line, kind, isPersonal, count: 1 })
+        else known.count += 1
+      }
+    }
+    yield* agents
+      .records(file, { from: 0, line: 1 }, (record, { line }) => {
+        const text = file.kind === "text" && isJson(record) && typeof record.text === "string" ? record.text : undefined
+        take(
+          line,
+          Work.runSync(text === undefined ? secrets.collect(JSON.stringify(record)) : secrets.collectText(text))
+        )
+      })
+      .pipe(
+        Effect.catch(({ message }) =>
+          Effect.sync(() => {
+            problems.push({ path: file.path, message: message.replace(`${file.path}: `, "") })
+          })
+        )
+      )
+    places.push(...kinds.values())
+    yield* Effect.yieldNow
+  }
+  secrets.settle()
+  return { places, values: values.size, problems, secrets }
+})

@@ -1,0 +1,199 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
+import path from "node:path"
+import { gunzipSync } from "node:zlib"
+import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { entries } from "../../../src/domain/conversation/Conversation.ts"
+import { applyEvent, emptySession } from "../../../src/domain/session/Session.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
+import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
+import { writeGemini, writeGeminiDocument } from "../../../src/domain/transcripts/GeminiWriter.ts"
+import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"
+import { SessionSecrets } from "../../../src/domain/transcripts/RecordSecrets.ts"
+import { searchedTexts } from "../../../src/domain/transcripts/SessionScan.ts"
+import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { importTranscript } from "../../../src/services/transcripts/ImportTranscript.ts"
+import { redactEvents, redactFile } from "../../../src/services/transcripts/RedactSession.ts"
+import * as Export from "../../../src/services/transcripts/TranscriptExport.ts"
+import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import { root } from "../../support/paths.ts"
+import { givenAway, type Planted, plantedSecrets } from "../../support/secrets.ts"
+import { linesOf } from "../../support/transcripts.ts"
+
+/** Three hundred secrets of thirty kinds in sessions of every agent: each is found, and none is in a copy without secrets. */
+
+const planted = plantedSecrets()
+const filler = "a line without a word\n".repeat(500)
+
+/** A turn with a secret in a message, in the arguments of a call, in its result, or in a result so large that it is a blob. */
+const turnOf = ({ text: words }: Planted, at: number): ReadonlyArray<Content> => [
+  user(text(at % 4 === 0 ? `Go on with part ${at}. It says: ${words}` : `Go on with part ${at}.`)),
+  model(call("shell", { command: at % 4 === 1 ? `deploy --part ${at}\n${words}` : `cat ${at}.conf` }, `c${at}`)),
+  user(
+    response(
+      "shell",
+      {
+        output:
+          at % 4 === 2
+            ? `loading\n${words}\nexit 1`
+            : at % 40 === 3
+              ? `${filler}${words}`
+              : at % 4 === 3
+                ? `a\n${words}`
+                : "done"
+      },
+      `c${at}`
+    )
+  ),
+  model(text(`Part ${at} is done.`))
+]
+
+const transcript: Transcript = {
+  format: "claude",
+  session: "s",
+  cwd: "/p",
+  model: "claude-sonnet-4-5",
+  steps: planted.flatMap(turnOf).map((content) => ({ _tag: "Message", draft: { content, at: 1_770_000_000_000 } })),
+  skipped: {}
+}
+
+const both = { secrets: true, personal: true, known: [] }
+
+const collected = (lines: ReadonlyArray<string>) => {
+  const secrets = new SessionSecrets(both)
+  const found = lines.flatMap((line) => runSync(secrets.collect(line)))
+  secrets.settle()
+  return { secrets, found: found.map(({ value }) => value).join("\n") }
+}
+
+/** The JSON of a record without its strings. */
+const shapeOf = (line: string): string =>
+  JSON.stringify(JSON.parse(line), (_, value) => (typeof value === "string" ? "" : value))
+
+const services = Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)
+
+const formats = {
+  claude: writeClaude,
+  codex: writeCodex,
+  gemini: writeGemini,
+  "gemini document": writeGeminiDocument,
+  pi: writePi
+}
+
+describe("RedactSession", () => {
+  for (const [name, writer] of Object.entries(formats)) {
+    it.effect(`${name}: finds every planted secret, and a copy has none and the same structure`, () =>
+      Effect.gen(function* () {
+        const lines = linesOf(writer, transcript)
+        assert.isAtLeast(givenAway(lines.join("\n"), planted).length, 300)
+        const { found, secrets } = collected(lines)
+        assert.isAtLeast(givenAway(found, planted).length, 0.98 * planted.length)
+        const { copy } = yield* redactFile(lines.join("\n"), secrets)
+        assert.deepStrictEqual(givenAway(copy, planted), [])
+        assert.isFalse(secrets.isRevealedBy(copy))
+        assert.isTrue(
+          copy.split("\n").map(shapeOf).join("\n") === lines.map(shapeOf).join("\n"),
+          "the structure changed"
+        )
+        if (name !== "pi") return
+        const again = yield* redactFile(copy, secrets)
+        assert.strictEqual(again.copy, copy)
+      })
+    )
+  }
+
+  it.effect("our own log: no file of a copy holds a secret, and nothing recalls one", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const events = yield* importTranscript(transcript)
+      const { secrets } = collected(linesOf(writeClaude, transcript))
+      const { copy, replaced } = yield* redactEvents(events, secrets)
+      assert.isAtLeast(replaced, 300)
+      const folder = yield* fs.makeTempDirectoryScoped()
+      for (const format of ["palimpsest", "claude"] as const)
+        yield* Export.write(`${folder}/${format}.jsonl`, format, copy)
+      const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
+      // The log, its blobs of large results, and the log beside the other format.
+      assert.isAtLeast(files.length, 4)
+      for (const { name, parentPath } of files) {
+        assert.deepStrictEqual(givenAway(readFileSync(path.join(parentPath, name), "utf8"), planted), [], name)
+      }
+      const { session } = yield* load(`${folder}/palimpsest.jsonl`)
+      const before = entries(events.reduce(applyEvent, emptySession).conversation)
+      const after = entries(session.conversation)
+      assert.strictEqual(after.length, before.length)
+      const kept = new Set(after.flatMap(({ handles }) => handles))
+      for (const [at, entry] of after.entries()) {
+        if (JSON.stringify(entry.content) === JSON.stringify(before[at]?.content)) continue
+        for (const handle of before[at]?.handles ?? []) assert.isFalse(kept.has(handle))
+      }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(FileTempStore.folders.pipe(Layer.provideMerge(Layer.merge(services, NodeServices.layer))))
+    )
+  )
+
+  it("sees through escapes, JSON within JSON and base64, and gives a value the same name everywhere", () => {
+    const token = `${"gh"}p_${"Ab3dEf6hIj9lMn2pQr5tUv8xYz1Bc4Ef7Hi0"}`
+    const secrets = new SessionSecrets({ ...both, known: [{ kind: "DEPLOY_KEY", value: "harbour lights 42" }] })
+    const escaped = `{"a":"\\u0067hp_${token.slice(4)}","n":1.0,  "b":"${btoa(`xy:${token}`)}"}`
+    const nested = JSON.stringify({ arguments: JSON.stringify({ command: ["sh", `echo "${token}"\n`] }) })
+    const known = JSON.stringify({ text: `${btoa("harbour lights 42")} harbour lights 42` })
+    const records = [escaped, nested, known]
+    for (const record of records) runSync(secrets.collect(record))
+    secrets.settle()
+    const [first = "", second = "", third = ""] = records.map((record) => runSync(secrets.replace(record)).json)
+    assert.match(
+      first,
+      /^\{"a":"\[redacted: GitHub token #1\]","n":1\.0, {2}"b":"\w*\[redacted: GitHub token #1\]\w*=*"\}$/
+    )
+    assert.deepStrictEqual(JSON.parse(JSON.parse(second).arguments), {
+      command: ["sh", 'echo "[redacted: GitHub token #1]"\n']
+    })
+    assert.deepStrictEqual(JSON.parse(third).text.match(/\[[^\]]+\]/g), [
+      "[redacted: DEPLOY_KEY #1]",
+      "[redacted: DEPLOY_KEY #1]"
+    ])
+  })
+
+  it("finds personal data that has a form, and no example of it", () => {
+    const kindsIn = (words: string) =>
+      runSync(new SessionSecrets(both).collect(JSON.stringify({ text: words }))).map(({ kind }) => kind)
+    const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+      ["write to jane.doe@acme.io", ["e-mail address"]],
+      ["git@github.com:a/b, user@example.com, 1+bot@users.noreply.github.com, icon@2x.png", []],
+      ["call +49 30 901820 now", ["telephone number"]],
+      ["+12 -34 lines, +1.2.3.4", []],
+      ["IBAN GB82 WEST 1234 5698 7654 32", ["bank account"]],
+      ["GB82 WEST 1234 5698 7654 33", []],
+      ["pay with 4539 1488 0343 6467", ["payment card"]],
+      ["card 4539148803436467", ["payment card"]],
+      ["id 4539148803436467, 42192107-8208-4960-b702-debd1ab26890", []],
+      ["SSN 219-09-9999", ["social security number"]]
+    ]
+    for (const [words, kinds] of cases) assert.deepStrictEqual(kindsIn(words), kinds, words)
+  })
+
+  it("finds at most one secret in 1,000 clean texts", () => {
+    const texts = ["pi-1019-lines", "claude-code-1512-lines"].flatMap((name) =>
+      String(gunzipSync(readFileSync(path.join(root, `test/fixtures/sessions/${name}.jsonl.gz`))))
+        .split("\n")
+        .filter((line) => line !== "")
+        .flatMap((line) => searchedTexts(JSON.parse(line)))
+        .filter(({ length }) => length > 100)
+    )
+    const clean = texts.slice(0, 1_000).map((words) => words.slice(0, 2_000))
+    assert.strictEqual(clean.length, 1_000)
+    const secrets = new SessionSecrets(both)
+    const found = clean.filter(
+      (words) => runSync(secrets.collect(JSON.stringify({ type: "user", text: words }))).length > 0
+    )
+    assert.isAtMost(found.length, 1)
+  })
+})
