@@ -159,6 +159,20 @@ const commands = {
     ])
     return Command.provide(exported, layer)
   }),
+  rescue: command("Make a session that its agent cannot open one that goes on", async () => {
+    const [{ rescue }, { layer }] = await Promise.all([
+      import("./commands/rescue.ts"),
+      import("../layers/LiveAgentSessions.ts")
+    ])
+    return Command.provide(rescue, layer)
+  }),
+  resume: command("Carry a session over to another agent, and print how it goes on there", async () => {
+    const [{ resume }, { layer }] = await Promise.all([
+      import("./commands/rescue.ts"),
+      import("../layers/LiveAgentSessions.ts")
+    ])
+    return Command.provide(resume, layer)
+  }),
   recall: command(
     "Print the exact bytes behind a handle, or search what left the window",
     async () => (await import("./commands/recall.ts")).recall

@@ -253,11 +253,12 @@ export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles
   Effect.gen(function* () {
     const environment = yield* Environment
     const own = yield* SessionFiles
+    const roots = Effect.map(environment.variables, (variables) =>
+      sessionRoots({ home: homedir(), variables, ownSessions: own.folder })
+    )
     const files = Effect.fnUntraced(function* (agents: ReadonlyArray<AgentName> = AgentName.literals) {
       const listed: Listed = { files: [], problems: [] }
-      const variables = yield* environment.variables
-      const roots = sessionRoots({ home: homedir(), variables, ownSessions: own.folder })
-      for (const root of roots) {
+      for (const root of yield* roots) {
         if (!agents.includes(root.agent)) continue
         if (root.agent === "opencode") yield* OpencodeDatabase.list(root.path, listed)
         else yield* listRoot(root, listed)
@@ -265,6 +266,6 @@ export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles
       listed.files.sort((a, b) => b.updatedAt - a.updatedAt || (a.path < b.path ? -1 : 1))
       return listed
     })
-    return { files, records }
+    return { roots, files, records }
   })
 )

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { AgentName, SessionPlace } from "../../domain/transcripts/AgentFolders.ts"
+import type { AgentName, SessionPlace, SessionRoot } from "../../domain/transcripts/AgentFolders.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 
 /** A session file of an agent, or a session in an agent's database. */
@@ -51,6 +51,8 @@ export interface RecordsRead {
 export class AgentSessions extends Context.Service<
   AgentSessions,
   {
+    /** The folders below which the agents keep their sessions. None of them needs to exist. */
+    readonly roots: Effect.Effect<ReadonlyArray<SessionRoot>>
     /** Lists the sessions of these agents, or of all, newest first. A folder that does not exist is no problem. */
     readonly files: (agents?: ReadonlyArray<AgentName>) => Effect.Effect<{
       readonly files: ReadonlyArray<SessionFile>

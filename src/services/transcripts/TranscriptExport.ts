@@ -244,13 +244,15 @@ const lineChunks = Effect.fnUntraced(function* (
 /**
  * Writes a conversation to a file and its blobs beside it, and returns the content that the format cannot hold, counted by
  * kind. The write is atomic: an interruption or a full disk leaves the previous file. Only our own log holds everything, so
- * beside any other format the log is stored in the blob folder, and handles keep working.
+ * beside any other format the log is stored in the blob folder, and handles keep working. `held`: what another format holds, when
+ * that is not all of it.
  */
 export const write = Effect.fn("Export.write")(
   function* (
     path: string,
     format: FormatName,
-    events: ReadonlyArray<SessionEvent>
+    events: ReadonlyArray<SessionEvent>,
+    held?: Session
   ): Effect.fn.Return<
     Written["unheld"],
     ExportError | PlatformError.PlatformError | TempStoreError,
@@ -270,7 +272,7 @@ export const write = Effect.fn("Export.write")(
     }
     const older = yield* sidecarLogs(path)
     yield* Effect.uninterruptible(fs.makeDirectory(folder, { recursive: true, mode: 0o700 }))
-    const { lines, unheld } = yield* inWords(path, format, events.reduce(applyEvent, emptySession))
+    const { lines, unheld } = yield* inWords(path, format, held ?? events.reduce(applyEvent, emptySession))
     const body = yield* lineChunks(lines)
     const of = yield* Effect.provide(nameOf(body), blobs)
     const sidecar = `${folder}/${of}.jsonl`

@@ -42,6 +42,7 @@ const withSessions = <A, E, R>(use: (file: string) => Effect.Effect<A, E, R>) =>
       })
       const files = [fileOf("other", "/elsewhere", 3), fileOf("new", folder, 2), fileOf("old", folder, 1)]
       const agents = Layer.succeed(AgentSessions, {
+        roots: Effect.succeed([]),
         files: () => Effect.succeed({ files, problems: [] }),
         records: () => Effect.succeed({ end: 0, line: 1, broken: 0 })
       })

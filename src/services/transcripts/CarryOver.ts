@@ -1,0 +1,167 @@
+import { Clock, Effect, FileSystem, Option, Path, Ref, Schema, type Scope } from "effect"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import { statusOf } from "../../domain/compression/Compression.ts"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import { entries, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import type { SessionEvent } from "../../domain/session/Session.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import {
+  carriedFolder,
+  carriedName,
+  type CarriedPlace,
+  carriedSession,
+  resumeCommand,
+  type WritableAgent
+} from "../../domain/transcripts/CarriedSession.ts"
+import { Chat } from "../chat/Chat.ts"
+import { ChatDefaults } from "../chat/ChatSettings.ts"
+import { AgentSessions } from "./AgentSessions.ts"
+import type { Loaded } from "./LoadedTranscript.ts"
+import * as Export from "./TranscriptExport.ts"
+
+/** Writes a session as one that an agent can open: below a size, legal, in the agent's format, where the agent looks for it. */
+
+/** A session could not be carried over. Nothing was written. */
+export class CarryOverError extends Schema.TaggedError<CarryOverError>()("CarryOverError", {
+  message: Schema.String
+}) {}
+
+const refused = (message: string): CarryOverError => new CarryOverError({ message })
+
+/** What is written, and where. */
+export interface CarryOver {
+  readonly loaded: Loaded
+  /** The file that it was read from. */
+  readonly file: string
+  readonly agent: WritableAgent
+  /** The agent whose file it is, if that is known. */
+  readonly from: string | undefined
+  /** The tokens that the messages may have. */
+  readonly below: number
+  /** The folder in which it goes on. */
+  readonly folder: string
+}
+
+/** What was done. */
+export interface Carried {
+  readonly file: string
+  readonly id: string
+  /** The command with which a person goes on. */
+  readonly command: string
+  readonly tokens: { readonly before: number; readonly after: number }
+  readonly messages: { readonly before: number; readonly after: number }
+  readonly bytes: { readonly before: number; readonly after: number }
+  /** The status of the compression; undefined: it was small enough. */
+  readonly status: string | undefined
+  /** Content that the agent's format cannot hold, by kind. */
+  readonly unheld: Readonly<Record<string, number>>
+}
+
+/** A log in memory. */
+const recording = (events: Ref.Ref<ReadonlyArray<SessionEvent>>, id: string) => ({
+  id,
+  append: (event: SessionEvent) => Ref.update(events, (before) => [...before, event])
+})
+
+const rescuePolicy = (below: number): Policy => ({
+  ...defaultPolicy,
+  ...strategyDefaults("palimpsest"),
+  summarizer: "extractive",
+  limit: TokenCount.make(below),
+  minGain: 0
+})
+
+const decodeProjects = Schema.decodeUnknownOption(
+  fromJson(Schema.Struct({ projects: Schema.Record(Schema.String, Schema.String) }))
+)
+
+/** Returns the folder in which Gemini CLI looks for the sessions of a folder: it is named in a file that Gemini CLI writes. */
+const geminiFolder = Effect.fnUntraced(function* (root: string, folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const text = yield* Effect.orElseSucceed(fs.readFileString(path.join(path.dirname(root), "projects.json")), () => "")
+  const slug = Option.getOrUndefined(decodeProjects(text))?.projects[folder]
+  if (slug === undefined) return yield* refused(`Gemini CLI does not know ${folder} yet; start it there once`)
+  return path.join(root, slug, "chats")
+})
+
+const placeOf = Effect.fnUntraced(function* ({ agent, file, folder, from }: CarryOver, place: CarriedPlace) {
+  const path = yield* Path.Path
+  const roots = yield* AgentSessions.use((sessions) => sessions.roots)
+  const root = roots.find((one) => one.agent === agent)?.path
+  const isThere = root !== undefined && !path.relative(root, path.resolve(file)).startsWith("..")
+  const extension = path.extname(file)
+  if (from === agent && isThere)
+    return path.join(path.dirname(path.resolve(file)), carriedName(agent, place, extension))
+  if (root === undefined) return yield* refused(`no folder of ${agent} is known`)
+  const below = carriedFolder(agent, place)
+  const inner = below === undefined ? yield* geminiFolder(root, folder) : path.join(root, below)
+  return path.join(inner, carriedName(agent, place, agent === from ? extension : undefined))
+})
+
+/** Carries a session over. The original stays as it is, and everything it held stays recallable from the new file. */
+export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
+  request: CarryOver
+): Effect.fn.Return<
+  Carried,
+  CarryOverError,
+  | AgentSessions
+  | Effect.Services<ReturnType<typeof Chat.keep>>
+  | Exclude<Effect.Services<ReturnType<typeof Export.write>>, Scope.Scope>
+> {
+  const { agent, below, file, folder, loaded } = request
+  const { session } = loaded
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  if (entries(session.conversation).length === 0) return yield* refused(`${file} holds no messages`)
+  const now = yield* Clock.currentTimeMillis
+  const at = new Date(now).toISOString()
+  const id = yield* SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
+    Effect.provide(SecureRandom.layerWebCrypto)
+  )
+  const place = { id, folder, at }
+  const out = yield* placeOf(request, place)
+  const events = yield* Ref.make(loaded.events)
+  const before = viewTokens(session.conversation)
+  const chat = yield* Chat.keep({
+    session: { ...session, memory: freshMemory },
+    log: recording(events, session.started?.session ?? ""),
+    settings: { ...(yield* ChatDefaults), cwd: folder }
+  })
+  const outcome =
+    before <= below
+      ? undefined
+      : yield* Effect.mapError(chat.compress({ policy: rescuePolicy(below), forced: true }), ({ message }) =>
+          refused(message)
+        )
+  const after = yield* chat.session
+  const status = outcome === undefined ? undefined : statusOf(outcome)
+  if (viewTokens(after.conversation) > below) {
+    return yield* refused(
+      `the session cannot be made smaller than ${viewTokens(after.conversation)} tokens (${status ?? "NOOP"}); allow more with --below`
+    )
+  }
+  const held = carriedSession(after, agent, place)
+  yield* Effect.mapError(fs.makeDirectory(path.dirname(out), { recursive: true }), ({ message }) => refused(message))
+  const unheld = yield* Effect.mapError(
+    Effect.scoped(Export.write(out, agent, yield* Ref.get(events), held)),
+    ({ message }) => refused(message)
+  )
+  const size = yield* Effect.orElseSucceed(
+    Effect.map(fs.stat(out), ({ size }) => Number(size)),
+    () => 0
+  )
+  return {
+    file: out,
+    id,
+    command: resumeCommand(agent, place, out),
+    tokens: { before, after: viewTokens(after.conversation) },
+    messages: { before: entries(session.conversation).length, after: view(after.conversation).length },
+    bytes: { before: loaded.bytes, after: size },
+    status,
+    unheld
+  }
+})

@@ -1,0 +1,145 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { isCall, isResponse, isText } from "../../../src/domain/content/Content.ts"
+import { entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
+import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
+import { recall } from "../../../src/domain/conversation/Recall.ts"
+import { recallableOf } from "../../../src/domain/session/Session.ts"
+import type { WritableAgent } from "../../../src/domain/transcripts/CarriedSession.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
+import { AgentSessions } from "../../../src/services/transcripts/AgentSessions.ts"
+import { carryOver } from "../../../src/services/transcripts/CarryOver.ts"
+import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
+import { illegal } from "../../support/legal.ts"
+import { root } from "../../support/paths.ts"
+
+const lines = readFileSync(path.join(root, "examples/claude-code-subagent.jsonl"), "utf8").trimEnd().split("\n")
+
+const image = "A".repeat(3_000_000)
+
+const withImage = (line: string): string => {
+  const record: { uuid: string } = JSON.parse(line)
+  const source = { type: "base64", media_type: "image/png", data: image }
+  return JSON.stringify({ ...record, type: "user", message: { role: "user", content: [{ type: "image", source }] } })
+}
+
+/** Ways in which a session breaks. */
+const breaks: Readonly<Record<string, (all: ReadonlyArray<string>) => string>> = {
+  "as it was recorded": (all) => all.join("\n"),
+  "cut in the middle of a line": (all) => all.join("\n").slice(0, -500),
+  "with lines twice": (all) => all.flatMap((line, at) => (at % 7 === 0 ? [line, line] : [line])).join("\n"),
+  "with lines that are no JSON": (all) => all.map((line, at) => (at % 11 === 3 ? line.slice(0, 40) : line)).join("\n"),
+  "without every ninth record": (all) => all.filter((_, at) => at % 9 !== 4).join("\n"),
+  "with a parent that is its own child": (all) =>
+    all
+      .map((line, at) =>
+        at === 10 ? line.replace(/"parentUuid":"[^"]*"/, `"parentUuid":${JSON.stringify(JSON.parse(line).uuid)}`) : line
+      )
+      .join("\n"),
+  "with an image of 3 MB": (all) =>
+    [
+      ...all,
+      withImage(all.at(-1) ?? "")
+        .replace(/"parentUuid":"[^"]*"/, `"parentUuid":${JSON.stringify(JSON.parse(all.at(-1) ?? "{}").uuid)}`)
+        .replace(/"uuid":"[^"]*"/, '"uuid":"11111111-1111-4111-8111-111111111111"')
+    ].join("\n")
+}
+
+const layer = (home: string) =>
+  Transcripts.layer.pipe(
+    Layer.provideMerge(Offline.layer),
+    Layer.provideMerge(FileTempStore.folders),
+    Layer.provideMerge(NodeServices.layer),
+    Layer.merge(
+      Layer.succeed(AgentSessions, {
+        roots: Effect.succeed(
+          (["claude", "codex", "gemini", "pi"] as const).map((agent) => ({ agent, path: `${home}/${agent}` }))
+        ),
+        files: () => Effect.succeed({ files: [], problems: [] }),
+        records: () => Effect.succeed({ end: 0, line: 1, broken: 0 })
+      })
+    )
+  )
+
+const inHome = <A, E, R>(use: (home: string) => Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => mkdtempSync(path.join(tmpdir(), "carry-"))),
+    (home) => Effect.provide(use(home), layer(home)),
+    (home) => Effect.sync(() => rmSync(home, { recursive: true }))
+  )
+
+const written = Effect.fnUntraced(function* (home: string, text: string, agent: WritableAgent, below: number) {
+  const file = `${home}/session.jsonl`
+  writeFileSync(file, text)
+  const transcripts = yield* Transcripts
+  const loaded = yield* transcripts.load(file, { lenient: true })
+  const carried = yield* carryOver({ loaded, file, agent, from: "claude", below, folder: "/work/here" })
+  assert.strictEqual(readFileSync(file, "utf8"), text, "the original is unchanged")
+  // What the agent reads has no log of ours beside it.
+  const alone = `${home}/alone.jsonl`
+  copyFileSync(carried.file, alone)
+  const seen = yield* transcripts.load(alone)
+  return { loaded, carried, seen, whole: yield* transcripts.load(carried.file) }
+})
+
+describe("a session that is carried over", () => {
+  it.effect.each(Object.keys(breaks))("%s: is legal, below the size, and holds every message of the user", (name) =>
+    inHome((home) =>
+      Effect.gen(function* () {
+        const text = breaks[name]?.(lines) ?? ""
+        const { carried, loaded, seen, whole } = yield* written(home, text, "claude", 6_000)
+        assert.isAtMost(viewTokens(seen.session.conversation), 6_500)
+        assert.isBelow(carried.bytes.after, 200_000)
+        assert.isUndefined(illegal(projectMessages(seen.session.conversation).map(({ content }) => content)))
+        const all = recallableOf(whole.session)
+        for (const { content, handles } of entries(loaded.session.conversation)) {
+          for (const [at, part] of content.parts.entries()) {
+            if (!isText(part) && !isCall(part) && !isResponse(part)) continue
+            assert.isDefined(recall(all, handles[at] ?? ""), JSON.stringify(part).slice(0, 80))
+          }
+        }
+      })
+    )
+  )
+
+  it.effect("lies where the agent looks for it, in the given folder, and says how to go on", () =>
+    inHome((home) =>
+      Effect.gen(function* () {
+        for (const [agent, folder, command] of [
+          ["claude", "claude/-work-here", /^cd \/work\/here && claude --resume [0-9a-f-]{36}$/],
+          ["codex", "codex/1970/01/01", /^cd \/work\/here && codex resume [0-9a-f-]{36}$/],
+          ["pi", "pi/--work-here--", /^cd \/work\/here && pi --session .*\.jsonl$/]
+        ] as const) {
+          const { carried, seen } = yield* written(home, lines.join("\n"), agent, 1_000_000)
+          assert.strictEqual(path.dirname(carried.file), `${home}/${folder}`)
+          assert.match(carried.command, command)
+          assert.strictEqual(seen.format, agent)
+          assert.strictEqual(seen.session.started?.cwd, "/work/here")
+          assert.isUndefined(carried.status)
+        }
+      })
+    )
+  )
+
+  it.effect(
+    "is refused when it cannot be small enough, or when the agent does not know the folder; nothing is written",
+    () =>
+      inHome((home) =>
+        Effect.gen(function* () {
+          const small = yield* Effect.flip(written(home, lines.join("\n"), "claude", 50))
+          assert.include(small.message, "cannot be made smaller")
+          const gemini = yield* Effect.flip(written(home, lines.join("\n"), "gemini", 6_000))
+          assert.include(gemini.message, "start it there once")
+          assert.deepStrictEqual(readdirSync(home), ["session.jsonl"])
+          assert.isNotEmpty(
+            view((yield* Transcripts.use(({ load }) => load(`${home}/session.jsonl`))).session.conversation)
+          )
+        })
+      )
+  )
+})
