@@ -22,6 +22,9 @@ import type { WindowOverflow } from "./WindowGuard.ts"
 
 /** Makes the next request of a chat fit the model's window, by compressing before it leaves. */
 
+/** What every request holds besides the conversation, in the list of what cannot be made smaller. */
+const overheadName = "system instruction and tools"
+
 /**
  * A message, or tool results, that do not fit whatever is compressed. Nothing was sent, and the conversation did not change. All counts are the
  * model's tokens: its own count, or a calibrated estimate.
@@ -39,6 +42,10 @@ export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("Cont
   text: Schema.String
 }) {
   override get message() {
+    const fixed = this.stubborn.find(({ what }) => what === overheadName)?.tokens ?? 0
+    if (fixed >= this.limit) {
+      return `the system instruction and the tools alone take about ${fixed} tokens, and the window has ${this.limit}; offer fewer tools, or use a model with a larger window`
+    }
     const what =
       this.what === "tool results"
         ? "the tools' results do not fit: they have"
@@ -157,9 +164,7 @@ const overflow = Effect.fnUntraced(function* (
   const kept = new Set<string>(items.map(({ entry }) => entry.id))
   const others: ReadonlyArray<Stubborn> = [
     ...(pending === undefined ? [] : [{ entry: null, what: "this message", tokens: counted(own) }]),
-    ...(overheadTokens === 0
-      ? []
-      : [{ entry: null, what: "system instruction and tools", tokens: counted(overheadTokens) }]),
+    ...(overheadTokens === 0 ? [] : [{ entry: null, what: overheadName, tokens: counted(overheadTokens) }]),
     ...unshrinkable(conversation, kept).map((one) => ({ ...one, tokens: counted(one.tokens) }))
   ]
   const limit = window.maxRequestTokens

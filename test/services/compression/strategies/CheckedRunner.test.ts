@@ -4,14 +4,16 @@ import { TestClock } from "effect/testing"
 import { brokenRule } from "../../../../src/domain/compression/BrokenRule.ts"
 import { ContentTruncated, patchOf, type Plan } from "../../../../src/domain/compression/Compression.ts"
 import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
-import { call, model, response, text, user, withOutput } from "../../../../src/domain/content/Content.ts"
+import { call, model, type Part, response, text, user, withOutput } from "../../../../src/domain/content/Content.ts"
 import {
   type Draft,
   entries,
   type Entry,
   entryId,
   type Patch,
-  view
+  view,
+  type EntryId,
+  viewItem
 } from "../../../../src/domain/conversation/Conversation.ts"
 import { recall, recallable } from "../../../../src/domain/conversation/Recall.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
@@ -25,7 +27,8 @@ import type {
 import type {
   Assembled,
   AssembleRequest,
-  StrategyRunner
+  StrategyRunner,
+  StrategySession
 } from "../../../../src/services/compression/strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
@@ -402,6 +405,36 @@ describe("a session of a strategy that", () => {
       assert.deepStrictEqual(
         warnings.map((line) => line.startsWith(refusal(why))),
         why === "" ? [] : [true],
+        warnings.join()
+      )
+    }).pipe(Effect.scoped, Effect.provide(services))
+  )
+
+  const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
+  const showing =
+    (entry: EntryId, part: number, replacement: Part): NonNullable<StrategySession["ingest"]> =>
+    () =>
+      Effect.succeed([{ entry, part, replacement }])
+  const other = "it changed something other than media of a message"
+  it.effect.each([
+    ["hangs", () => Effect.never, "it took longer than 10s"],
+    ["dies", () => Effect.die("tired"), "it failed: tired"],
+    ["names a message that there is not", showing(entryId(99), 1, image), other],
+    ["names a part that there is not", showing(entryId(1), 7, image), other],
+    ["changes the user's words", showing(entryId(1), 0, text("Touch it.")), other],
+    ["puts words into the place of an image", showing(entryId(1), 1, text("a cat")), other],
+    ["makes a call of an image", showing(entryId(1), 1, call("shell", {}, "x")), other]
+  ] as const)("%s when a message comes changes nothing, with a warning", ([, ingest, why]) =>
+    Effect.gen(function* () {
+      warnings.length = 0
+      const { conversation } = yield* forced
+      const checked = checkedRunner(runnerWith({ open: () => Effect.succeed({ ingest }) }), runners.palimpsest)
+      const session = yield* checked.open?.(conversation) ?? Effect.die("no session")
+      const item = viewItem({ id: entryId(1), content: user(text("Look."), image), tokens: [1, 258], handles: [] })
+      assert.deepStrictEqual(yield* afterLimits(session.ingest?.([item]) ?? Effect.succeed(undefined)), [])
+      assert.deepStrictEqual(
+        warnings.map((line) => line.startsWith(refusal(why))),
+        [true],
         warnings.join()
       )
     }).pipe(Effect.scoped, Effect.provide(services))
