@@ -1,10 +1,11 @@
 /**
  * `npm run build`: builds the command line for Node 20 and newer. dist/palimpsest.mjs starts it: scripts/starter.mjs, with what
  * it needs to know of the build. The program itself is in dist/parts/<build>: scripts that scripts/parts.mjs loads when they are
- * used, the help pages, and the compiled code of a run of each command for this version of Node.
+ * used, the help pages, and the compiled code of a run of each command for this version of Node, which is not packed.
  */
 import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
+import { existsSync } from "node:fs"
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { createRequire } from "node:module"
@@ -334,6 +335,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , given] = process.argv
   const { file, folder } = await build(given)
   // Without, the user's first run of a command does it.
-  if (given === undefined) await warm(file, folder)
+  const isWarm = existsSync(path.join(folder, `${process.version}-${process.arch}`))
+  if (given === undefined && !isWarm) await warm(file, folder)
   console.error(`built ${path.relative(process.cwd(), file)}`)
 }

@@ -1,18 +1,30 @@
 /**
  * The parts of the program: scripts whose compiled code can be cached in a file of ours. Node's own cache holds only what was
- * compiled at the first run's start, depends on the user and the folder, and does not exist in Node 20.
+ * compiled at the first run's start, depends on the user and the folder, and does not exist in Node 20. The package holds no caches, because they would be four fifths of
+ * it: the first run of a command takes about 0.1 s more, and writes one to the user's folder.
  */
 const [fs, path, vm, zlib] = ["node:fs", "node:path", "node:vm", "node:zlib"].map((name) =>
   process.getBuiltinModule(name)
 )
+
+/** Whether nobody but this user can have written a file. A cache is code. */
+const isPrivate = (file) => {
+  const { getuid } = process
+  if (getuid === undefined) return true
+  return [file, path.dirname(file)].every((place) => {
+    const { mode, uid } = fs.statSync(place)
+    return uid === getuid() && (mode & 0o022) === 0
+  })
+}
 
 /**
  * Reads a cache: a line with the checksum of the rest, one for each part with its name and size, an empty line, and V8's data one
  * after another. V8 checks its version and the length of the source, not the data. Returns undefined when there is none or it is
  * broken.
  */
-const readCache = (file) => {
+const readCache = (file, isOwn) => {
   try {
+    if (isOwn && !isPrivate(file)) return undefined
     const bytes = fs.readFileSync(file)
     const start = bytes.indexOf("\n") + 1
     if (Number(bytes.latin1Slice(0, start)) !== zlib.crc32(bytes.subarray(start))) return undefined
@@ -30,19 +42,33 @@ const readCache = (file) => {
   }
 }
 
+/** Builds of which no cache was written for this long are gone, or next to unused. */
+const maxAgeMillis = 30 * 24 * 3_600_000
+
+/** Removes the caches of old builds. */
+const removeOld = (folder) => {
+  for (const name of fs.readdirSync(path.dirname(folder))) {
+    const place = path.join(path.dirname(folder), name)
+    if (/^[\da-f]{16}$/.test(name) && place !== folder && Date.now() - fs.statSync(place).mtimeMs > maxAgeMillis) {
+      fs.rmSync(place, { recursive: true, force: true })
+    }
+  }
+}
+
 /** Writes a cache by renaming a new file into place. Without permission, there is no cache. */
 const writeCache = (file, parts) => {
   const fresh = `${file}.${process.pid}.tmp`
   const sizes = parts.map(([name, code]) => `${name} ${code.length}`)
   const rest = Buffer.concat([Buffer.from(`${sizes.join("\n")}\n\n`), ...parts.map(([, code]) => code)])
   try {
-    fs.mkdirSync(path.dirname(file), { recursive: true })
+    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
     try {
-      fs.writeFileSync(fresh, Buffer.concat([Buffer.from(`${zlib.crc32(rest)}\n`), rest]))
+      fs.writeFileSync(fresh, Buffer.concat([Buffer.from(`${zlib.crc32(rest)}\n`), rest]), { flag: "wx", mode: 0o600 })
       fs.renameSync(fresh, file)
     } finally {
       fs.rmSync(fresh, { force: true })
     }
+    removeOld(path.dirname(path.dirname(file)))
   } catch {
     // The next run tries again.
   }
@@ -55,7 +81,7 @@ const writeCache = (file, parts) => {
  */
 export const partsIn = (folder, { caches = [], meta, whileCompiling = (work) => work() }) => {
   let cache
-  for (const file of caches) cache ??= readCache(file)
+  for (const [at, file] of caches.entries()) cache ??= readCache(file, at === 0)
   let isComplete = true
   const scripts = new Map()
   const loaded = new Map()

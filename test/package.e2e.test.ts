@@ -80,6 +80,7 @@ const filesOf = (tarball: Buffer): ReadonlyMap<string, Buffer> => {
 const packing = [
   "src",
   "scripts",
+  "docs",
   "examples",
   "README.md",
   "LICENSE",
@@ -166,29 +167,35 @@ describe("the tarball", () => {
     })
   )
 
-  it.effect("holds the library, its sources, the program, the examples and the licence, and nothing else", () =>
-    Effect.gen(function* () {
-      const { files } = yield* fresh
-      const names = [...files.keys()]
-      const known =
-        /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.(?:js|d\.ts)(?:\.map)?|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|v[\w.-]+\/\w+\.cache)|src\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.ts|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
-      assert.deepStrictEqual(
-        names.filter((name) => !known.test(name)),
-        []
-      )
-      for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md", "dist/palimpsest.mjs"]) {
-        assert.include(names, name)
-      }
-      const sources = globSync(["src/*.ts", "src/{api,domain,services,layers}/**/*.ts"], { cwd: root }).map((file) =>
-        file.replaceAll("\\", "/")
-      )
-      assert.isAbove(sources.length, 40)
-      assert.notInclude(names, "dist/lib/domain/Gone.js")
-      for (const source of sources) {
-        const built = source.replace(/^src\//, "dist/lib/").replace(/\.ts$/, "")
-        for (const name of [source, `${built}.js`, `${built}.d.ts`, `${built}.d.ts.map`]) assert.include(names, name)
-      }
-    })
+  it.effect(
+    "holds the library, the program, the manual with its reference, the examples and the licence, and nothing else",
+    () =>
+      Effect.gen(function* () {
+        const { copy, files } = yield* fresh
+        const names = [...files.keys()]
+        const known =
+          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.(?:js|d\.ts)|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+        assert.deepStrictEqual(
+          names.filter((name) => !known.test(name)),
+          []
+        )
+        for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md", "dist/palimpsest.mjs"]) {
+          assert.include(names, name)
+        }
+        const sources = globSync(["src/*.ts", "src/{api,domain,services,layers}/**/*.ts"], { cwd: copy }).map((file) =>
+          file.replaceAll("\\", "/")
+        )
+        assert.isAbove(sources.length, 40)
+        assert.notInclude(names, "dist/lib/domain/Gone.js")
+        for (const source of sources) {
+          const built = source.replace(/^src\//, "dist/lib/").replace(/\.ts$/, "")
+          for (const name of [`${built}.js`, `${built}.d.ts`]) assert.include(names, name)
+        }
+        // Editors show the docstrings; nobody reads comments of modules.
+        assert.include(textOf(files, "dist/lib/services/tokens/TokenCounter.d.ts"), "/** Counts tokens part by part")
+        assert.notInclude(textOf(files, "dist/lib/services/tokens/TokenCounter.js"), "Counts tokens part by part")
+        assert.include(textOf(files, "docs/api/README.md"), "# Reference")
+      })
   )
 
   it.effect("refers in modules and declarations only to files that it holds", () =>
@@ -519,6 +526,14 @@ describe("the reference", () => {
       }
       assert.deepStrictEqual(dead, [])
       assert.isAbove(links, 500)
+      // Sources are not in the package: nothing sends its reader there.
+      const cited = [...pages].flatMap(([file, page]) =>
+        [...page.matchAll(/(?<!node )\b[\w/]+\.ts\b/g)].map(([name]) => `${file}: ${name}`)
+      )
+      assert.deepStrictEqual(
+        cited.filter((name) => !/: examples\/library\/[\w-]+\.ts$/.test(name)),
+        []
+      )
     })
   )
 

@@ -48,7 +48,7 @@ const configWith = (home: string) =>
   )
 
 /**
- * Everything that `services/runtime/Runtime.ts` needs, on this machine: files, processes, network, stored sessions.
+ * Everything that `AgentRuntime` needs, on this machine: files, processes, network, stored sessions.
  *
  * *When to use*: below `Runtime.layer` or `Runtime.make` in a program of your own. Several agents of one program share one such
  * layer when they work in the same folder.

@@ -83,7 +83,7 @@ export type Decision =
 export const Degraded = Schema.Struct({ reason: Schema.String, message: Schema.String })
 export type Degraded = typeof Degraded.Type
 
-/** The audit of a snapshot's exact facts. See `AnchorAudit` in Extractive.ts. */
+/** The audit of a snapshot's exact facts. */
 export const AuditResult = Schema.Struct({
   anchors: Schema.Natural,
   inSnapshot: Schema.Natural,

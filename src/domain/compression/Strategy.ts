@@ -5,7 +5,7 @@ import type { PolicyOptions } from "./PolicyOptions.ts"
  * A compression strategy: decides which messages are kept, shortened and summarised.
  *
  * The fields say how a strategy differs from the others, so that no code outside its folder compares names. Its runner
- * (`services/compression/strategies/StrategyRunner.ts`) plans and carries out plans.
+ * (`StrategyRunner`) plans and carries out plans.
  */
 export interface Strategy {
   /** The name in settings, flags, logs and plans. It never changes, because stored sessions contain it. */

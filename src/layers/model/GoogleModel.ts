@@ -18,7 +18,7 @@ import { bodyOf, restOf } from "./RequestBytes.ts"
 
 /**
  * The Gemini API through `@google/genai`. Its build `/web` reads no environment and prints no warnings, so that only this layer
- * configures it. It is loaded at the first call that needs it: streamed answers take a shorter way (GoogleStream.ts says why).
+ * configures it. It is loaded at the first call that needs it: streamed answers take a shorter way.
  */
 
 /**

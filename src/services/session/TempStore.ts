@@ -84,7 +84,7 @@ export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempSt
 export class TempStore extends Context.Service<
   TempStore,
   {
-    /** The hash of bytes or of a text (as encoded by Bytes.ts), without storing them. */
+    /** The hash of bytes or of a text (in UTF-8), without storing them. */
     readonly hash: (bytes: Uint8Array | string) => Effect.Effect<Hash>
     /** Stores bytes. They are durable when this returns. */
     readonly put: (bytes: Uint8Array) => Effect.Effect<Hash, TempStoreError>

@@ -6,7 +6,7 @@ import { palimpsest } from "./Palimpsest.ts"
 import { pi } from "./Pi.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 
-/** The runner of each strategy in the registry (`domain/compression/strategies/Strategies.ts`). */
+/** The runner of each strategy in the registry. */
 export const runners: Readonly<Record<StrategyName, StrategyRunner>> = { palimpsest, gemini, pi, openclaw }
 
 /**
