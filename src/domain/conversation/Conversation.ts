@@ -214,6 +214,17 @@ export const append = (self: Conversation, entry: Entry): Conversation => ({
   version: self.version + 1
 })
 
+/** Appends entries one after the other. */
+export const appendAll = (self: Conversation, entries: ReadonlyArray<Entry>): Conversation => {
+  let { log, next, view } = self
+  for (const entry of entries) {
+    log = Chain.append(log, entry, entryTokens(entry))
+    view = appendItem(view, viewItem(entry))
+    next = sequenceOf(entry.id) + 1
+  }
+  return { ...self, log, view, next, version: self.version + entries.length }
+}
+
 /**
  * Makes a conversation from its view alone, without the entries that left the view and without compressions to undo. `next`
  * and `version` are those of the whole conversation.

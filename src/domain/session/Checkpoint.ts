@@ -3,7 +3,6 @@ import type { Part } from "../content/Content.ts"
 import {
   type Entry,
   EntryId,
-  entryId,
   type Patch,
   sequenceOf,
   type ShortenedPart,
@@ -209,28 +208,27 @@ export class LogLines {
 export const restoreSession = (checkpoint: Checkpoint, events: ReadonlyArray<SessionEvent>): Session | undefined => {
   const started: Started | undefined = events[0]?._tag === "Started" ? events[0] : undefined
   if (started === undefined) return undefined
-  const appended = new Map<EntryId, Entry>()
-  const inserted = new Map<EntryId, Entry>()
+  const appended = new Map<number, Entry>()
+  const inserted = new Map<number, Entry>()
   for (const event of events) {
     const found = event._tag === "Compressed" ? inserted : appended
-    for (const entry of entriesOf(event)) found.set(entry.id, entry)
+    for (const entry of entriesOf(event)) found.set(sequenceOf(entry.id), entry)
   }
   const shortened = shortenedBy(events.map((event) => shortenedIn(event) ?? []))
   const items: Array<ViewItem> = []
   for (const run of checkpoint.ids) {
     const [from, to] = boundsOf(run)
     for (let sequence = from; sequence <= to; sequence += 1) {
-      const id = entryId(sequence)
-      const entry = appended.get(id) ?? inserted.get(id)
+      const entry = appended.get(sequence) ?? inserted.get(sequence)
       if (entry === undefined) return undefined
-      items.push(itemWith(entry, shortened.get(id) ?? noParts))
+      items.push(itemWith(entry, shortened.get(entry.id) ?? noParts))
     }
   }
   return {
     started,
     model: checkpoint.model,
     pins: checkpoint.pins.reduce<Chain.PersistentList<Pin>>((chain, pin) => Chain.append(chain, pin, 0), undefined),
-    conversation: shown(items, (entry) => inserted.has(entry.id), checkpoint),
+    conversation: shown(items, (entry) => inserted.has(sequenceOf(entry.id)), checkpoint),
     labels: undefined,
     memory: checkpoint.memory,
     ranges: undefined

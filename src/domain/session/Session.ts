@@ -244,6 +244,24 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
   }
 }
 
+/** The session after several more events. Messages in a row are added at once. */
+export const applyEvents = (session: Session, events: ReadonlyArray<SessionEvent>): Session => {
+  let after = session
+  let added: Array<Entry> = []
+  for (const event of events) {
+    if (event._tag === "Appended" || event._tag === "Answered") {
+      added.push(...entriesOf(event))
+      continue
+    }
+    after = applyEvent(withEntries(after, added), event)
+    added = []
+  }
+  return withEntries(after, added)
+}
+
+const withEntries = (session: Session, added: ReadonlyArray<Entry>): Session =>
+  added.length === 0 ? session : { ...session, conversation: Conversation.appendAll(session.conversation, added) }
+
 /** Where the bytes of a part are when they are not in its line. */
 export const Spilled = Schema.Struct({
   hash: Hash,

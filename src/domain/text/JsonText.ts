@@ -81,6 +81,19 @@ export const parseJson = (text: string, levels = maxDepth): Result.Result<unknow
   })
 }
 
+/**
+ * Parses a text as JSON. Returns undefined when it is not JSON or nested deeper. A level of JSON takes two characters, so that short texts
+ * need no search for their depth.
+ */
+export const parsedWithin = (text: string, levels: number): unknown => {
+  if (text.length > 2 * levels && isDeeper(text, levels)) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Parses a text as JSON. Returns undefined when it is not JSON or nested too deeply. */
 export const parsedOrUndefined = (text: string): unknown => Result.getOrUndefined(parseJson(text))
 

@@ -9,7 +9,7 @@ import {
 } from "../../domain/session/Checkpoint.ts"
 import { checkpointMark, type DecodedLine, restoreSpilled, type SpilledText } from "../../domain/session/LogFormat.ts"
 import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
-import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
+import { applyEvents, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import {
   corruptLine,
@@ -123,29 +123,40 @@ export const fetchEvent = Effect.fnUntraced(function* (
   return event._tag === "Failure" ? yield* lineError(id, line.number, event.failure) : event.success
 })
 
-/** Passes the events from `from` to `to`, or to the end of the source, to `take`, until it returns an error. Returns the bytes read. */
+/**
+ * Passes the events from `from` to `to`, or to the end of the source, with their lines to `take`, those of a chunk at once, until it
+ * returns an error. Returns the bytes read.
+ */
 const scan = Effect.fnUntraced(function* (
   input: Input,
   reader: LogReader,
   { from, to }: Span,
-  take: (event: SessionEvent, line: ReadLine) => SessionStoreError | undefined
+  take: (events: ReadonlyArray<SessionEvent>, lines: ReadonlyArray<ReadLine>) => SessionStoreError | undefined
 ): Effect.fn.Return<number, PlatformError.PlatformError | SessionStoreError> {
   let at = from
   while (at < to) {
     const chunk = yield* input.source(at, to)
     if (chunk.length === 0) break
     at += chunk.length
-    for (const line of reader.push(chunk)) {
-      const event = line.spilled.size === 0 ? line.event : yield* fetchEvent(input, line)
-      const error = take(event, line)
-      if (error !== undefined) return yield* error
-    }
+    const lines = reader.push(chunk)
+    const events: Array<SessionEvent> = []
+    for (const line of lines) events.push(line.spilled.size === 0 ? line.event : yield* fetchEvent(input, line))
+    const error = take(events, lines)
+    if (error !== undefined) return yield* error
     if (reader.problem !== undefined) break
   }
   reader.end()
   if (reader.problem !== undefined) return yield* lineError(input.id, reader.problem.line, reader.problem.problem)
   return at - from
 })
+
+/** Adds the lines of these events. */
+const addLines = (lines: LogLines, events: ReadonlyArray<SessionEvent>, read: ReadonlyArray<ReadLine>): void => {
+  events.forEach((event, index) => {
+    const line = read[index]
+    if (line !== undefined) lines.add(event, line.from, line.to)
+  })
+}
 
 /** Folds the log line by line, up to `to` or to its end. */
 const readWhole = Effect.fnUntraced(function* (
@@ -155,10 +166,14 @@ const readWhole = Effect.fnUntraced(function* (
   const reader = new LogReader(0)
   const lines = new LogLines()
   let session = emptySession
-  const size = yield* scan(input, reader, { from: 0, to }, (event, line) => {
-    if (session.started === undefined && (event._tag !== "Started" || line.number > 1)) return headlessLog(input.id)
-    session = applyEvent(session, event)
-    lines.add(event, line.from, line.to)
+  const size = yield* scan(input, reader, { from: 0, to }, (events, read) => {
+    const [first] = events
+    if (first === undefined) return undefined
+    if (session.started === undefined && (first._tag !== "Started" || (read[0]?.number ?? 0) > 1)) {
+      return headlessLog(input.id)
+    }
+    session = applyEvents(session, events)
+    addLines(lines, events, read)
     return undefined
   })
   if (session.started === undefined) return yield* headlessLog(input.id)
@@ -238,9 +253,9 @@ const readRanges = Effect.fnUntraced(function* (input: Input, { ranges }: Checkp
   let version: number | undefined
   for (const [from, to] of ranges) {
     const reader = new LogReader(from, version)
-    yield* scan(input, reader, { from, to }, (event, line) => {
-      events.push(event)
-      lines.add(event, line.from, line.to)
+    yield* scan(input, reader, { from, to }, (more, read) => {
+      for (const event of more) events.push(event)
+      addLines(lines, more, read)
       return undefined
     })
     if (reader.good !== to) return undefined
@@ -261,16 +276,14 @@ const readView = Effect.fnUntraced(function* (
   let session: Session | undefined
   let isUsable = true
   const reader = new LogReader(line.from, before.version)
-  const tail = yield* scan(input, reader, { from: line.from, to: size }, (event, read) => {
-    if (read.from === line.from) {
-      lines.add(event, read.from, read.to)
-      session = restoreSession(checkpoint, [...before.events, event])
-    } else if (session !== undefined) {
-      // Without a checkpoint of its own, such an event may need lines that were not read.
-      isUsable &&= !restoresView(event)
-      lines.add(event, read.from, read.to)
-      session = applyEvent(session, event)
-    }
+  const tail = yield* scan(input, reader, { from: line.from, to: size }, (events, read) => {
+    const own = read[0]?.from === line.from ? events.slice(0, 1) : []
+    const others = events.slice(own.length)
+    if (own.length > 0) session = restoreSession(checkpoint, [...before.events, ...own])
+    // Without a checkpoint of its own, such an event may need lines that were not read.
+    isUsable &&= !others.some(restoresView)
+    addLines(lines, events, read)
+    if (session !== undefined) session = applyEvents(session, others)
     return undefined
   })
   return session === undefined || !isUsable

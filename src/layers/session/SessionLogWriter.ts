@@ -2,7 +2,13 @@ import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, Sc
 import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
 import { type Checkpoint, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
-import { applyEvent, minSpillBytes, type SessionEvent, type Spilled } from "../../domain/session/Session.ts"
+import {
+  applyEvent,
+  applyEvents,
+  minSpillBytes,
+  type SessionEvent,
+  type Spilled
+} from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import {
@@ -89,7 +95,7 @@ const readAll = Effect.fnUntraced(function* ({ blobs, folder, id, offset }: Writ
 /** Returns the state after the lines that were written. */
 const currentState = (writer: Writer): LogState => {
   if (writer.unfolded.length > 0) {
-    writer.state = { ...writer.state, session: writer.unfolded.reduce(applyEvent, writer.state.session) }
+    writer.state = { ...writer.state, session: applyEvents(writer.state.session, writer.unfolded) }
     writer.unfolded = []
   }
   return writer.state
