@@ -41,7 +41,7 @@ export const cost = Command.make(
       "session",
       "File or id of one session, as find lists it; without it, all sessions that match the flags"
     ),
-    by: Input.optional(Flag.Literals("by", dimensions), "Print only the table by session, folder, day, model or agent"),
+    by: Input.optional(Flag.Literals("by", dimensions), "Print only this table"),
     ...SessionFlags.flags,
     prices: PricesFlag.flag,
     html: PageFlag.flag,

@@ -140,7 +140,11 @@ const queryOf = Effect.fnUntraced(function* (
   words: ReadonlyArray<string>,
   grep: string | undefined
 ): Effect.fn.Return<SessionQuery | undefined, ExitError> {
-  const text = words.join(" ").trim()
+  // The shell takes the quotes of a phrase away.
+  const text = words
+    .map((word) => (/\s/.test(word.trim()) && !word.includes('"') ? `"${word}"` : word))
+    .join(" ")
+    .trim()
   if (grep === undefined) return text === "" ? undefined : wordsQuery(text)
   if (text !== "") return yield* badInput("give words or --grep, not both")
   const pattern = parsePattern(grep, /\p{Lu}/u.test(grep) ? "u" : "iu")

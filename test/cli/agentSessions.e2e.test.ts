@@ -1,0 +1,107 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { Found } from "../../src/cli/commands/find.ts"
+import { Secrets } from "../../src/cli/commands/secrets.ts"
+import { CostReport } from "../../src/cli/output/CostReport.ts"
+import { root } from "../support/paths.ts"
+import { example, program, run } from "./program.ts"
+
+/** The commands that work on the sessions of other agents, on a machine with three of them. */
+
+const token = `${"gh"}p_${"Ab3dEf6hIj9lMn2pQr5tUv8xYz1Bc4Ef7Hi0"}`
+const uuid = "491e126e-1e71-469c-ade2-fcc8af567c74"
+
+const machine = Effect.gen(function* () {
+  const { folder } = yield* program
+  const home = path.join(folder, "agents")
+  const claude = path.join(home, ".claude/projects/-home-marco-projects-spotter")
+  const codex = path.join(home, ".codex/sessions/2026/02/03")
+  for (const one of [claude, codex]) mkdirSync(one, { recursive: true })
+  copyFileSync(example, path.join(claude, `${uuid}.jsonl`))
+  copyFileSync(
+    path.join(root, "test/fixtures/codex/codex-today.jsonl"),
+    path.join(codex, "rollout-2026-02-03-tides.jsonl")
+  )
+  const message = { role: "user", content: `deploy with ${token}` }
+  const line = {
+    type: "user",
+    uuid: "a",
+    parentUuid: null,
+    sessionId: "leaky",
+    cwd: "/p",
+    timestamp: "2026-02-03T10:00:00Z",
+    message
+  }
+  writeFileSync(path.join(claude, "leaky.jsonl"), `${JSON.stringify(line)}\n{"type":"us`)
+  writeFileSync(path.join(claude, "broken.jsonl"), "\0\0\0")
+  const unset = {
+    CLAUDE_CONFIG_DIR: "",
+    CODEX_HOME: "",
+    XDG_DATA_HOME: "",
+    XDG_CONFIG_HOME: "",
+    PI_CODING_AGENT_DIR: ""
+  }
+  const env = { ...unset, HOME: home, USERPROFILE: home, GEMINI_CLI_HOME: home, PALIMPSEST_HOME: `${home}-own` }
+  const before = () => readdirSync(home, { recursive: true }).toSorted()
+  return { home, env, before }
+})
+
+const decode = <S extends Schema.Codec<unknown, unknown>>(schema: S, stdout: Buffer) =>
+  Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(schema)))(String(stdout))
+
+describe("the sessions of other agents", () => {
+  it.effect("are listed, searched, priced, searched for secrets and copied without them, and stay as they are", () =>
+    Effect.gen(function* () {
+      const { before, env, home } = yield* machine
+      const files = before()
+
+      const listed = yield* run(["find"], { env })
+      assert.strictEqual(listed.status, 0)
+      assert.match(listed.stderr, /broken\.jsonl: is binary; expected UTF-8 text; left out\n/)
+      const shown = String(listed.stdout)
+      assert.match(shown, /codex .*\/home\/dev\/tides .*The table of tides/)
+      assert.include(shown, path.join(".claude/projects/-home-marco-projects-spotter", `${uuid}.jsonl`))
+      for (const line of shown.split("\n")) if (!line.startsWith("  ")) assert.isAtMost(line.length, 100)
+
+      const searched = yield* run(["find", "off by one", "--agent", "codex", "--json"], { env })
+      const { sessions } = decode(Found, searched.stdout)
+      assert.deepStrictEqual(
+        sessions.map(({ agent, hits }) => [agent, hits[0]?.line, hits[0]?.speaker]),
+        [["codex", 5, "user"]]
+      )
+      const nothing = yield* run(["find", "--grep", "no such words"], { env })
+      assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [1, ""])
+
+      const cost = decode(CostReport, (yield* run(["cost", "--json"], { env })).stdout)
+      assert.deepStrictEqual(
+        cost.agent.map(({ name, requests }) => [name, requests]),
+        [
+          ["claude", 17],
+          ["codex", 3]
+        ]
+      )
+      const one = yield* run(["cost", uuid.slice(0, 8)], { env })
+      assert.match(String(one.stdout), /^\$0\.56 for 17 requests in 1 session\n/)
+
+      const secrets = yield* run(["secrets", "--only", "secrets", "--json"], { env })
+      assert.notInclude(String(secrets.stdout), token)
+      assert.deepStrictEqual(
+        decode(Secrets, secrets.stdout).sessions.map(({ id, places }) => [
+          id,
+          places.map(({ kind, line }) => [line, kind])
+        ]),
+        [["leaky", [[1, "GitHub token"]]]]
+      )
+      const out = path.join(home, "..", "copy.jsonl")
+      const exported = yield* run(["export", "leaky", out, "--redact"], { env })
+      assert.deepStrictEqual(
+        [exported.status, exported.stderr],
+        [0, "palimpsest: replaced 1 secret; leaky is unchanged\n"]
+      )
+      assert.match(readFileSync(out, "utf8"), /"deploy with \[redacted: GitHub token #1\]"\}\}\n\{"type":"us$/)
+      assert.deepStrictEqual(before(), files)
+    })
+  )
+})
