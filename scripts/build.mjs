@@ -257,8 +257,10 @@ export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) =>
   for (const [name, source] of Object.entries(beside)) {
     await place(path.join(path.dirname(file), name), await readFile(require.resolve(source)), 0o644)
   }
-  const { commandNames, helpPages } = partsIn(folder, { meta: import.meta })("main.js")
+  const { commandNames, helpPages, tokenTable } = partsIn(folder, { meta: import.meta })("main.js")
   await place(path.join(folder, "help.json"), JSON.stringify(await helpPages()), 0o644)
+  const { bytes, fileName } = await tokenTable()
+  await place(path.join(folder, fileName), bytes, 0o644)
   const [{ code }] = await bundled(
     path.join(root, "scripts", "starter.mjs"),
     version,

@@ -82,7 +82,7 @@ const start = () => {
   }
   const part = partsIn(folder, {
     caches,
-    meta: { url: import.meta.url, import: (name) => import(name) },
+    meta: { url: import.meta.url, dirname: folder, import: (name) => import(name) },
     whileCompiling
   })
   const { main } = part("main.js")

@@ -319,6 +319,12 @@ export const main = (): void =>
 /** The names of the commands. */
 export const commandNames = Object.keys(commands)
 
+/** The estimator's table. The build saves it. */
+export const tokenTable = async () => {
+  const { encoded, fileName } = await import("../layers/tokens/TokenTable.ts")
+  return { fileName, bytes: encoded() }
+}
+
 /** The help page of every command, with colours, by the words that choose it. The build saves them. */
 export const helpPages = Effect.fnUntraced(
   function* () {

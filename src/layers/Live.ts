@@ -14,6 +14,7 @@ import { geminiFolder, homeFolder } from "./platform/HomeFolder.ts"
 import * as PhotonImages from "./platform/PhotonImages.ts"
 import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
 import * as FileCalibrations from "./tokens/FileCalibrations.ts"
+import * as TokenTable from "./tokens/TokenTable.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
@@ -30,7 +31,8 @@ export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
   Layer.mergeAll(
     Transcripts.layer.pipe(Layer.provide(memoryLimit)),
     Compression.layer.pipe(Layer.provide(PhotonImages.layer)),
-    geminiImport
+    geminiImport,
+    TokenTable.layer
   ).pipe(
     Layer.provideMerge(ModelSummarizer.layer),
     Layer.provideMerge(

@@ -617,6 +617,12 @@ const makeMachine = (): Machine => {
 }
 
 let made: Machine | undefined
+let prepared: () => Machine | undefined = () => undefined
 
-/** The machine, built on first use (about ten milliseconds), so that a program that counts nothing does not pay for it. */
-export const machine = (): Machine => (made ??= makeMachine())
+/** Has the machine taken from elsewhere on first use, where that has one, because it is always the same. */
+export const usePrepared = (load: () => Machine | undefined): void => {
+  prepared = load
+}
+
+/** The machine, built on first use (some twenty milliseconds), so that a program that counts nothing does not pay for it. */
+export const machine = (): Machine => (made ??= prepared() ?? makeMachine())
