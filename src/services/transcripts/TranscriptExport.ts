@@ -143,6 +143,10 @@ export const checkPlace = Effect.fn("Export.checkPlace")(function* (
   )
 })
 
+/** Large parts that are written side by side, and how many of them wait for one another. */
+const blobConcurrency = 8
+const blobsAtOnce = 4 * blobConcurrency
+
 /** Returns the lines of a log. Its large parts go to the provided store. */
 const logChunks = Effect.fnUntraced(function* (
   events: ReadonlyArray<SessionEvent>
@@ -156,20 +160,33 @@ const logChunks = Effect.fnUntraced(function* (
     lines = []
     size = 0
   }
+  /** Events whose large parts are not written yet, and these parts. */
+  let waiting: Array<{ readonly event: SessionEvent; readonly spilled: Map<string, Spilled> }> = []
+  let large: Array<Effect.Effect<void, TempStoreError>> = []
+  const write = Effect.fnUntraced(function* () {
+    yield* Effect.all(large, { concurrency: blobConcurrency, discard: true })
+    for (const { event, spilled } of waiting) {
+      const line = `${encodeLine(event, spilled)}\n`
+      lines.push(line)
+      size += line.length
+    }
+    waiting = []
+    large = []
+  })
   for (const event of events) {
     const spilled = new Map<string, Spilled>()
     for (const { form, key, text } of spillableParts(event, minSpillBytes)) {
       const bytes = encode(text)
-      spilled.set(key, { hash: yield* store.put(bytes), size: bytes.length, form })
+      large.push(Effect.map(store.put(bytes), (hash) => void spilled.set(key, { hash, size: bytes.length, form })))
     }
-    const line = `${encodeLine(event, spilled)}\n`
-    lines.push(line)
-    size += line.length
+    waiting.push({ event, spilled })
+    if (large.length === 0 || large.length >= blobsAtOnce) yield* write()
     if (size > slice) {
       flush()
       yield* Effect.yieldNow
     }
   }
+  yield* write()
   flush()
   return chunks
 })
