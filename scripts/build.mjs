@@ -318,6 +318,8 @@ const warm = async (file, parts) => {
     return running
   }
   try {
+    // With the code of an earlier build of the same sources, these runs would save none.
+    await rm(path.join(parts, `${process.version}-${process.arch}`), { recursive: true, force: true })
     await Promise.all([
       run("inspect", example),
       run("compress", example, "--force", "--summarizer", "extractive", "--out", talk).then(() =>
