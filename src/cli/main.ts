@@ -159,6 +159,24 @@ const commands = {
     ])
     return Command.provide(exported, layer)
   }),
+  install: command("Add our memory to another agent: an MCP server, and hooks where it has them", async () => {
+    const [{ install }, { userHome }] = await Promise.all([
+      import("./commands/install.ts"),
+      import("../layers/platform/HomeFolder.ts")
+    ])
+    return install(userHome)
+  }),
+  uninstall: command("Take back what install wrote", async () => {
+    const [{ uninstall }, { userHome }] = await Promise.all([
+      import("./commands/install.ts"),
+      import("../layers/platform/HomeFolder.ts")
+    ])
+    return uninstall(userHome)
+  }),
+  hook: command(
+    "Answer a hook of Claude Code around a compaction",
+    async () => (await import("./commands/install.ts")).hook
+  ),
   rescue: command("Make a session that its agent cannot open one that goes on", async () => {
     const [{ rescue }, { layer }] = await Promise.all([
       import("./commands/rescue.ts"),

@@ -1,15 +1,13 @@
-import { Cause, Effect, Exit, Fiber, FileSystem, Layer, Option, Path, type Stdio } from "effect"
+import { Cause, Effect, Exit, Fiber, FileSystem, Layer, Option, Path } from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
 import { Argument, Command, Flag } from "effect/cli"
-import { clients, type McpClient, setupFile, setupLine, withServer } from "../../domain/settings/McpClients.ts"
-import { encode } from "../../domain/text/Bytes.ts"
+import { clients, setupLine } from "../../domain/settings/McpClients.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as HistoryTools from "../../services/transcripts/HistoryTools.ts"
 import { makeHistory } from "../../services/transcripts/SessionHistory.ts"
 import * as Input from "../input/Input.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
-import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 
@@ -23,39 +21,6 @@ const protocols = [
 
 /** The program as a client starts it. */
 const program = "palimpsest"
-
-/** Adds the server to a client's settings and keeps what is there. */
-const writeSetup = Effect.fnUntraced(function* (
-  client: McpClient,
-  folder: string,
-  home: string
-): Effect.fn.Return<void, ExitError, FileSystem.FileSystem | Path.Path | Stdio.Stdio> {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const place = setupFile(client)
-  const file = path.join(place.base === "home" ? home : folder, place.path)
-  const told = printableLine(file)
-  const text = yield* fs.readFileString(file).pipe(
-    Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed("")),
-    Effect.mapError(({ message }) => failed(message))
-  )
-  const result = withServer(text, client, program)
-  if (result._tag === "Refused") return yield* failed(`${told} was left as it is: ${result.reason}`)
-  if (result._tag === "Unchanged") return yield* Output.notice(`${told} has the server already`)
-  yield* fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
-    Effect.andThen(Effect.option(fs.realPath(file))),
-    // A link keeps leading where it led.
-    Effect.flatMap((real) =>
-      AtomicFile.write(
-        Option.getOrElse(real, () => file),
-        encode(result.text),
-        undefined
-      )
-    ),
-    Effect.mapError(({ message }) => failed(message))
-  )
-  yield* Output.notice(`added to ${told}; start ${client} again`)
-})
 
 /** The command `palimpsest mcp`. `home`: the user's home folder. */
 export const mcp = (home: string) =>
@@ -84,7 +49,9 @@ export const mcp = (home: string) =>
       const path = yield* Path.Path
       const folder = path.resolve(input.folder ?? ".")
       if (input.setup !== undefined) {
-        return yield* input.write ? writeSetup(input.setup, folder, home) : Output.text(setupLine(input.setup, program))
+        if (!input.write) return yield* Output.text(setupLine(input.setup, program))
+        const { writeServer } = yield* Effect.promise(() => import("./install.ts"))
+        return yield* writeServer(input.setup, folder, home)
       }
       if (input.write) return yield* badInput("--write needs --setup CLIENT")
       const file = input.session === undefined ? undefined : path.resolve(input.session)

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { AgentName } from "../transcripts/AgentFolders.ts"
-import { settingsProblemText, withValue } from "./SettingsText.ts"
+import { settingsProblemText, withoutValue, withValue } from "./SettingsText.ts"
 
 /** How each client is told to start our MCP server. */
 
@@ -101,3 +101,18 @@ const addToToml = (text: string, client: McpClient, command: string): SetupResul
 /** Adds the server to the text of a client's settings, which is empty when there is no file. */
 export const withServer = (text: string, client: McpClient, command: string): SetupResult =>
   files[client].format === "json" ? addToJson(text, client, command) : addToToml(text, client, command)
+
+const ownTable = new RegExp(
+  `(?:^|\\n)[^\\S\\n]*\\[\\s*mcp_servers\\s*\\.\\s*"?${serverName}"?\\s*\\][^\\n]*(?:\\n(?![^\\S\\n]*\\[)[^\\n]*)*`
+)
+
+/** Removes the server from the text of a client's settings. */
+export const withoutServer = (text: string, client: McpClient): SetupResult => {
+  if (files[client].format === "toml") {
+    const next = text.replace(ownTable, "").replace(/\n*$/, "\n").replace(/^\n+/, "")
+    return ownTable.test(text) ? { _tag: "Written", text: next } : { _tag: "Unchanged" }
+  }
+  const next = withoutValue(text, entryOf(client, "")[0])
+  if (Result.isFailure(next)) return { _tag: "Refused", reason: settingsProblemText(next.failure) }
+  return next.success === text ? { _tag: "Unchanged" } : { _tag: "Written", text: next.success }
+}

@@ -339,7 +339,13 @@ export const withValue = (text: string, path: SettingsPath, value: unknown): Res
 }
 
 /** Removes a value from the text of a settings file. Returns the same text when it was not set. */
-export const withoutSetting = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
+export const withoutSetting = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> =>
+  Result.flatMap(withoutValue(text, path), (next) =>
+    next === text ? Result.succeed(text) : judged(next, path, (there) => there === undefined)
+  )
+
+/** Like `withoutSetting`, for the settings of another program. */
+export const withoutValue = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
   const read = jsonOf(given(text))
   if (Result.isFailure(read)) return Result.fail(read.failure)
   let next = given(text)
@@ -356,7 +362,7 @@ export const withoutSetting = (text: string, path: SettingsPath): Result.Result<
     )
   }
   if (next === given(text)) return Result.succeed(text)
-  return judged(next, path, (there) => there === undefined)
+  return judged(next, path, (there) => there === undefined, jsonOf)
 }
 
 /** Adds grants to `allowed` in the text of a settings file. Everything else is preserved. */
