@@ -1,13 +1,17 @@
 import { Effect, type FileSystem, Path, Ref, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { isResponse, type Part } from "../../domain/content/Content.ts"
+import { isResponse, type Part, plainText } from "../../domain/content/Content.ts"
+import { entries } from "../../domain/conversation/Conversation.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { builtInPrices, priceOf, requestCost } from "../../domain/tokens/Prices.ts"
 import { entitle } from "../../services/chat/Titles.ts"
 import type { AgentHost } from "../../services/runtime/AgentHost.ts"
 import type { OpenSession } from "../../services/runtime/SessionOpening.ts"
 import { ChatTerminal, type Completion } from "../../services/terminal/ChatTerminal.ts"
 import { truncate } from "../output/Columns.ts"
 import type { ExitError } from "../output/ExitError.ts"
+import { dollars } from "../output/InspectReport.ts"
 import { sentence } from "../output/Output.ts"
 import { completeMention, completePath } from "./PathCompletion.ts"
 import * as ChatSession from "./slash/ChatSession.ts"
@@ -25,6 +29,8 @@ const { say } = ChatSession
 
 /** Maximum columns of a title within a sentence. */
 const maxTitleColumns = 60
+/** Maximum columns of a message of a resumed session. */
+const maxTurnColumns = 200
 
 interface Progress {
   /** Whether the message is in the conversation. */
@@ -51,12 +57,22 @@ const withEvent = (before: Progress, event: ChatEvent): Progress => {
   }
 }
 
+/** Adds what an answer cost, where its model has a price. */
+const addCost = Effect.fnUntraced(function* (
+  { chat, cost }: ChatSession.ChatSession,
+  { usage }: Extract<ChatEvent, { _tag: "Finished" }>
+) {
+  const price = priceOf(builtInPrices.table, (yield* chat.settings).model)
+  if (usage !== null && price !== undefined) yield* Ref.update(cost, (sum) => sum + requestCost(price, usage) / 1e6)
+})
+
 /** Sends a message and shows the events of its turn. */
 const exchange = Effect.fnUntraced(function* (
-  { agent, chat, recording, terminal }: ChatSession.ChatSession,
+  session: ChatSession.ChatSession,
   message: string | ReadonlyArray<Part>,
   author?: "program"
 ) {
+  const { agent, chat, recording, terminal } = session
   const screen = yield* TurnScreen.make(recording !== undefined)
   const progress = yield* Ref.make<Progress>({ isSent: false, isAnswered: false })
   const send = (cancel: Effect.Effect<void>) =>
@@ -67,7 +83,7 @@ const exchange = Effect.fnUntraced(function* (
         Effect.andThen(
           Ref.update(progress, (before) => withEvent(before, event)),
           screen.show(event)
-        )
+        ).pipe(Effect.tap(event._tag === "Finished" ? addCost(session, event) : Effect.void))
       ),
       // The last event showed the failure already.
       Effect.ignore
@@ -106,14 +122,24 @@ const showStatus = Effect.fnUntraced(
     if (!terminal.isTerminal) return
     const { limit, preparation, tokens } = yield* chat.usage
     const { model } = yield* chat.settings
-    const isPlanning = (yield* agent.approval.mode) === "plan"
+    const path = yield* Path.Path
+    const mode = yield* agent.approval.mode
+    const isPlanning = mode === "plan"
+    const name = yield* ChatSession.nameOf(session)
+    const cost = yield* Ref.get(session.cost)
     const status = {
       model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
       tokens,
       limit,
-      session: yield* ChatSession.nameOf(session),
-      preparation
+      session: name,
+      preparation,
+      extras: [
+        mode === "edits" ? "edits run" : mode === "all" ? "everything runs" : "",
+        cost === 0 ? "" : dollars(cost),
+        path.basename(path.resolve("."))
+      ]
     }
+    yield* terminal.title(`${name} · palimpsest`)
     yield* terminal.status((columns) => statusLine(status, columns, style))
   },
   (work, session) => Effect.catchTag(work, "TokenCountError", (error) => say(session, sentence(error.message)))
@@ -150,6 +176,27 @@ const titleRequest = (
     })
   )
 
+/** Messages of the user that are shown of a resumed session, each with what follows it. */
+const lastTurns = 2
+
+/** Shows the end of a resumed conversation. */
+const showLastTurns = Effect.fnUntraced(function* ({ chat, style, terminal }: ChatSession.ChatSession) {
+  if (!terminal.isTerminal) return
+  const all = entries((yield* chat.whole).conversation).map(({ content }) => content)
+  const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
+  const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
+  for (const content of all.slice(from)) {
+    const text = plainText(content)
+    const calls = content.parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall.name]))
+    if (isTyped(content)) yield* terminal.write(`${style.dim(truncate(`> ${printableLine(text)}`, maxTurnColumns))}\n`)
+    else if (text.trim() !== "" && content.role === "model") {
+      yield* terminal.answer(text)
+      yield* terminal.endAnswer(false)
+    }
+    if (calls.length > 0) yield* terminal.write(`${style.dim(`✓ ${calls.map(printableLine).join(", ")}`)}\n`)
+  }
+})
+
 /**
  * Runs the chat until the user leaves or switches to another session. With a recording, its user messages are offered one by
  * one and no tool runs. `first` is a message that a hook sends before the first prompt.
@@ -165,6 +212,7 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   const requestTitle = yield* titleRequest(session, isNew && settings.titles !== false)
   const complete = yield* completer
 
+  if (!isNew) yield* Effect.ignore(showLastTurns(session))
   if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)
   if (first !== undefined) yield* exchange(session, [{ text: hookMessage(first) }], "program")
   for (;;) {

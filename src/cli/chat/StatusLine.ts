@@ -12,6 +12,8 @@ export interface Status {
   readonly session: string
   /** The snapshot that is prepared for the next compression, if any. */
   readonly preparation?: "running" | "ready" | undefined
+  /** What a wide line says besides, the most important first: what runs without asking, the cost, the folder. */
+  readonly extras?: ReadonlyArray<string> | undefined
 }
 
 /** How a prepared snapshot is named. */
@@ -26,6 +28,14 @@ const minColumnsBesideNote = 40
 /** From this share of the window on, the tokens are shown as a warning. */
 const warningShare = 0.8
 
+const barColumns = 10
+
+/** How much of the window is used, as a bar. */
+const bar = (tokens: number, limit: number): string => {
+  const filled = Math.min(barColumns, Math.ceil((tokens / Math.max(1, limit)) * barColumns))
+  return `${"█".repeat(filled)}${"░".repeat(barColumns - filled)}`
+}
+
 /** Thousands and millions rounded: `12k`, `1M`. */
 const roundedTokens = (value: number): string =>
   value < 1_000
@@ -39,10 +49,26 @@ const roundedTokens = (value: number): string =>
  *
  * When space is short, the tokens are rounded, then the session is cut, then only the share of the tokens is shown, then the
  * session is omitted; the model is cut last. From 80 % of the window on the tokens are a warning. A prepared snapshot is named
- * where the line has room for it beside a cut session.
+ * where the line has room for it beside a cut session. A bar, and what else there is to say, come where all of that fits.
  */
 export const statusLine = (status: Status, columns: number, style: Style = plain): string => {
-  const { limit, preparation, tokens } = status
+  const { extras, limit, preparation, tokens } = status
+  if (extras !== undefined) {
+    const whole = statusLine({ ...status, extras: undefined }, Number.MAX_SAFE_INTEGER)
+    const line = statusLine({ ...status, extras: undefined }, columns, style)
+    // What is cut short has no room for more.
+    let room = columns - columnsOf(whole)
+    const isBarShown = room > barColumns
+    if (isBarShown) room -= barColumns + 1
+    const shown = extras.map(printableLine).filter((extra) => {
+      const needed = columnsOf(extra) + separator.length
+      if (extra === "" || needed > room) return false
+      room -= needed
+      return true
+    })
+    const drawn = isBarShown ? `${style.dim(bar(tokens, limit))} ${line}` : line
+    return [drawn, ...shown.map(style.dim)].join(style.dim(separator))
+  }
   if (preparation !== undefined) {
     const note = preparationText[preparation]
     const room = columns - note.length - separator.length

@@ -1,4 +1,4 @@
-import { Cause, Deferred, Effect, Exit, Option, Queue, Semaphore } from "effect"
+import { Cause, Deferred, Effect, Exit, Queue, Semaphore } from "effect"
 import * as readline from "node:readline"
 import type { Writable } from "node:stream"
 import { printableLine, visibleStream } from "../../domain/text/InvisibleCharacters.ts"
@@ -162,7 +162,6 @@ export const lines = Effect.fnUntraced(function* (streams: Streams, history: Inp
             work = outer
           })
       ),
-    inquire,
-    choose: () => Effect.succeed(Option.none())
+    inquire
   })
 })

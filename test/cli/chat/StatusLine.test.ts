@@ -36,6 +36,12 @@ const cases: ReadonlyArray<readonly [rule: string, columns: number, status: Stat
   ],
   ["no room for it", 50, { ...status, preparation: "running" }, "gemini-2.5-flash · 12k of 1M (1 %) · fix the build"],
   [
+    "a bar and more where there is room",
+    110,
+    { ...status, tokens: 500_000, extras: ["edits run", "$0.0012", "~/work/a-folder-with-a-long-name"] },
+    "█████░░░░░ gemini-2.5-flash · 500,000 of 1,048,576 tokens (48 %) · fix the build · edits run · $0.0012"
+  ],
+  [
     "names have no line breaks and control characters",
     80,
     { ...status, model: "a\u001b[2J\nb" },
@@ -55,8 +61,10 @@ describe("the status line", () => {
       Effect.sync(() => {
         for (const session of [name, "語".repeat(20)]) {
           for (const preparation of [undefined, "running", "ready"] as const) {
-            const line = statusLine({ model: name, tokens, limit: 1_000_000, session, preparation }, columns)
-            assert.isAtMost(columnsOf(line), columns)
+            for (const extras of [undefined, [name, "~/folder"]]) {
+              const line = statusLine({ model: name, tokens, limit: 1_000_000, session, preparation, extras }, columns)
+              assert.isAtMost(columnsOf(line), columns)
+            }
           }
         }
       })

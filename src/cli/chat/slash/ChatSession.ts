@@ -69,6 +69,8 @@ export interface ChatSession {
   readonly compressedAt: Ref.Ref<number>
   /** Whether the last message from a pipe got no answer. */
   readonly isUnanswered: Ref.Ref<boolean>
+  /** What the answers since the session was opened cost, in US dollars. */
+  readonly cost: Ref.Ref<number>
 }
 
 /** Makes the shared state of one session. */
@@ -83,7 +85,8 @@ export const make = Effect.fnUntraced(function* (
     firstWords: yield* Ref.make<string | undefined>(undefined),
     prefill: yield* Ref.make<string | undefined>(undefined),
     compressedAt: yield* Ref.make(-1),
-    isUnanswered: yield* Ref.make(false)
+    isUnanswered: yield* Ref.make(false),
+    cost: yield* Ref.make(0)
   }
 })
 
