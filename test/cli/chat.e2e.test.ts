@@ -55,6 +55,7 @@ const snapshot = `<state_snapshot>${[
 const withoutCounts = (screens: string): string =>
   screens
     .replace(/(Compressed from 1,796 to|snapshot of|gemini-2\.5-flash ·) \d{3}(?= tokens| of 5,000)/g, "$1 N")
+    .replace(/\$0\.\d{4}/g, "$0.0000")
     .replace(/compression: from \d{3} to/g, "compression: from N to")
     .replace(/2 calls of [\d,]+ tokens/g, "2 calls of N tokens")
 
@@ -293,7 +294,7 @@ terminal("a chat on a terminal", () => {
 
       // The command that was told goes on with it, and the messages can be recalled.
       const again = yield* chat({ home, fake, args: ["--resume", id] })
-      yield* again.until(/Resumed "A talk about tests"\.\n\ngemini-2\.5-flash · [1-9][\d,]* of /)
+      yield* again.until(/Resumed "A talk about tests"\.\n\n[^\n]*gemini-2\.5-flash · [1-9][\d,]* of /)
       yield* again.press("Up")
       yield* again.prompt("after all")
     })
@@ -347,12 +348,21 @@ terminal("a chat on a terminal", () => {
         ["/tree", "There are no messages yet."],
         ["/tree first", "Name a message as /tree shows it, for example: /tree e12, or /tree e12 --summary"],
         ["/label", "Name a message as /tree shows it, for example: /label e12 before the rewrite"],
-        ["/copy", "There is no answer yet."],
-        ["/model", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens."]
+        ["/copy", "There is no answer yet."]
       ] as const) {
         yield* say(command)
-        yield* until(`> ${command}\n${answer}\n\ngemini-2.5-flash · `)
+        yield* until(`> ${command}\n${answer}\n\n`)
+        yield* prompt()
       }
+      yield* say("/model")
+      yield* until(/The model is gemini-2\.5-flash, with a window of 1,048,576 tokens\.[^]*\nModel\n[^]*Esc leaves$/)
+      yield* press("Escape")
+      yield* prompt()
+      yield* say("!echo one; exit 3")
+      yield* until(/✗ echo one; exit 3 · exit code 3\n {2}one\n[^]*next message\?/)
+      yield* press("y")
+      yield* until(/> \$ echo one; exit 3\n {2}one\n {2}exit code 3$/)
+      yield* press("C-c")
       assert.deepStrictEqual(yield* fake.requests, [])
 
       // What is a command, and what is none.
@@ -434,7 +444,7 @@ terminal("a chat on a terminal", () => {
       yield* until("No session nothing;")
       yield* press("C-l")
       yield* say("/clear")
-      yield* until("· new session\n>")
+      yield* until(/· new session[^\n]*\n>/)
       yield* prompt()
       assert.include(yield* capture, `--resume\n${id}`)
       yield* say("another talk")
@@ -446,7 +456,7 @@ terminal("a chat on a terminal", () => {
       // Back, and it is as it was.
       yield* say(`/resume ${id}`)
       yield* until('Resumed "A talk about tests".')
-      const resumed = yield* until(/gemma-4-31b · [1-9][^\n]+A talk about tests\n>$/)
+      const resumed = yield* until(/gemma-4-31b · [1-9][^\n]+A talk about tests[^\n]*\n>$/)
       assert.notMatch(resumed, /gemma-4-31b · 0 of/)
       yield* press("Up", "Up")
       yield* prompt("/sessions")

@@ -14,6 +14,7 @@ import type { ExitError } from "../output/ExitError.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { sentence } from "../output/Output.ts"
 import { completeMention, completePath } from "./PathCompletion.ts"
+import { runLine } from "./ShellLine.ts"
 import * as ChatSession from "./slash/ChatSession.ts"
 import { completeCommand, parseLine } from "./slash/SlashCommands.ts"
 import { statusLine } from "./StatusLine.ts"
@@ -146,7 +147,7 @@ const showStatus = Effect.fnUntraced(
 )
 
 /** Completes commands, files behind `/save`, and paths behind `@`. */
-const completer = Effect.gen(function* () {
+const completer = Effect.fnUntraced(function* (paths: Effect.Effect<ReadonlyArray<string>>) {
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const path = yield* Path.Path
   const folder = path.resolve(".")
@@ -155,7 +156,7 @@ const completer = Effect.gen(function* () {
     if (command !== undefined) return Effect.succeed(completeCommand(command))
     const fragment = /^\/save\s+(\S*)$/.exec(line)?.[1]
     return Effect.provideContext(
-      fragment === undefined ? completeMention(line, folder) : completePath(fragment, folder),
+      fragment === undefined ? completeMention(line, folder, paths) : completePath(fragment, folder),
       files
     )
   }
@@ -210,7 +211,7 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   const terminal = yield* ChatTerminal
   const session = yield* ChatSession.make({ agent, chat, id, recording, terminal }, title)
   const requestTitle = yield* titleRequest(session, isNew && settings.titles !== false)
-  const complete = yield* completer
+  const complete = yield* completer(agent.paths)
 
   if (!isNew) yield* Effect.ignore(showLastTurns(session))
   if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)
@@ -222,7 +223,9 @@ export const run = Effect.fn("ChatLoop.run")(function* (
     const line = yield* terminal
       .ask({ prompt: "> ", complete, ...(prefill === "" ? {} : { prefill }) })
       .pipe(Effect.catchTag("Closed", () => Effect.succeed("/quit")))
-    const parsed = parseLine(line)
+    const read = parseLine(line)
+    // On a pipe, text from anywhere must not run as a command.
+    const parsed = read._tag === "Shell" && !terminal.isTerminal ? ({ _tag: "Message", text: line } as const) : read
     switch (parsed._tag) {
       case "Message": {
         yield* turn(session, parsed.text, requestTitle)
@@ -230,6 +233,11 @@ export const run = Effect.fn("ChatLoop.run")(function* (
         if (cleared === undefined) break
         yield* say(session, "A hook started a new conversation; this one is kept.")
         return { _tag: "Switch", resume: undefined, first: cleared.next }
+      }
+      case "Shell": {
+        const added = yield* runLine(terminal, parsed.command)
+        if (added !== undefined) yield* Ref.set(session.prefill, added)
+        break
       }
       case "Unknown": {
         const suggestion = parsed.nearest === undefined ? "" : ` Did you mean /${parsed.nearest}?`

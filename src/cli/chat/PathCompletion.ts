@@ -1,4 +1,5 @@
 import { Effect, FileSystem, Path } from "effect"
+import { fuzzyRank } from "../../domain/text/FuzzyMatch.ts"
 import { unescaped, formatReference } from "../../domain/workspace/AtReference.ts"
 import type { Completion } from "../../services/terminal/ChatTerminal.ts"
 
@@ -35,15 +36,36 @@ export const completePath = Effect.fn("PathCompletion.completePath")(function* (
   return { candidates, replaced: fragment }
 })
 
-/** Completes the path of an `@path` that ends at the cursor. Returns no candidates for any other word. */
+/** Candidates that only have the letters of a fragment in their order. */
+const maxFuzzyCandidates = 20
+
+/** The paths that hold the letters of a fragment in their order, the likeliest first. */
+const fuzzyPaths = (fragment: string, all: ReadonlyArray<string>): ReadonlyArray<string> =>
+  all
+    .flatMap((path) => {
+      const rank = fuzzyRank(fragment, path)
+      return rank === undefined ? [] : [{ path, rank }]
+    })
+    .sort((one, other) => one.rank - other.rank)
+    .slice(0, maxFuzzyCandidates)
+    .map(({ path }) => path)
+
+/**
+ * Completes the path of an `@path` that ends at the cursor. Returns no candidates for any other word. Of the paths that `all`
+ * lists, those with the letters of the fragment follow the ones that begin with it.
+ */
 export const completeMention = Effect.fn("PathCompletion.completeMention")(function* (
   line: string,
-  from: string
+  from: string,
+  all: Effect.Effect<ReadonlyArray<string>> = Effect.succeed([])
 ): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {
   const fragment = /(?:^|[\s↵])@("[^"↵]*|(?:\\[^↵]|[^\s↵"\\])*\\?)$/.exec(line)?.[1]
   if (fragment === undefined) return { candidates: [], replaced: "" }
   const isQuoted = fragment.startsWith('"')
-  const { candidates } = yield* completePath(isQuoted ? fragment.slice(1) : unescaped(fragment), from)
+  const wanted = isQuoted ? fragment.slice(1) : unescaped(fragment)
+  const beginning = yield* completePath(wanted, from)
+  const others = wanted === "" ? [] : fuzzyPaths(wanted, yield* all)
+  const candidates = [...new Set([...beginning.candidates, ...others])]
   // The quote of a folder stays open, because its files come next.
   const named = candidates.flatMap((path) => {
     const reference = formatReference(path)

@@ -90,6 +90,12 @@ export const mcpToolName = (server: string, tool: string, modelMediaType: Readon
 /** Maximum length of a server's own description of a tool. */
 const maxDescriptionChars = 2_048
 
+/** Reads the server and the tool from a description that `mcpDescription` made; undefined for other tools. */
+export const mcpSource = (description: string): { readonly server: string; readonly tool: string } | undefined => {
+  const [, tool, server] = /^Tool "((?:[^"\\]|\\.)*)" of the MCP server "((?:[^"\\]|\\.)*)"\./.exec(description) ?? []
+  return tool === undefined || server === undefined ? undefined : { server, tool }
+}
+
 /** Returns a tool's description with a note that names its author. */
 export const mcpDescription = (server: string, tool: string, description: string | undefined): string => {
   const words = description?.trim() ?? ""

@@ -57,9 +57,7 @@ const painted = (node: Tree, style: number | undefined): string => {
  * Makes a function that colours the lines of a block of code. The highlighter is loaded with the first block that names a language
  * and `onLoaded` is called when it is there; until then code is shown as it is.
  */
-export const make = (
-  onLoaded: () => void
-): ((code: string, language: string | undefined) => Array<string>) => {
+export const make = (onLoaded: () => void): ((code: string, language: string | undefined) => Array<string>) => {
   let lowlight: Lowlight | undefined
   let isLoading = false
   return (code, language) => {

@@ -14,7 +14,8 @@ import { Settings } from "../settings/Settings.ts"
 import { Approval, type ApprovalQuestion } from "../tools/Approval.ts"
 import { Plans } from "../tools/Plans.ts"
 import type { Tool } from "../tools/Tool.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
+import * as FolderTree from "../workspace/FolderTree.ts"
+import { Workspace } from "../workspace/Workspace.ts"
 import * as AgentContext from "./AgentContext.ts"
 import * as AgentEquipment from "./AgentEquipment.ts"
 import {
@@ -42,6 +43,10 @@ interface AddedFolders {
   /** From the caller: each has to exist. */
   readonly requested: ReadonlyArray<string>
 }
+
+/** Files and folders that a completion looks through, and how long it looks at the same ones. */
+const maxListedPaths = 5_000
+const pathsTtl = "10 seconds"
 
 /** Opens the workspace. Tools may also read stored outputs and plans, and write the plan. */
 const openWorkspace = Effect.fnUntraced(function* (
@@ -232,11 +237,18 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
     },
     opening: observed.opening
   })
+  const fileContext = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const paths = yield* FolderTree.paths(root, { items: maxListedPaths }).pipe(
+    Effect.provideService(Workspace, workspace),
+    Effect.provideContext(fileContext),
+    Effect.cachedWithTTL(pathsTtl)
+  )
   return {
     agents,
     definitions,
     approval,
     tools,
+    paths,
     context,
     recent: telemetry.recent,
     clearing: Ref.getAndSet(clearing, undefined),

@@ -75,6 +75,8 @@ export interface AgentHost {
   readonly definitions: KnownAgents
   /** The agent's context outside the conversation. */
   readonly context: AgentContext
+  /** Files and folders below the working folder that no rule ignores, for completion; looked up again after some seconds. */
+  readonly paths: Effect.Effect<ReadonlyArray<string>>
   /** The latest events, by kind. */
   readonly recent: Effect.Effect<RecentActivity>
   /**

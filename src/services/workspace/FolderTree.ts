@@ -111,3 +111,19 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
 
   return { folder, entries: top.isRead ? top.entries.map(shown) : undefined, more: top.more }
 })
+
+const pathsBelow = (entries: ReadonlyArray<TreeEntry>, above: string): ReadonlyArray<string> =>
+  entries.flatMap((entry) =>
+    entry._tag === "File"
+      ? [`${above}${entry.name}`]
+      : [`${above}${entry.name}/`, ...pathsBelow(entry.entries ?? [], `${above}${entry.name}/`)]
+  )
+
+/** Lists the files and folders that `scan` finds, relative to the folder; folders end in a slash. */
+export const paths = Effect.fn("FolderTree.paths")(function* (
+  folder: string,
+  limits: TreeLimits
+): Effect.fn.Return<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path | Workspace> {
+  const { entries } = yield* scan(folder, limits)
+  return pathsBelow(entries ?? [], "")
+})

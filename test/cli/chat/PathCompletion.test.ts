@@ -34,6 +34,16 @@ layer(NodeServices.layer)("paths", (it) => {
     )
   }
 
+  it.effect("paths with the letters in their order follow", () =>
+    Effect.gen(function* () {
+      const all = Effect.succeed(["src/", "src/a.ts", "src/cli/main.ts", "docs/chat.md"])
+      const { candidates } = yield* completeMention("look at @smai", yield* folder, all)
+      assert.deepStrictEqual(candidates, ["src/cli/main.ts"])
+      const begun = yield* completeMention("look at @src", yield* folder, all)
+      assert.deepStrictEqual(begun.candidates, ["src/", "src/a.ts", "src/cli/main.ts"])
+    })
+  )
+
   /** Files of a folder with a space in its name. */
   const spaced = Effect.promise(async () => {
     const made = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "paths-"))

@@ -5,6 +5,7 @@ import {
   fromServer,
   mcpAnswer,
   mcpDescription,
+  mcpSource,
   McpServersSettings,
   mcpToolName
 } from "../../../src/domain/tools/McpServer.ts"
@@ -83,6 +84,11 @@ describe("text from the server", () => {
   })
   it("in tool descriptions is marked as the server's, and limited", () => {
     assert.strictEqual(mcpDescription("s", "t", undefined), 'Tool "t" of the MCP server "s".')
+    assert.deepStrictEqual(mcpSource(mcpDescription("my_server", "a.tool", 'Tool "x" of the MCP server "y".')), {
+      server: "my_server",
+      tool: "a.tool"
+    })
+    assert.isUndefined(mcpSource("Reads a file."))
     const long = mcpDescription("s", "t", "x".repeat(100_000))
     assert.isBelow(long.length, 2_200)
     assert.isTrue(long.endsWith("…"))

@@ -1,4 +1,5 @@
 import { Effect, type FileSystem, type Path, Ref, type Stdio } from "effect"
+import type { ChildProcessSpawner } from "effect/process"
 import { type Part, plainText } from "../../../domain/content/Content.ts"
 import { entries, entryId } from "../../../domain/conversation/Conversation.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
@@ -37,6 +38,7 @@ export type NextSession =
 export type Requirements =
   | BlobFolder
   | ChatTerminal
+  | ChildProcessSpawner.ChildProcessSpawner
   | FileSystem.FileSystem
   | Model
   | Path.Path

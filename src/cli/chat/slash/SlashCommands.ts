@@ -10,7 +10,10 @@ import { clear } from "./clear.ts"
 import { compress } from "./compress.ts"
 import { context } from "./context.ts"
 import { copy } from "./copy.ts"
+import { cost } from "./cost.ts"
+import { init } from "./init.ts"
 import { label } from "./label.ts"
+import { mcp } from "./mcp.ts"
 import { memory } from "./memory.ts"
 import { model } from "./model.ts"
 import { pin } from "./pin.ts"
@@ -46,14 +49,17 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   label,
   model,
   tools,
+  mcp,
   approve,
   agents,
   memory,
+  init,
   save,
   resume,
   sessions,
   copy,
   stats,
+  cost,
   clear,
   help,
   quit
@@ -61,6 +67,7 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
 
 const keyHelp: ReadonlyArray<readonly [string, string]> = [
   ["Shift+Enter", 'Begin a new line; so do Alt+Enter, Ctrl+J, a \\ at the end, and all lines between two lines """'],
+  ["! at the start", "Run a command in your shell; its output joins your message if you want"],
   ["// at the start", "Send a message that begins with a slash"],
   ["/ or @", "List commands or files while you type; Tab completes"],
   ["Esc", "Cancel what is running; what you queued comes back into the editor"],
@@ -84,6 +91,7 @@ export const helpText = (columns: number): string =>
 export type ParsedLine =
   | { readonly _tag: "Message"; readonly text: string }
   | { readonly _tag: "Command"; readonly command: SlashCommand; readonly argument: string }
+  | { readonly _tag: "Shell"; readonly command: string }
   | { readonly _tag: "Unknown"; readonly name: string; readonly nearest: string | undefined }
 
 const suggestion = (name: string): string | undefined => {
@@ -94,9 +102,11 @@ const suggestion = (name: string): string | undefined => {
 
 /**
  * Distinguishes commands from messages. Only a single word of letters after the slash is a command, so a message can begin with
- * a path. Two slashes send the rest, with one slash, as a message.
+ * a path. Two slashes send the rest, with one slash, as a message. An exclamation mark runs the rest in the user's shell.
  */
 export const parseLine = (line: string): ParsedLine => {
+  const shell = /^!\s*(\S[\s\S]*)$/.exec(line)?.[1]
+  if (shell !== undefined) return { _tag: "Shell", command: shell }
   if (line.startsWith("//")) return { _tag: "Message", text: line.slice(1) }
   const [, word, argument = ""] = /^\/([a-zA-Z]+|\?)(?:\s+([\s\S]*))?$/.exec(line) ?? []
   if (word === undefined) return { _tag: "Message", text: line }

@@ -1,23 +1,39 @@
 import { Effect, Option, Ref } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import { modelTable } from "../../../domain/tokens/ModelLimits.ts"
 import * as ModelWindows from "../../../services/model/ModelWindows.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
-import { say } from "./ChatSession.ts"
+import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
-/** `/model [name]`: shows the model, or switches to another one that its provider knows. */
+/** Lets the user choose a model of the table; none where no list can be shown. */
+const chooseModel = ({ terminal }: ChatSession) =>
+  terminal
+    .choose(
+      "Model",
+      Object.entries(modelTable).map(([name, { window }]) => ({
+        value: name,
+        label: name,
+        about: `${Output.number(window)} tokens`
+      }))
+    )
+    .pipe(Effect.orElseSucceed(() => Option.none<string>()))
+
+/** `/model [name]`: shows the model and a list of others, or switches to another one that its provider knows. */
 export const model: SlashCommand = {
   name: "model",
   usage: "[name]",
-  help: "Show the model, or switch to another",
-  run: Effect.fnUntraced(function* (session, name) {
+  help: "Show the model and choose another, or switch to the one you name",
+  run: Effect.fnUntraced(function* (session, given) {
     const { chat, compressedAt, terminal } = session
-    if (name === "") {
+    if (given === "") {
       const { limit } = yield* chat.usage
       const { model: current } = yield* chat.settings
-      return yield* say(session, `The model is ${current}, with a window of ${Output.number(limit)} tokens.`)
+      yield* say(session, `The model is ${current}, with a window of ${Output.number(limit)} tokens.`)
     }
+    const name = given === "" ? Option.getOrElse(yield* chooseModel(session), () => "") : given
+    if (name === "") return
     const { models, window } = yield* chat.settings
     const looked = yield* terminal.during("looking up the model", (interrupted) =>
       Effect.raceFirst(

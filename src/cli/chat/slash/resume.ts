@@ -15,7 +15,9 @@ const chooseSession = Effect.fnUntraced(function* ({ id, terminal }: ChatSession
   const path = yield* Path.Path
   const store = yield* SessionStore
   const now = yield* Clock.currentTimeMillis
-  const others = userSessions(yield* store.summaries).filter((one) => one.id !== id)
+  const others = userSessions(yield* store.summaries).filter(
+    (one) => one.id !== id && (one.title ?? one.firstPrompt ?? "") !== ""
+  )
   return yield* terminal.choose(
     "Resume a session",
     others.map((one) => {

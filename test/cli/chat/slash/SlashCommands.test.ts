@@ -40,6 +40,8 @@ const cases: ReadonlyArray<readonly [rule: string, line: string, parsed: Expecte
   ["an extra letter", "/contextt", { _tag: "Unknown", name: "contextt", nearest: "context" }],
   ["swapped letters", "/rseume", { _tag: "Unknown", name: "rseume", nearest: "resume" }],
   ["the beginning of a name", "/comp", { _tag: "Unknown", name: "comp", nearest: "compress" }],
+  ["a command of the shell", "! git status", { _tag: "Shell", command: "git status" }],
+  ["an exclamation mark alone", "!", { _tag: "Message", text: "!" }],
   ["an unlike name", "/deploy", { _tag: "Unknown", name: "deploy", nearest: undefined }]
 ]
 

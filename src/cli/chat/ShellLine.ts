@@ -1,0 +1,62 @@
+import { Effect, Stream } from "effect"
+import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
+import type { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
+import * as Output from "../output/Output.ts"
+
+/** A line that begins with `!`: a command of the user, which no model sees unless the user passes its output on. */
+
+/** Output beyond this is left out, from its beginning. */
+const maxOutputChars = 100_000
+/** Lines of the output that are shown at first. Ctrl+O shows the rest. */
+const shownLines = 10
+
+/** Runs a command in the user's shell. Returns its output and its exit code. */
+const run = (command: string) =>
+  Effect.gen(function* () {
+    const handle = yield* ChildProcess.make("sh", ["-c", command], { stdin: "ignore" })
+    const output = yield* Stream.runFold(
+      Stream.decodeText(handle.all),
+      () => "",
+      (all, piece) => (all + piece).slice(-maxOutputChars)
+    )
+    return { output, code: Number(yield* handle.exitCode) }
+  }).pipe(Effect.scoped)
+
+/**
+ * Runs a command and shows its output. Returns the text for the editor if the user wants the output in the next message,
+ * undefined otherwise.
+ */
+export const runLine = Effect.fn("ShellLine.runLine")(function* (
+  terminal: ChatTerminal["Service"],
+  command: string
+): Effect.fn.Return<string | undefined, never, ChildProcessSpawner.ChildProcessSpawner> {
+  const style = terminal.canColor ? Output.coloured : Output.plain
+  const ended = yield* terminal.during(command, (interrupted) =>
+    Effect.raceFirst(Effect.result(run(command)), Effect.as(interrupted, undefined))
+  )
+  if (ended === undefined) return void (yield* terminal.note("Cancelled."))
+  if (ended._tag === "Failure") return void (yield* terminal.note(Output.sentence(ended.failure.message)))
+  const { code, output } = ended.success
+  const lines = visibleBlock(output)
+    .trimEnd()
+    .split("\n")
+    .filter((line, index, all) => line !== "" || all.length > 1 || index > 0)
+  const head = code === 0 ? style.dim(`✓ ${command}`) : style.warn(`✗ ${command} · exit code ${code}`)
+  yield* terminal.card({
+    key: command,
+    isRunning: false,
+    head,
+    body: lines.slice(-shownLines),
+    more: lines.length > shownLines ? lines : []
+  })
+  const isWanted = yield* terminal
+    .inquire<boolean>({
+      text: `${style.dim("Put this into your next message? y yes · n no")}\n`,
+      prompt: "add? ",
+      keys: ["y", "n"],
+      read: (line) => ({ _tag: "Answer", value: /^y(?:es)?$/i.test(line) })
+    })
+    .pipe(Effect.catchTag("Closed", () => Effect.succeed(false)))
+  return isWanted ? [`$ ${command}`, ...lines, ...(code === 0 ? [] : [`exit code ${code}`])].join("\n") : undefined
+})

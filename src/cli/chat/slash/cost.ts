@@ -1,0 +1,22 @@
+import { Effect, Ref } from "effect"
+import { builtInPrices, priceOf } from "../../../domain/tokens/Prices.ts"
+import { dollars } from "../../output/InspectReport.ts"
+import { say } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+/** `/cost`: shows what the answers since the session was opened cost. `/stats` counts the whole session. */
+export const cost: SlashCommand = {
+  name: "cost",
+  usage: "",
+  help: "Show what this conversation cost since you opened it; /stats counts all of it",
+  run: Effect.fnUntraced(function* (session) {
+    const { model } = yield* session.chat.settings
+    const spent = yield* Ref.get(session.cost)
+    yield* say(
+      session,
+      priceOf(builtInPrices.table, model) === undefined
+        ? `No price of ${model} is known.`
+        : `${dollars(spent)} since you opened this session, by ${builtInPrices.source}. Summaries are not counted here; /stats counts them.`
+    )
+  })
+}
