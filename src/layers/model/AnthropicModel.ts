@@ -3,6 +3,7 @@ import { type AnthropicRequest, countBody, requestBody } from "../../domain/mode
 import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/tokens/ModelLimits.ts"
 import { InvalidRequestError, Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { makeReader } from "./AnthropicAnswer.ts"
 import { failed, type ProviderNames, unusable } from "./ProviderErrors.ts"
 import {
@@ -57,10 +58,7 @@ const stream = (provider: Provider, request: ModelRequest) =>
     chunks(events(provider, "v1/messages", requestBody(request, tools)), () =>
       makeReader(tools, names, hideKey(provider))
     )
-  ).pipe(
-    Stream.unwrap,
-    Stream.withSpan("Model.stream", { attributes: { model: request.model, contents: request.contents.length } })
-  )
+  ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 
 const readCount = Schema.decodeUnknownEffect(Schema.Struct({ input_tokens: Schema.Natural }))
 
@@ -86,7 +84,7 @@ const make = (options: ProviderOptions): Model["Service"] => {
     headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key === undefined ? {} : { "x-api-key": key }) })
   }
   return {
-    generate: (request) => Effect.withSpan(collect(stream(provider, request)), "Model.generate"),
+    generate: (request) => collect(stream(provider, request)).pipe(answerSpan("anthropic", request)),
     stream: (request) => stream(provider, request),
     countTokens: (request) => countTokens(provider, request)
   }

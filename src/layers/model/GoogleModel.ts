@@ -10,6 +10,7 @@ import {
   type ModelRequest,
   TimeoutError
 } from "../../services/model/Model.ts"
+import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, unusable } from "./GoogleAnswer.ts"
 import { failed, isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts"
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
@@ -163,9 +164,8 @@ const within = (duration: Duration.Input) =>
     orElse: () => Effect.fail(failed(new TimeoutError({ seconds: Duration.toSeconds(duration) })))
   })
 
-const generate = Effect.fn("Model.generate")(
+const generate = Effect.fnUntraced(
   function* (client: Client, request: ModelRequest): Effect.fn.Return<ModelAnswer, ModelError> {
-    yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
     const { models, run } = yield* openCall(client)
     const response = yield* run((signal) => models.generateContent(parameters(request, signal)))
     return yield* Effect.flatMap(toChunk(response, hideKey(client)), toAnswer)
@@ -275,7 +275,7 @@ const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk
       return Stream.unfold(start, (progress) => pull(client, progress))
     }),
     Stream.unwrap,
-    Stream.withSpan("Model.stream", { attributes: { model: request.model, contents: request.contents.length } })
+    streamSpan("gcp.gemini", request)
   )
 
 const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<Model["Service"], Config.ConfigError> {
@@ -283,7 +283,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
   const secret = key === undefined ? undefined : Redacted.value(key)
   const client: Client = { baseUrl, key: secret, timeouts, descriptions: new Map() }
   return {
-    generate: (request) => generate(client, request),
+    generate: (request) => generate(client, request).pipe(answerSpan("gcp.gemini", request)),
     stream: (request) => stream(client, request),
     countTokens: (request) => countTokens(client, request),
     describe: (model) => describe(client, model)

@@ -2,6 +2,7 @@ import { type Config, Effect, Layer, Result, Stream } from "effect"
 import { chatBody, type OpenAiRequest, responsesBody } from "../../domain/model/OpenAiMessages.ts"
 import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
 import { InvalidRequestError, Model, type ModelRequest } from "../../services/model/Model.ts"
+import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import { makeChatReader, makeResponsesReader } from "./OpenAiAnswer.ts"
 import { failed, type ProviderNames } from "./ProviderErrors.ts"
@@ -67,10 +68,7 @@ const stream = (server: Server, request: ModelRequest) =>
       : chunks(events(server, "chat/completions", chatBody(request, tools, server.isOpenAi)), () =>
           makeChatReader(tools, names, hide)
         )
-  }).pipe(
-    Stream.unwrap,
-    Stream.withSpan("Model.stream", { attributes: { model: request.model, contents: request.contents.length } })
-  )
+  }).pipe(Stream.unwrap, streamSpan("openai", request))
 
 const make = (options: Options): Model["Service"] => {
   const provider = providerOf(options, defaultBaseUrl)
@@ -85,7 +83,7 @@ const make = (options: Options): Model["Service"] => {
     headers: (key): Readonly<Record<string, string>> => (key === undefined ? {} : { authorization: `Bearer ${key}` })
   }
   return {
-    generate: (request) => Effect.withSpan(collect(stream(server, request)), "Model.generate"),
+    generate: (request) => collect(stream(server, request)).pipe(answerSpan("openai", request)),
     stream: (request) => stream(server, request),
     countTokens: (request) => estimateContents(request)
   }
