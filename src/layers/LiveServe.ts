@@ -1,14 +1,31 @@
-import { Effect, FileSystem, Layer, Path, Semaphore } from "effect"
+import { Context, Effect, FileSystem, Layer, Path, type Redacted, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
 import { localTenant, type ServeSettings, type TokenSetting } from "../domain/serve/ServeSettings.ts"
 import { Model } from "../services/model/Model.ts"
 import { ApiTokens } from "../services/serve/ApiTokens.ts"
+import * as ClusterSessions from "../services/serve/ClusterSessions.ts"
 import * as LocalSessions from "../services/serve/LocalSessions.ts"
+import { ServedSessions } from "../services/serve/ServedSessions.ts"
+import * as SessionEntity from "../services/serve/SessionEntity.ts"
 import { TenantLimiter } from "../services/serve/TenantLimiter.ts"
 import { TenantRuntimes, TenantUnavailable } from "../services/serve/TenantRuntimes.ts"
+import { SessionStore } from "../services/session/SessionStore.ts"
 import { Settings } from "../services/settings/Settings.ts"
+import * as FileHistory from "../services/transcripts/FileHistory.ts"
 import * as LiveRuntime from "./LiveRuntime.ts"
 import { homeFolder } from "./platform/HomeFolder.ts"
+import * as ClusterEngine from "./serve/ClusterEngine.ts"
 import * as HttpServing from "./serve/HttpServing.ts"
+import * as SqlSessionStore from "./session/SqlSessionStore.ts"
+
+/** Where a server keeps its sessions, and what it does for them. */
+export type ServeStore =
+  /** Files in the folders of the tenants. */
+  | { readonly _tag: "Files" }
+  /** One database of this machine, `serve.db` in the home folder. */
+  | { readonly _tag: "Sqlite" }
+  /** A database that several servers share. */
+  | ({ readonly _tag: "Postgres"; readonly url: Redacted.Redacted } & Omit<ClusterEngine.ClusterRole, "drainSeconds">)
 
 /** Options of a server. */
 export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "bodyBytes"> {
@@ -16,9 +33,11 @@ export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "
   readonly tokens: ReadonlyArray<TokenSetting>
   /** The model of new sessions; absent: that of the settings. */
   readonly model?: string | undefined
+  readonly store?: ServeStore | undefined
 }
 
 const defaultBodyBytes = 4 * 1024 * 1024
+const defaultDrainSeconds = 20
 
 /** The user's settings, as a tenant's agents get them: they cannot be changed from there. */
 const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
@@ -27,10 +46,23 @@ const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
 })
 
 /**
+ * The sessions of a tenant in a database. The cluster decides who has a session, so that this process opens it even if its last
+ * owner seems to live; that one's later writes are refused.
+ */
+const sqlStore = (tenant: string, client: SqlClient.SqlClient) => {
+  const kept = SqlSessionStore.layerWithHistory({ tenant })
+  const taking = Layer.effect(
+    SessionStore,
+    Effect.map(SessionStore, (store) => ({ ...store, open: (id: string) => store.open(id, { takeOver: true }) }))
+  )
+  return Layer.provideMerge(taking, kept).pipe(Layer.provide(Layer.succeed(SqlClient.SqlClient, client)))
+}
+
+/**
  * A runtime for each tenant. The tenant `local` works in the user's home folder and in the folder of the server. Every other
  * one has a home of its own, with its sessions, memory and trust, and gets only the user's settings and models.
  */
-const tenantRuntimes = ({ settings, version }: LiveServeOptions) =>
+const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClient.SqlClient | undefined) =>
   Layer.effect(
     TenantRuntimes,
     Effect.gen(function* () {
@@ -54,8 +86,10 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions) =>
 
       const make = Effect.fnUntraced(function* (tenant: string) {
         const places = tenant === localTenant ? {} : yield* folders(tenant)
-        const shared = Layer.succeed(Settings, readOnly(own))
-        const runtime = Layer.provideMerge(shared, LiveRuntime.layer({ ...places, model, version }))
+        const stored = client === undefined ? FileHistory.layer : sqlStore(tenant, client)
+        const runtime = Layer.merge(stored, Layer.succeed(Settings, readOnly(own))).pipe(
+          Layer.provideMerge(LiveRuntime.layer({ ...places, model, version }))
+        )
         // Without a map of its own, a tenant would share the stores of the one before.
         return yield* Layer.buildWithMemoMap(runtime, yield* Layer.makeMemoMap, scope)
       })
@@ -82,10 +116,46 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions) =>
     })
   )
 
-/** A server, until the layer ends. */
-export const layer = (options: LiveServeOptions) =>
-  HttpServing.layer({ ...options, bodyBytes: options.settings.bodyBytes ?? defaultBodyBytes }).pipe(
-    Layer.provideMerge(LocalSessions.layer({ settings: options.settings, model: options.model })),
-    Layer.provideMerge(Layer.merge(ApiTokens.layer(options.tokens), TenantLimiter.layer(options.settings))),
-    Layer.provideMerge(tenantRuntimes(options))
+/** The runner's part: entities over the sessions of this process. It lets running turns end before the engine gives them away. */
+const runner = (options: LiveServeOptions) =>
+  Layer.effectDiscard(ServedSessions.use(({ drain }) => Effect.addFinalizer(() => drain))).pipe(
+    Layer.provideMerge(SessionEntity.handlers),
+    Layer.provide(LocalSessions.layer(options)),
+    Layer.merge(ClusterEngine.pruning)
   )
+
+/** The sessions of a cluster, with its engine over a database. */
+const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { readonly _tag: "Files" }>) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const home = yield* homeFolder
+      const database =
+        store._tag === "Sqlite" ? ClusterEngine.sqlite(`${home}/serve.db`) : ClusterEngine.postgres(store.url)
+      const client = yield* Layer.build(database)
+      const sql = Layer.succeedContext(client)
+      const engine =
+        store._tag === "Sqlite"
+          ? ClusterEngine.single
+          : ClusterEngine.among({ ...store, drainSeconds: options.settings.drainSeconds ?? defaultDrainSeconds })
+      const isRunner = store._tag === "Sqlite" || store.runner !== undefined
+      const sessions = ClusterSessions.layer(options)
+      return (isRunner ? Layer.merge(sessions, runner(options)) : sessions).pipe(
+        Layer.provideMerge(Layer.provide(engine, sql)),
+        Layer.provide(sql),
+        Layer.provideMerge(tenantRuntimes(options, Context.get(client, SqlClient.SqlClient)))
+      )
+    })
+  )
+
+/** A server, until the layer ends. */
+export const layer = (options: LiveServeOptions) => {
+  const { settings, store = { _tag: "Files" } } = options
+  const sessions =
+    store._tag === "Files"
+      ? Layer.provideMerge(LocalSessions.layer(options), tenantRuntimes(options, undefined))
+      : clustered(options, store)
+  return HttpServing.layer({ ...options, bodyBytes: settings.bodyBytes ?? defaultBodyBytes }).pipe(
+    Layer.provideMerge(sessions),
+    Layer.provideMerge(Layer.merge(ApiTokens.layer(options.tokens), TenantLimiter.layer(settings)))
+  )
+}

@@ -22,13 +22,15 @@ export interface ServerOptions {
   readonly home: string
   readonly settings?: ServeSettings
   readonly answers?: ScriptedModel.Answers
+  readonly store?: LiveServe.ServeStore
 }
 
 /** Starts a server; it ends with the scope. Returns its address and a function that asks it as a tenant. */
 export const startServer = Effect.fnUntraced(function* ({
   answers = () => "an answer",
   home,
-  settings = {}
+  settings = {},
+  store = { _tag: "Files" }
 }: ServerOptions) {
   const hashed = yield* Effect.forEach(Object.entries(tokens), ([tenant, token]) =>
     Effect.map(hashOf(Redacted.make(token)), (hash) => ({ tenant, hash }))
@@ -38,6 +40,7 @@ export const startServer = Effect.fnUntraced(function* ({
       host: "127.0.0.1",
       port: 0,
       settings,
+      store,
       tokens: hashed,
       version: "0",
       page: { html: "<p>page</p>", policy: "default-src 'none'" }

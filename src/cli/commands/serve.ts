@@ -1,4 +1,4 @@
-import { Effect, type Layer, Redacted, Schema } from "effect"
+import { Config, Effect, type Layer, Redacted, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import { isTenantName, localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
@@ -8,7 +8,7 @@ import { shutdown } from "../../services/platform/Shutdown.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
 import { Settings } from "../../services/settings/Settings.ts"
 import * as Input from "../input/Input.ts"
-import { badInput, failed } from "../output/ExitError.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import * as ServePage from "../page/ServePage.ts"
@@ -22,7 +22,44 @@ export interface ServeOptions {
   readonly version: string
   readonly page: { readonly html: string; readonly policy: string }
   readonly model?: string | undefined
+  readonly store: ServeStore
 }
+
+/** An address that other processes reach. */
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Where the server keeps its sessions, and what it does for them. */
+type ServeStore =
+  | { readonly _tag: "Files" | "Sqlite" }
+  | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted; readonly runner: Address | undefined }
+
+const addressOf = (text: string): Address | undefined => {
+  const [, host = "", port = ""] = /^(.+):(\d{1,5})$/.exec(text) ?? []
+  return host === "" || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
+}
+
+const defaultRunner = "127.0.0.1:4401"
+
+/** Reads the flags that say where sessions are and what this process does for them. */
+const storeOf = Effect.fnUntraced(function* (
+  store: string,
+  role: { readonly runner: boolean; readonly front: boolean; readonly address: string | undefined }
+): Effect.fn.Return<ServeStore, ExitError> {
+  const isShared = /^postgres(?:ql)?:\/\//.test(store)
+  if (!isShared && (role.runner || role.front || role.address !== undefined)) {
+    return yield* badInput("--runner, --front and --address need --store postgres://…, which several servers share")
+  }
+  if (store === "files") return { _tag: "Files" }
+  if (store === "sqlite") return { _tag: "Sqlite" }
+  if (!isShared) return yield* badInput("--store: expected files, sqlite, or an address that begins with postgres://")
+  if (role.runner && role.front) return yield* badInput("give --runner or --front; without them the process is both")
+  const runner = addressOf(role.address ?? defaultRunner)
+  if (runner === undefined) return yield* badInput("--address: expected a host and a port, such as 10.0.0.5:4401")
+  return { _tag: "Postgres", url: Redacted.make(store), runner: role.front ? undefined : runner }
+})
 
 /** The output of `--json`, once the server takes requests. */
 const Started = Schema.Struct({
@@ -73,6 +110,19 @@ export const serve = <E extends { readonly message: string }, R>(
         Flag.withDefault(4400)
       ),
       model: Input.optional(Flag.String("model"), "Model of new sessions"),
+      store: Flag.String("store").pipe(
+        Flag.withDescription(
+          "Where sessions are: files (default), sqlite, or postgres://… for several servers; also PALIMPSEST_STORE"
+        ),
+        Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE")),
+        Flag.withDefault("files")
+      ),
+      runner: Input.flag("runner", "Run sessions only: the API is served elsewhere"),
+      front: Input.flag("front", "Serve the API only: sessions run elsewhere"),
+      address: Input.optional(
+        Flag.String("address").pipe(Flag.withMetavar("host:port")),
+        `Address under which other servers reach this runner (default ${defaultRunner})`
+      ),
       tools: Flag.Boolean("tools").pipe(
         Flag.withDescription("Let the agents use tools in their folder, as the setting serve.tools does"),
         Flag.withDefault(false)
@@ -92,14 +142,18 @@ export const serve = <E extends { readonly message: string }, R>(
       if (input.port < 0 || input.port > 65_535) return yield* badInput(`--port ${input.port}: expected 0 to 65535`)
       const own = yield* effective
       const configured = own.tokens ?? []
+      const store = yield* storeOf(input.store, input)
       if (configured.length === 0 && !isLoopback(input.host)) {
         return yield* badInput(
           `--host ${input.host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`
         )
       }
       const made = configured.length === 0 ? yield* newToken : undefined
-      const tokens =
-        made === undefined ? configured : [{ tenant: localTenant, hash: yield* hashOf(made) } satisfies TokenSetting]
+      const tokens = input.runner
+        ? []
+        : made === undefined
+          ? configured
+          : [{ tenant: localTenant, hash: yield* hashOf(made) } satisfies TokenSetting]
       const settings: ServeSettings = {
         ...own,
         ...(input.tools ? { tools: true } : {}),
@@ -107,7 +161,7 @@ export const serve = <E extends { readonly message: string }, R>(
       }
       shutdown.graceMillis = (settings.drainSeconds ?? defaultDrainSeconds) * 1_000
       const { host, model, port } = input
-      const options = { host, port, model, settings, tokens, version, page: yield* ServePage.render }
+      const options = { host, port, model, settings, store, tokens, version, page: yield* ServePage.render }
       yield* Effect.gen(function* () {
         const { address } = yield* HttpServer.HttpServer
         const listening = "port" in address ? address.port : port
@@ -115,8 +169,11 @@ export const serve = <E extends { readonly message: string }, R>(
         const token = made === undefined ? null : Redacted.value(made)
         if (input.json) yield* Output.json(Started, { url, token })
         yield* Output.notice(
-          token === null ? `listening at ${url}` : `listening; open ${url}/#token=${token} in a browser (Ctrl+C stops)`
+          token === null || input.runner
+            ? `listening at ${url}`
+            : `listening; open ${url}/#token=${token} in a browser (Ctrl+C stops)`
         )
+        if (input.runner) yield* Output.notice("this process runs sessions; it answers /health and /ready only")
         if (settings.tools === true && settings.approve === "all") {
           yield* Output.notice("every tenant's agents run any command as this user, without asking")
         }
@@ -138,4 +195,7 @@ export const serve = <E extends { readonly message: string }, R>(
   )
 
 const isListenError = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "ListenError"
+  typeof error === "object" &&
+  error !== null &&
+  "_tag" in error &&
+  (error._tag === "ListenError" || error._tag === "DatabaseError")

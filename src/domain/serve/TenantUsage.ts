@@ -16,7 +16,7 @@ export interface TenantUsage {
 }
 
 /** Nothing used yet. */
-export const unused: TenantUsage = { requests: { from: 0, used: 0 }, tokens: { from: 0, used: 0 } }
+export const unused: TenantUsage = { requests: { from: -Infinity, used: 0 }, tokens: { from: -Infinity, used: 0 } }
 
 const periods = { requests: 60_000, tokens: 86_400_000 } as const
 

@@ -83,6 +83,17 @@ export const readWhole = Effect.fnUntraced(function* (source: Source): Effect.fn
   return session.started === undefined ? yield* headlessLog(source.id) : { session, lines, complete: true, next }
 })
 
+/** Reads all events of a log. */
+export const readEvents = Effect.fnUntraced(function* (
+  source: Source
+): Effect.fn.Return<ReadonlyArray<SessionEvent>, SessionStoreError> {
+  const events: Array<SessionEvent> = []
+  yield* scan(source, [1, end], logVersion, (event) => {
+    events.push(event)
+  })
+  return events
+})
+
 /** Reads the content of the view from the last checkpoint on; undefined when there is none that can be used. */
 const readView = Effect.fnUntraced(function* (
   source: Source

@@ -19,6 +19,7 @@ import {
   SessionBacking,
   type SessionOwner
 } from "../../services/session/SessionBacking.ts"
+import { SessionHistory } from "../../services/session/SessionHistory.ts"
 import {
   badSessionId,
   headlessLog,
@@ -34,7 +35,7 @@ import {
 } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { blobsOf } from "./BackedBlobs.ts"
-import { isStarted, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
+import { isStarted, readEvents, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
 import type { LogState } from "./SessionLogReader.ts"
 import { spillParts } from "./SessionLogWriter.ts"
 
@@ -289,6 +290,13 @@ const make = (backing: Backing): SessionStore["Service"] => {
     remove: Effect.fn("SessionStore.remove")((id) => known(id, backing.remove(id)))
   }
 }
+
+/** The histories of sessions in a backing. */
+export const historiesOver = <E, R>(backing: Layer.Layer<SessionBacking, E, R>): Layer.Layer<SessionHistory, E, R> =>
+  Layer.effect(
+    SessionHistory,
+    Effect.map(SessionBacking, (kept) => ({ events: (id) => readEvents(sourceOf(kept, id)) }))
+  ).pipe(Layer.provide(backing))
 
 /** A session store over a backing. */
 export const over = <E, R>(backing: Layer.Layer<SessionBacking, E, R>): Layer.Layer<SessionStore, E, R> =>

@@ -1,4 +1,4 @@
-import { Cause, Deferred, Effect, Exit, FiberSet, Layer, Metric, Option, RcMap, Schedule, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, FiberSet, Layer, Metric, Option, RcMap, Schedule, Stream } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import { type EntryId, viewTokens } from "../../domain/conversation/Conversation.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
@@ -19,7 +19,11 @@ import { openSessions, openStreams, runningTurns, tokensUsed, turnsEnded } from 
 import * as StoredSessions from "./StoredSessions.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 
-/** The sessions of this process: each is opened here when it is first written, and its turns run here. */
+/**
+ * The sessions of this process: each is opened here when it is first written, and its turns run here.
+ *
+ * One file: all methods share the open sessions and the running turns.
+ */
 
 /** Options of the sessions. */
 export interface ServedOptions {
@@ -70,7 +74,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
           WorkspaceFolderError: openError
         })
       )
-      const session = new OpenedSession(agent, (yield* StoredSessions.newId).slice(-12))
+      const session = new OpenedSession(id, agent, (yield* StoredSessions.newId).slice(-12))
       yield* Effect.acquireRelease(
         Effect.andThen(
           Metric.modify(openSessions, 1),
@@ -132,12 +136,16 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       Effect.suspend(() => {
         if (Exit.isFailure(exit)) {
           const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-          end = Cause.hasInterrupts(exit.cause)
-            ? { status: "stopped", error: "the server stopped; send the message again" }
-            : {
-                status: "failed",
-                error: end.error ?? error?.message ?? "the server could not do this; its log says why"
-              }
+          const isTaken =
+            error?._tag === "SessionStoreError" &&
+            (error.reason._tag === "SessionTaken" || error.reason._tag === "SessionChanged")
+          end =
+            Cause.hasInterrupts(exit.cause) || isTaken
+              ? { status: "stopped", error: "another server took over, or this one stopped; send the message again" }
+              : {
+                  status: "failed",
+                  error: end.error ?? error?.message ?? "the server could not do this; its log says why"
+                }
         }
         session.end(turn, end.status, end.error)
         const log = Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Effect.logError(exit.cause) : Effect.void
@@ -145,6 +153,10 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
           [
             log,
             release,
+            // What was taken over must be read again before it is written again.
+            end.status === "stopped" && opened.get(keyOf(tenant, session.id)) === session
+              ? RcMap.invalidate(sessions, keyOf(tenant, session.id))
+              : Effect.void,
             Metric.modify(runningTurns, -1),
             Metric.update(Metric.withAttributes(turnsEnded, { status: end.status }), 1)
           ],
@@ -199,7 +211,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         yield* Metric.modify(runningTurns, 1)
         // The session stays open until the turn ends. What is in the conversation already is asked again, not added.
         const work = runTurn(tenant, session, begun, recorded === undefined ? message.text : "", release)
-        yield* FiberSet.run(
+        begun.fiber = yield* FiberSet.run(
           turns,
           Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(sessions, keyOf(tenant, id))), work)),
           { startImmediately: true }
@@ -245,6 +257,16 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       })
     )
 
+  const close = Effect.fnUntraced(function* (tenant: string, id: string) {
+    const key = keyOf(tenant, id)
+    const session = opened.get(key)
+    if (session === undefined) return
+    Deferred.doneUnsafe(session.closing, Effect.void)
+    const fiber = session.running?.fiber
+    if (fiber !== undefined) yield* Fiber.interrupt(fiber)
+    yield* RcMap.invalidate(sessions, key)
+  })
+
   const remove = Effect.fnUntraced(function* (tenant: string, id: string) {
     yield* existing(tenant, id)
     const key = keyOf(tenant, id)
@@ -252,10 +274,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
     if (session?.running !== undefined) {
       return yield* new Conflict({ message: "the server works on this session now; cancel the turn first" })
     }
-    if (session !== undefined) {
-      Deferred.doneUnsafe(session.closing, Effect.void)
-      yield* RcMap.invalidate(sessions, key)
-    }
+    yield* close(tenant, id)
     // Streams that were reading it end in a moment, and with them the lock.
     yield* inTenant(tenant, SessionRetention.remove(id)).pipe(
       Effect.retry({
@@ -266,6 +285,19 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
     )
   })
 
+  const branchTo = (tenant: string, id: string, at: EntryId) =>
+    within(tenant, id, ({ agent }) =>
+      agent.chat.branch({ to: at }).pipe(
+        Effect.asVoid,
+        Effect.catchTags({
+          SessionStoreError: storeError,
+          ChatBusy: internal,
+          TokenCountError: internal,
+          UnknownEntry: ({ message }) => Effect.fail(new NotFound({ message }))
+        })
+      )
+    )
+
   const fork = Effect.fnUntraced(function* (
     tenant: string,
     id: string,
@@ -274,18 +306,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
     yield* accepting
     const copied = yield* copy(tenant, id, options)
     const { at } = options
-    if (at !== undefined) {
-      yield* within(tenant, copied, ({ agent }) =>
-        agent.chat.branch({ to: at }).pipe(
-          Effect.catchTags({
-            SessionStoreError: storeError,
-            ChatBusy: internal,
-            TokenCountError: internal,
-            UnknownEntry: ({ message }) => Effect.fail(new NotFound({ message }))
-          })
-        )
-      )
-    }
+    if (at !== undefined) yield* branchTo(tenant, copied, at)
     return row(tenant, yield* existing(tenant, copied))
   })
 
@@ -401,6 +422,9 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       Effect.flatMap(load(tenant, id), ({ events }) =>
         Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
       ),
+    branch: branchTo,
+    isBusy: (tenant, id) => Effect.sync(() => opened.get(keyOf(tenant, id))?.running !== undefined),
+    close,
     isReady: Effect.sync(() => !isDraining),
     drain: Effect.gen(function* () {
       isDraining = true

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Option, Stream } from "effect"
+import { Deferred, Effect, type Fiber, Option, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { EventBuffer, type ServedEvent, type TurnStatus } from "../../domain/serve/EventBuffer.ts"
 import type { AssembledAgent } from "../runtime/Runtime.ts"
@@ -16,6 +16,8 @@ export interface ServedTurn {
   readonly done: Deferred.Deferred<void>
   /** How it ended; undefined while it runs. */
   ended: TurnStatus | undefined
+  /** Runs it. */
+  fiber: Fiber.Fiber<void> | undefined
 }
 
 /** Turns whose streams can be resumed. */
@@ -26,6 +28,7 @@ const pingMillis = 15_000
 
 /** The state of an open session. Mutable: all requests of the session share it. */
 export class OpenedSession {
+  readonly id: string
   readonly agent: AssembledAgent
   readonly events: EventBuffer
   /** Completed when the session is deleted or the server stops: streams end. */
@@ -34,7 +37,8 @@ export class OpenedSession {
   private readonly turns = new Map<string, ServedTurn>()
   private changed = Deferred.makeUnsafe<void>()
 
-  constructor(agent: AssembledAgent, name: string) {
+  constructor(id: string, agent: AssembledAgent, name: string) {
+    this.id = id
     this.agent = agent
     this.events = new EventBuffer(name)
   }
@@ -54,7 +58,8 @@ export class OpenedSession {
       start: this.events.last + 1,
       cancel: Deferred.makeUnsafe<void>(),
       done: Deferred.makeUnsafe<void>(),
-      ended: undefined
+      ended: undefined,
+      fiber: undefined
     }
     this.turns.set(message, turn)
     const [oldest] = this.turns.keys()
@@ -98,11 +103,14 @@ export class OpenedSession {
         if (shown.length > 0 || isBeginning) {
           return Effect.succeed(answer(shown.length === 0 ? [ping] : hasGap ? [reset, ...shown] : shown))
         }
-        return Effect.map(Effect.timeoutOption(Deferred.await(this.changed), pingMillis), (woken) =>
-          answer(Option.isSome(woken) ? [] : [ping])
+        // What has happened is told before the stream ends.
+        if (Deferred.isDoneUnsafe(this.closing)) return Effect.succeed([[], Option.none()] as const)
+        const woken = Effect.raceFirst(Deferred.await(this.changed), Deferred.await(this.closing))
+        return Effect.map(Effect.timeoutOption(woken, pingMillis), (isWoken) =>
+          answer(Option.isSome(isWoken) ? [] : [ping])
         )
       })
-    ).pipe(Stream.interruptWhen(Deferred.await(this.closing)))
+    )
   }
 
   /** The stream of a session. Without an id it begins at the running turn, or now. */
@@ -116,7 +124,9 @@ export class OpenedSession {
   /** The stream of one turn, up to its end. */
   turnStream(turn: ServedTurn, lastId: string | undefined): Stream.Stream<StreamEvent> {
     const after = lastId === undefined ? undefined : this.events.numberOf(lastId)
-    return this.from(Math.max(after ?? 0, turn.start - 1)).pipe(
+    const events = this.from(Math.max(after ?? 0, turn.start - 1))
+    const isLost = lastId !== undefined && after === undefined
+    return (isLost ? Stream.concat(Stream.make(reset), events) : events).pipe(
       Stream.filter(({ data, event }) => data.message === turn.message || event === "Ping" || event === "Reset"),
       Stream.takeUntil(({ data, event }) => event === "TurnEnded" && data.message === turn.message)
     )

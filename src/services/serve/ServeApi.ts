@@ -85,15 +85,19 @@ export const CompressionDone = Schema.Struct({
 })
 export type CompressionDone = typeof CompressionDone.Type
 
-const Planned = Schema.TaggedUnion({
+/** What a compression would do. */
+export const Planned = Schema.TaggedUnion({
   Skip: { reason: NoopReason, before: Schema.Finite },
   Go: { plan: Plan }
 })
 
-const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
+/** The end of an undo or redo. */
+export const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
 
-const Excerpt = Schema.Struct({ text: Schema.String, totalLines: Schema.Natural, omittedLines: Schema.Natural })
-const Found = Schema.Struct({ text: Schema.String, searched: Schema.Natural, matched: Schema.Natural })
+/** The text behind a handle, or lines of it. */
+export const Excerpt = Schema.Struct({ text: Schema.String, totalLines: Schema.Natural, omittedLines: Schema.Natural })
+/** What a search found. */
+export const Found = Schema.Struct({ text: Schema.String, searched: Schema.Natural, matched: Schema.Natural })
 
 /** Who sent a request. */
 export class Caller extends Context.Service<Caller, { readonly tenant: string }>()(

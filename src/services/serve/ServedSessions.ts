@@ -94,6 +94,12 @@ export class ServedSessions extends Context.Service<
     ) => Effect.Effect<FoundParts, ServeError>
     readonly ledger: (tenant: string, id: string) => Effect.Effect<SessionLedger, ServeError>
     readonly exported: (tenant: string, id: string, format: FormatName) => Effect.Effect<string, ServeError>
+    /** Goes back to a message, as the chat's /tree does. */
+    readonly branch: (tenant: string, id: string, at: EntryId) => Effect.Effect<void, ServeError>
+    /** Whether a turn runs in this process. */
+    readonly isBusy: (tenant: string, id: string) => Effect.Effect<boolean>
+    /** Closes a session that is open in this process: its turn is stopped, and its streams end. */
+    readonly close: (tenant: string, id: string) => Effect.Effect<void>
     /** Whether new requests are taken. */
     readonly isReady: Effect.Effect<boolean>
     /** Takes no new turns, and waits for the running ones as long as the settings say; then stops them. */

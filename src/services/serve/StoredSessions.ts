@@ -5,10 +5,9 @@ import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { type LedgerTotals, ledgerTotals } from "../../domain/serve/SessionLedger.ts"
 import { applyEvent, emptySession, type SessionEvent, type Started } from "../../domain/session/Session.ts"
 import { ChatDefaults, startedWith } from "../chat/ChatSettings.ts"
-import { SessionFiles } from "../session/SessionFiles.ts"
+import { SessionHistory } from "../session/SessionHistory.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
-import { Transcripts } from "../transcripts/Transcripts.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
 import type { SessionRow } from "./ServeApi.ts"
 import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
@@ -62,21 +61,17 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
   /** Fails for a session that the tenant does not have, before anything is opened: opening would create it. */
   const existing = (tenant: string, id: string) => store(tenant, ({ summary }) => summary(id))
 
-  /** The events of a stored session, as they are on disk. */
+  /** The events of a stored session, as they are in the store. */
   const load = (tenant: string, id: string) =>
     Effect.andThen(
       existing(tenant, id),
       inTenant(
         tenant,
-        Effect.gen(function* () {
-          const transcripts = yield* Transcripts
-          const { of } = yield* SessionFiles
-          return yield* transcripts.load(of(id), { from: "palimpsest" })
-        })
+        SessionHistory.use(({ events }) => events(id))
       )
     ).pipe(
-      Effect.catchTag("TranscriptError", internal),
-      Effect.map(({ events }) => ({ events, session: events.reduce(applyEvent, emptySession) }))
+      Effect.catchTag("SessionStoreError", storeError),
+      Effect.map((events) => ({ events, session: events.reduce(applyEvent, emptySession) }))
     )
 
   /** The sums of a session, which are the same as long as its log is. */

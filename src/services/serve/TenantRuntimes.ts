@@ -2,7 +2,7 @@ import { Context, type Effect, type FileSystem, type Path, Schema, type Stdio } 
 import type { EnvFiles } from "../platform/EnvFiles.ts"
 import type { RuntimeServices } from "../runtime/AgentHost.ts"
 import type { ChatServices } from "../runtime/SessionOpening.ts"
-import type { Transcripts } from "../transcripts/Transcripts.ts"
+import type { SessionHistory } from "../session/SessionHistory.ts"
 
 /** What sessions of a tenant are opened, stored and read with. */
 export type TenantServices =
@@ -11,8 +11,8 @@ export type TenantServices =
   | FileSystem.FileSystem
   | Path.Path
   | RuntimeServices
+  | SessionHistory
   | Stdio.Stdio
-  | Transcripts
 
 /** The folder or the store of a tenant cannot be used. */
 export class TenantUnavailable extends Schema.TaggedError<TenantUnavailable>()("TenantUnavailable", {

@@ -1,0 +1,90 @@
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, Layer, Option, type Redacted, Schedule, Schema } from "effect"
+import { RunnerAddress, SingleRunner } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import * as SqliteClient from "../platform/SqliteClient.ts"
+
+/** The engine below a cluster of servers: the database, the shards, the messages. */
+
+/** The database cannot be used. */
+export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", { message: Schema.String }) {}
+
+/** The role of a process. */
+export interface ClusterRole {
+  /** The address under which other processes reach this runner; undefined for a front, which runs no sessions. */
+  readonly runner: { readonly host: string; readonly port: number } | undefined
+  /** The address at which the runner listens, where it is another one. */
+  readonly listen?: { readonly host: string; readonly port: number } | undefined
+  /** Seconds that a runner that stops gives to its sessions. */
+  readonly drainSeconds: number
+}
+
+/**
+ * How soon another runner takes over. Locks are rows that expire: an advisory lock of PostgreSQL would be kept by a process that
+ * is stopped and not dead, and is lost in a pooler of transactions. What the stopped process writes later is refused by the
+ * epoch of its sessions.
+ */
+const failover = {
+  shardsPerGroup: 60,
+  shardLockExpiration: "8 seconds",
+  shardLockRefreshInterval: "2 seconds",
+  shardLockDisableAdvisory: true,
+  runnerHealthCheckInterval: "5 seconds",
+  refreshAssignmentsInterval: "1 second",
+  entityMessagePollInterval: "2 seconds",
+  entityMaxIdleTime: "1 minute"
+} as const
+
+/** PostgreSQL. */
+export const postgres = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, DatabaseError> =>
+  Layer.build(PgClient.layer({ url })).pipe(
+    Effect.mapError(
+      ({ message }) => new DatabaseError({ message: `the database cannot be reached: ${message}; check --store` })
+    ),
+    Layer.effectContext
+  )
+
+/** SQLite in a file, with its folder. */
+export const sqlite = (file: string): Layer.Layer<SqlClient.SqlClient, DatabaseError> =>
+  Layer.build(SqliteClient.layer(file)).pipe(
+    Effect.mapError(({ message }) => new DatabaseError({ message })),
+    Layer.effectContext
+  )
+
+/** One runner on one machine. */
+export const single = SingleRunner.layer({ shardingConfig: failover, runnerStorage: "memory" }).pipe(
+  Layer.provide(NodeCrypto.layerDigest)
+)
+
+/** A runner or a front among others. */
+export const among = ({ drainSeconds, listen, runner }: ClusterRole) => {
+  const shardingConfig = {
+    ...failover,
+    entityTerminationTimeout: `${drainSeconds + 5} seconds` as const,
+    runnerAddress: Option.map(Option.fromNullishOr(runner), ({ host, port }) => RunnerAddress.make(host, port)),
+    runnerListenAddress: Option.map(Option.fromNullishOr(listen), ({ host, port }) => RunnerAddress.make(host, port))
+  }
+  return runner === undefined
+    ? NodeClusterSocket.layer({ clientOnly: true, storage: "sql", shardingConfig })
+    : NodeClusterSocket.layer({ storage: "sql", shardingConfig })
+}
+
+/** Answered messages are kept for a day: so long a message may come again under its id. The log of a session knows it for good. */
+const keptMillis = 86_400_000
+
+/** Deletes answered messages of the engine, which does not do it itself. */
+export const pruning = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const prune = Effect.gen(function* () {
+      const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+      // Ids of messages begin with the time, in milliseconds since 2025.
+      const before = String(BigInt(now - keptMillis - Date.UTC(2025, 0, 1)) << 22n)
+      yield* sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT id FROM cluster_messages WHERE processed = TRUE AND id < ${sql.literal(before)})`
+      yield* sql`DELETE FROM cluster_messages WHERE processed = TRUE AND id < ${sql.literal(before)}`
+    })
+    yield* Effect.forkScoped(Effect.repeat(Effect.ignore(prune, { log: "Warn" }), Schedule.spaced("10 minutes")))
+  })
+)

@@ -1,0 +1,239 @@
+import { Deferred, Effect, FiberSet, Layer, Option, Ref, Schedule, Stream } from "effect"
+import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
+import { ledgerOf, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
+import { userSessions } from "../../domain/session/SessionName.ts"
+import * as SessionRetention from "../session/SessionRetention.ts"
+import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
+import { storeError } from "./Failures.ts"
+import type { StreamEvent } from "./ServeApi.ts"
+import { ServedSessions } from "./ServedSessions.ts"
+import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
+import { entityId, SessionEntity } from "./SessionEntity.ts"
+import * as StoredSessions from "./StoredSessions.ts"
+import { TenantLimiter } from "./TenantLimiter.ts"
+
+/**
+ * The sessions of a cluster, as a front offers them: it reads the store itself, and sends everything that needs an open session
+ * to the runner that has it. A message is acknowledged when it is stored; when its runner dies, another one answers it, and
+ * the client's stream goes on.
+ */
+
+/** Options of a front. */
+export interface ClusterOptions {
+  readonly settings: ServeSettings
+  readonly model?: string | undefined
+}
+
+/** Sessions whose sums a list shows at most. */
+const maxTotals = 100
+
+/** Waits between two looks for the runner that has a session. */
+const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }))
+
+const isServeError = (error: { readonly _tag: string }): error is ServeError =>
+  ["BadRequest", "NotFound", "Conflict", "TooMany", "Failed", "Unavailable"].includes(error._tag)
+
+const away = () => new Unavailable({ message: "no runner has this session now; try again in a moment" })
+
+const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
+  const { copy, create, existing, inTenant, load, store, totals } = yield* StoredSessions.make(model)
+  const limiter = yield* TenantLimiter
+  const clientOf = yield* SessionEntity.client
+  const sends = yield* FiberSet.make<void>()
+  const closing = yield* Deferred.make<void>()
+  let isDraining = false
+
+  const client = (tenant: string, id: string) => clientOf(entityId(tenant, id))
+
+  /** Asks the runner of a session that exists. While no runner has the session, it waits. */
+  const ask = <A, E extends { readonly _tag: string }>(
+    tenant: string,
+    id: string,
+    work: (session: ReturnType<typeof client>) => Effect.Effect<A, E>
+  ): Effect.Effect<A, ServeError> =>
+    Effect.andThen(
+      existing(tenant, id),
+      Effect.suspend(() => work(client(tenant, id))).pipe(
+        Effect.retry({ schedule: patience, while: (error) => !isServeError(error) }),
+        Effect.catch((error): Effect.Effect<never, ServeError> => Effect.fail(isServeError(error) ? error : away()))
+      )
+    )
+
+  const accepting = Effect.suspend(() =>
+    isDraining ? Effect.fail(new Unavailable({ message: "the server stops; send it again in a moment" })) : Effect.void
+  )
+
+  const counted = (tenant: string) => Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release)
+
+  /** The events of a session or a turn, from whichever runner has it. A new runner's stream begins with `Reset`. */
+  const watch = (tenant: string, id: string, message: string | null, first: string | undefined) =>
+    Stream.unwrap(
+      Effect.map(Ref.make(first), (last) =>
+        Stream.suspend(() =>
+          Stream.unwrap(
+            Effect.map(Ref.get(last), (lastId) => client(tenant, id).Watch({ message, lastId: lastId ?? null }))
+          )
+        ).pipe(
+          Stream.tap(({ id: at }) => (at === undefined ? Effect.void : Ref.set(last, at))),
+          // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
+          Stream.catchCause(() => Stream.empty),
+          Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
+          Stream.forever,
+          Stream.interruptWhen(Deferred.await(closing))
+        )
+      )
+    )
+
+  const isEnd = (message: string) => (event: StreamEvent) =>
+    event.event === "TurnEnded" && event.data.message === message
+
+  const send: ServedSessions["Service"]["send"] = Effect.fnUntraced(function* (tenant, id, message, lastId) {
+    yield* accepting
+    yield* existing(tenant, id)
+    yield* limiter.checkTokens(tenant)
+    const messageId = message.id ?? (yield* StoredSessions.newId)
+    yield* counted(tenant)
+    const stored = yield* Deferred.make<void, ServeError>()
+    const ended = yield* Deferred.make<{ readonly status: string; readonly error: string | null }>()
+    const session = client(tenant, id)
+    // The message is stored when the first of the two returns. The second is the same message, and waits for its answer.
+    const payload = { message: messageId, text: message.text }
+    const work = session.Send(payload, { discard: true }).pipe(
+      Effect.mapError(away),
+      Effect.onExit((exit) => Deferred.done(stored, exit)),
+      Effect.andThen(session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))),
+      Effect.flatMap((end) => Deferred.succeed(ended, end)),
+      Effect.ignore
+    )
+    yield* FiberSet.run(sends, work)
+    yield* Deferred.await(stored)
+    if ((message.onDisconnect ?? settings.onDisconnect ?? "continue") === "cancel") {
+      yield* Effect.addFinalizer(() =>
+        Effect.flatMap(Deferred.isDone(ended), (isDone) => (isDone ? Effect.void : Effect.ignore(session.Cancel())))
+      )
+    }
+    const seen = yield* Ref.make(false)
+    return watch(tenant, id, messageId, lastId).pipe(
+      Stream.takeUntil(isEnd(messageId)),
+      Stream.tap((event) => (isEnd(messageId)(event) ? Ref.set(seen, true) : Effect.void)),
+      // What ended without a stream is told all the same.
+      Stream.interruptWhen(Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))),
+      Stream.concat(
+        Stream.unwrap(
+          Effect.map(Effect.all([Ref.get(seen), Deferred.poll(ended)]), ([isSeen, end]) =>
+            isSeen || Option.isNone(end)
+              ? Stream.empty
+              : Stream.fromEffect(
+                  Effect.map(end.value, ({ error }): StreamEvent => ({
+                    event: "TurnEnded",
+                    data: {
+                      message: messageId,
+                      event: { _tag: "TurnEnded", status: error === null ? "answered" : "failed", error }
+                    }
+                  }))
+                )
+          )
+        )
+      )
+    )
+  })
+
+  const row = (tenant: string, id: string) =>
+    Effect.map(existing(tenant, id), (summary) => StoredSessions.rowOf(summary, null, true))
+
+  return ServedSessions.of({
+    list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
+      const all = userSessions(yield* store(tenant, ({ summaries }) => summaries))
+      const shown = all.slice(0, limit)
+      const rows = yield* Effect.forEach(
+        shown,
+        Effect.fnUntraced(function* (summary, index) {
+          const plain = StoredSessions.rowOf(summary, null, true)
+          if (!isSummed || index >= maxTotals || summary.problem !== undefined) return plain
+          const sums = yield* Effect.option(totals(tenant, summary))
+          return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
+        })
+      )
+      return { sessions: rows, more: all.length - shown.length }
+    }),
+    create: (tenant, options) =>
+      Effect.andThen(
+        accepting,
+        Effect.map(create(tenant, options), (summary) => StoredSessions.rowOf(summary, null, true))
+      ),
+    read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
+      const { events, session } = yield* load(tenant, id)
+      const shown = shownMessages(session, messages, chars)
+      return {
+        ...(yield* row(tenant, id)),
+        totals: ledgerTotals(session, events),
+        messages: shown,
+        earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
+        lastEvent: null
+      }
+    }),
+    remove: Effect.fnUntraced(function* (tenant, id) {
+      yield* ask(tenant, id, (session) => session.Close())
+      yield* inTenant(tenant, SessionRetention.remove(id)).pipe(
+        Effect.retry({
+          schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 40 })),
+          while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
+        }),
+        Effect.catchTag("SessionStoreError", (error) =>
+          error.reason._tag === "SessionLocked"
+            ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
+            : storeError(error)
+        )
+      )
+    }),
+    fork: Effect.fnUntraced(function* (tenant, id, options) {
+      yield* accepting
+      const copied = yield* copy(tenant, id, options)
+      const { at } = options
+      if (at !== undefined) yield* ask(tenant, copied, (session) => session.Branch({ at }))
+      return yield* row(tenant, copied)
+    }),
+    send,
+    turn: Effect.fnUntraced(function* (tenant, id, message, lastId) {
+      yield* existing(tenant, id)
+      yield* counted(tenant)
+      return Stream.takeUntil(watch(tenant, id, message, lastId), isEnd(message))
+    }),
+    events: Effect.fnUntraced(function* (tenant, id, lastId) {
+      yield* existing(tenant, id)
+      yield* counted(tenant)
+      return watch(tenant, id, null, lastId)
+    }),
+    cancel: (tenant, id) => ask(tenant, id, (session) => session.Cancel()),
+    compress: (tenant, id, { focus, force }) =>
+      Effect.andThen(
+        accepting,
+        ask(tenant, id, (session) => session.Compress({ focus: focus ?? null, force: force ?? null }))
+      ),
+    plan: (tenant, id) => ask(tenant, id, (session) => session.Plan()),
+    turnBack: (tenant, id, by) => ask(tenant, id, (session) => session.TurnBack({ by })),
+    recall: (tenant, id, handle, selection) => ask(tenant, id, (session) => session.Recall({ handle, selection })),
+    search: (tenant, id, pattern, maxTokens) => ask(tenant, id, (session) => session.Search({ pattern, maxTokens })),
+    ledger: (tenant, id) => Effect.map(load(tenant, id), ({ events, session }) => ledgerOf(session, events)),
+    exported: (tenant, id, format) =>
+      Effect.flatMap(load(tenant, id), ({ events }) =>
+        Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
+      ),
+    branch: (tenant, id, at) => ask(tenant, id, (session) => session.Branch({ at })),
+    isBusy: () => Effect.succeed(false),
+    close: () => Effect.void,
+    isReady: Effect.sync(() => !isDraining),
+    drain: Effect.suspend(() => {
+      isDraining = true
+      const ended = Effect.timeoutOption(FiberSet.awaitEmpty(sends), `${settings.drainSeconds ?? 20} seconds`)
+      // Their streams get a moment to tell it.
+      const told = Effect.flatMap(FiberSet.size(sends), (count) =>
+        count === 0 ? Effect.void : Effect.andThen(ended, Effect.sleep("500 millis"))
+      )
+      return Effect.andThen(told, Effect.asVoid(Deferred.succeed(closing, undefined)))
+    })
+  })
+})
+
+/** The sessions of a cluster, until the layer ends. */
+export const layer = (options: ClusterOptions) => Layer.effect(ServedSessions, make(options))

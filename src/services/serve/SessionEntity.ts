@@ -1,0 +1,147 @@
+import { Cause, Effect, Schedule, Schema, Stream } from "effect"
+import { ClusterSchema, Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { Handle } from "../../domain/content/Handle.ts"
+import { EntryId } from "../../domain/conversation/Conversation.ts"
+import { Selection } from "../../domain/conversation/Excerpt.ts"
+import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import { CompressionDone, Excerpt, Found, Planned, Turned } from "./ServeApi.ts"
+import { ServedSessions } from "./ServedSessions.ts"
+import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
+
+/**
+ * A session as an entity of a cluster: one runner has it at a time, and its messages are answered one after another. Messages
+ * hold ids, texts of users and handles, and never a transcript.
+ */
+
+const error = Schema.Union(errors)
+
+/** An event of a stream, between two processes. */
+const Event = Schema.Struct({ id: Schema.optionalKey(Schema.String), event: Schema.String, data: ServedEvent })
+
+/**
+ * Sends a message, and returns how its turn ended. Stored before it is acknowledged, under the message's id: sent twice, it is
+ * answered once, and when the runner dies another one answers it.
+ */
+const Send = Rpc.make("Send", {
+  payload: { message: Schema.String, text: Schema.String },
+  primaryKey: ({ message }) => message,
+  success: Schema.Struct({ status: TurnStatus, error: Schema.NullOr(Schema.String) })
+})
+  .annotate(ClusterSchema.Persisted, true)
+  // A client that leaves does not take its message with it.
+  .annotate(ClusterSchema.Uninterruptible, "client")
+  // Running turns end before the engine stops; what is left then is for another runner.
+  .annotate(ClusterSchema.InterruptOnTermination, true)
+
+/** The events of a turn, or without a message those of the session, from the one after `lastId`. */
+const Watch = Rpc.make("Watch", {
+  payload: { message: Schema.NullOr(Schema.String), lastId: Schema.NullOr(Schema.String) },
+  success: Event,
+  error,
+  stream: true
+}).annotate(ClusterSchema.InterruptOnTermination, true)
+
+const Cancel = Rpc.make("Cancel", { success: Schema.Boolean, error })
+const Compress = Rpc.make("Compress", {
+  payload: { focus: Schema.NullOr(Schema.String), force: Schema.NullOr(Schema.Boolean) },
+  success: CompressionDone,
+  error
+})
+const Plan = Rpc.make("Plan", { success: Planned, error })
+const TurnBack = Rpc.make("TurnBack", {
+  payload: { by: Schema.Literals(["undo", "redo"]) },
+  success: Turned,
+  error
+})
+const Recall = Rpc.make("Recall", { payload: { handle: Handle, selection: Selection }, success: Excerpt, error })
+const Search = Rpc.make("Search", {
+  payload: { pattern: Schema.String, maxTokens: Schema.Natural },
+  success: Found,
+  error
+})
+const Branch = Rpc.make("Branch", { payload: { at: EntryId }, error })
+/** Fails while a turn runs; closes the session otherwise, so that it can be deleted. */
+const Close = Rpc.make("Close", { error })
+
+/** The entity. Its id is the tenant and the session, with a slash between them. */
+export const SessionEntity = Entity.make("palimpsest/Session", [
+  Send,
+  Watch,
+  Cancel,
+  Compress,
+  Plan,
+  TurnBack,
+  Recall,
+  Search,
+  Branch,
+  Close
+])
+
+/** The id of the entity of a session. */
+export const entityId = (tenant: string, id: string): string => `${tenant}/${id}`
+
+/** Answers messages with the sessions of this process, which must open a session even if its last owner seems to live. */
+export const handlers = SessionEntity.toLayer(
+  Effect.gen(function* () {
+    const local = yield* ServedSessions
+    const { entityId: name } = yield* Entity.CurrentAddress
+    const [tenant = "", id = ""] = name.split("/")
+    yield* Effect.addFinalizer(() => local.close(tenant, id))
+
+    const answered = Effect.fnUntraced(function* (message: string, text: string) {
+      const stream = yield* local.send(tenant, id, { id: message, text, onDisconnect: "continue" })
+      const last = yield* Stream.runFold(
+        stream,
+        (): typeof TurnEnd.Type => ({ status: "stopped", error: null }),
+        (end, { data: { event } }) => (event._tag === "TurnEnded" ? { status: event.status, error: event.error } : end)
+      )
+      return last.status === "stopped" ? yield* new Unavailable({ message: last.error ?? "" }) : last
+    }, Effect.scoped)
+
+    // A turn that was stopped: this runner stops, or another one has taken the session. In both cases the engine ends this
+    // entity before it is tried again here.
+    const again = Schedule.spaced("6 seconds")
+
+    return SessionEntity.of({
+      Send: ({ payload: { message, text } }) =>
+        answered(message, text).pipe(
+          Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
+          Effect.catch(({ message: why }: ServeError) => Effect.succeed({ status: "failed" as const, error: why })),
+          Effect.catchCause((cause) =>
+            Cause.hasInterruptsOnly(cause)
+              ? Effect.failCause(cause)
+              : Effect.as(Effect.logError(cause), {
+                  status: "failed" as const,
+                  error: "the server could not do this; its log says why"
+                })
+          )
+        ),
+      Watch: ({ payload: { lastId, message } }) =>
+        Stream.unwrap(
+          message === null
+            ? local.events(tenant, id, lastId ?? undefined)
+            : local.turn(tenant, id, message, lastId ?? undefined)
+        ).pipe(Stream.scoped, Rpc.fork),
+      Cancel: () => Rpc.fork(local.cancel(tenant, id)),
+      Compress: ({ payload: { focus, force } }) =>
+        Rpc.fork(local.compress(tenant, id, { focus: focus ?? undefined, force: force ?? undefined })),
+      Plan: () => Rpc.fork(local.plan(tenant, id)),
+      TurnBack: ({ payload: { by } }) => Rpc.fork(local.turnBack(tenant, id, by)),
+      Recall: ({ payload: { handle, selection } }) => Rpc.fork(local.recall(tenant, id, handle, selection)),
+      Search: ({ payload: { maxTokens, pattern } }) => Rpc.fork(local.search(tenant, id, pattern, maxTokens)),
+      Branch: ({ payload: { at } }) => Rpc.fork(local.branch(tenant, id, at)),
+      Close: () =>
+        Rpc.fork(
+          Effect.flatMap(local.isBusy(tenant, id), (isBusy) =>
+            isBusy
+              ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
+              : local.close(tenant, id)
+          )
+        )
+    })
+  }),
+  { concurrency: 1, maxIdleTime: "1 minute" }
+)
+
+const TurnEnd = Schema.Struct({ status: TurnStatus, error: Schema.NullOr(Schema.String) })

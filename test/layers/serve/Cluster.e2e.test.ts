@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
+
+/** Sessions as entities over one database. `npm run test:crash` kills servers that share one. */
+
+const store = { _tag: "Sqlite" } as const
+const messages = "/v1/sessions/one/messages"
+
+type Server = Effect.Success<ReturnType<typeof startServer>>
+
+const tags = (text: string) => eventsOf(text).map(({ event }) => event._tag)
+const said = (text: string) => eventsOf(text).flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
+const read = (asking: Promise<Response>) => asking.then((response) => response.text())
+
+describe("a server over SQLite", () => {
+  it.live("answers a message once, keeps tenants apart, and finds all of it again", () =>
+    Effect.gen(function* () {
+      const home = newHome()
+      const answers = ["first", "second"]
+      const talk = ({ ask }: Server) =>
+        Effect.promise(async () => {
+          await ask("POST", "/v1/sessions", { body: { id: "one" } })
+          const first = await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))
+          assert.deepStrictEqual([said(first), tags(first).at(-1)], [["first"], "TurnEnded"])
+          assert.deepStrictEqual(said(await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))), [
+            "first"
+          ])
+          assert.strictEqual((await ask("GET", "/v1/sessions/one", { token: tokens.zeta })).status, 404)
+          assert.strictEqual((await ask("POST", messages, { token: tokens.zeta, body: { text: "x" } })).status, 404)
+          // Another tenant may have a session of the same id.
+          assert.strictEqual(
+            (await ask("POST", "/v1/sessions", { token: tokens.zeta, body: { id: "one" } })).status,
+            201
+          )
+          const theirs = await read(ask("POST", messages, { token: tokens.zeta, body: { id: "m1", text: "Hi" } }))
+          assert.deepStrictEqual(said(theirs), ["second"])
+        })
+      yield* Effect.scoped(Effect.flatMap(startServer({ home, store, answers }), talk))
+      // A model without answers: to ask it would be a failure.
+      yield* Effect.scoped(
+        Effect.flatMap(startServer({ home, store, answers: [] }), ({ ask }) =>
+          Effect.promise(async () => {
+            assert.deepStrictEqual(said(await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))), [
+              "first"
+            ])
+            const fork = await ask("POST", "/v1/sessions/one/fork", { body: { id: "two" } })
+            assert.strictEqual(fork.status, 201)
+            assert.include(await read(ask("GET", "/v1/sessions/two/export?format=claude")), "first")
+            assert.strictEqual((await ask("DELETE", "/v1/sessions/one")).status, 204)
+            assert.strictEqual((await ask("GET", "/v1/sessions/one")).status, 404)
+            assert.include(await read(ask("GET", "/v1/sessions/one", { token: tokens.zeta })), "second")
+          })
+        )
+      )
+    })
+  )
+
+  it.live("answers after a restart what it had only accepted", () =>
+    Effect.gen(function* () {
+      const home = newHome()
+      const settings = { drainSeconds: 0 }
+      yield* Effect.scoped(
+        Effect.flatMap(startServer({ home, store, settings, answers: () => ({ _tag: "Hang" }) }), ({ ask }) =>
+          Effect.promise(async () => {
+            await ask("POST", "/v1/sessions", { body: { id: "one" } })
+            await ask("POST", messages, { body: { id: "m1", text: "Hello" } })
+          })
+        )
+      )
+      const text = yield* Effect.scoped(
+        Effect.flatMap(startServer({ home, store, answers: ["at last"] }), ({ ask }) =>
+          Effect.promise(() => read(ask("GET", `${messages}/m1/events`)))
+        )
+      )
+      assert.deepStrictEqual([said(text), tags(text).at(-1)], [["at last"], "TurnEnded"])
+    })
+  )
+})
