@@ -238,13 +238,17 @@ const commands = {
     async () => (await import("./commands/trust.ts")).trust
   ),
   sessions: command("Manage saved sessions", async () => {
-    const { sessions } = await import("./commands/sessions.ts")
-    return sessions((resume) =>
+    const [{ sessions }, environment] = await Promise.all([
+      import("./commands/sessions.ts"),
+      import("../layers/platform/ProcessEnvironment.ts")
+    ])
+    const all = sessions((resume) =>
       Effect.flatMap(
         Effect.promise(() => import("./agentCommands.ts")),
         ({ converse }) => converse({ resume })
       )
     )
+    return Command.provide(all, environment.layer)
   })
 }
 

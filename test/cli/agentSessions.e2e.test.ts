@@ -59,7 +59,7 @@ describe("the sessions of other agents", () => {
 
       const listed = yield* run(["find"], { env })
       assert.strictEqual(listed.status, 0)
-      assert.match(listed.stderr, /broken\.jsonl: is binary; expected UTF-8 text; left out\n/)
+      assert.match(listed.stderr, /broken\.jsonl: is binary; expected UTF-8 text\n/)
       const shown = String(listed.stdout)
       assert.match(shown, /codex .*\/home\/dev\/tides .*The table of tides/)
       assert.include(shown, path.join(".claude/projects/-home-marco-projects-spotter", `${uuid}.jsonl`))

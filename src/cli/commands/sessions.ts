@@ -3,10 +3,11 @@ import { Argument, Command, Flag, Prompt } from "effect/cli"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { plainText } from "../../domain/content/Content.ts"
 import { entries, type Entry, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
-import type { SessionEvent } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, type SessionEvent } from "../../domain/session/Session.ts"
 import { userSessions, matchName } from "../../domain/session/SessionName.ts"
 import { sessionTree } from "../../domain/session/SessionTree.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
@@ -14,8 +15,10 @@ import { findSession, orSelectionError } from "../../services/runtime/SessionOpe
 import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
 import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { redactEvents, secretsIn } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as Input from "../input/Input.ts"
+import * as SecretFlags from "../input/SecretFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -23,6 +26,12 @@ import { orExit } from "../output/RuntimeText.ts"
 import { headingOf, sessionTable, sizeText } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
 import { treeText } from "../output/TreeText.ts"
+
+/**
+ * Manages saved sessions.
+ *
+ * One file: the subcommands share how a session is named, read and shown.
+ */
 
 /** A session in the output of `--json`. Times are ISO 8601. */
 const Row = Schema.Struct({
@@ -244,18 +253,28 @@ const exported = Command.make(
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),
       "Format (default: Markdown for .md, contents for .json, else palimpsest)"
-    )
+    ),
+    redact: Input.flag("redact", "Put placeholders in place of secrets and personal data")
   },
-  Effect.fn("cli.sessions.export")(function* ({ file, session: sessionName, to }) {
+  Effect.fn("cli.sessions.export")(function* ({ file, redact, session: sessionName, to }) {
     yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
     const { loaded, summary } = yield* read(sessionName)
+    const secrets = redact ? yield* secretsIn(loaded.events, yield* SecretFlags.searchOf(undefined)) : undefined
+    const { copy, replaced } =
+      secrets === undefined
+        ? { copy: loaded.events, replaced: 0 }
+        : yield* Effect.mapError(redactEvents(loaded.events, secrets), ({ message }) => failed(message))
+    if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")} in the copy`)
     const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
     const format = to ?? byEnding
     if (format === "markdown") {
-      const page = writeMarkdown(loaded.session.conversation, headingOf(summary))
+      const heading = headingOf(summary)
+      const title = secrets === undefined ? heading : Work.runSync(secrets.replaceText(heading)).text
+      const session = secrets === undefined ? loaded.session : copy.reduce(applyEvent, emptySession)
+      const page = writeMarkdown(session.conversation, title)
       return yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
     }
-    const unheld = yield* Export.write(file, format, loaded.events).pipe(
+    const unheld = yield* Export.write(file, format, copy).pipe(
       Output.progress(`writing ${file}`),
       Effect.mapError((error) => failed(error.message))
     )

@@ -65,7 +65,7 @@ const maxProblems = 5
 
 /** Prints a line for each file that could not be read, and how many more there are. */
 export const tellProblems = Effect.fnUntraced(function* (problems: ReadonlyArray<SessionProblem>) {
-  for (const { message, path } of problems.slice(0, maxProblems)) yield* Output.notice(`${path}: ${message}; left out`)
+  for (const { message, path } of problems.slice(0, maxProblems)) yield* Output.notice(`${path}: ${message}`)
   const more = problems.length - maxProblems
   if (more > 0) yield* Output.notice(`${Output.plural(more, "more file")} could not be read (--json lists them)`)
 })

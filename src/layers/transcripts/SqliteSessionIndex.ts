@@ -64,7 +64,7 @@ const openIndex = (open: new (file: string) => DatabaseSync, folder: string): Da
     chmodSync(file, 0o600)
     const database = new open(file)
     try {
-      database.exec("pragma busy_timeout = 5000; pragma journal_mode = wal; pragma synchronous = normal")
+      database.exec("pragma busy_timeout = 1000; pragma journal_mode = wal; pragma synchronous = normal")
       database.exec("pragma cache_size = -16000; pragma temp_store = memory; pragma journal_size_limit = 1000000")
       database.exec(tables)
       return database
@@ -104,7 +104,6 @@ interface FileRow {
   readonly done: number
   readonly line: number
   readonly broken: number
-  readonly facts: SessionFacts
 }
 
 const numberIn = (row: Record<string, unknown>, key: string): number => Number(row[key] ?? 0)
@@ -122,8 +121,7 @@ const rowOf = (row: Record<string, unknown>): FileRow => ({
   tail: String(row.tail),
   done: numberIn(row, "done"),
   line: numberIn(row, "line"),
-  broken: numberIn(row, "broken"),
-  facts: factsOf(row.facts)
+  broken: numberIn(row, "broken")
 })
 
 /** What was written by this program is read back as it was. */
@@ -138,7 +136,8 @@ const canGrow = (file: SessionFile): boolean => file.agent !== "opencode" && fil
 const hasFile = (file: SessionFile): boolean => file.agent !== "opencode"
 
 const makeStatements = (database: DatabaseSync) => ({
-  files: database.prepare("select * from file"),
+  files: database.prepare("select id, path, bytes, updated, head, tail, done, line, broken from file"),
+  factsOf: database.prepare("select facts from file where id = ?"),
   removeFile: database.prepare("delete from file where id = ?"),
   removeScan: database.prepare("delete from scan where file = ?"),
   removeWords: database.prepare("delete from words where rowid in (select id from stretch where file = ?)"),
@@ -232,7 +231,7 @@ const readFile = Effect.fnUntraced(function* (
   if (id !== undefined && grown !== undefined) {
     const kept = statements.scan.get(id)
     const rest = typeof kept?.rest === "string" ? parsedOrUndefined(kept.rest) : undefined
-    Object.assign(state.facts, row?.facts)
+    Object.assign(state.facts, factsOf(statements.factsOf.get(id)?.facts))
     state.requests.push(...requestsIn(kept?.requests))
     if (isJson(rest)) Object.assign(state, rest, { facts: state.facts, requests: state.requests })
   }
@@ -314,9 +313,19 @@ const make = Effect.fnUntraced(function* (database: DatabaseSync) {
     }
     return problems
   })
+  /** A full disk, or another process that writes for long, leaves the index as it is. */
+  const updated: typeof update = (all, read) =>
+    Effect.catchDefect(update(all, read), (defect) =>
+      Effect.succeed([
+        {
+          path: "the index of sessions",
+          message: `cannot be updated now (${defect instanceof Error ? defect.message : "unknown"}); what is new is missing`
+        }
+      ])
+    )
   return SessionIndex.of({
     isKept: true,
-    update,
+    update: updated,
     sessions: () =>
       Effect.sync(
         () =>

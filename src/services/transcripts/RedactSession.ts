@@ -3,7 +3,7 @@ import { decodeLine, encodeLine } from "../../domain/session/LogFormat.ts"
 import { entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
 import { maxLogDepth, parsedOrUndefined, parseJson } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
+import { type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
@@ -37,6 +37,17 @@ export const redactFile = Effect.fn("RedactSession.redactFile")(function* (
     }
   }
   return { copy: copy.join("\n"), replaced }
+})
+
+/** Collects the secrets of a session's events, to replace them. */
+export const secretsIn = Effect.fn("RedactSession.secretsIn")(function* (
+  events: ReadonlyArray<SessionEvent>,
+  search: SecretSearch
+): Effect.fn.Return<SessionSecrets> {
+  const secrets = new SessionSecrets(search)
+  for (const event of events) yield* Work.run(secrets.collect(encodeLine(event)))
+  secrets.settle()
+  return secrets
 })
 
 const handleForm = /h_[a-z2-7]{10,52}/g

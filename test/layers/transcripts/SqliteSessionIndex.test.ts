@@ -155,6 +155,29 @@ describe("SqliteSessionIndex", () => {
     )
   )
 
+  it.effect("lists what it knows while another process writes to the index", () =>
+    withFolder((home) =>
+      Effect.gen(function* () {
+        mkdirSync(`${home}/projects/-p`, { recursive: true })
+        writeFileSync(`${home}/projects/-p/one.jsonl`, user("one"))
+        yield* search(home, "one")
+        const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
+        const other = new DatabaseSync(`${home}/index/sessions-2.sqlite`)
+        other.exec("begin immediate")
+        writeFileSync(`${home}/projects/-p/two.jsonl`, user("one more"))
+        const { problems, texts } = yield* Effect.provide(found("one"), kept(home))
+        other.close()
+        assert.deepStrictEqual(texts, ["1 one"])
+        assert.deepStrictEqual(problems, [
+          {
+            path: "the index of sessions",
+            message: "cannot be updated now (database is locked); what is new is missing"
+          }
+        ])
+      })
+    )
+  )
+
   it.effect("reads opencode's database", () =>
     withFolder((home) =>
       Effect.gen(function* () {
