@@ -5,7 +5,8 @@ import { signatureOf } from "../../domain/model/ProviderSignature.ts"
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
 import { callPart, malformed } from "./AnswerCalls.ts"
-import { clip, failed, faultIn, type ProviderNames, reasonOfEvent, unusable } from "./ProviderErrors.ts"
+import { clip, failed, unusable } from "./ModelFailures.ts"
+import { faultIn, type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
 import type { EventReader } from "./ProviderExchange.ts"
 
 /** Reads the events of the Messages API. */

@@ -1,17 +1,18 @@
-import { type Config, Effect, Layer, Result, Schema, Stream } from "effect"
+import { type Config, Effect, Layer, Schema, Stream } from "effect"
 import { type AnthropicRequest, countBody, requestBody } from "../../domain/model/AnthropicMessages.ts"
-import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/tokens/ModelLimits.ts"
-import { InvalidRequestError, Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import { Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { makeReader } from "./AnthropicAnswer.ts"
-import { failed, type ProviderNames, unusable } from "./ProviderErrors.ts"
+import { unusable } from "./ModelFailures.ts"
+import { type ProviderNames } from "./ProviderErrors.ts"
 import {
   call,
   chunks,
   collect,
   events,
   hideKey,
+  opened,
   optionsConfig,
   type Provider,
   type ProviderOptions,
@@ -27,34 +28,15 @@ const defaultBaseUrl = "https://api.anthropic.com"
 const maxTokensOf = (model: string): number =>
   Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
 
-const opened = (
-  provider: Provider,
-  { contents, generation, model: asked, mustCall, systemInstruction, tools }: ModelRequest
-) =>
-  Effect.fromResult(
-    Result.mapBoth(toolDeclarations(tools), {
-      onFailure: (detail) => failed(new InvalidRequestError({ detail })),
-      onSuccess: (declared) => {
-        const model = provider.model ?? asked
-        const request: AnthropicRequest = {
-          model,
-          contents,
-          systemInstruction,
-          tools: declared,
-          mustCall,
-          maxTokens: generation?.maxOutputTokens ?? maxTokensOf(model),
-          temperature: generation?.temperature,
-          topP: generation?.topP,
-          topK: generation?.topK,
-          thinkingBudget: generation?.thinkingBudget
-        }
-        return { request, tools: toolNames(declared) }
-      }
-    })
-  )
+const requestOf = (provider: Provider, given: ModelRequest) =>
+  Effect.map(opened(provider, given), ({ shared, tools, topK }) => {
+    const maxTokens = shared.maxOutputTokens ?? maxTokensOf(shared.model)
+    const request: AnthropicRequest = { ...shared, topK, maxTokens }
+    return { request, tools }
+  })
 
 const stream = (provider: Provider, request: ModelRequest) =>
-  Effect.map(opened(provider, request), ({ request, tools }) =>
+  Effect.map(requestOf(provider, request), ({ request, tools }) =>
     chunks(events(provider, "v1/messages", requestBody(request, tools)), () =>
       makeReader(tools, names, hideKey(provider))
     )
@@ -67,7 +49,7 @@ const countTokens = Effect.fn("Model.countTokens")(function* (
   request: ModelRequest
 ): Effect.fn.Return<number, ModelError> {
   yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
-  const { request: bare, tools } = yield* opened(provider, {
+  const { request: bare, tools } = yield* requestOf(provider, {
     model: request.model,
     contents: request.contents
   })

@@ -12,7 +12,7 @@ import {
   type ModelChunk,
   type ModelError
 } from "../../services/model/Model.ts"
-import { clip, failed } from "./GoogleErrors.ts"
+import { clip, failed } from "./ModelFailures.ts"
 
 /** Decodes the answers of the Gemini API. */
 

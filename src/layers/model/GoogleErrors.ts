@@ -1,5 +1,4 @@
 import { Duration, Option, Predicate, Schema } from "effect"
-import { clipped } from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import {
   AuthenticationError,
@@ -7,19 +6,14 @@ import {
   InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
-  ModelError,
   type ModelErrorReason,
-  NetworkError,
   QuotaExhaustedError,
-  RateLimitError,
-  TimeoutError
+  RateLimitError
 } from "../../services/model/Model.ts"
 import type { Exchange } from "./GoogleExchange.ts"
+import { clip, codeOf, ofConnection, tooLarge } from "./ModelFailures.ts"
 
 /** Turns failures of the SDK, of the Gemini API and of the connection into reasons of a `ModelError`. */
-
-/** A `ModelError` for a reason. */
-export const failed = (reason: ModelErrorReason) => new ModelError({ reason })
 
 const Detail = Schema.Struct({
   reason: Schema.optionalKey(Schema.String),
@@ -66,9 +60,6 @@ const serverErrorOf = (text: string): ServerError =>
           }
   })
 
-/** A text of the server, cut to what fits an error message. */
-export const clip = (text: string): string => clipped(text, 500)
-
 const isKeyRefused = ({ details, message }: ServerError): boolean =>
   details.some(({ reason }) => reason === "API_KEY_INVALID") || /api key (not valid|expired)/i.test(message)
 
@@ -78,10 +69,7 @@ const contextLength = (message: string): ContextLengthError | undefined => {
   if (!/token count.*(exceeds|only supports)/is.test(message)) return undefined
   const numbers = [...message.replaceAll(/(?<=\d)[,_](?=\d)/g, "").matchAll(/\d+/g)].map(([digits]) => Number(digits))
   const [tokens, limit] = numbers.length < 2 ? [undefined, numbers[0]] : numbers
-  return new ContextLengthError({
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(limit === undefined ? {} : { limit })
-  })
+  return tooLarge(tokens, limit)
 }
 
 /** The quota that does not refill within minutes: a daily one, or one of zero. */
@@ -134,13 +122,6 @@ const ofStatus = (
   return badRequest(serverError)
 }
 
-/** The code of a failed connection, which Node puts somewhere in the chain of causes. */
-const codeOf = (error: unknown): string | undefined => {
-  if (!Predicate.isObject(error)) return undefined
-  if ("code" in error && Predicate.isString(error.code)) return error.code
-  return "cause" in error ? codeOf(error.cause) : undefined
-}
-
 /** Whether the connection ended within a body. `fetch` reports this without a code. */
 const isCutOff = (error: unknown): boolean => error instanceof TypeError && error.message === "terminated"
 
@@ -157,12 +138,6 @@ export const isUnknownModel = (error: unknown): boolean => {
     ? serverError.status === "NOT_FOUND"
     : statusOf(error) === 400 && serverError.status === "INVALID_ARGUMENT" && !isKeyRefused(serverError)
 }
-
-/** Node's own time limits, for a head and between two pieces of a body. */
-const isNodeTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
-
-const ofConnection = (code: string, host: string): ModelErrorReason =>
-  isNodeTimeout(code) ? new TimeoutError({ seconds: 300 }) : new NetworkError({ detail: `${code}, ${host}` })
 
 /** The reason of a failure. `message` is the error's, without the key. */
 export const reasonOf = (error: unknown, message: string, exchange: Exchange, host: string): ModelErrorReason => {

@@ -12,9 +12,10 @@ import {
 } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, unusable } from "./GoogleAnswer.ts"
-import { failed, isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts"
+import { isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts"
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
 import type { Next } from "./GoogleStream.ts"
+import { failed } from "./ModelFailures.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
 
 /**

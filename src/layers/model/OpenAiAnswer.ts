@@ -6,7 +6,8 @@ import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
 import { callPart, malformed, type WireCall } from "./AnswerCalls.ts"
-import { clip, failed, faultIn, type ProviderNames, reasonOfEvent, unusable } from "./ProviderErrors.ts"
+import { clip, failed, unusable } from "./ModelFailures.ts"
+import { faultIn, type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
 import type { EventReader } from "./ProviderExchange.ts"
 
 /** Reads the events of the Responses API and of Chat Completions. */

@@ -1,16 +1,16 @@
-import { type Config, Effect, Layer, Result, Stream } from "effect"
-import { chatBody, type OpenAiRequest, responsesBody } from "../../domain/model/OpenAiMessages.ts"
-import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
-import { InvalidRequestError, Model, type ModelRequest } from "../../services/model/Model.ts"
+import { type Config, Effect, Layer, Stream } from "effect"
+import { chatBody, responsesBody } from "../../domain/model/OpenAiMessages.ts"
+import { Model, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import { makeChatReader, makeResponsesReader } from "./OpenAiAnswer.ts"
-import { failed, type ProviderNames } from "./ProviderErrors.ts"
+import { type ProviderNames } from "./ProviderErrors.ts"
 import {
   chunks,
   collect,
   events,
   hideKey,
+  opened,
   optionsConfig,
   type Provider,
   type ProviderOptions,
@@ -34,38 +34,12 @@ interface Server extends Provider {
   readonly isOpenAi: boolean
 }
 
-const opened = (
-  server: Server,
-  { contents, generation, model: asked, mustCall, systemInstruction, tools }: ModelRequest
-) =>
-  Effect.fromResult(
-    Result.mapBoth(toolDeclarations(tools), {
-      onFailure: (detail) => failed(new InvalidRequestError({ detail })),
-      onSuccess: (declared) => {
-        const request: OpenAiRequest = {
-          model: server.model ?? asked,
-          contents,
-          systemInstruction,
-          tools: declared,
-          mustCall,
-          maxOutputTokens: generation?.maxOutputTokens,
-          temperature: generation?.temperature,
-          topP: generation?.topP,
-          thinkingBudget: generation?.thinkingBudget
-        }
-        return { request, tools: toolNames(declared) }
-      }
-    })
-  )
-
 const stream = (server: Server, request: ModelRequest) =>
-  Effect.map(opened(server, request), ({ request, tools }) => {
+  Effect.map(opened(server, request), ({ shared, tools }) => {
     const hide = hideKey(server)
     return server.api === "responses"
-      ? chunks(events(server, "responses", responsesBody(request, tools)), () =>
-          makeResponsesReader(tools, names, hide)
-        )
-      : chunks(events(server, "chat/completions", chatBody(request, tools, server.isOpenAi)), () =>
+      ? chunks(events(server, "responses", responsesBody(shared, tools)), () => makeResponsesReader(tools, names, hide))
+      : chunks(events(server, "chat/completions", chatBody(shared, tools, server.isOpenAi)), () =>
           makeChatReader(tools, names, hide)
         )
   }).pipe(Stream.unwrap, streamSpan("openai", request))

@@ -1,5 +1,4 @@
 import { Duration, Option, Predicate, Schema } from "effect"
-import { clipped } from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import {
   AuthenticationError,
@@ -8,24 +7,13 @@ import {
   InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
-  ModelError,
   type ModelErrorReason,
-  NetworkError,
   QuotaExhaustedError,
-  RateLimitError,
-  TimeoutError
+  RateLimitError
 } from "../../services/model/Model.ts"
+import { clip, codeOf, ofConnection, tooLarge } from "./ModelFailures.ts"
 
 /** Turns failures of providers that speak the dialects of Anthropic and OpenAI, and of the connection, into reasons of a `ModelError`. */
-
-/** A `ModelError` for a reason. */
-export const failed = (reason: ModelErrorReason) => new ModelError({ reason })
-
-/** A text of the server, cut to what fits an error message. */
-export const clip = (text: string): string => clipped(text, 500)
-
-/** The error of an answer that cannot be used. */
-export const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))
 
 const nullish = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
 const Fault = Schema.Struct({
@@ -93,10 +81,7 @@ const contextLength = ({ kind, limit, message, tokens }: ProviderFault): Context
   const stated = groups["tokens"] === undefined ? undefined : Number(groups["tokens"]) + Number(groups["more"] ?? 0)
   const size = tokens ?? stated
   const window = limit ?? (groups["limit"] === undefined ? undefined : Number(groups["limit"]))
-  return new ContextLengthError({
-    ...(size === undefined ? {} : { tokens: size }),
-    ...(window === undefined ? {} : { limit: window })
-  })
+  return tooLarge(size, window)
 }
 
 const isQuota = ({ kind, message }: ProviderFault): boolean =>
@@ -183,18 +168,6 @@ export const reasonOfEvent = (fault: ProviderFault, names: ProviderNames): Model
   return reasonOfStatus(code, fault, undefined, names)
 }
 
-/** The code of a failed connection, which Node puts somewhere in the chain of causes. */
-const codeOf = (error: unknown): string | undefined => {
-  if (!Predicate.isObject(error)) return undefined
-  if ("code" in error && Predicate.isString(error.code)) return error.code
-  return "cause" in error ? codeOf(error.cause) : undefined
-}
-
 /** The reason of a connection that failed. The text of such an error is not shown: it may quote the request. */
-export const reasonOfConnection = (error: unknown, isBegun: boolean, host: string): ModelErrorReason => {
-  const code = codeOf(error) ?? (isBegun ? "the answer broke off" : "no connection")
-  // Node's own time limits, for a head and between two pieces of a body.
-  return /^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/.test(code)
-    ? new TimeoutError({ seconds: 300 })
-    : new NetworkError({ detail: `${code}, ${host}` })
-}
+export const reasonOfConnection = (error: unknown, isBegun: boolean, host: string): ModelErrorReason =>
+  ofConnection(codeOf(error) ?? (isBegun ? "the answer broke off" : "no connection"), host)

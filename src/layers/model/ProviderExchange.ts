@@ -1,6 +1,7 @@
 import { Config, Duration, Effect, Option, Redacted, Result, Schema, Stream } from "effect"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
+import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"
 import {
   AnswerTooLargeError,
@@ -8,18 +9,19 @@ import {
   type ModelChunk,
   type ModelError,
   type ModelErrorReason,
+  type ModelRequest,
+  InvalidRequestError,
   TimeoutError
 } from "../../services/model/Model.ts"
 import { bounded } from "./BoundedResponse.ts"
+import { failed, unusable } from "./ModelFailures.ts"
 import {
-  failed,
   faultOf,
   keyError,
   type ProviderNames,
   reasonOfConnection,
   reasonOfStatus,
-  retryAfter,
-  unusable
+  retryAfter
 } from "./ProviderErrors.ts"
 import { ServerEvents } from "./ServerEvents.ts"
 
@@ -68,6 +70,23 @@ export interface Provider {
   /** Whether every call needs a key. */
   readonly needsKey: boolean
 }
+
+/** Returns what a request says in every dialect, and the names of its tools. Fails for tools that are no declared functions. */
+export const opened = (
+  provider: Provider,
+  { contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest
+) =>
+  Effect.fromResult(
+    Result.mapBoth(toolDeclarations(tools), {
+      onFailure: (detail) => failed(new InvalidRequestError({ detail })),
+      onSuccess: (declared) => {
+        const { maxOutputTokens, temperature, thinkingBudget, topK, topP } = generation
+        const said = { model: provider.model ?? model, contents, systemInstruction, tools: declared, mustCall }
+        const shared = { ...said, maxOutputTokens, temperature, topP, thinkingBudget }
+        return { shared, topK, tools: toolNames(declared) }
+      }
+    })
+  )
 
 /** The parts of a provider that its options give. */
 export const providerOf = (

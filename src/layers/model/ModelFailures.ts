@@ -1,0 +1,42 @@
+import { Predicate } from "effect"
+import { clipped } from "../../domain/text/Bytes.ts"
+import {
+  ContextLengthError,
+  InvalidResponseError,
+  ModelError,
+  type ModelErrorReason,
+  NetworkError,
+  TimeoutError
+} from "../../services/model/Model.ts"
+
+/** What the errors of all providers have in common. */
+
+/** A `ModelError` for a reason. */
+export const failed = (reason: ModelErrorReason) => new ModelError({ reason })
+
+/** A text of the server, cut to what fits an error message. */
+export const clip = (text: string): string => clipped(text, 500)
+
+/** The error of an answer that cannot be used. */
+export const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))
+
+/** The reason of a request that is too large, with the numbers that the server states. */
+export const tooLarge = (tokens: number | undefined, limit: number | undefined): ContextLengthError =>
+  new ContextLengthError({
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(limit === undefined ? {} : { limit })
+  })
+
+/** The code of a failed connection, which Node puts somewhere in the chain of causes. */
+export const codeOf = (error: unknown): string | undefined => {
+  if (!Predicate.isObject(error)) return undefined
+  if ("code" in error && Predicate.isString(error.code)) return error.code
+  return "cause" in error ? codeOf(error.cause) : undefined
+}
+
+/** Node's own time limits, for a head and between two pieces of a body. */
+const isNodeTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
+
+/** The reason of a connection that failed with this code. */
+export const ofConnection = (code: string, host: string): ModelErrorReason =>
+  isNodeTimeout(code) ? new TimeoutError({ seconds: 300 }) : new NetworkError({ detail: `${code}, ${host}` })
