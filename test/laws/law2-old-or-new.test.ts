@@ -25,6 +25,7 @@ import {
   worldOf
 } from "../support/generate.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
+import { scriptRuns } from "../support/runs.ts"
 
 /**
  * Law 2: whatever stops an operation, the conversation is as before it, or as after it.
@@ -322,7 +323,7 @@ describe("law 2: every operation is atomic", () => {
         const stopped = yield* cancelled(worldOf(), script)
         return stopped.violation === undefined ? true : yield* Effect.fail(stopped.violation)
       }).pipe(inWorld(worldOf())),
-    { arbitrary: { runs: 14, seed: "law 2", size: 10, maxShrinks: 100 } }
+    { arbitrary: { runs: scriptRuns(14, 2), seed: "law 2", size: 10, maxShrinks: 100 } }
   )
 
   it.effect.prop(
@@ -351,7 +352,7 @@ describe("law 2: every operation is atomic", () => {
         }).pipe(inWorld(world))
         return true
       }),
-    { arbitrary: { runs: 1_000, seed: "law 2, trouble", size: 10, maxShrinks: 100 } }
+    { arbitrary: { runs: scriptRuns(1_000, 20), seed: "law 2, trouble", size: 10, maxShrinks: 100 } }
   )
 
   it.effect("a hung log: reading works, an interruption waits, and the operation is complete", () =>
