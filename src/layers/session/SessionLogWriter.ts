@@ -1,16 +1,19 @@
 import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, Scope, Semaphore } from "effect"
+import type { Hash } from "../../domain/content/Handle.ts"
 import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
 import { type Checkpoint, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
 import {
   applyEvent,
   applyEvents,
+  entriesOf,
   minSpillBytes,
   type SessionEvent,
   type Spilled
 } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { hashOfPart } from "../../services/session/PartHashes.ts"
 import {
   SessionChanged,
   sessionError,
@@ -115,6 +118,13 @@ const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionE
   return writer.state
 })
 
+/** The hash of a spilled part, if it was computed when its message was made. */
+const knownHash = (event: SessionEvent, key: string): Hash | undefined => {
+  const [id, part] = key.split(":")
+  const entry = entriesOf(event).find((one) => one.id === id)
+  return entry === undefined ? undefined : hashOfPart(entry, Number(part))
+}
+
 /** Stores the large parts of an event in the blob store, side by side. */
 export const spillParts = Effect.fnUntraced(function* (
   blobs: Blobs,
@@ -131,7 +141,7 @@ export const spillParts = Effect.fnUntraced(function* (
       // Escaped bytes that happen to form valid UTF-8 would be read back as a character.
       if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) return []
       const hash = yield* blobs
-        .put(bytes)
+        .put(bytes, knownHash(event, key))
         .pipe(
           Effect.mapError((error) => sessionUnavailable("append", `${failureOf("append")}: ${error.message}`, error))
         )
