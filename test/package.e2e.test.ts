@@ -174,7 +174,7 @@ describe("the tarball", () => {
         const { copy, files } = yield* fresh
         const names = [...files.keys()]
         const known =
-          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.(?:js|d\.ts)|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.(?:js|d\.ts)|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
         assert.deepStrictEqual(
           names.filter((name) => !known.test(name)),
           []
