@@ -40,7 +40,7 @@ export const make = <A>(
       theme.bold(title),
       ...search.render(width),
       ...list.render(width),
-      theme.dim("type to search · ↑↓ · Enter takes it · Esc leaves")
+      theme.dim("type to search · Enter takes · Esc leaves")
     ],
     handleInput: (data) => {
       if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) done(undefined)

@@ -44,11 +44,18 @@ const recalledMessages = 100
 
 const nothing: Completion = { candidates: [], replaced: "" }
 
+/** What stays below the transcript. None of its rows is wider than the screen, whatever a component draws. */
+class Below extends Container {
+  override render(width: number) {
+    return super.render(width).map((row) => Transcript.fitted(row, width))
+  }
+}
+
 /** Draws the transcript and what is below it, and hands rows that left the screen over to the terminal's scrollback. */
 class Screen extends TuiMainScreen {
   readonly transcript: Transcript.Transcript
   private size = ""
-  private readonly below = new Container()
+  private readonly below = new Below()
 
   constructor(terminal: ConstructorParameters<typeof TuiMainScreen>[0], transcript: Transcript.Transcript) {
     super(terminal)

@@ -1,4 +1,12 @@
-import { type Component, Markdown, Marked, stripTerminalSequences, wrapTextWithAnsi } from "@earendil-works/pi-tui"
+import {
+  type Component,
+  Markdown,
+  Marked,
+  stripTerminalSequences,
+  truncateToWidth,
+  visibleWidth,
+  wrapTextWithAnsi
+} from "@earendil-works/pi-tui"
 import type { Card } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
 
@@ -19,6 +27,10 @@ interface Block {
   readonly change: () => void
 }
 
+/** A row that fits the width. The renderer stops the program at one that does not. */
+export const fitted = (row: string, width: number): string =>
+  visibleWidth(row) > width ? truncateToWidth(row, width, "") : row
+
 /** Remembers the rows for one width. */
 const block = (kind: Kind, isApart: boolean, draw: (width: number) => ReadonlyArray<string>): Block => {
   let width = 0
@@ -28,7 +40,7 @@ const block = (kind: Kind, isApart: boolean, draw: (width: number) => ReadonlyAr
     isApart,
     rows: (wanted) => {
       if (wanted !== width) {
-        rows = draw(wanted)
+        rows = draw(wanted).map((row) => fitted(row, wanted))
         width = wanted
       }
       return rows

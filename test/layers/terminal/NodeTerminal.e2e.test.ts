@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import { TerminalCapabilities } from "effect/cli"
 import { TestClock } from "effect/testing"
 import { appendFile, mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
@@ -491,6 +491,47 @@ describe("the layer", () => {
       assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "Closed")
     })
   )
+})
+
+describe("a narrow screen", () => {
+  for (const columns of [6, 20, 40]) {
+    it.effect(`of ${columns} columns holds all that is drawn`, () =>
+      Effect.gen(function* () {
+        const over = streams({ columns, rows: 30 })
+        const { answer, ask, card, choose, during, note, status } = yield* terminal(over)
+        yield* status(() => "a status line that does not know the width of its screen")
+        yield* answer(
+          "| one | two | three |\n|---|---|---|\n| words and words | 中文中文 | 😀 |\n\n- [ ] open\n\n```ts\nconst a = 1\n```\n"
+        )
+        yield* note("a note of many words that has to be wrapped")
+        yield* during("thinking about something for long", () =>
+          Effect.gen(function* () {
+            const one = {
+              key: "1",
+              head: "run a command with a long name",
+              body: ["中文中文中文中文"],
+              more: ["x".repeat(99)]
+            }
+            yield* card({ ...one, isRunning: true })
+            over.input.write("a message of several words\r")
+            yield* until(over, /⠋/)
+            yield* card({ ...one, isRunning: false })
+            over.input.write("\u000f")
+          })
+        )
+        yield* ask(question)
+        const chosen = yield* Effect.forkChild(
+          choose("A list of things to choose from", [
+            { value: 1, label: "the first of all things", about: "more about it" }
+          ]),
+          { startImmediately: true }
+        )
+        yield* until(over, columns < 20 ? /A list|first|→/ : /the first/)
+        over.input.write("\r")
+        assert.strictEqual(Option.getOrUndefined(yield* Fiber.join(chosen)), 1)
+      })
+    )
+  }
 })
 
 describe("the history", () => {
