@@ -15,40 +15,11 @@ import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import { AgentSessions } from "../../../src/services/transcripts/AgentSessions.ts"
 import { carryOver } from "../../../src/services/transcripts/CarryOver.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
+import { breaks } from "../../support/brokenSessions.ts"
 import { illegal } from "../../support/legal.ts"
 import { root } from "../../support/paths.ts"
 
 const lines = readFileSync(path.join(root, "examples/claude-code-subagent.jsonl"), "utf8").trimEnd().split("\n")
-
-const image = "A".repeat(3_000_000)
-
-const withImage = (line: string): string => {
-  const record: { uuid: string } = JSON.parse(line)
-  const source = { type: "base64", media_type: "image/png", data: image }
-  return JSON.stringify({ ...record, type: "user", message: { role: "user", content: [{ type: "image", source }] } })
-}
-
-/** Ways in which a session breaks. */
-const breaks: Readonly<Record<string, (all: ReadonlyArray<string>) => string>> = {
-  "as it was recorded": (all) => all.join("\n"),
-  "cut in the middle of a line": (all) => all.join("\n").slice(0, -500),
-  "with lines twice": (all) => all.flatMap((line, at) => (at % 7 === 0 ? [line, line] : [line])).join("\n"),
-  "with lines that are no JSON": (all) => all.map((line, at) => (at % 11 === 3 ? line.slice(0, 40) : line)).join("\n"),
-  "without every ninth record": (all) => all.filter((_, at) => at % 9 !== 4).join("\n"),
-  "with a parent that is its own child": (all) =>
-    all
-      .map((line, at) =>
-        at === 10 ? line.replace(/"parentUuid":"[^"]*"/, `"parentUuid":${JSON.stringify(JSON.parse(line).uuid)}`) : line
-      )
-      .join("\n"),
-  "with an image of 3 MB": (all) =>
-    [
-      ...all,
-      withImage(all.at(-1) ?? "")
-        .replace(/"parentUuid":"[^"]*"/, `"parentUuid":${JSON.stringify(JSON.parse(all.at(-1) ?? "{}").uuid)}`)
-        .replace(/"uuid":"[^"]*"/, '"uuid":"11111111-1111-4111-8111-111111111111"')
-    ].join("\n")
-}
 
 const layer = (home: string) =>
   Transcripts.layer.pipe(
