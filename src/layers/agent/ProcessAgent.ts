@@ -18,7 +18,16 @@ import { ChildProcess } from "effect/process"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import path from "node:path"
 import process from "node:process"
-import { type Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import {
+  activityOf,
+  exitText,
+  isEnd,
+  lastLines,
+  nothingYet,
+  processResult,
+  progressAfter
+} from "../../domain/agent/ProcessProgress.ts"
+import { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import type { ApprovalMode } from "../../domain/tools/Approval.ts"
@@ -56,8 +65,6 @@ export interface ProcessAgentOptions {
 
 /** Bytes of one line. An event with a whole answer is smaller. */
 const maxLineBytes = 8 * 1024 * 1024
-/** Characters of an answer that are kept. */
-const maxAnswerChars = 4 * 1024 * 1024
 /** Characters of stderr that are kept for the error message. */
 const maxStderrChars = 8_192
 const defaultSilenceTimeout: Duration.Input = "10 minutes"
@@ -131,114 +138,6 @@ const eventOf = (line: string): Effect.Effect<ChatEvent | undefined, AgentFailur
   })
 }
 
-/** The answer received so far. */
-interface Progress {
-  /** The text of the last turn. */
-  readonly text: string
-  readonly turns: number
-  /** Whether the last turn called tools, so that another turn follows. */
-  readonly calls: boolean
-  /** Why the agent ended, as far as an event reported it. */
-  readonly reason: AgentResult["reason"] | undefined
-  /** What stopped the agent before its goal. */
-  readonly stop: string | undefined
-}
-
-const nothingYet: Progress = { text: "", turns: 0, calls: false, reason: undefined, stop: undefined }
-
-const after = (progress: Progress, event: ChatEvent): Progress => {
-  switch (event._tag) {
-    case "ModelInfo":
-      return { text: "", turns: progress.turns + 1, calls: false, reason: undefined, stop: undefined }
-    case "Content":
-      return { ...progress, text: firstUnits(progress.text + event.text, maxAnswerChars) }
-    case "Retry":
-      return { ...progress, text: "" }
-    case "ToolCallRequest":
-      return { ...progress, calls: true }
-    case "Finished":
-      return { ...progress, reason: "GOAL" }
-    case "UserCancelled":
-      return { ...progress, reason: "ABORTED", stop: "it was cancelled" }
-    case "InvalidStream":
-    case "ContextWindowWillOverflow":
-    case "Error":
-      return { ...progress, reason: "ERROR", stop: event.message }
-    case "LimitReached":
-      return { ...progress, reason: event.limit === "time" ? "TIMEOUT" : "MAX_TURNS", stop: event.message }
-    case "LoopDetected":
-      return event.halted
-        ? { ...progress, reason: "ERROR", stop: `it went round in circles: ${event.detail}` }
-        : progress
-    default:
-      return progress
-  }
-}
-
-/** Whether the agent sends nothing more until it gets a message. */
-const isEnd = (event: ChatEvent, { calls }: Progress): boolean => {
-  switch (event._tag) {
-    case "Finished":
-      return !calls
-    case "UserCancelled":
-    case "InvalidStream":
-    case "ContextWindowWillOverflow":
-    case "Error":
-    case "LimitReached":
-      return true
-    case "LoopDetected":
-      return event.halted
-    default:
-      return false
-  }
-}
-
-const activityOf = (event: ChatEvent): Activity | undefined => {
-  switch (event._tag) {
-    case "Thought":
-      return { _tag: "Thought", text: event.subject === "" ? event.description : event.subject }
-    case "ToolCallStarted":
-      return { _tag: "CallStarted", id: event.id, name: event.name, title: event.title }
-    case "ToolCallResponse":
-      return { _tag: "CallEnded", id: event.id, name: event.name, status: event.status }
-    case "SubagentActivity":
-      return event.activity
-    case "Retry":
-    case "Error":
-    case "InvalidStream":
-      return { _tag: "Failed", message: event.message }
-    default:
-      return undefined
-  }
-}
-
-const resultOf = ({ reason = "GOAL", stop, text, turns }: Progress, duration: number): AgentResult => ({
-  text: stop === undefined ? text : text === "" ? stop : `${stop}\n\nWhat there is so far:\n${text}`,
-  reason,
-  turns,
-  duration,
-  session: undefined
-})
-
-/** The last lines of a process's stderr before it failed. */
-const lastLines = (text: string): string => {
-  const last = text.trim().split("\n").slice(-5).join("\n").trim()
-  return last === "" ? "" : `; its last words: ${last}`
-}
-
-const signals: ReadonlyMap<number, string> = new Map([
-  [130, "it was interrupted"],
-  [134, "it crashed"],
-  [137, "it was killed, perhaps for want of memory"],
-  [139, "it crashed"],
-  [143, "it was told to end"]
-])
-
-const exitText = (program: string, code: number): string => {
-  const why = signals.get(code)
-  return `${program} ended with exit status ${code}${why === undefined ? "" : ` (${why})`}`
-}
-
 /** The callers that wait for an answer, in order; or why there will be no answer. */
 type Asked = ReadonlyArray<Deferred.Deferred<AgentResult, AgentFailure>> | AgentFailure
 
@@ -296,7 +195,7 @@ export const make = Effect.fnUntraced(function* (
 
     const answer = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const given = resultOf(yield* Ref.getAndSet(progress, nothingYet), now - began)
+      const given = processResult(yield* Ref.getAndSet(progress, nothingYet), now - began)
       const first = yield* Ref.modify(
         asked,
         (state): [Deferred.Deferred<AgentResult, AgentFailure> | undefined, Asked] =>
@@ -316,7 +215,7 @@ export const make = Effect.fnUntraced(function* (
         Effect.gen(function* () {
           const event = yield* eventOf(line)
           if (event === undefined) return
-          const now = yield* Ref.updateAndGet(progress, (before) => after(before, event))
+          const now = yield* Ref.updateAndGet(progress, (before) => progressAfter(before, event))
           const activity = activityOf(event)
           if (activity !== undefined) yield* task.activity(activity)
           if (takesMessages && isEnd(event, now)) yield* answer
