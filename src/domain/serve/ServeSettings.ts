@@ -18,6 +18,7 @@ export const TenantLimits = Schema.Struct({
   turns: limit("Turns that run at a time", 1, 8),
   streams: limit("Event streams that are open at a time", 1, 32)
 })
+/** All limits of a tenant. */
 export type TenantLimits = { readonly [K in keyof typeof TenantLimits.Type]-?: number }
 
 /** The limits of a tenant for which the settings name none. */
@@ -31,6 +32,7 @@ export const defaultLimits: TenantLimits = {
 
 /** The name of a tenant. It becomes the name of a folder. */
 export const TenantName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/))
+/** Whether a text can be the name of a tenant. */
 export const isTenantName = Schema.is(TenantName)
 
 /** The tenant that works in the user's own home folder: its sessions are those of the command line. */

@@ -67,6 +67,7 @@ const scan = Effect.fnUntraced(function* (
 
 const end = Number.MAX_SAFE_INTEGER
 
+/** The state of a log that was read, and where it ended. */
 export interface ReadState extends LogState {
   /** The position of the next line. */
   readonly next: number
@@ -129,6 +130,7 @@ const readView = Effect.fnUntraced(function* (
   return session === undefined || !isUsable ? undefined : { session, lines, complete: false, next }
 })
 
+/** Whether an event is the first of a log. */
 export const isStarted = (event: SessionEvent): event is Started => event._tag === "Started"
 
 const isLogError = (error: SessionStoreError): boolean => error.reason._tag !== "SessionUnavailable"

@@ -13,6 +13,7 @@ export class ApiTokens extends Context.Service<
     readonly tenantOf: (token: Redacted.Redacted) => Effect.Effect<string | undefined>
   }
 >()("palimpsest/services/serve/ApiTokens") {
+  /** The tokens with these hashes. */
   static readonly layer = (tokens: ReadonlyArray<TokenSetting>) =>
     Layer.succeed(ApiTokens, {
       tenantOf: (token) =>

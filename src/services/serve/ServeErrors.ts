@@ -57,4 +57,5 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()(
 
 /** The errors of requests about sessions. */
 export const errors = [BadRequest, NotFound, Conflict, TooMany, Failed, Unavailable] as const
+/** An error of a request about sessions. */
 export type ServeError = BadRequest | NotFound | Conflict | TooMany | Failed | Unavailable

@@ -25,10 +25,12 @@ export interface MessageToSend {
 export class ServedSessions extends Context.Service<
   ServedSessions,
   {
+    /** Lists sessions, the one written last first. `totals`: with their sums, for the first hundred. */
     readonly list: (
       tenant: string,
       options: { readonly limit: number; readonly totals: boolean }
     ) => Effect.Effect<{ readonly sessions: ReadonlyArray<SessionRow>; readonly more: number }, ServeError>
+    /** Stores a new session. Fails with `TooMany` at the limit of the tenant. */
     readonly create: (
       tenant: string,
       options: {
@@ -37,12 +39,15 @@ export class ServedSessions extends Context.Service<
         readonly model?: string | undefined
       }
     ) => Effect.Effect<SessionRow, ServeError>
+    /** Reads the sums and the last messages of a session, as they are in the store. */
     readonly read: (
       tenant: string,
       id: string,
       options: { readonly messages: number; readonly chars: number }
     ) => Effect.Effect<SessionView, ServeError>
+    /** Deletes a session, and ends its streams. Fails with `Conflict` while a turn runs. */
     readonly remove: (tenant: string, id: string) => Effect.Effect<void, ServeError>
+    /** Copies a session; with `at`, the copy goes back to that message. */
     readonly fork: (
       tenant: string,
       id: string,
@@ -55,12 +60,14 @@ export class ServedSessions extends Context.Service<
       message: MessageToSend,
       lastId?: string | undefined
     ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
+    /** Streams the turn of a message again, or the answer that the session holds. */
     readonly turn: (
       tenant: string,
       id: string,
       message: string,
       lastId: string | undefined
     ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
+    /** Streams everything that happens to a session. */
     readonly events: (
       tenant: string,
       id: string,
@@ -68,11 +75,13 @@ export class ServedSessions extends Context.Service<
     ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
     /** Cancels the running turn, and waits for its end. Returns false when none runs. */
     readonly cancel: (tenant: string, id: string) => Effect.Effect<boolean, ServeError>
+    /** Compresses a session. `force`: below the threshold, too (default true). */
     readonly compress: (
       tenant: string,
       id: string,
       options: { readonly focus?: string | undefined; readonly force?: boolean | undefined }
     ) => Effect.Effect<CompressionDone, ServeError>
+    /** Decides what a compression would do, and does nothing. */
     readonly plan: (tenant: string, id: string) => Effect.Effect<Decision, ServeError>
     /** Undoes or redoes a compression. */
     readonly turnBack: (
@@ -80,19 +89,23 @@ export class ServedSessions extends Context.Service<
       id: string,
       by: "undo" | "redo"
     ) => Effect.Effect<{ readonly done: boolean; readonly tokens: number }, ServeError>
+    /** Reads the text behind a handle of the session, or a selection of it. */
     readonly recall: (
       tenant: string,
       id: string,
       handle: Handle,
       selection: Selection
     ) => Effect.Effect<Excerpt, ServeError>
+    /** Searches everything that left the window. */
     readonly search: (
       tenant: string,
       id: string,
       pattern: string,
       maxTokens: number
     ) => Effect.Effect<FoundParts, ServeError>
+    /** Reads the tokens, handles, compressions and cost of a session. */
     readonly ledger: (tenant: string, id: string) => Effect.Effect<SessionLedger, ServeError>
+    /** Returns a session in a format, large outputs included. */
     readonly exported: (tenant: string, id: string, format: FormatName) => Effect.Effect<string, ServeError>
     /** Goes back to a message, as the chat's /tree does. */
     readonly branch: (tenant: string, id: string, at: EntryId) => Effect.Effect<void, ServeError>

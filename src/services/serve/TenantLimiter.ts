@@ -13,6 +13,7 @@ interface Running {
 export class TenantLimiter extends Context.Service<
   TenantLimiter,
   {
+    /** The limits of a tenant. */
     readonly limits: (tenant: string) => TenantLimits
     /** Counts a request. */
     readonly request: (tenant: string) => Effect.Effect<void, TooMany>
@@ -24,6 +25,7 @@ export class TenantLimiter extends Context.Service<
     readonly take: (tenant: string, what: "streams" | "turns") => Effect.Effect<Effect.Effect<void>, TooMany>
   }
 >()("palimpsest/services/serve/TenantLimiter") {
+  /** Limits as the settings say. */
   static readonly layer = (settings: ServeSettings) => Layer.sync(TenantLimiter, () => make(settings))
 }
 

@@ -5,5 +5,8 @@ import type { SessionStoreError } from "./SessionStore.ts"
 /** Reads all events of a stored session, `Started` first, also while another process writes it. Opens and locks nothing. */
 export class SessionHistory extends Context.Service<
   SessionHistory,
-  { readonly events: (id: string) => Effect.Effect<ReadonlyArray<SessionEvent>, SessionStoreError> }
+  {
+    /** The events, in order. Fails with `SessionNotFound`. */
+    readonly events: (id: string) => Effect.Effect<ReadonlyArray<SessionEvent>, SessionStoreError>
+  }
 >()("palimpsest/services/session/SessionHistory") {}
