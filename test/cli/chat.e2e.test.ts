@@ -300,6 +300,43 @@ terminal("a chat on a terminal", () => {
     })
   )
 
+  it.live("keeps an answer whole when the screen is resized while it comes", () =>
+    Effect.gen(function* () {
+      const gates = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+      const fake = yield* serve({
+        answer: (text) =>
+          text === "stream"
+            ? [
+                FakeGemini.streamHead,
+                part("The first paragraph has so many words that it takes two rows on a narrow screen.\n\n"),
+                FakeGemini.wait(Deferred.await(gates[0])),
+                part("| one | two |\n|---|---|\n| 中文 | b |\n\nThe second paragraph "),
+                FakeGemini.wait(Deferred.await(gates[1])),
+                last("ends.")
+              ]
+            : undefined
+      })
+      const home = yield* homeOf("resized")
+      const { press, prompt, resize, say, type, until } = yield* chat({ home, fake, width: 120, height: 40 })
+      yield* prompt()
+      yield* say("stream")
+      yield* until("takes two rows")
+      yield* type("half a message")
+      yield* resize(40, 20)
+      yield* until(/\nthat it takes two rows[^]*\n> half a message$/)
+      yield* Deferred.succeed(gates[0], undefined)
+      yield* until(/│ 中文 │ b +│/)
+      yield* resize(80, 24)
+      yield* Deferred.succeed(gates[1], undefined)
+      yield* until(
+        /> stream\nThe first paragraph has [^\n]* on a narrow screen\.\n\n┌[^]*paragraph ends\.[^]*\n> half a message$/
+      )
+      yield* prompt("half a message")
+      yield* press("C-c")
+      yield* prompt()
+    })
+  )
+
   it.live("goes back to a message, and puts its text into the input line", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
