@@ -162,7 +162,7 @@ export const serve = <E extends { readonly message: string }, R>(
       shutdown.graceMillis = (settings.drainSeconds ?? defaultDrainSeconds) * 1_000
       const { host, model, port } = input
       const options = { host, port, model, settings, store, tokens, version, page: yield* ServePage.render }
-      yield* Effect.gen(function* () {
+      return yield* Effect.gen(function* () {
         const { address } = yield* HttpServer.HttpServer
         const listening = "port" in address ? address.port : port
         const url = `http://${host.includes(":") ? `[${host}]` : host}:${listening}`

@@ -63,7 +63,8 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     isDraining ? Effect.fail(new Unavailable({ message: "the server stops; send it again in a moment" })) : Effect.void
   )
 
-  const counted = (tenant: string) => Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release)
+  const counted = (tenant: string) =>
+    Effect.asVoid(Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release))
 
   /** The events of a session or a turn, from whichever runner has it. A new runner's stream begins with `Reset`. */
   const watch = (tenant: string, id: string, message: string | null, first: string | undefined) =>

@@ -172,9 +172,11 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
     id: string,
     of: (session: OpenedSession) => Stream.Stream<StreamEvent>
   ) {
-    yield* Effect.acquireRelease(
-      Effect.tap(limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
-      (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
+    yield* Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.tap(limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
+        (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
+      )
     )
     return of(yield* open(tenant, id))
   })
