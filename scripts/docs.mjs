@@ -128,6 +128,7 @@ const entries = [
   { name: "palimpsest/google", file: "google" },
   { name: "palimpsest/node", file: "node" },
   { name: "palimpsest/openai", file: "openai" },
+  { name: "palimpsest/sql", file: "sql" },
   { name: "palimpsest/testing", file: "testing" }
 ]
 

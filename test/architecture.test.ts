@@ -22,7 +22,7 @@ const floors = ["domain", "services", "layers", "cli"]
  * outside a room, re-export, and may import layers.
  */
 const isWiring = (file: string): boolean =>
-  /^src\/(?:layers\/(?:Live|Offline)\w*|cli\/(?:main|agentCommands)|api\/\w+|index|anthropic|google|node|openai|testing)\.ts$/.test(
+  /^src\/(?:layers\/(?:Live|Offline)\w*|cli\/(?:main|agentCommands)|api\/\w+|index|anthropic|google|node|openai|sql|testing)\.ts$/.test(
     file
   )
 

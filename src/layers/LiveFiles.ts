@@ -1,19 +1,14 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { SessionFiles } from "../services/session/SessionFiles.ts"
 import { Trust } from "../services/workspace/Trust.ts"
+import * as LiveStores from "./LiveStores.ts"
 import * as EnvFiles from "./platform/EnvFiles.ts"
 import { homeFolder } from "./platform/HomeFolder.ts"
-import * as FileSessionStore from "./session/FileSessionStore.ts"
 import * as FileTempStore from "./session/FileTempStore.ts"
-import { FileStats, statFiles } from "./session/SessionCatalogue.ts"
 import * as FileExperiments from "./settings/FileExperiments.ts"
 import * as FileSettings from "./settings/FileSettings.ts"
 import * as SettingsSources from "./settings/SettingsSources.ts"
 import * as FileTrust from "./workspace/FileTrust.ts"
-
-const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`))).pipe(
-  Layer.provide(Layer.succeed(FileStats, statFiles))
-)
 
 const sessionFiles = Layer.effect(
   SessionFiles,
@@ -45,6 +40,6 @@ const variables = Layer.unwrap(Effect.map(homeFolder, (home) => EnvFiles.layer({
 
 /** What the user keeps: sessions, settings, trusted folders and variables. Commands that only manage these load nothing else. */
 export const layer = Layer.provideMerge(
-  Layer.mergeAll(settings, sessionFiles, Layer.provideMerge(sessions, FileTempStore.folders)),
+  Layer.mergeAll(sessionFiles, Layer.provideMerge(LiveStores.layer, Layer.merge(settings, FileTempStore.folders))),
   Layer.provideMerge(variables, trust)
 )

@@ -31,7 +31,7 @@ const foldersFor = (folder: string, names: ReadonlyArray<string>): void => {
   for (const name of names) mkdirSync(path.join(folder, "work", name), { recursive: true })
 }
 
-const files: Readonly<Record<Exclude<Kind, "claim" | "session">, string>> = {
+const files: Readonly<Record<Exclude<Kind, "add" | "session">, string>> = {
   trust: "home/trusted-folders.json",
   setting: "home/settings.json",
   grant: "home/settings.json",
@@ -43,7 +43,7 @@ const files: Readonly<Record<Exclude<Kind, "claim" | "session">, string>> = {
 
 /** Which of these names the files do not hold. */
 const lost = (folder: string, kind: Kind, names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (kind === "claim") return []
+  if (kind === "add") return []
   if (kind === "session") {
     return names.filter((name) => !existsSync(path.join(folder, "home", "sessions", `${name}.jsonl`)))
   }
@@ -170,15 +170,16 @@ describe("processes that change the same files", () => {
     Effect.gen(function* () {
       const folder = fresh()
       const layers = yield* Effect.forEach([1, 2, 3, 4], () => Layer.build(layersOf(folder)))
-      for (const kind of ["session", "claim"] as const) {
+      for (const kind of ["session", "add"] as const) {
         const held = yield* Effect.forEach(
           layers,
           (context) => {
-            const { claim, create } = Context.get(context, SessionStore)
+            const { add, create } = Context.get(context, SessionStore)
+            const started = { _tag: "Started", version: 1, at: 1, estimator: "x" } as const
             const begun =
-              kind === "claim"
-                ? claim("one")
-                : Effect.asVoid(create({ _tag: "Started", version: 2, session: "two", at: 1, estimator: "x" }))
+              kind === "add"
+                ? add([{ ...started, session: "one" }])
+                : Effect.asVoid(create({ ...started, session: "two" }))
             return Effect.result(begun)
           },
           { concurrency: "unbounded" }

@@ -21,17 +21,7 @@ import { Trust } from "../../src/services/workspace/Trust.ts"
  * `writer.ts <folder> <kind> <name> <count>`, which says on stdout what was acknowledged, a line each.
  */
 
-export const kinds = [
-  "trust",
-  "setting",
-  "grant",
-  "fact",
-  "project",
-  "hooks",
-  "calibration",
-  "session",
-  "claim"
-] as const
+export const kinds = ["trust", "setting", "grant", "fact", "project", "hooks", "calibration", "session", "add"] as const
 export type Kind = (typeof kinds)[number]
 
 const env = Layer.succeed(EnvFiles, { file: undefined, variables: {}, hidden: [], untrusted: [], notices: [] })
@@ -94,8 +84,10 @@ export const write = (
       return Effect.scoped(
         SessionStore.use((_) => _.create({ _tag: "Started", version: 2, session: name, at: 1, estimator: "x" }))
       )
-    case "claim":
-      return Effect.scoped(SessionStore.use((_) => _.claim(`claimed-${name}`)))
+    case "add":
+      return SessionStore.use((_) =>
+        _.add([{ _tag: "Started", version: 1, session: `added-${name}`, at: 1, estimator: "x" }])
+      )
   }
 }
 

@@ -331,7 +331,9 @@ const naive =
               }, Effect.orDie)
             }
           }, Effect.orDie),
-          claim: () => Effect.die("not written here"),
+          add: () => Effect.die("not written here"),
+          events: () => Effect.die("not read here"),
+          blobs: () => Effect.die("not read here"),
           open: () => Effect.die("only writes"),
           list: Effect.die("only writes"),
           summaries: Effect.die("only writes"),

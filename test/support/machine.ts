@@ -110,6 +110,10 @@ const table = {
     get: "apt-get install util-linux, and allow user namespaces",
     works: hasNamespaces
   },
+  PostgreSQL: {
+    programs: ["initdb", ...[18, 17, 16, 15, 14].map((version) => `/usr/lib/postgresql/${version}/bin/initdb`)],
+    get: "apt-get install postgresql"
+  },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 

@@ -1,31 +1,31 @@
-import { Clock, Effect, FileSystem, Option, Result, Schema, Stdio } from "effect"
+import { Clock, Effect, Option, Result, Schema, Stdio } from "effect"
 import { Argument, Command, Flag, Prompt } from "effect/cli"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { plainText } from "../../domain/content/Content.ts"
 import { entries, type Entry, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { applyEvent, emptySession, type SessionEvent } from "../../domain/session/Session.ts"
-import { userSessions, matchName } from "../../domain/session/SessionName.ts"
+import { userSessions } from "../../domain/session/SessionName.ts"
 import { sessionTree } from "../../domain/session/SessionTree.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import { findSession, orSelectionError } from "../../services/runtime/SessionOpening.ts"
-import { SessionFiles } from "../../services/session/SessionFiles.ts"
+import { findSession } from "../../services/runtime/SessionOpening.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
-import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { isSessionId, SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
 import { redactEvents, secretsIn } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as Input from "../input/Input.ts"
 import * as SecretFlags from "../input/SecretFlags.ts"
 import { truncate } from "../output/Columns.ts"
-import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
 import { headingOf, sessionTable, sizeText } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
 import { treeText } from "../output/TreeText.ts"
+import { copy, resolveAll } from "./sessionsCopy.ts"
 
 /**
  * Manages saved sessions.
@@ -105,9 +105,8 @@ const list = Command.make(
 /** Reads the summary and the log of a session, also while another process writes to it. */
 const read = Effect.fnUntraced(function* (sessionName: string) {
   const summary = yield* orExit(findSession(sessionName))
-  const files = yield* SessionFiles
-  const loaded = yield* Input.load({ file: files.of(summary.id), from: "palimpsest", lenient: false })
-  return { summary, loaded }
+  const events = yield* orExit(SessionStore.use((store) => store.events(summary.id)))
+  return { summary, loaded: { events, session: events.reduce(applyEvent, emptySession) } }
 })
 
 /** Columns of a tree, which may also be read by a program. */
@@ -297,19 +296,17 @@ const exported = Command.make(
 /** Number of ids to try: the file's own id first, then new ones. */
 const maxIdAttempts = 4
 
-/**
- * Returns the events of a file with a free session id: the file's own id if it is free. The id is reserved until the scope
- * closes.
- */
-const claimNewId = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) {
+/** Stores the events of a file as a new session, under the file's own id if it is free. Returns the id. */
+const addUnderFreeId = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) {
   const [started, ...rest] = events
   if (started?._tag !== "Started") return yield* badInput("the file does not start a conversation")
   const fresh = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
     Effect.provide(SecureRandom.layerWebCrypto)
   )
   const store = yield* SessionStore
-  const claimed = (id: string) =>
-    store.claim(id).pipe(
+  for (let attempt = 0; attempt < maxIdAttempts; attempt += 1) {
+    const id = attempt === 0 && isSessionId(started.session) ? started.session : yield* fresh
+    const isAdded = yield* store.add([{ ...started, session: id }, ...rest]).pipe(
       Effect.as(true),
       Effect.catchIf(
         ({ reason }) => reason._tag === "SessionExists" || reason._tag === "SessionLocked",
@@ -317,12 +314,7 @@ const claimNewId = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEve
       ),
       orExit
     )
-  const isFit = /^[A-Za-z0-9_-]{1,64}$/.test(started.session)
-  for (let attempt = 0; attempt < maxIdAttempts; attempt += 1) {
-    const id = attempt === 0 && isFit ? started.session : yield* fresh
-    if (!(yield* claimed(id))) continue
-    const all: ReadonlyArray<SessionEvent> = [{ ...started, session: id }, ...rest]
-    return { id, all }
+    if (isAdded) return id
   }
   return yield* failed("no id was free for the session; try again")
 })
@@ -338,20 +330,11 @@ const imported = Command.make(
     if (entries(loaded.session.conversation).length === 0) {
       return yield* badInput(`${printableLine(input.file)} holds no messages; nothing was imported`)
     }
-    const { all, id } = yield* claimNewId(loaded.events)
-    const files = yield* SessionFiles
-    const fs = yield* FileSystem.FileSystem
-    yield* fs
-      .makeDirectory(files.folder, { recursive: true, mode: 0o700 })
-      .pipe(Effect.mapError(() => failed(`${files.folder} cannot be created; check the owner of its parent folder`)))
-    yield* Export.write(files.of(id), "palimpsest", all).pipe(
-      Output.progress("writing the session"),
-      Effect.mapError((error) => failed(error.message))
-    )
+    const id = yield* addUnderFreeId(loaded.events).pipe(Output.progress("writing the session"))
     const { title } = input
     if (title !== undefined) yield* orExit(SessionStore.use((store) => store.rename(id, title)))
     yield* Output.text(id)
-  }, Effect.scoped)
+  })
 ).pipe(
   Command.withDescription("Import a conversation as a new session and print its id"),
   Command.withExamples([
@@ -361,15 +344,6 @@ const imported = Command.make(
     }
   ])
 )
-
-/** Resolves the named sessions without duplicates. */
-const resolveAll = Effect.fnUntraced(function* (
-  names: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<SessionSummary>, ExitError, SessionStore> {
-  const all = yield* summaries
-  const sessions = yield* Effect.forEach(names, (one) => orExit(orSelectionError(one, matchName(one, all))))
-  return [...new Set(sessions)]
-})
 
 const confirmDelete = Effect.fnUntraced(function* (sessions: ReadonlyArray<SessionSummary>) {
   const stdio = yield* Stdio.Stdio
@@ -422,6 +396,7 @@ export const sessions = <E, R>(resume: (name: string) => Effect.Effect<void, E, 
       rename,
       exported,
       imported,
+      copy,
       remove
     ])
   )

@@ -171,6 +171,7 @@ export const endpointProblem = (
  */
 const neverFromFiles = new Set([
   "PALIMPSEST_HOME",
+  "PALIMPSEST_STORE",
   "GEMINI_CLI_HOME",
   "GEMINI_CLI_TRUST_WORKSPACE",
   "GEMINI_WRITE_SYSTEM_MD"

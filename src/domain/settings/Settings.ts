@@ -349,6 +349,11 @@ export const Settings = Schema.Struct({
     `an object such as {"calls": 10, "answers": 4}`,
     {}
   ),
+  store: optional(
+    Schema.NonEmptyString.check(Schema.isPattern(/^(?:files$|sqlite:.|postgres(?:ql)?:\/\/.)/)),
+    "Where sessions are stored; PALIMPSEST_STORE overrides it",
+    "files, sqlite:FILE or postgres://USER@HOST/DATABASE"
+  ),
   sessionRetention: optional(
     Retention,
     "Which sessions are deleted automatically; unset: none",
@@ -576,7 +581,8 @@ export const homeOnly = [
   "telemetry",
   "serve",
   "folderTrust",
-  "redactSecrets"
+  "redactSecrets",
+  "store"
 ] as const satisfies ReadonlyArray<SettingName>
 
 /** Whether a setting counts in the home folder's file only. */

@@ -349,9 +349,11 @@ export const settingVariables = variablesOf(textualSettings.filter(([name = ""])
 
 /**
  * Variables of home-only settings. They are ignored: a working folder's `.env` file is part of the environment and must
- * not set them.
+ * not set them. `PALIMPSEST_STORE` is read without the settings, and from no file.
  */
-export const homeOnlyVariables = variablesOf(textualSettings.filter(([name = ""]) => isHomeOnly(name)))
+export const homeOnlyVariables = variablesOf(
+  textualSettings.filter(([name = ""]) => isHomeOnly(name) && name !== "store")
+)
 
 const parseNumber = (text: string): ReadonlyArray<unknown> => {
   const [, digits, unit = ""] = /^(\d[\d_]*(?:\.\d+)?|\.\d+)\s*(%|[km]i?)?$/i.exec(text) ?? []

@@ -6,6 +6,7 @@ import { closeSync, mkdirSync, openSync } from "node:fs"
 import path from "node:path"
 import process from "node:process"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+import { sqlite } from "./NodeSqlite.ts"
 
 /** A database of SQLite could not be opened. */
 export class SqliteUnavailable extends Schema.TaggedError<SqliteUnavailable>()("SqliteUnavailable", {
@@ -22,21 +23,11 @@ const busySchedule = Schedule.spaced("20 millis").pipe(Schedule.upTo({ times: 10
 
 const errorText = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** Loads Node's SQLite, without the warning of older versions that it is an experiment. */
-const loadSqlite = async () => {
-  const { emitWarning } = process
-  process.emitWarning = () => {}
-  try {
-    return await import("node:sqlite")
-  } finally {
-    process.emitWarning = emitWarning
-  }
-}
-
 const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.Return<DatabaseSync, SqliteUnavailable> {
   const failed = (message: string) => (cause: unknown) => new SqliteUnavailable({ filename, message, cause })
   const tooOld = failed(`SQLite needs Node 22.16 or newer, and this is ${process.versions.node}`)
-  const { DatabaseSync } = yield* Effect.tryPromise({ try: loadSqlite, catch: tooOld })
+  const loaded = yield* sqlite
+  if (loaded === undefined) return yield* tooOld(undefined)
   const database = yield* Effect.try({
     try: () => {
       if (filename !== ":memory:") {
@@ -44,7 +35,7 @@ const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.R
         mkdirSync(path.dirname(path.resolve(filename)), { recursive: true, mode: 0o700 })
         closeSync(openSync(filename, "a", 0o600))
       }
-      const database = new DatabaseSync(filename, { timeout: busyMillis })
+      const database = new loaded.DatabaseSync(filename, { timeout: busyMillis })
       // What was committed is on disk.
       database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
       return database

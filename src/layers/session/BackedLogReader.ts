@@ -11,7 +11,14 @@ import {
 } from "../../domain/session/Session.ts"
 import { maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import type { BackedLine, SessionBacking } from "../../services/session/SessionBacking.ts"
-import { corruptLine, headlessLog, lineError, type SessionStoreError } from "../../services/session/SessionStore.ts"
+import {
+  corruptLine,
+  headlessLog,
+  lineError,
+  sessionError,
+  SessionNotFound,
+  type SessionStoreError
+} from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { fetchEvent, type LogState } from "./SessionLogReader.ts"
 
@@ -84,17 +91,6 @@ export const readWhole = Effect.fnUntraced(function* (source: Source): Effect.fn
   return session.started === undefined ? yield* headlessLog(source.id) : { session, lines, complete: true, next }
 })
 
-/** Reads all events of a log. */
-export const readEvents = Effect.fnUntraced(function* (
-  source: Source
-): Effect.fn.Return<ReadonlyArray<SessionEvent>, SessionStoreError> {
-  const events: Array<SessionEvent> = []
-  yield* scan(source, [1, end], logVersion, (event) => {
-    events.push(event)
-  })
-  return events
-})
-
 /** Reads the content of the view from the last checkpoint on; undefined when there is none that can be used. */
 const readView = Effect.fnUntraced(function* (
   source: Source
@@ -139,4 +135,13 @@ const isLogError = (error: SessionStoreError): boolean => error.reason._tag !== 
 export const readLog = Effect.fnUntraced(function* (source: Source): Effect.fn.Return<ReadState, SessionStoreError> {
   const view = yield* Effect.catchIf(readView(source), isLogError, () => Effect.undefined)
   return view ?? (yield* readWhole(source))
+})
+
+/** Reads all events. */
+export const readEvents = Effect.fnUntraced(function* (
+  source: Source
+): Effect.fn.Return<ReadonlyArray<SessionEvent>, SessionStoreError> {
+  const events: Array<SessionEvent> = []
+  yield* scan(source, [1, end], logVersion, (event) => events.push(event))
+  return events.length === 0 ? yield* sessionError(new SessionNotFound({ id: source.id })) : events
 })

@@ -266,8 +266,27 @@ const make = (backing: Backing): SessionStore["Service"] => {
         ? allOrNothing(createSession(backing, [started], started.session))
         : Effect.fail(badSessionId())
     ),
-    // Nothing but this store writes sessions here.
-    claim: Effect.fn("SessionStore.claim")(() => Effect.void),
+    add: Effect.fn("SessionStore.add")((events) => {
+      const [started] = events
+      return started?._tag === "Started" && isSessionId(started.session)
+        ? Effect.scoped(createSession(backing, events, started.session))
+        : Effect.fail(badSessionId())
+    }),
+    blobs: Effect.fn("SessionStore.blobs")((id) =>
+      known(
+        id,
+        Effect.gen(function* () {
+          if ((yield* backing.list(id)).length === 0) return yield* notFound(id)
+          const hashes = yield* backing.findBlobs(id, "")
+          const { get } = blobsOf(backing, id)
+          return hashes.map((hash) => ({
+            hash,
+            bytes: Effect.mapError(get(hash), (error) => sessionUnavailable("read", error.message, error))
+          }))
+        })
+      )
+    ),
+    events: Effect.fn("SessionStore.events")((id) => known(id, readEvents(sourceOf(backing, id)))),
     open: Effect.fn("SessionStore.open")((id, options) =>
       known(id, allOrNothing(openSession(backing, id, options?.takeOver ?? false)))
     ),

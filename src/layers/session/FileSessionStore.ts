@@ -1,7 +1,8 @@
-import { Effect, FileSystem, Layer, Path } from "effect"
+import { Effect, FileSystem, Layer, Path, Schema } from "effect"
+import { Hash } from "../../domain/content/Handle.ts"
 import { LogLines } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
-import { applyEvent, emptySession, type Started } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, type SessionEvent, type Started } from "../../domain/session/Session.ts"
 import { titleOf } from "../../domain/session/SessionHead.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
@@ -14,13 +15,16 @@ import {
   SessionNotFound,
   SessionStore,
   type SessionStoreError,
-  sessionUnavailable
+  sessionUnavailable,
+  type StoredBlob
 } from "../../services/session/SessionStore.ts"
 import { BlobFolder } from "../../services/session/TempStore.ts"
+import * as TranscriptExport from "../../services/transcripts/TranscriptExport.ts"
 import { type Catalogue, forgetSession, makeCatalogue } from "./SessionCatalogue.ts"
 import {
   blobFolder,
   discard,
+  inFolder,
   logFile,
   openBlobs,
   publishFile,
@@ -30,10 +34,12 @@ import {
   titleFile
 } from "./SessionFolder.ts"
 import { lockNewId, lockSession, sweepAbandoned } from "./SessionLock.ts"
-import { readLog } from "./SessionLogReader.ts"
+import { readEvents, readLog } from "./SessionLogReader.ts"
 import { openWriter } from "./SessionLogWriter.ts"
 import { withSessionErrors } from "./SessionStoreErrors.ts"
 import { notAFile, readLogRow, readTitle, summarize } from "./SessionSummaries.ts"
+
+const isHash = Schema.is(Hash)
 
 const notFound = (id: string) => sessionError(new SessionNotFound({ id }))
 
@@ -75,6 +81,42 @@ const openSession = Effect.fnUntraced(function* (folder: SessionFolder, id: stri
   )
   if (torn > 0) yield* Effect.uninterruptible(cut)
   return { session, complete, torn, log: yield* openWriter(folder, id, blobs, good, log) } satisfies OpenSession
+})
+
+const addSession = Effect.fnUntraced(function* (folder: SessionFolder, events: ReadonlyArray<SessionEvent>) {
+  const [started] = events
+  if (started?._tag !== "Started" || !isSessionId(started.session)) return yield* badSessionId()
+  const id = started.session
+  yield* lockNewId(folder, id)
+  // A deleted session may have left its title.
+  yield* folder.fs.remove(titleFile(folder, id), { force: true })
+  yield* TranscriptExport.write(logFile(folder, id), "palimpsest", events).pipe(
+    Effect.provideService(BlobFolder, folder.blobFolders),
+    inFolder(folder),
+    Effect.mapError((error) => sessionUnavailable("create", error.message, error))
+  )
+}, Effect.scoped)
+
+const readSession = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
+  const file = logFile(folder, id)
+  if (!isSessionId(id) || !(yield* folder.fs.exists(file))) return yield* notFound(id)
+  // Reading a pipe would never end.
+  if ((yield* folder.fs.stat(file)).type !== "File") return yield* sessionUnavailable("read", notAFile(id))
+  return yield* readEvents(folder, id, yield* openBlobs(folder, id))
+}, Effect.scoped)
+
+const listBlobs = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
+  const { fs } = folder
+  if (!isSessionId(id) || !(yield* fs.exists(logFile(folder, id)))) return yield* notFound(id)
+  const names = yield* fs
+    .readDirectory(blobFolder(folder, id))
+    .pipe(Effect.catchIf(isNotFound, () => Effect.succeed([])))
+  const bytesOf = (hash: Hash) =>
+    Effect.flatMap(openBlobs(folder, id), (blobs) => blobs.get(hash)).pipe(
+      Effect.mapError((error) => sessionUnavailable("read", error.message, error)),
+      Effect.scoped
+    )
+  return names.flatMap((name): Array<StoredBlob> => (isHash(name) ? [{ hash: name, bytes: bytesOf(name) }] : []))
 })
 
 /** The names in the folder, after removing what killed processes left there. */
@@ -159,10 +201,9 @@ export const layer = (
           (started) => withValidId(started.session, allOrNothing(createSession(folder, started))),
           withSessionErrors("create")
         ),
-        claim: Effect.fn("SessionStore.claim")(
-          (id) => withValidId(id, allOrNothing(lockNewId(folder, id))),
-          withSessionErrors("create")
-        ),
+        add: Effect.fn("SessionStore.add")((events) => addSession(folder, events), withSessionErrors("create")),
+        blobs: Effect.fn("SessionStore.blobs")((id) => listBlobs(folder, id), withSessionErrors("read")),
+        events: Effect.fn("SessionStore.events")((id) => readSession(folder, id), withSessionErrors("read")),
         open: Effect.fn("SessionStore.open")(
           (id) => (isSessionId(id) ? allOrNothing(openSession(folder, id)) : Effect.fail(notFound(id))),
           withSessionErrors("open")

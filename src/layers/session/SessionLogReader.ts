@@ -325,3 +325,23 @@ export const readWholeLog = Effect.fnUntraced(function* (
   const handle = yield* folder.fs.open(logFile(folder, id), { flag: "r" })
   return yield* readWhole({ id, blobs, source: fileSource(handle) }, size)
 }, Effect.scoped)
+
+/** Reads the events of a log as it is now. An incomplete last line, which a writer may be writing, is left out. */
+export const readEvents = Effect.fnUntraced(function* (
+  folder: SessionFolder,
+  id: string,
+  blobs: Blobs
+): Effect.fn.Return<ReadonlyArray<SessionEvent>, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
+  const handle = yield* folder.fs.open(logFile(folder, id), { flag: "r" })
+  const events: Array<SessionEvent> = []
+  yield* scan(
+    { id, blobs, source: fileSource(handle) },
+    new LogReader(0),
+    { from: 0, to: Number.MAX_SAFE_INTEGER },
+    (some) => {
+      for (const event of some) events.push(event)
+      return undefined
+    }
+  )
+  return events[0]?._tag === "Started" ? events : yield* headlessLog(id)
+}, Effect.scoped)

@@ -6,6 +6,7 @@ import { type SessionStoreError, sessionUnavailable } from "../../services/sessi
 
 /** The failure of each operation, in words for the user. */
 const failures: Readonly<Record<string, string>> = {
+  "open the database": "the database of the sessions could not be opened",
   append: "the session could not be written, and is unchanged",
   create: "the session could not be created",
   open: "the session could not be opened",

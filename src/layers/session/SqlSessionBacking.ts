@@ -35,6 +35,9 @@ const leaseMillis = 30_000
 const renewal = "8 seconds"
 /** A finalizer does not wait for a database that is away. */
 const finalizerDeadline = "5 seconds"
+const atMost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
+  // Also when the connections were closed first, which interrupts.
+  Effect.asVoid(Effect.exit(Effect.timeoutOption(Effect.interruptible(effect), finalizerDeadline)))
 /** Lines inserted by one statement. */
 const insertLines = 100
 
@@ -57,7 +60,11 @@ const innermost = (error: unknown): string => {
   return text
 }
 
-const whatFailed = (operation: string, error: SqlError.SqlError | Migrator.MigrationError): SessionStoreError => {
+/** The failure of an operation, in one line. */
+export const databaseError = (
+  operation: string,
+  error: SqlError.SqlError | Migrator.MigrationError
+): SessionStoreError => {
   const isAway = error._tag === "SqlError" && error.reason._tag === "ConnectionError"
   const reason = `${isAway ? "the database does not answer" : "the database refused it"} (${innermost(error)})`
   return sessionUnavailable(operation, `${failureOf(operation)}: ${reason}`, error)
@@ -66,7 +73,7 @@ const whatFailed = (operation: string, error: SqlError.SqlError | Migrator.Migra
 const withSqlErrors =
   (operation: string) =>
   <A, R>(effect: Effect.Effect<A, SessionStoreError | SqlError.SqlError, R>): Effect.Effect<A, SessionStoreError, R> =>
-    Effect.mapError(effect, (error) => (error._tag === "SqlError" ? whatFailed(operation, error) : error))
+    Effect.mapError(effect, (error) => (error._tag === "SqlError" ? databaseError(operation, error) : error))
 
 /** Tries again what may be done twice: a database that restarts is away for a moment. */
 const retried = <A, E extends SessionStoreError | SqlError.SqlError, R>(effect: Effect.Effect<A, E, R>) =>
@@ -104,11 +111,11 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
   /** Ids have no slash. */
   const keyOf = (id: string): string => (tenant === "" ? id : `${tenant}/${id}`)
 
-  const newer = yield* Effect.mapError(migrate(), (error) => whatFailed("open the database", error))
+  const newer = yield* Effect.mapError(migrate(), (error) => databaseError("open the database", error))
   if (newer !== undefined) {
     return yield* sessionUnavailable(
       "open the database",
-      `the tables of the database are of a newer version (${newer}); update palimpsest to use it`
+      `the database of the sessions was made by a newer version (its tables are version ${newer}); update palimpsest to use it`
     )
   }
 
@@ -125,14 +132,7 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
       ON CONFLICT (id) DO UPDATE SET seen_at = ${now}`
     yield* sql`DELETE FROM palimpsest_owners WHERE seen_at < ${now} - 86400000`
     yield* renew
-    yield* Scope.addFinalizer(
-      layerScope,
-      sql`DELETE FROM palimpsest_owners WHERE id = ${id}`.pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(finalizerDeadline),
-        Effect.ignore
-      )
-    )
+    yield* Scope.addFinalizer(layerScope, sql`DELETE FROM palimpsest_owners WHERE id = ${id}`.pipe(atMost))
     yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep(renewal), Effect.ignore(renew))), layerScope)
     registered = id
     return id
@@ -148,11 +148,7 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
     )
 
   const release = ({ epoch, session }: SessionOwner) =>
-    sql`UPDATE palimpsest_sessions SET owner = NULL WHERE session = ${keyOf(session)} AND epoch = ${epoch}`.pipe(
-      Effect.interruptible,
-      Effect.timeoutOption(finalizerDeadline),
-      Effect.ignore
-    )
+    sql`UPDATE palimpsest_sessions SET owner = NULL WHERE session = ${keyOf(session)} AND epoch = ${epoch}`.pipe(atMost)
 
   /** Takes the next epoch of a session, unless another process takes it at the same time: then it looks again. */
   const own = (id: string, takeOver: boolean): Effect.Effect<SessionOwner, SessionStoreError | SqlError.SqlError> =>
@@ -325,7 +321,7 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
       ),
     findBlobs: (id, prefix) =>
       sql<{ hash: string }>`SELECT hash FROM palimpsest_blobs
-        WHERE session = ${keyOf(id)} AND SUBSTR(hash, 1, ${prefix.length}) = ${prefix} LIMIT 2`.pipe(
+        WHERE session = ${keyOf(id)} AND SUBSTR(hash, 1, ${prefix.length}) = ${prefix} ${sql.literal(prefix === "" ? "" : "LIMIT 2")}`.pipe(
         Effect.map((rows) => rows.map(({ hash }) => hash).filter(isHash)),
         retried,
         withSqlErrors("read")

@@ -216,7 +216,7 @@ export const readEnvironment = Effect.gen(function* () {
 })
 
 /** Variables of this program that are not settings. */
-const nonSettingVariables = ["PALIMPSEST_HOME"]
+const nonSettingVariables = ["PALIMPSEST_HOME", "PALIMPSEST_STORE"]
 
 /** Notices about variables that look like ours but are unknown. */
 export const unknownVariables = Effect.gen(function* () {

@@ -61,7 +61,12 @@ const readsBack = (
  */
 export const sessionStoreContract = (
   { describe, it }: TestFunctions,
-  variant: ContractVariant<Layer.Layer<SessionStore, unknown>>
+  variant: ContractVariant<Layer.Layer<SessionStore, unknown>> & {
+    /** Whether `open` with `takeOver` opens a session that another writer has open. */
+    readonly takesOver?: boolean | undefined
+    /** Whether the blobs of all sessions are in one store, as in a double over one `TempStore`. */
+    readonly sharesBlobs?: boolean | undefined
+  }
 ) => {
   describe(variant.name, () => {
     const test = <E>(name: string, run: () => Effect.Effect<unknown, E, Scope.Scope>) => it(name, () => runTest(run()))
@@ -153,6 +158,45 @@ export const sessionStoreContract = (
         assert.strictEqual((yield* Effect.flip(Effect.scoped(store.open("s1")))).reason._tag, "SessionLocked")
         yield* Scope.close(second, Exit.void)
         yield* Effect.scoped(store.open("s1"))
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    if (variant.takesOver === true) {
+      test("refuses the late write of an owner whose session was taken over", () =>
+        Effect.gen(function* () {
+          const store = yield* SessionStore
+          const first = yield* store.create(started("s1"))
+          yield* first.append(appended(1, textPart("acknowledged")))
+          const second = yield* store.open("s1", { takeOver: true })
+          assert.strictEqual(
+            (yield* Effect.flip(first.append(appended(2, textPart("late"))))).reason._tag,
+            "SessionTaken"
+          )
+          yield* second.log.append(appended(2, textPart("of the new owner")))
+          assert.strictEqual(
+            (yield* Effect.flip(first.append(appended(2, textPart("late"))))).reason._tag,
+            "SessionTaken"
+          )
+          const events = [appended(1, textPart("acknowledged")), appended(2, textPart("of the new owner"))]
+          assert.deepStrictEqual(yield* second.log.whole, sessionOf([started("s1"), ...events]))
+        }).pipe(Effect.scoped, Effect.provide(Layer.unwrap(variant.make))))
+    }
+
+    test("adds a session as a whole, reads its events, and keeps its blobs apart from those of others", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const events = [started("s1"), appended(1, textPart("x".repeat(9_000))), appended(2, textPart("end"))]
+        yield* store.add(events)
+        assert.strictEqual((yield* Effect.flip(store.add(events))).reason._tag, "SessionExists")
+        yield* store.add([started("s2")])
+        assert.deepStrictEqual(yield* store.events("s1"), events)
+        assert.strictEqual((yield* Effect.flip(store.events("s3"))).reason._tag, "SessionNotFound")
+        assert.strictEqual((yield* Effect.flip(store.blobs("s3"))).reason._tag, "SessionNotFound")
+        if (variant.sharesBlobs === true) return
+        const [blob] = yield* store.blobs("s1")
+        assert.ok(blob !== undefined && (yield* blob.bytes).length === 9_000)
+        assert.deepStrictEqual(yield* store.blobs("s2"), [])
+        const other = store.open("s2").pipe(Effect.flatMap(({ log }) => Effect.flip(log.blobs.get(blob.hash))))
+        assert.strictEqual((yield* Effect.scoped(other)).reason._tag, "BlobMissing")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
     test("takes nothing from a writer whose scope is closed", () =>

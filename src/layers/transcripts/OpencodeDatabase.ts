@@ -10,7 +10,7 @@ import type {
   SessionProblem
 } from "../../services/transcripts/AgentSessions.ts"
 import { transcriptError, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
-import { sqlite } from "./NodeSqlite.ts"
+import { sqlite } from "../platform/NodeSqlite.ts"
 
 /**
  * Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. It is opened for reading only.

@@ -20,8 +20,8 @@ import {
   type SessionProblem
 } from "../../services/transcripts/AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "../../services/transcripts/SessionIndex.ts"
+import { sqlite } from "../platform/NodeSqlite.ts"
 import { hashSync } from "../platform/Sha256.ts"
-import { sqlite } from "./NodeSqlite.ts"
 
 /**
  * An index of all sessions in a SQLite file, with the words of each stretch of records (FTS5 without contents: the texts stay in

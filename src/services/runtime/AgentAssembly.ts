@@ -1,4 +1,4 @@
-import { ByteSize, Effect, FileSystem, Path, Ref, type Scope } from "effect"
+import { Effect, type FileSystem, Path, Ref, type Scope } from "effect"
 import { plainText } from "../../domain/content/Content.ts"
 import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -8,7 +8,8 @@ import type { Profile } from "../agent/AgentRun.ts"
 import * as MemoryFlush from "../agent/MemoryFlush.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import type { Memory } from "../memory/Memory.ts"
-import { SessionFiles } from "../session/SessionFiles.ts"
+import { locateLogs, type SessionFiles } from "../session/SessionFiles.ts"
+import { SessionStore } from "../session/SessionStore.ts"
 import { blobFolderOf } from "../session/TempStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import { Approval, type ApprovalQuestion } from "../tools/Approval.ts"
@@ -48,6 +49,13 @@ interface AddedFolders {
 const maxListedPaths = 5_000
 const pathsTtl = "10 seconds"
 
+/** The folder of a session's stored outputs; undefined for a session that is not stored in files. */
+const outputsOf = Effect.fnUntraced(function* (id: string | undefined) {
+  const locate = yield* locateLogs
+  const file = id === undefined ? undefined : locate(id)
+  return file === undefined ? undefined : blobFolderOf(file)
+})
+
 /** Opens the workspace. Tools may also read stored outputs and plans, and write the plan. */
 const openWorkspace = Effect.fnUntraced(function* (
   id: string | undefined,
@@ -57,8 +65,8 @@ const openWorkspace = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Workspace["Service"], WorkspaceFolderError, RuntimePlatform | Path.Path | SessionFiles> {
   const { workspace } = yield* RuntimePlatform
   const path = yield* Path.Path
-  const { of } = yield* SessionFiles
-  const readable = [...(id === undefined ? [] : [blobFolderOf(of(id))]), ...(plans === undefined ? [] : [plans.kept])]
+  const outputs = yield* outputsOf(id)
+  const readable = [...(outputs === undefined ? [] : [outputs]), ...(plans === undefined ? [] : [plans.kept])]
   const writable = plans === undefined ? [] : [plans.file]
   const root = path.resolve(".")
   const existing = yield* Effect.filter(configured, (folder) =>
@@ -123,12 +131,11 @@ const memoryFlush = Effect.fnUntraced(function* (
   tools: ReadonlyArray<Tool>,
   hooks: HookSystem["Service"]
 ) {
-  const fs = yield* FileSystem.FileSystem
-  const { of } = yield* SessionFiles
+  const store = yield* SessionStore
   const logBytes =
     id === undefined
       ? Effect.succeed(0)
-      : Effect.match(fs.stat(of(id)), { onSuccess: ({ size }) => ByteSize.toNumberUnsafe(size), onFailure: () => 0 })
+      : Effect.match(store.summary(id), { onSuccess: ({ bytes }) => bytes, onFailure: () => 0 })
   return yield* MemoryFlush.make({ name: mainAgent, chat, tools, memoryTool: "save_memory", logBytes, hooks })
 })
 
@@ -197,7 +204,7 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
     skills,
     tools: tools.map(({ name }) => name),
     platform: platform.platform,
-    outputs: id === undefined ? undefined : blobFolderOf((yield* SessionFiles).of(id))
+    outputs: yield* outputsOf(id)
   })
 
   // The profile of the loop.

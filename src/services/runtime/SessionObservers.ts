@@ -15,7 +15,7 @@ import * as Hooked from "../hooks/Hooked.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import * as SessionHooks from "../hooks/SessionHooks.ts"
 import { Environment } from "../platform/Environment.ts"
-import { SessionFiles } from "../session/SessionFiles.ts"
+import { locateLogs, type SessionFiles } from "../session/SessionFiles.ts"
 import { Telemetry } from "../telemetry/Telemetry.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
@@ -64,7 +64,7 @@ export const addHooks = Effect.fn("SessionObservers.addHooks")(function* (
   if (!hasHooks({ files })) return
   const hooks = yield* HookSystem
   const { home, knownHooks } = yield* RuntimePlatform
-  const { of } = yield* SessionFiles
+  const locate = yield* locateLogs
   const path = yield* Path.Path
   const cwd = path.resolve(".")
   const { passEnvironment } = withDefaults(settings)
@@ -77,7 +77,7 @@ export const addHooks = Effect.fn("SessionObservers.addHooks")(function* (
     isTrusted,
     passed: passEnvironment,
     // A conversation that is not stored has no file; its path is empty then, as in Gemini CLI.
-    ...(id === undefined ? {} : { transcript: of }),
+    ...(id === undefined ? {} : { transcript: (session: string) => locate(session) ?? "" }),
     plans: path.join(home, "plans"),
     grace
   })

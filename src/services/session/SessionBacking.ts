@@ -76,7 +76,7 @@ export class SessionBacking extends Context.Service<
     readonly putBlob: (id: string, hash: Hash, bytes: Uint8Array) => Effect.Effect<void, SessionStoreError>
     /** The bytes with this hash; undefined when the session has none. */
     readonly getBlob: (id: string, hash: Hash) => Effect.Effect<Uint8Array | undefined, SessionStoreError>
-    /** The hashes of a session's blobs that begin with `prefix`. Two are enough. */
+    /** The hashes of a session's blobs that begin with `prefix`. Two are enough, except for an empty prefix. */
     readonly findBlobs: (id: string, prefix: string) => Effect.Effect<ReadonlyArray<Hash>, SessionStoreError>
   }
 >()("palimpsest/services/session/SessionBacking") {}

@@ -1,9 +1,6 @@
-import { Context } from "effect"
+import { Context, Effect } from "effect"
 
-/**
- * Provides the paths of session logs, for imports and exports that copy them whole. Blobs are beside their log
- * (`blobFolderOf`).
- */
+/** Provides the paths of session logs, where sessions are files. Blobs are beside their log (`blobFolderOf`). */
 export class SessionFiles extends Context.Service<
   SessionFiles,
   {
@@ -13,3 +10,18 @@ export class SessionFiles extends Context.Service<
     readonly of: (id: string) => string
   }
 >()("palimpsest/services/session/SessionFiles") {}
+
+/** Whether the session store keeps sessions as these files. The settings may name a database instead. */
+export const StoresFiles = Context.Reference<Effect.Effect<boolean>>("palimpsest/services/session/StoresFiles", {
+  defaultValue: () => Effect.succeed(true)
+})
+
+/** Returns what finds the path of a stored session's log; it finds none where the store is a database. */
+export const locateLogs = Effect.gen(function* (): Effect.fn.Return<
+  (id: string) => string | undefined,
+  never,
+  SessionFiles
+> {
+  const { of } = yield* SessionFiles
+  return (yield* yield* StoresFiles) ? of : () => undefined
+})

@@ -1,4 +1,5 @@
 import { Context, type Effect, Schema, type Scope } from "effect"
+import type { Hash } from "../../domain/content/Handle.ts"
 import { type LineProblem, lineProblemText } from "../../domain/session/LogFormat.ts"
 import type { Session, SessionEvent, Started } from "../../domain/session/Session.ts"
 import type { TempStore } from "./TempStore.ts"
@@ -151,6 +152,12 @@ export interface OpenSession {
   readonly torn: number
 }
 
+/** A blob of a session that is not open. */
+export interface StoredBlob {
+  readonly hash: Hash
+  readonly bytes: Effect.Effect<Uint8Array, SessionStoreError>
+}
+
 /** The list's data about a session, without reading all of it. Times are milliseconds since 1970. */
 export interface SessionSummary {
   readonly id: string
@@ -179,10 +186,12 @@ export class SessionStore extends Context.Service<
     /** Creates a session with the id in `started` and locks it for this writer. Fails with `SessionExists` when it exists. */
     readonly create: (started: Started) => Effect.Effect<SessionLog, SessionStoreError, Scope.Scope>
     /**
-     * Reserves an id for a session that an import writes as a whole file, until the scope closes. Fails with `SessionExists` when
-     * the session exists, with `SessionLocked` when another writer is about to create it.
+     * Stores a session with all its events, as a whole or not at all; the first one is `Started` and has the id. Fails with
+     * `SessionExists` when the session exists, with `SessionLocked` when another writer is about to create it.
      */
-    readonly claim: (id: string) => Effect.Effect<void, SessionStoreError, Scope.Scope>
+    readonly add: (events: ReadonlyArray<SessionEvent>) => Effect.Effect<void, SessionStoreError>
+    /** Reads all events of a session, also while another writer has it open. Fails with `SessionNotFound`. */
+    readonly events: (id: string) => Effect.Effect<ReadonlyArray<SessionEvent>, SessionStoreError>
     /**
      * Locks a session for this writer and reads it. Fails with `SessionNotFound`, or `SessionLocked` while another has it open.
      * With `takeOver`, a store that can refuse the other's later writes (`SessionTaken`) opens it nevertheless; files cannot.
@@ -191,6 +200,8 @@ export class SessionStore extends Context.Service<
       id: string,
       options?: { readonly takeOver?: boolean | undefined }
     ) => Effect.Effect<OpenSession, SessionStoreError, Scope.Scope>
+    /** The blobs of a session, in use or not. Fails with `SessionNotFound`. */
+    readonly blobs: (id: string) => Effect.Effect<ReadonlyArray<StoredBlob>, SessionStoreError>
     /** Ids of all sessions, newest first. */
     readonly list: Effect.Effect<ReadonlyArray<string>, SessionStoreError>
     /** Summaries of all sessions, the one written last first. Reads a bounded piece of each, however long it is. */

@@ -24,7 +24,7 @@ describe("settings of two places", () => {
   })
 
   it("security settings count only in the home folder, and elsewhere are reported", () => {
-    const all: SettingsFile = { ...defaults, sessionRetention: {} }
+    const all: SettingsFile = { ...defaults, sessionRetention: {}, store: "files" }
     assert.deepStrictEqual(
       Object.keys(mergeSettings({}, all)).sort(),
       Object.keys(all)

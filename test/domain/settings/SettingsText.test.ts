@@ -47,6 +47,7 @@ const all: SettingsFile = {
   strategy: "gemini",
   preserve: 0,
   redactSecrets: false,
+  store: "sqlite:sessions.db",
   minGain: 0.2,
   toolBudget: 0,
   attempts: { calls: 3, answers: 2 },

@@ -11,6 +11,7 @@ sessionStoreContract(
   {
     name: "MemorySessionStore",
     make: Effect.map(Layer.build(MemorySessionStore.layer), Layer.succeedContext),
+    takesOver: true,
     runs: runsOf(200)
   }
 )
@@ -26,6 +27,7 @@ sessionStoreContract(
   {
     name: "SqliteSessionStore",
     make: Effect.map(freshFile, (file) => SqliteSessionStore.layer(file)),
+    takesOver: true,
     runs: runsOf(40)
   }
 )

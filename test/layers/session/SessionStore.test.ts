@@ -50,6 +50,7 @@ sessionStoreContract(
         Layer.provide(NodeServices.layer)
       )
     }).pipe(Effect.provide(NodeServices.layer)),
+    sharesBlobs: true,
     runs: runsOf(200)
   }
 )

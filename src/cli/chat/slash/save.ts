@@ -2,9 +2,8 @@ import { Effect, Path, Result } from "effect"
 import { formatFor, formatProblemText } from "../../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../../domain/transcripts/Transcript.ts"
-import { SessionFiles } from "../../../services/session/SessionFiles.ts"
+import { SessionStore } from "../../../services/session/SessionStore.ts"
 import * as TranscriptExport from "../../../services/transcripts/TranscriptExport.ts"
-import { Transcripts } from "../../../services/transcripts/Transcripts.ts"
 import { type ChatSession, nameOf, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
@@ -20,9 +19,7 @@ const saveMarkdown = Effect.fnUntraced(function* (session: ChatSession, file: st
 const saveTranscript = Effect.fnUntraced(function* (session: ChatSession, file: string, format: FormatName) {
   const { id, terminal } = session
   const path = yield* Path.Path
-  const { of } = yield* SessionFiles
-  const transcripts = yield* Transcripts
-  const { events } = yield* transcripts.load(of(id), { from: "palimpsest" })
+  const events = yield* SessionStore.use((store) => store.events(id))
   const omitted = yield* terminal.during(`writing ${file}`, () =>
     TranscriptExport.write(path.resolve(file), format, events)
   )

@@ -2,8 +2,7 @@ import { Effect } from "effect"
 import { inspect } from "../../../domain/evaluation/Inspection.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { builtInPrices, tokensOfCost } from "../../../domain/tokens/Prices.ts"
-import { SessionFiles } from "../../../services/session/SessionFiles.ts"
-import { Transcripts } from "../../../services/transcripts/Transcripts.ts"
+import { SessionStore } from "../../../services/session/SessionStore.ts"
 import { definitions } from "../../output/Columns.ts"
 import { costText } from "../../output/OutcomeText.ts"
 import { number, plural, share } from "../../output/Output.ts"
@@ -21,12 +20,7 @@ export const stats: SlashCommand = {
     const { agent, chat, id, terminal } = session
     const whole = yield* chat.whole
     // Only the log has the cost of compressions, and a new session has no log yet.
-    const { of } = yield* SessionFiles
-    const transcripts = yield* Transcripts
-    const events = yield* transcripts.load(of(id), { from: "palimpsest" }).pipe(
-      Effect.map((loaded) => loaded.events),
-      Effect.orElseSucceed(() => [])
-    )
+    const events = yield* SessionStore.use((store) => store.events(id)).pipe(Effect.orElseSucceed(() => []))
     const { compactions, compressing, cost, messages, tokens, turns, usage } = yield* Work.run(
       inspect(whole.conversation, {
         events,
