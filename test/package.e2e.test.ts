@@ -158,6 +158,7 @@ describe("the tarball", () => {
       assert.deepStrictEqual(published["peerDependenciesMeta"], {
         "@a2a-js/sdk": { optional: true },
         "@effect/platform-node": { optional: true },
+        "@effect/sql-pg": { optional: true },
         "@google/genai": { optional: true },
         "@silvia-odwyer/photon-node": { optional: true },
         "playwright-core": { optional: true },
@@ -174,7 +175,7 @@ describe("the tarball", () => {
         const { copy, files } = yield* fresh
         const names = [...files.keys()]
         const known =
-          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|testing)\.(?:js|d\.ts)|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|sql|testing)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
         assert.deepStrictEqual(
           names.filter((name) => !known.test(name)),
           []

@@ -380,7 +380,7 @@ terminal("a chat on a terminal", () => {
         ["/undo", "There is no compression to undo."],
         ["/redo", "There is nothing to redo."],
         ["/recall", "Give a handle or a pattern, for example: /recall timeout"],
-        ["/recall spoon", "No match in 0 parts."],
+        ["/recall spoon", "No match in the 0 parts that left the window."],
         ["/pin", "There is no message to pin yet."],
         ["/tree", "There are no messages yet."],
         ["/tree first", "Name a message as /tree shows it, for example: /tree e12, or /tree e12 --summary"],

@@ -36,6 +36,8 @@ export interface RecallSearch {
   readonly maxTokens: number
   /** Leaves secrets out: the pattern then matches the text without them. */
   readonly isRedacted: boolean
+  /** Whether the parts are those of the whole conversation, and not only what left the window. */
+  readonly isWhole?: boolean
 }
 
 /** The answer to a search. */
@@ -344,6 +346,9 @@ export function* searching(
     }
   }
   if (found.matched > 0) notes.push(found.text)
-  else notes.push(`No match in ${plural(seen.size, "part")}.`)
+  else
+    notes.push(
+      `No match in the ${plural(seen.size, "part")}${options.isWhole === true ? "" : " that left the window"}.`
+    )
   return { text: notes.join("\n\n"), searched: seen.size, matched: found.matched }
 }

@@ -12,11 +12,10 @@ import { infoOf } from "./DescriptorPaths.ts"
 /** Writes up to this size are made at once. */
 const maxDirectBytes = 64 * 1024
 
-const attempt = <A>(method: string, descriptor: number, work: () => A) =>
+const attempt = <A>(method: string, work: () => A) =>
   Effect.try({
     try: work,
-    catch: (cause) =>
-      failed(method, `descriptor ${descriptor}`, cause instanceof Error ? cause : new Error(String(cause)))
+    catch: (cause) => failed(method, "", cause instanceof Error ? cause : new Error(String(cause)))
   })
 
 /** Writes all bytes at the end. Throws when the disk takes only a part of them. */
@@ -32,15 +31,14 @@ export const direct = (file: FileSystem.File): FileSystem.File => {
   const isDirect = (bytes: Uint8Array) => bytes.length <= maxDirectBytes
   return {
     [FileSystem.FileTypeId]: FileSystem.FileTypeId,
-    stat: attempt("stat", descriptor, () => infoOf(descriptor)),
+    stat: attempt("stat", () => infoOf(descriptor)),
     seek: (offset, from) => file.seek(offset, from),
     sync: file.sync,
     read: (buffer, options) => file.read(buffer, options),
     readAlloc: (size, options) => file.readAlloc(size, options),
     truncate: (length) => file.truncate(length),
-    write: (bytes) =>
-      isDirect(bytes) ? attempt("write", descriptor, () => writeSync(descriptor, bytes)) : file.write(bytes),
+    write: (bytes) => (isDirect(bytes) ? attempt("write", () => writeSync(descriptor, bytes)) : file.write(bytes)),
     writeAll: (bytes) =>
-      isDirect(bytes) ? attempt("writeAll", descriptor, () => writeAllSync(descriptor, bytes)) : file.writeAll(bytes)
+      isDirect(bytes) ? attempt("writeAll", () => writeAllSync(descriptor, bytes)) : file.writeAll(bytes)
   }
 }

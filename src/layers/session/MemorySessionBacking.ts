@@ -49,16 +49,17 @@ export const make: Layer.Layer<SessionBacking> = Layer.sync(SessionBacking, () =
 
   /** Owns a session until the scope closes. */
   const owned = (id: string, stored: Stored): Effect.Effect<SessionOwner, never, Scope.Scope> =>
-    Effect.gen(function* () {
-      stored.since = yield* Clock.currentTimeMillis
-      const epoch = (stored.epoch += 1)
-      yield* Effect.addFinalizer(() =>
+    Effect.acquireRelease(
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        stored.since = now
+        stored.epoch += 1
+        return { session: id, epoch: stored.epoch }
+      }),
+      ({ epoch }) =>
         Effect.sync(() => {
           if (stored.epoch === epoch) stored.since = undefined
         })
-      )
-      return { session: id, epoch }
-    })
+    )
 
   const append = (stored: Stored, { epoch, session: id }: SessionOwner, line: BackedLine, head: string | undefined) => {
     const { ids, lines } = stored

@@ -155,6 +155,7 @@ export interface OpenSession {
 /** A blob of a session that is not open. */
 export interface StoredBlob {
   readonly hash: Hash
+  /** Reads its bytes. */
   readonly bytes: Effect.Effect<Uint8Array, SessionStoreError>
 }
 

@@ -171,7 +171,7 @@ export const makeHistory = Effect.fn("SessionHistory.make")(function* (
     const current = yield* open(yield* pathOf(session))
     const parts = yield* Work.run(allParts(current.conversation))
     const found = yield* Effect.mapError(
-      search(parts, { pattern, maxTokens, isRedacted: !scope.showsSecrets }),
+      search(parts, { pattern, maxTokens, isRedacted: !scope.showsSecrets, isWhole: true }),
       ({ message }) => noAnswer(`pattern: ${message}`)
     )
     return withNote(found.text)

@@ -156,7 +156,7 @@ describe("an answer", () => {
 
   it("says how much was searched without a match", () => {
     assert.deepStrictEqual(search([part(1, "user", "a"), part(2, "user", "b"), part(2, "user", "b")], "zzz"), {
-      text: "No match in 2 parts.",
+      text: "No match in the 2 parts that left the window.",
       searched: 2,
       matched: 0
     })

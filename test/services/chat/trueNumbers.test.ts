@@ -172,7 +172,7 @@ describe("a refusal", () => {
       const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
       const { chat } = yield* begin({
         window: 3_000,
-        systemInstruction: words(2_900),
+        systemInstruction: words(2_100),
         toolOutput: { most: 1_000_000 }
       })
       yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
