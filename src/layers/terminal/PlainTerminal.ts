@@ -47,7 +47,7 @@ const output = ({ output: stream }: Streams, note: (line: string) => Effect.Effe
       isRunning ? Effect.void : Effect.andThen(endAnswer, Effect.forEach([head, ...body], note, { discard: true })),
     status: () => Effect.void,
     title: () => Effect.void,
-    copy: () => Effect.void,
+    copy: () => Effect.succeed(false),
     working: () => Effect.void,
     note: Effect.fn("ChatTerminal.note")((line: string) => Effect.andThen(endAnswer, note(line))),
     write: Effect.fn("ChatTerminal.write")((text: string) => Effect.andThen(endAnswer, write(text)))

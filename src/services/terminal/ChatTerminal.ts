@@ -129,8 +129,8 @@ export class ChatTerminal extends Context.Service<
     readonly status: (line: (columns: number) => string) => Effect.Effect<void>
     /** Sets the title of the window. */
     readonly title: (text: string) => Effect.Effect<void>
-    /** Copies a text to the user's clipboard. */
-    readonly copy: (text: string) => Effect.Effect<void>
+    /** Copies a text to the user's clipboard. Returns false where that is not possible. */
+    readonly copy: (text: string) => Effect.Effect<boolean>
     /** Writes a text to stdout unchanged and waits until it is taken. */
     readonly write: (text: string) => Effect.Effect<void>
     /** Shows a notice on a line of its own: dimmed on a terminal, otherwise on stderr. */

@@ -21,13 +21,14 @@ export const copy: SlashCommand = {
     )
     if (answer === undefined) return yield* say(session, "There is no answer yet.")
     const text = plainText(answer.content)
-    if (!terminal.isTerminal) {
-      return yield* say(session, "Copying needs a terminal. Use /save to write the conversation to a file.")
-    }
     if (encode(text).length > maxClipboardBytes) {
       return yield* say(session, "The answer is too long for the clipboard. Use /save to write it to a file.")
     }
-    yield* terminal.copy(text)
-    yield* say(session, "Copied the last answer to the clipboard.")
+    yield* say(
+      session,
+      (yield* terminal.copy(text))
+        ? "Copied the last answer to the clipboard."
+        : "Copying needs a terminal. Use /save to write the conversation to a file."
+    )
   })
 }
