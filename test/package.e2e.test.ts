@@ -272,6 +272,7 @@ describe("a fresh project", () => {
         "palimpsest/google",
         "palimpsest/node",
         "palimpsest/openai",
+        "palimpsest/sql",
         "palimpsest/testing"
       ])
     })
