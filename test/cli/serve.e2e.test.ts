@@ -94,6 +94,7 @@ needs("Chromium")("the page", () => {
       const { child, ended, token, url } = yield* serving
       const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
       yield* Effect.promise(async () => {
+        page.setDefaultTimeout(15_000)
         await page.getByRole("heading", { name: "Sessions" }).waitFor()
         assert.notInclude(page.url(), token)
         // By keyboard alone: a new session, a message.

@@ -221,8 +221,11 @@ export const serveScript = `
     get("cancel").disabled = !value;
   };
   const refresh = async (scope, id) => {
+    // An answer that a later one has overtaken is older than what is shown.
+    const asked = scope.asked += 1;
     const view = await read("/" + id + "?messages=60&chars=4000");
-    if (scope !== current) return view;
+    if (scope !== current || asked < scope.shown) return view;
+    scope.shown = asked;
     current.largest = view.messages.reduce((most, message) => Math.max(most, message.tokens), 1);
     document.title = nameOf(view) + " · palimpsest";
     get("name").textContent = nameOf(view);
@@ -320,7 +323,7 @@ export const serveScript = `
   const showSession = trying(async (id) => {
     clearTimeout(listTimer);
     current?.abort.abort();
-    const scope = { id, abort: new AbortController(), largest: 1 };
+    const scope = { id, abort: new AbortController(), largest: 1, asked: 0, shown: 0 };
     current = scope;
     get("one").hidden = false;
     get("list").hidden = get("enter").hidden = true;
