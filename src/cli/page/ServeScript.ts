@@ -328,11 +328,13 @@ export const serveScript = `
     get("one").hidden = false;
     get("list").hidden = get("enter").hidden = true;
     get("messages").replaceChildren();
+    get("none").hidden = true;
     get("name").textContent = id;
     alert("");
     const view = await refresh(scope, id);
     if (scope !== current) return;
-    get("name").focus({ preventScroll: true });
+    // Whoever writes already keeps the focus.
+    if (document.activeElement !== get("text")) get("name").focus({ preventScroll: true });
     void follow(scope, view.running === null ? view.lastEvent : null);
   });
   get("say").addEventListener("submit", (event) => {
