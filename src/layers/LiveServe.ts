@@ -11,7 +11,6 @@ import { TenantLimiter } from "../services/serve/TenantLimiter.ts"
 import { TenantRuntimes, TenantUnavailable } from "../services/serve/TenantRuntimes.ts"
 import { SessionStore } from "../services/session/SessionStore.ts"
 import { Settings } from "../services/settings/Settings.ts"
-import * as FileHistory from "../services/transcripts/FileHistory.ts"
 import * as LiveRuntime from "./LiveRuntime.ts"
 import { homeFolder } from "./platform/HomeFolder.ts"
 import * as ClusterEngine from "./serve/ClusterEngine.ts"
@@ -49,14 +48,11 @@ const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
  * The sessions of a tenant in a database. The cluster decides who has a session, so that this process opens it even if its last
  * owner seems to live; that one's later writes are refused.
  */
-const sqlStore = (tenant: string, client: SqlClient.SqlClient) => {
-  const kept = SqlSessionStore.layerWithHistory({ tenant })
-  const taking = Layer.effect(
+const sqlStore = (tenant: string, client: SqlClient.SqlClient) =>
+  Layer.effect(
     SessionStore,
     Effect.map(SessionStore, (store) => ({ ...store, open: (id: string) => store.open(id, { takeOver: true }) }))
-  )
-  return Layer.provideMerge(taking, kept).pipe(Layer.provide(Layer.succeed(SqlClient.SqlClient, client)))
-}
+  ).pipe(Layer.provide(SqlSessionStore.layer({ tenant })), Layer.provide(Layer.succeed(SqlClient.SqlClient, client)))
 
 /**
  * A runtime for each tenant. The tenant `local` works in the user's home folder and in the folder of the server. Every other
@@ -86,7 +82,7 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
 
       const make = Effect.fnUntraced(function* (tenant: string) {
         const places = tenant === localTenant ? {} : yield* folders(tenant)
-        const stored = client === undefined ? FileHistory.layer : sqlStore(tenant, client)
+        const stored = client === undefined ? Layer.empty : sqlStore(tenant, client)
         const runtime = Layer.merge(stored, Layer.succeed(Settings, readOnly(own))).pipe(
           Layer.provideMerge(LiveRuntime.layer({ ...places, model, version }))
         )

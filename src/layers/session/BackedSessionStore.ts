@@ -19,7 +19,6 @@ import {
   SessionBacking,
   type SessionOwner
 } from "../../services/session/SessionBacking.ts"
-import { SessionHistory } from "../../services/session/SessionHistory.ts"
 import {
   badSessionId,
   headlessLog,
@@ -309,13 +308,6 @@ const make = (backing: Backing): SessionStore["Service"] => {
     remove: Effect.fn("SessionStore.remove")((id) => known(id, backing.remove(id)))
   }
 }
-
-/** The histories of sessions in a backing. */
-export const historiesOver = <E, R>(backing: Layer.Layer<SessionBacking, E, R>): Layer.Layer<SessionHistory, E, R> =>
-  Layer.effect(
-    SessionHistory,
-    Effect.map(SessionBacking, (kept) => ({ events: (id) => readEvents(sourceOf(kept, id)) }))
-  ).pipe(Layer.provide(backing))
 
 /** A session store over a backing. */
 export const over = <E, R>(backing: Layer.Layer<SessionBacking, E, R>): Layer.Layer<SessionStore, E, R> =>

@@ -1,11 +1,10 @@
-import { Cause, Clock, Effect, Exit, Option } from "effect"
+import { Clock, Effect } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { type LedgerTotals, ledgerTotals } from "../../domain/serve/SessionLedger.ts"
-import { applyEvent, emptySession, type SessionEvent, type Started } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { ChatDefaults, startedWith } from "../chat/ChatSettings.ts"
-import { SessionHistory } from "../session/SessionHistory.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
@@ -35,9 +34,6 @@ export const rowOf = (summary: SessionSummary, running: string | null, isOpen: b
   problem: summary.problem === undefined ? null : "it cannot be read"
 })
 
-const isExisting = (cause: Cause.Cause<SessionStoreError>): boolean =>
-  Option.exists(Cause.findErrorOption(cause), ({ reason }) => reason._tag === "SessionExists")
-
 /** Sums of sessions that are kept, so that a list does not read each log again. */
 const maxTotals = 1_000
 
@@ -63,15 +59,9 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
 
   /** The events of a stored session, as they are in the store. */
   const load = (tenant: string, id: string) =>
-    Effect.andThen(
-      existing(tenant, id),
-      inTenant(
-        tenant,
-        SessionHistory.use(({ events }) => events(id))
-      )
-    ).pipe(
-      Effect.catchTag("SessionStoreError", storeError),
-      Effect.map((events) => ({ events, session: events.reduce(applyEvent, emptySession) }))
+    Effect.map(
+      store(tenant, ({ events }) => events(id)),
+      (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
     )
 
   /** The sums of a session, which are the same as long as its log is. */
@@ -95,23 +85,6 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
     }
   })
 
-  /** Stores a session with these events. One that cannot be written whole is removed again. */
-  const write = (tenant: string, started: Started, rest: ReadonlyArray<SessionEvent>) =>
-    store(tenant, (sessionStore) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const log = yield* sessionStore.create(started)
-          yield* Effect.forEach(rest, (event) => log.append(event), { discard: true })
-        })
-      ).pipe(
-        Effect.onExit((exit) =>
-          Exit.isFailure(exit) && !isExisting(exit.cause)
-            ? Effect.ignore(sessionStore.remove(started.session))
-            : Effect.void
-        )
-      )
-    )
-
   /** Stores a new session. */
   const create = Effect.fnUntraced(function* (
     tenant: string,
@@ -130,7 +103,8 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
       })),
       Effect.catchTag("SettingsError", internal)
     )
-    yield* write(tenant, startedWith(defaults, id, yield* Clock.currentTimeMillis), [])
+    const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
+    yield* store(tenant, ({ add }) => add([started]))
     const { title } = options
     if (title !== undefined) yield* store(tenant, ({ rename }) => rename(id, title))
     return yield* existing(tenant, id)
@@ -151,7 +125,8 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
       return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
     }
     const copied = options.id ?? (yield* newId)
-    yield* write(tenant, { ...started, session: copied, at: yield* Clock.currentTimeMillis }, rest)
+    const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
+    yield* store(tenant, ({ add }) => add([first, ...rest]))
     return copied
   })
 

@@ -2,17 +2,9 @@ import { Context, type Effect, type FileSystem, type Path, Schema, type Stdio } 
 import type { EnvFiles } from "../platform/EnvFiles.ts"
 import type { RuntimeServices } from "../runtime/AgentHost.ts"
 import type { ChatServices } from "../runtime/SessionOpening.ts"
-import type { SessionHistory } from "../session/SessionHistory.ts"
 
 /** What sessions of a tenant are opened, stored and read with. */
-export type TenantServices =
-  | ChatServices
-  | EnvFiles
-  | FileSystem.FileSystem
-  | Path.Path
-  | RuntimeServices
-  | SessionHistory
-  | Stdio.Stdio
+export type TenantServices = ChatServices | EnvFiles | FileSystem.FileSystem | Path.Path | RuntimeServices | Stdio.Stdio
 
 /** The folder or the store of a tenant cannot be used. */
 export class TenantUnavailable extends Schema.TaggedError<TenantUnavailable>()("TenantUnavailable", {

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { McpSchema, McpServer } from "effect/ai"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import type { History, HistoryError } from "./SessionHistory.ts"
+import type { History, HistoryError } from "./SessionAnswers.ts"
 
 /** The tools and resources of the MCP server that reads sessions. All of them only read, and their answers are bounded. */
 

@@ -64,7 +64,7 @@ const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
 })
 
 /** Lists the sessions of a folder, the one that changed last first. */
-export const sessionsOf = Effect.fn("SessionHistory.sessionsOf")(function* (
+export const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
   { agents, folder }: HistoryScope,
   count = maxListed
 ): Effect.fn.Return<ReadonlyArray<ListedSession>, never, AgentSessions> {
@@ -91,7 +91,7 @@ interface Held {
 const maxHeld = 2
 
 /** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */
-export const makeHistory = Effect.fn("SessionHistory.make")(function* (
+export const makeHistory = Effect.fn("SessionAnswers.make")(function* (
   scope: HistoryScope
 ): Effect.fn.Return<History, never, AgentSessions | Transcripts | FileSystem.FileSystem> {
   const agents = yield* AgentSessions
@@ -143,7 +143,7 @@ export const makeHistory = Effect.fn("SessionHistory.make")(function* (
   const entriesOf = (session: Session): ReadonlyArray<Entry> =>
     allEntries(session.conversation).filter(({ author }) => author !== "environment")
 
-  const recall: History["recall"] = Effect.fn("SessionHistory.recall")(function* (given, selection, session) {
+  const recall: History["recall"] = Effect.fn("SessionAnswers.recall")(function* (given, selection, session) {
     const name = isHandle(given.trim()) ? given.trim() : (mentions(given)[0] ?? given.trim())
     const holds = (one: Session) => findHandle(recallableOf(one), name)._tag === "Found"
     const file = yield* pathOf(session)
@@ -167,7 +167,7 @@ export const makeHistory = Effect.fn("SessionHistory.make")(function* (
     return withNote(`${none}${rest}`)
   })
 
-  const find: History["search"] = Effect.fn("SessionHistory.search")(function* (pattern, maxTokens, session) {
+  const find: History["search"] = Effect.fn("SessionAnswers.search")(function* (pattern, maxTokens, session) {
     const current = yield* open(yield* pathOf(session))
     const parts = yield* Work.run(allParts(current.conversation))
     const found = yield* Effect.mapError(
@@ -180,7 +180,7 @@ export const makeHistory = Effect.fn("SessionHistory.make")(function* (
   const evidenceOf = (whole: ReadonlyArray<Entry>, { started }: Session) =>
     Work.run(gatherEvidence(whole, { cwd: started?.cwd }))
 
-  const changes: History["changes"] = Effect.fn("SessionHistory.changes")(function* (since, session) {
+  const changes: History["changes"] = Effect.fn("SessionAnswers.changes")(function* (since, session) {
     const current = yield* open(yield* pathOf(session))
     const all = entriesOf(current)
     const last = compressions(current.conversation).at(-1)
@@ -199,7 +199,7 @@ export const makeHistory = Effect.fn("SessionHistory.make")(function* (
     return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
   })
 
-  const snapshot: History["snapshot"] = Effect.fn("SessionHistory.snapshot")(function* (budget, session) {
+  const snapshot: History["snapshot"] = Effect.fn("SessionAnswers.snapshot")(function* (budget, session) {
     const current = yield* open(yield* pathOf(session))
     const evidence = yield* evidenceOf(entriesOf(current), current)
     const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept: [], cwd: current.started?.cwd }))

@@ -9,7 +9,7 @@ import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { AgentSessions, type SessionFile } from "../../../src/services/transcripts/AgentSessions.ts"
 import * as HistoryTools from "../../../src/services/transcripts/HistoryTools.ts"
-import { type HistoryScope, makeHistory } from "../../../src/services/transcripts/SessionHistory.ts"
+import { type HistoryScope, makeHistory } from "../../../src/services/transcripts/SessionAnswers.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { root } from "../../support/paths.ts"
 
