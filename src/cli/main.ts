@@ -6,6 +6,7 @@ import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
 import { shutdown } from "../services/platform/Shutdown.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
+import { withCommand } from "./input/BareArguments.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText } from "./output/HelpText.ts"
 import * as Output from "./output/Output.ts"
@@ -265,6 +266,11 @@ const program = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
   return Command.make("palimpsest", {}, () => start).pipe(
     Command.withDescription("Compress agent conversations; what leaves the context window stays recallable"),
     Command.withSubcommands(subcommands),
+    Command.withExamples([
+      { command: "palimpsest", description: "Chat, on a terminal" },
+      { command: `palimpsest -p "Why does the build fail?"`, description: "Ask once: short for ask" },
+      { command: "palimpsest -c", description: "Continue the newest conversation: short for chat --continue" }
+    ]),
     Command.provide(Layer.merge(live, diagnostics))
   )
 })
@@ -278,7 +284,8 @@ const platform = Layer.mergeAll(
 
 const run = Effect.gen(function* () {
   const { args } = yield* Stdio.Stdio
-  return yield* Command.run(yield* program(yield* args), { version })
+  const words = withCommand(yield* args)
+  return yield* Command.runWith(yield* program(words), { version })(words)
 }).pipe(Effect.tapCause(report), Effect.provide(Layer.merge(platform, CliOutput.layerPresenter(presenter))))
 
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const

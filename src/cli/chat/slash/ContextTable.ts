@@ -18,15 +18,16 @@ export interface ContextUse {
   readonly threshold: number
 }
 
-const blocks = ["█", "▓", "▒", "░"]
+/** A mark for each kind of part, and one for the instructions and tools. */
+const blocks = ["█", "▓", "▒", "░", "▞", "▄", "#", "=", "+", "o"]
 
-/** Draws the bar, in which each kind has its own block character. A kind with tokens has at least one column. */
+/** Draws the bar, in which each kind has its own mark. A kind with tokens has at least one column. */
 const barOf = (rows: ReadonlyArray<number>, { limit, threshold }: ContextUse, width: number): string => {
   const cells: Array<string> = []
   rows.forEach((tokens, at) => {
     const columns = tokens === 0 ? 0 : Math.max(1, Math.round((tokens / Math.max(1, limit)) * width))
     for (let column = 0; column < columns && cells.length < width; column += 1) {
-      cells.push(blocks[at % blocks.length] ?? "█")
+      cells.push(blocks[at] ?? "")
     }
   })
   while (cells.length < width) cells.push("·")
@@ -49,7 +50,7 @@ export const contextTable = (use: ContextUse, columns: number): string => {
   const free = Math.max(0, limit - tokens)
   const rows = named.map(([name, size], at) => [
     "",
-    blocks[at % blocks.length] ?? "",
+    blocks[at] ?? "",
     name,
     Output.number(size),
     Output.share(size, limit)

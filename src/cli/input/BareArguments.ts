@@ -1,0 +1,40 @@
+/** The flags that other agents' programs take without a command. With them, `palimpsest` alone is `ask` or `chat`. */
+
+const printFlags = new Set(["-p", "--print", "--prompt"])
+const openingFlags = new Set([...printFlags, "-r", "--resume", "-c", "--continue", "-m", "--model"])
+const formatFlags = new Set(["-o", "--output-format"])
+
+const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
+  text: [],
+  json: ["--json"],
+  "stream-json": ["--stream-json"]
+}
+
+const nameOf = (argument: string): string => /^(-[^=]*)=/.exec(argument)?.[1] ?? argument
+
+/**
+ * Adds the command to arguments that begin with a flag of `ask` or `chat`: `-p "…"` (`--print`, `--prompt`) is `ask "…"`, and
+ * `-c`, `-r`, `-m` without it are `chat` with that flag. `--output-format json` beside `-p` becomes `--json`. Other arguments are
+ * returned unchanged.
+ */
+export const withCommand = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (args[0] === undefined || !openingFlags.has(nameOf(args[0]))) return args
+  if (!args.some((argument) => printFlags.has(nameOf(argument)))) return ["chat", ...args]
+  const rest: Array<string> = []
+  for (let at = 0; at < args.length; at += 1) {
+    const argument = args[at] ?? ""
+    const name = nameOf(argument)
+    const value = name === argument ? undefined : argument.slice(name.length + 1)
+    if (printFlags.has(name)) {
+      if (value !== undefined) rest.push(value)
+      continue
+    }
+    const format = formatFlags.has(name) ? formats[value ?? args[at + 1] ?? ""] : undefined
+    if (format === undefined) rest.push(argument)
+    else {
+      rest.push(...format)
+      if (value === undefined) at += 1
+    }
+  }
+  return ["ask", ...rest]
+}

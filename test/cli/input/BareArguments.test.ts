@@ -1,0 +1,33 @@
+import { assert, describe, it } from "@effect/vitest"
+import { withCommand } from "../../../src/cli/input/BareArguments.ts"
+
+describe("flags without a command", () => {
+  const rows: ReadonlyArray<readonly [given: string, expected: string]> = [
+    ["-p why?", "ask why?"],
+    ["--print why?", "ask why?"],
+    ["--prompt=why?", "ask why?"],
+    ["-p -m pro why?", "ask -m pro why?"],
+    ["-m pro -p why?", "ask -m pro why?"],
+    ["-c -p more", "ask -c more"],
+    ["-r 3 --print more --approve all", "ask -r 3 more --approve all"],
+    ["-p x --output-format json", "ask x --json"],
+    ["-p x --output-format=stream-json", "ask x --stream-json"],
+    ["-p x -o text", "ask x"],
+    ["-p x --output-format yaml", "ask x --output-format yaml"],
+    ["-p", "ask"],
+    ["-p --help", "ask --help"],
+    ["-c", "chat -c"],
+    ["-r", "chat -r"],
+    ["--resume=latest", "chat --resume=latest"],
+    ["-m pro", "chat -m pro"],
+    ["--model pro --continue", "chat --model pro --continue"],
+    ["", ""],
+    ["--help", "--help"],
+    ["ask -p x", "ask -p x"],
+    ["recall file -p", "recall file -p"]
+  ]
+  for (const [given, expected] of rows) {
+    it(`palimpsest ${given}: ${expected}`, () =>
+      assert.strictEqual(withCommand(given.split(" ").filter((word) => word !== "")).join(" "), expected))
+  }
+})
