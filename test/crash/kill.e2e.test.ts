@@ -103,7 +103,8 @@ const letters = {
   Undone: "U",
   Redone: "R",
   Branched: "B",
-  Labelled: "L"
+  Labelled: "L",
+  FileChanged: "D"
 } as const
 
 /** What each operation writes: when it is done, and when it is not. */

@@ -184,6 +184,7 @@ export class Survey {
         break
       case "Pinned":
       case "Labelled":
+      case "FileChanged":
       // A log with branches is not surveyed.
       case "Branched":
         break

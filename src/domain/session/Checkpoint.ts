@@ -231,6 +231,7 @@ export const restoreSession = (checkpoint: Checkpoint, events: ReadonlyArray<Ses
     conversation: shown(items, (entry) => inserted.has(sequenceOf(entry.id)), checkpoint),
     labels: undefined,
     memory: checkpoint.memory,
-    ranges: undefined
+    ranges: undefined,
+    changes: undefined
   }
 }

@@ -8,6 +8,7 @@ import { afterBranch, afterUndo, type FailureMemory, freshMemory, remember } fro
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
 import * as Chain from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
+import { FileChanged, type RecordedChange } from "./FileHistory.ts"
 
 /** The events of a session, and the fold that makes a session of them. */
 
@@ -133,7 +134,8 @@ export const SessionEvent = Schema.Union([
   Undone,
   Redone,
   Branched,
-  Labelled
+  Labelled,
+  FileChanged
 ])
 export type SessionEvent = typeof SessionEvent.Type
 
@@ -150,6 +152,8 @@ export interface Session {
   readonly memory: FailureMemory
   /** What each compression dropped, oldest first. Undone ones are included, as their handles stay valid. */
   readonly ranges: Chain.PersistentList<DroppedRange>
+  /** What tools and rewinds changed in files, oldest first. */
+  readonly changes: Chain.PersistentList<RecordedChange>
 }
 
 /** The state before the first event. */
@@ -160,7 +164,8 @@ export const emptySession: Session = {
   labels: undefined,
   conversation: Conversation.empty,
   memory: freshMemory,
-  ranges: undefined
+  ranges: undefined,
+  changes: undefined
 }
 
 /** Everything in a session that a handle can name. */
@@ -240,6 +245,11 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
     case "Labelled": {
       const { entry, label } = event
       return { ...session, labels: Chain.append(session.labels, { entry, label }, 0) }
+    }
+    case "FileChanged": {
+      const { after, before, by, path } = event
+      const change = { after, before, by, path, position: conversation.next }
+      return { ...session, changes: Chain.append(session.changes, change, 0) }
     }
   }
 }

@@ -1,6 +1,6 @@
 import { Arbitrary, Schema } from "effect"
 import { call, isResponse, type Part, text as textPart } from "../../domain/content/Content.ts"
-import { Handle } from "../../domain/content/Handle.ts"
+import { Handle, hashOf } from "../../domain/content/Handle.ts"
 import * as Conversation from "../../domain/conversation/Conversation.ts"
 import { type Entry, entryId } from "../../domain/conversation/Conversation.ts"
 import {
@@ -101,7 +101,8 @@ const kind = Arbitrary.schema(
     "Redone",
     "Branched",
     "Branched",
-    "Labelled"
+    "Labelled",
+    "FileChanged"
   ])
 )
 
@@ -176,6 +177,12 @@ const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): Session
         entry: entryId(((first * 7 + second) % next) + 1),
         label: second < 7 ? `label ${first}` : null
       }
+    case "FileChanged": {
+      const hash = (n: number) => hashOf(new Uint8Array(32).fill(n))
+      const before = first < 5 ? null : { hash: hash(first), size: first, mode: 0o644 }
+      const after = second < 2 ? null : hash(second)
+      return { _tag: kind, at, path: `/work/${second}.txt`, before, after, by: "tool", ignorable: true }
+    }
     case "ModelSwitched":
       return { _tag: kind, at, model: `model ${first}` }
     case "Masked":

@@ -35,6 +35,7 @@ import type { ChatSettings } from "./ChatSettings.ts"
 import { type ChatOptions, type ChatState, type Emit, makeState } from "./ChatState.ts"
 import { type ChatBusy, commit, exclusively, readWhole } from "./Commit.ts"
 import { compress, type CompressOptions, compressRequest, policyFor } from "./Compress.ts"
+import { type FileChange, keepFile } from "./FileRecords.ts"
 import { endPreparation } from "./Preparation.ts"
 import { askedModel, requestContext } from "./RequestContext.ts"
 import { nextContents, requestSize } from "./RequestSize.ts"
@@ -126,6 +127,13 @@ export class Chat extends Context.Service<
     /** Gives an entry of the tree a label of one line; a blank one takes it away. */
     readonly label: (entry: EntryId, label: string) => Effect.Effect<void, ChatBusy | UnknownEntry | SessionStoreError>
     /**
+     * Stores what a file holds before a change, and returns the effect that records the change in the session. Neither waits for a
+     * turn, and neither changes the conversation.
+     */
+    readonly keepFile: (change: FileChange) => Effect.Effect<Effect.Effect<void, SessionStoreError>>
+    /** The blobs of the session, such as earlier versions of files (`Session.changes`). */
+    readonly blobs: TempStore["Service"]
+    /**
      * Shows these words of the user exactly in every snapshot from now on: in the latest message that holds them, or without
      * words the latest message whole. Words that no message holds are appended as a message of the user first, so give only
      * what the user typed. Returns undefined when the words are blank, or without words when there is no message.
@@ -190,6 +198,8 @@ export class Chat extends Context.Service<
       tree: Effect.map(readWhole(chat), sessionTree),
       branch: (options) => alone("going back", branch(chat, options)),
       label: (entry, words) => alone("a label", label(chat, entry, words)),
+      keepFile: (change) => run(keepFile(chat, change)),
+      blobs: Context.get(context, TempStore),
       pin: (words) => alone("a pin", pin(chat, words)),
       recall: (handle, selection = {}) => readingLater(recallText(chat, handle, selection)),
       search: (request) =>

@@ -28,6 +28,7 @@ import {
   type RuntimeServices
 } from "./AgentHost.ts"
 import { modelRoute, outputGuards } from "./AgentProfile.ts"
+import * as FileRewind from "./FileRewind.ts"
 import { isTrusted, untrustedNotice } from "./FolderTrust.ts"
 import * as MessageSender from "./MessageSender.ts"
 import { type HostError, WorkspaceFolderError } from "./RuntimeError.ts"
@@ -257,6 +258,7 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
     tools,
     paths,
     context,
+    rewind: yield* FileRewind.make(chat, workspace),
     recent: telemetry.recent,
     clearing: Ref.getAndSet(clearing, undefined),
     leave: observed.leave,

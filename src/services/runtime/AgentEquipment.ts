@@ -29,6 +29,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Approval } from "../tools/Approval.ts"
 import { activateSkill } from "../tools/builtin/ActivateSkill.ts"
 import { askUser } from "../tools/builtin/AskUser.ts"
+import { FileRecorder } from "../tools/builtin/FileChange.ts"
 import { enterPlanMode, exitPlanMode } from "../tools/builtin/PlanMode.ts"
 import { recall } from "../tools/builtin/Recall.ts"
 import { saveMemory } from "../tools/builtin/SaveMemory.ts"
@@ -43,6 +44,7 @@ import type { AgentHandlers, AgentHost, HostSession, RuntimeServices } from "./A
 import { outputGuards } from "./AgentProfile.ts"
 import { availableAgents } from "./AvailableAgents.ts"
 import { builtinTools } from "./BuiltinTools.ts"
+import { recorderOf } from "./FileRewind.ts"
 import { message } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 
@@ -155,7 +157,10 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
       .flatMap(fileWords)
       .map((word): readonly [string, string] => [path.resolve(workspace.root, word), commandReason])
   ])
-  const own = yield* Effect.provideService(builtinTools(settings, isRootTrusted, steering), Workspace, workspace)
+  const own = yield* builtinTools(settings, isRootTrusted, steering).pipe(
+    Effect.provideService(Workspace, workspace),
+    Effect.provideService(FileRecorder, recorderOf(chat, "tool"))
+  )
   const touching = yield* onTouch([...own, ...serverTools]).pipe(
     Effect.provideService(Memory, memory),
     Effect.provideService(Workspace, workspace)

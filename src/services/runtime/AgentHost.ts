@@ -23,6 +23,7 @@ import type { Tool } from "../tools/Tool.ts"
 import type { UserQuestion } from "../tools/UserPrompt.ts"
 import type { Trust } from "../workspace/Trust.ts"
 import type { AgentContext } from "./AgentContext.ts"
+import type { FileRewind } from "./FileRewind.ts"
 import type { Notify } from "./RuntimeNotice.ts"
 import type { RuntimePlatform } from "./RuntimePlatform.ts"
 import type { OpenSession } from "./SessionOpening.ts"
@@ -77,6 +78,8 @@ export interface AgentHost {
   readonly context: AgentContext
   /** Files and folders below the working folder that no rule ignores, for completion; looked up again after some seconds. */
   readonly paths: Effect.Effect<ReadonlyArray<string>>
+  /** Puts files back as they were at an earlier message. */
+  readonly rewind: FileRewind
   /** The latest events, by kind. */
   readonly recent: Effect.Effect<RecentActivity>
   /**

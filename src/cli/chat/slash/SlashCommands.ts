@@ -21,6 +21,7 @@ import { quit } from "./quit.ts"
 import { recall } from "./recall.ts"
 import { redo } from "./redo.ts"
 import { resume } from "./resume.ts"
+import { rewind } from "./rewind.ts"
 import { save } from "./save.ts"
 import { sessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
@@ -45,6 +46,7 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   context,
   recall,
   pin,
+  rewind,
   tree,
   label,
   model,

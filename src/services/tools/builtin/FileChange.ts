@@ -33,8 +33,25 @@ export interface FileState {
   readonly shown: string
   /** Undefined: the file does not exist. */
   readonly text: string | undefined
+  readonly bytes: Uint8Array | undefined
   readonly mode: number
 }
+
+/** A file that is about to be changed. */
+export interface FileRecord {
+  /** Absolute, links followed. */
+  readonly path: string
+  /** Undefined: there is no file. */
+  readonly before: { readonly bytes: Uint8Array; readonly mode: number } | undefined
+  /** Undefined: the file is removed. */
+  readonly after: Uint8Array | undefined
+}
+
+/** Keeps what a file holds before a change, and returns the effect that records the change once it is made. Default: nothing is kept. */
+export const FileRecorder = Context.Reference<(record: FileRecord) => Effect.Effect<Effect.Effect<void>>>(
+  "palimpsest/services/tools/FileChange/FileRecorder",
+  { defaultValue: () => () => Effect.succeed(Effect.void) }
+)
 
 /** A planned change of a file. */
 interface Change {
@@ -73,7 +90,7 @@ export const SteeringSettings = Context.Reference<Steering>("palimpsest/services
 const removeAttempts = 20
 
 /** Lets one agent write at a time, so that no other edit comes between the last check and the rename. */
-const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
+export const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
   defaultValue: () => Semaphore.makeUnsafe(1)
 })
 
@@ -90,6 +107,7 @@ interface EditedWorkspace {
   readonly workspace: Workspace["Service"]
   readonly steering: Steering
   readonly gate: Semaphore.Semaphore
+  readonly record: (record: FileRecord) => Effect.Effect<Effect.Effect<void>>
 }
 
 const look = Effect.fn("FileChange.look")(function* (
@@ -105,12 +123,12 @@ const look = Effect.fn("FileChange.look")(function* (
         new ToolFailure({ message: `${shown} cannot be read: ${diskErrorText(error)}`, type: "read_content_failure" })
     )
   )
-  if (info === undefined) return { given, path: place, shown, text: undefined, mode: 0 }
+  if (info === undefined) return { given, path: place, shown, text: undefined, bytes: undefined, mode: 0 }
   const bytes = yield* read(place, shown).pipe(
     Effect.provideService(FileSystem.FileSystem, fs),
     Effect.mapError(fileReadFailure)
   )
-  return { given, path: place, shown, text: decode(bytes).text, mode: info.mode & 0o7777 }
+  return { given, path: place, shown, text: decode(bytes).text, bytes, mode: info.mode & 0o7777 }
 })
 
 const replace = ({ fs, path }: EditedWorkspace, { after, seen }: Change, mode: number | undefined) =>
@@ -209,6 +227,16 @@ const writeFile = Effect.fnUntraced(function* (edited: EditedWorkspace, change: 
   return yield* replace(edited, change, isPrivate ? 0o600 : undefined)
 })
 
+/** Writes the file of a change, and records it so that a rewind can put it back. Files of the program's own are not recorded. */
+const recorded = Effect.fnUntraced(function* (edited: EditedWorkspace, change: Change) {
+  const { bytes, mode, path: place } = change.seen
+  const isOwn = yield* edited.workspace.isOwn?.(place) ?? Effect.succeed(false)
+  if (isOwn) return yield* writeFile(edited, change)
+  const before = bytes === undefined ? undefined : { bytes, mode }
+  const done = yield* edited.record({ path: place, before, after: encode(change.after) })
+  yield* Effect.uninterruptible(Effect.andThen(writeFile(edited, change), done))
+})
+
 const write = Effect.fn("FileChange.write")(
   function* (edited: EditedWorkspace, change: Change): Effect.fn.Return<ToolResult<FileChangeResult>, ToolFailure> {
     const { after, seen } = change
@@ -220,7 +248,7 @@ const write = Effect.fn("FileChange.write")(
       })
     }
     if (after !== seen.text) {
-      yield* Effect.mapError(writeFile(edited, change), (error) => {
+      yield* Effect.mapError(recorded(edited, change), (error) => {
         const trouble = diskErrorText(error)
         const message = `${seen.shown} was not written: ${trouble}`
         return new ToolFailure({ message, type: failureType(trouble, error) })
@@ -247,7 +275,14 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
     const path = yield* Path.Path
     const workspace = yield* Workspace
     const fs = workspace.files(yield* FileSystem.FileSystem)
-    const edited: EditedWorkspace = { fs, path, workspace, steering: yield* SteeringSettings, gate: yield* Gate }
+    const edited: EditedWorkspace = {
+      fs,
+      path,
+      workspace,
+      steering: yield* SteeringSettings,
+      gate: yield* Gate,
+      record: yield* FileRecorder
+    }
     return {
       prepare: (given, after) =>
         Effect.map(Effect.cached(changeOf(edited, given, after)), (change) => ({
