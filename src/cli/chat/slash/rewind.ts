@@ -17,7 +17,7 @@ import { typedId } from "./tree.ts"
 type Scope = "both" | "conversation" | "files"
 const scopes: ReadonlyArray<Scope> = ["both", "conversation", "files"]
 
-const usage = "[message [both|conversation|files]] | back"
+const usage = "[message]"
 const maxNamedFiles = 8
 
 const named = (files: ReadonlyArray<{ readonly shown: string }>): string => {
@@ -149,7 +149,7 @@ const undoRewind = Effect.fnUntraced(function* (session: ChatSession) {
 export const rewind: SlashCommand = {
   name: "rewind",
   usage,
-  help: "Go back to before one of your messages, with the files as they were then; back undoes that for the files",
+  help: "Go back to one of your messages, with the files as they were then (/rewind back undoes that)",
   run: Effect.fnUntraced(function* (session, argument) {
     if (argument === "back") return yield* undoRewind(session)
     const tree = yield* session.chat.tree

@@ -50,7 +50,7 @@ describe("parseLine", () => {
 
   it("completes letters of a name to every matching command, the likeliest first", () => {
     const { about = {}, candidates, replaced } = completeCommand("/re")
-    assert.deepStrictEqual(candidates.slice(0, 3), ["/redo", "/recall ", "/resume"])
+    assert.deepStrictEqual(candidates.slice(0, 4), ["/redo", "/recall ", "/rewind", "/resume"])
     assert.include(candidates, "/tree")
     assert.strictEqual(about["/redo"], "Redo the compression that /undo reversed")
     assert.strictEqual(replaced, "/re")
