@@ -61,7 +61,10 @@ export const cost = Command.make(
         : yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))
     const zone = DateTime.zoneMakeLocal()
     const day = (at: number) => DateTime.formatIsoDate(DateTime.makeZonedUnsafe(at, { timeZone: zone }))
-    const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, { day, since: filter.since })
+    const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, {
+      day,
+      since: filter.since
+    }).pipe(Output.progress("adding up"))
     const reads =
       one === undefined
         ? null

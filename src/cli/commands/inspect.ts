@@ -386,10 +386,15 @@ export const inspect = Command.make(
       model,
       cwd,
       ...(surveyResult?.inspection ??
-        (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })))),
+        (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })).pipe(
+          Output.progress(`measuring ${input.file}`)
+        ))),
       dropped: survey?.dropped ?? droppedRanges(loaded.session),
       skipped: loaded.skipped,
-      next: session === undefined ? null : yield* nextCompression(session, yield* window),
+      next:
+        session === undefined
+          ? null
+          : yield* nextCompression(session, yield* window).pipe(Output.progress("planning a compression")),
       torn: loaded.torn ?? null
     }
     const conversation = session?.conversation ?? nothingSaid

@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { ReportProgress } from "../../services/platform/Progress.ts"
 import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSecrets, secretsOf } from "../../services/transcripts/FindSecrets.ts"
@@ -91,10 +92,12 @@ export const secrets = Command.make(
     const style = yield* Output.style
     const problems: Array<SessionProblem> = name === undefined ? [...list.problems] : []
     const rows: Array<(typeof Secrets.Type)["sessions"][number]> = []
-    for (const session of sessions) {
-      const found = yield* Output.progress(`searching ${session.path}`)(secretsOf(session, search))
+    const searchOne = Effect.fnUntraced(function* (session: FoundSession, at: number) {
+      const report = yield* ReportProgress
+      report({ done: at, total: sessions.length, unit: "sessions" })
+      const found = yield* secretsOf(session, search)
       problems.push(...found.problems.filter(({ path }) => problems.every((known) => known.path !== path)))
-      if (found.places.length === 0) continue
+      if (found.places.length === 0) return
       rows.push({
         agent: session.agent,
         id: session.id,
@@ -103,7 +106,8 @@ export const secrets = Command.make(
         places: found.places
       })
       if (!input.json) yield* Output.text(sessionText(session, found, style))
-    }
+    })
+    yield* Effect.forEach(sessions, searchOne, { discard: true }).pipe(Output.progress("searching"))
     if (input.json) return yield* Output.json(Secrets, { searched: sessions.length, sessions: rows, problems })
     yield* SessionFlags.tellProblems(problems)
     const searched = Output.plural(sessions.length, "session")

@@ -1,19 +1,40 @@
-import { Duration, Effect, Fiber, Schema, Stdio, Stream } from "effect"
+import { Context, Effect, Fiber, Schema, Stdio, Stream } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { visibleBlock, visibleStream, printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { number, plural } from "../../domain/text/NumberText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { type Advance, ReportProgress } from "../../services/platform/Progress.ts"
 import { ExitError, failed } from "./ExitError.ts"
+import { progressLine } from "./ProgressLine.ts"
 
 /** Output of a command: the answer goes to stdout, everything else to stderr. */
 
 const errorCode = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "code" in error ? error.code : undefined
 
+const writeStderr = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, never, Stdio.Stdio> {
+  const stdio = yield* Stdio.Stdio
+  yield* Stream.make(encode(value)).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
+})
+
+/** Whether a line of progress stands on the terminal now. */
+const Drawn = Context.Reference<{ is: boolean }>("palimpsest/cli/output/Drawn", { defaultValue: () => ({ is: false }) })
+
+/** Erases the line of the cursor. */
+const wiped = "\r\u001b[K"
+
+/** Wipes a line of progress, so that other text takes its place. */
+const wipe = Effect.flatMap(Drawn, (drawn) => {
+  if (!drawn.is) return Effect.void
+  drawn.is = false
+  return writeStderr(wiped)
+})
+
 const writeStdout = Effect.fnUntraced(function* (value: Uint8Array): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
   const stdio = yield* Stdio.Stdio
+  yield* wipe
   yield* Stream.make(value).pipe(
     Stream.run(stdio.stdout({ endOnDone: false })),
     Effect.mapError((error) =>
@@ -76,49 +97,57 @@ export const json = <S extends Schema.Codec<unknown, unknown>>(
     Effect.flatMap((line) => text(escapeUnprintable(line)))
   )
 
-const writeStderr = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, never, Stdio.Stdio> {
-  const stdio = yield* Stdio.Stdio
-  yield* Stream.make(encode(value)).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
-})
-
 /** Writes lines of our own to stderr. */
 export const aside = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
-  writeStderr(visibleExceptColours(value.endsWith("\n") ? value : `${value}\n`))
+  Effect.andThen(wipe, writeStderr(visibleExceptColours(value.endsWith("\n") ? value : `${value}\n`)))
 
 /** Prints a notice: one line on stderr, whatever the text contains. */
 export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
-  writeStderr(`palimpsest: ${printableLine(value)}\n`)
+  Effect.andThen(wipe, writeStderr(`palimpsest: ${printableLine(value)}\n`))
 
-const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
-const spinnerDelay = Duration.millis(500)
-
-const spin = Effect.fnUntraced(function* (label: string) {
-  yield* Effect.sleep(spinnerDelay)
-  for (let frame = 0; ; frame += 1) {
-    const seconds = frame < 10 ? "" : ` ${Math.floor(frame / 10)} s`
-    yield* writeStderr(`\r${spinner[frame % spinner.length] ?? ""} ${label}${seconds}\u001b[K`)
-    yield* Effect.sleep("100 millis")
-  }
-})
+/** Milliseconds after which work is shown, and between two frames. */
+const patienceMillis = 500
+const frameMillis = 100
 
 /**
- * Shows progress on stderr once work takes more than half a second: an animated line that is wiped when the work ends in any
- * way. Writes nothing without a terminal.
+ * Shows progress on stderr once work takes more than half a second: one line with how far the work is, as it says by
+ * `ReportProgress`. The line is wiped when the work ends in any way. Writes nothing without a terminal.
  */
 export const progress =
   (label: string) =>
   <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Stdio.Stdio> =>
-    Stdio.Stdio.use((stdio) => stdio.stderrIsTerminal).pipe(
-      Effect.flatMap((isWatched) =>
-        isWatched
-          ? Effect.acquireUseRelease(
-              Effect.forkChild(spin(printableLine(label))),
-              () => work,
-              (fiber) => Effect.andThen(Fiber.interrupt(fiber), writeStderr("\r\u001b[K"))
-            )
-          : work
+    Effect.gen(function* () {
+      const stdio = yield* Stdio.Stdio
+      if (!(yield* stdio.stderrIsTerminal)) return yield* work
+      const drawn = { is: false }
+      let advance: Advance | undefined
+      const draw = Effect.gen(function* () {
+        yield* Effect.sleep(patienceMillis)
+        for (let frame = 0; ; frame += 1) {
+          const line = progressLine({
+            label: printableLine(label),
+            frame,
+            millis: patienceMillis + frame * frameMillis,
+            advance
+          })
+          drawn.is = true
+          // Without wrapping, a line wider than the terminal is cut and stays one line.
+          yield* writeStderr(`\r\u001b[?7l${line}\u001b[K\u001b[?7h`)
+          yield* Effect.sleep(frameMillis)
+        }
+      })
+      return yield* Effect.acquireUseRelease(
+        Effect.forkChild(draw),
+        () =>
+          work.pipe(
+            Effect.provideService(ReportProgress, (now) => {
+              advance = now
+            }),
+            Effect.provideService(Drawn, drawn)
+          ),
+        (fiber) => Effect.andThen(Fiber.interrupt(fiber), writeStderr(wiped))
       )
-    )
+    })
 
 /** Text styles. Without colours each returns its text unchanged. */
 export interface Style {

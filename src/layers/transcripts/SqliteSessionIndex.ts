@@ -13,6 +13,7 @@ import {
   searchedTexts,
   type SessionFacts
 } from "../../domain/transcripts/SessionScan.ts"
+import { ReportProgress } from "../../services/platform/Progress.ts"
 import {
   AgentSessions,
   type RecordRange,
@@ -274,10 +275,8 @@ const make = Effect.fnUntraced(function* (database: DatabaseSync) {
       () => work,
       () => Effect.sync(() => database.exec("commit"))
     )
-  const update = Effect.fnUntraced(function* (
-    all: ReadonlyArray<SessionFile>,
-    read: (bytes: number) => void = () => {}
-  ) {
+  const update = Effect.fnUntraced(function* (all: ReadonlyArray<SessionFile>) {
+    const report = yield* ReportProgress
     const problems: Array<SessionProblem> = []
     const now = yield* Clock.currentTimeMillis
     const known = rows()
@@ -297,16 +296,19 @@ const make = Effect.fnUntraced(function* (database: DatabaseSync) {
         })
       )
     }
+    const total = stale.reduce((sum, { bytes }) => sum + bytes, 0)
+    let done = 0
     for (let at = 0; at < stale.length;) {
       yield* transaction(
         Effect.gen(function* () {
           for (let bytes = 0; at < stale.length && bytes < commitBytes; at += 1) {
             const file = stale[at]
             if (file === undefined) return
-            const done = yield* Effect.result(readFile(agents, statements, file, known.get(file.path), now))
-            if (done._tag === "Success") bytes += done.success
-            else problems.push(problemOf(file, done.failure))
-            read(file.bytes)
+            report({ done, total, unit: "bytes" })
+            const read = yield* Effect.result(readFile(agents, statements, file, known.get(file.path), now))
+            if (read._tag === "Success") bytes += read.success
+            else problems.push(problemOf(file, read.failure))
+            done += file.bytes
           }
         })
       )
@@ -314,8 +316,8 @@ const make = Effect.fnUntraced(function* (database: DatabaseSync) {
     return problems
   })
   /** A full disk, or another process that writes for long, leaves the index as it is. */
-  const updated: typeof update = (all, read) =>
-    Effect.catchDefect(update(all, read), (defect) =>
+  const updated: typeof update = (all) =>
+    Effect.catchDefect(update(all), (defect) =>
       Effect.succeed([
         {
           path: "the index of sessions",

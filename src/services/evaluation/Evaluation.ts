@@ -15,6 +15,7 @@ import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
+import { ReportProgress } from "../platform/Progress.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
 
 /** Measures what compressions of a recording give the agent that continues. */
@@ -78,7 +79,12 @@ const compressAt = Effect.fnUntraced(function* (
 const noRecall = () => undefined
 
 /** Measures one point: the recorded summary, then each strategy with each share and size. */
-const measurePoint = Effect.fnUntraced(function* (point: CompactionPoint, options: EvaluationOptions) {
+const measurePoint = Effect.fnUntraced(function* (
+  point: CompactionPoint,
+  options: EvaluationOptions,
+  place: { readonly index: number; readonly points: number }
+) {
+  const report = yield* ReportProgress
   const { compaction, recorded, session } = point
   const relative = relativeTo(compaction.roots)
   const prepared = yield* Effect.forEach(options.measures, ({ prepare }) => Work.run(prepare(compaction)))
@@ -129,9 +135,13 @@ const measurePoint = Effect.fnUntraced(function* (point: CompactionPoint, option
             }
           ]
         : defaultBudgets.map((budget) => ({ size: String(budget), budget }))
+  const runs = options.strategies.length * sizes.length * options.preserves.length
+  let done = 0
   for (const strategy of options.strategies) {
     for (const { budget, size } of sizes) {
       for (const preserve of options.preserves) {
+        report({ done: place.index * runs + done, total: place.points * runs, unit: "compressions" })
+        done += 1
         const { isMeasured, status, ...text } = yield* compressAt(point, { strategy, preserve, budget })
         rows.push(yield* measure({ writer: strategy, preserve, budget, size, status, isMeasured }, text))
       }
@@ -152,5 +162,5 @@ export const evaluateRecording = Effect.fn("Evaluation.evaluateRecording")(funct
   options: EvaluationOptions
 ): Effect.fn.Return<ReadonlyArray<MeasuredPoint>, never, Compression> {
   const points = compactionPoints(recording.events, recording.session)
-  return yield* Effect.forEach(points, (point) => measurePoint(point, options))
+  return yield* Effect.forEach(points, (point, index) => measurePoint(point, options, { index, points: points.length }))
 })

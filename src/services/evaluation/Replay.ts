@@ -25,6 +25,7 @@ import { Compression } from "../compression/Compression.ts"
 import { Summarizer } from "../compression/summary/Summarizer.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, type ModelError } from "../model/Model.ts"
+import { ReportProgress } from "../platform/Progress.ts"
 import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import { Calibrations, noCalibrations, make as makeCalibrations } from "../tokens/Calibrations.ts"
@@ -183,7 +184,9 @@ export const playRecording = Effect.fn("Replay.playRecording")(
     const refused: Array<number> = []
     const unanswered: Array<number> = []
     const compressions: Array<Omit<ReplayedCompression, "figures">> = []
+    const report = yield* ReportProgress
     const playOne = Effect.fnUntraced(function* (one: RecordedTurn, turn: number) {
+      report({ done: turn - 1, total: turns.length, unit: "turns" })
       yield* chat.append(one.before)
       const sent = chat.send(one.message).pipe(
         Stream.runForEach((event) =>

@@ -4,6 +4,7 @@ import type { Prices } from "../../domain/tokens/Prices.ts"
 import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
 import { searchedTexts, speakerOf } from "../../domain/transcripts/SessionScan.ts"
 import { type Match, matchIn, type SessionQuery } from "../../domain/transcripts/SessionSearch.ts"
+import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "./SessionIndex.ts"
 
@@ -91,13 +92,14 @@ const grouped = (files: ReadonlyArray<SessionFile>, known: ReadonlyMap<string, I
 }
 
 /** Lists the sessions that match a filter. */
-export const listSessions = Effect.fn("FindSessions.listSessions")(function* (
-  { agents, folder, since }: SessionFilter,
-  read?: (bytes: number) => void
-): Effect.fn.Return<SessionList, never, AgentSessions | SessionIndex> {
+export const listSessions = Effect.fn("FindSessions.listSessions")(function* ({
+  agents,
+  folder,
+  since
+}: SessionFilter): Effect.fn.Return<SessionList, never, AgentSessions | SessionIndex> {
   const index = yield* SessionIndex
   const all = yield* AgentSessions.use((sessions) => sessions.files())
-  const problems = yield* index.update(all.files, read)
+  const problems = yield* index.update(all.files)
   const isWanted = ({ agent }: SessionFile) => agents === undefined || agents.includes(agent)
   const files = all.files.filter(isWanted)
   const known = yield* index.sessions(files)
@@ -160,8 +162,10 @@ export const searchSessions = Effect.fn("FindSessions.searchSessions")(function*
   const ranges = query._tag === "Words" ? yield* index.ranges(query.tokens) : undefined
   const found: Array<FoundHits> = []
   const problems: Array<SessionProblem> = []
-  for (const session of sessions) {
+  const report = yield* ReportProgress
+  for (const [at, session] of sessions.entries()) {
     if (found.length === limits.sessions) break
+    report({ done: at, total: sessions.length, unit: "sessions" })
     const hits: Array<Hit> = []
     const seen = new Set<string>()
     let matches = 0

@@ -3,6 +3,7 @@ import { cacheBreaks, type CacheBreak } from "../../domain/evaluation/CacheBreak
 import { nothingSpent, spend, type Spent } from "../../domain/evaluation/SessionCost.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { newScan, type RecordedRequest, scanRecord } from "../../domain/transcripts/SessionScan.ts"
+import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, type SessionFile } from "./AgentSessions.ts"
 import type { FoundSession } from "./FindSessions.ts"
 import { SessionIndex } from "./SessionIndex.ts"
@@ -74,8 +75,10 @@ const bookings = Effect.fnUntraced(function* (
   })
   const booked = new Map<string, Booked>()
   const oldestFirst = [...sessions].sort((a, b) => (a.startedAt ?? a.updatedAt) - (b.startedAt ?? b.updatedAt))
+  const report = yield* ReportProgress
   let repeated = 0
-  for (const session of oldestFirst) {
+  for (const [at, session] of oldestFirst.entries()) {
+    report({ done: at, total: oldestFirst.length, unit: "sessions" })
     const files = yield* index.requests(session.files)
     for (const file of session.files) {
       const requests = files.get(file.path) ?? (yield* Effect.orElseSucceed(scanned(file), () => []))

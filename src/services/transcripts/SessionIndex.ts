@@ -26,12 +26,9 @@ export class SessionIndex extends Context.Service<
     readonly isKept: boolean
     /**
      * Reads the files that are new or changed, and forgets those of `all` that are gone. A file that cannot be read is a problem;
-     * the others go on. `read` is called with the bytes that each file took.
+     * the others go on.
      */
-    readonly update: (
-      all: ReadonlyArray<SessionFile>,
-      read?: (bytes: number) => void
-    ) => Effect.Effect<ReadonlyArray<SessionProblem>>
+    readonly update: (all: ReadonlyArray<SessionFile>) => Effect.Effect<ReadonlyArray<SessionProblem>>
     /** Returns what is known of files, by path. */
     readonly sessions: (files: ReadonlyArray<SessionFile>) => Effect.Effect<ReadonlyMap<string, IndexedSession>>
     /** Returns the requests that files record, by path. A file that it does not know is absent. */

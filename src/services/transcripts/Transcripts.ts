@@ -1,5 +1,6 @@
 import { Context, Effect, FileSystem, Layer, type PlatformError, Stdio, Stream } from "effect"
 import { joinBytes } from "../../domain/text/Bytes.ts"
+import { ReportProgress } from "../platform/Progress.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
@@ -50,6 +51,7 @@ export const load = Effect.fn("Transcripts.load")(function* (
   options: LoadOptions = {}
 ): Effect.fn.Return<Loaded, TranscriptError, LoadRequirements> {
   const { bytes, size: fileSize } = yield* bytesOf(path)
+  const report = yield* ReportProgress
   const head: Array<Uint8Array> = []
   let size = 0
   let hasLine = false
@@ -66,6 +68,7 @@ export const load = Effect.fn("Transcripts.load")(function* (
     bytes,
     Effect.fnUntraced(function* (chunk: Uint8Array) {
       size += chunk.length
+      report({ done: size, total: fileSize, unit: "bytes" })
       if (reader === undefined) {
         head.push(chunk)
         hasLine = hasLine || chunk.includes(10)
