@@ -142,12 +142,16 @@ const scriptOf = (code, parts) => {
 /** Modules that only commands with an agent load. */
 const working = /\/(?:agentCommands|AgentAssembly|NodeRequests)\.ts$/
 
+/** Modules that few sessions need: other providers, other stores, other machines. They decide nothing about what others load. */
+const remote =
+  /\/(?:commands\/mcp|McpServers|AnthropicModel|OpenAiModel|LiveNetwork|Otlp|MemorySessionStore|PostgresSessionStore|SqliteSessionStore)\.ts$/
+
 /** Modules that only the server loads. It has parts of its own, and decides nothing about those of other commands. */
 const serving = /\/(?:commands\/serve|LiveServe)\.ts$/
 
 /**
- * Decides which modules share a part: what the program always loads, what an agent loads, and what several other commands load.
- * Anything else stays with the one import that loads it.
+ * Decides which modules share a part: what the program always loads, what an agent loads, what several other commands load, and
+ * what agents and remote services speak over the network. Anything else stays with the one import that loads it.
  */
 const parting = () => {
   const imports = new Map()
@@ -172,8 +176,14 @@ const parting = () => {
       if (!places.has(id) && !users.has(id) && served.indexOf(id) < at) places.set(id, "serving")
     }
     for (const [id, all] of users) {
-      if (places.has(id) || (all.length === 1 && !working.test(all[0]))) continue
-      places.set(id, all.every((entry) => working.test(entry)) ? "agent" : "shared")
+      if (places.has(id)) continue
+      const isWork = all.some((entry) => working.test(entry))
+      const isRemote = all.some((entry) => remote.test(entry))
+      const isElse = all.some((entry) => !working.test(entry) && !remote.test(entry))
+      // A module's own imports have all its users, so that no two parts import each other.
+      if (isElse && all.length > 1) places.set(id, "shared")
+      else if (isWork) places.set(id, isRemote ? "wire" : "agent")
+      else if (all.length > 1) places.set(id, "remote")
     }
   }
   return {
