@@ -4,6 +4,7 @@ import { localTenant, type ServeSettings, type TokenSetting } from "../domain/se
 import { Model } from "../services/model/Model.ts"
 import { ApiTokens } from "../services/serve/ApiTokens.ts"
 import * as ClusterSessions from "../services/serve/ClusterSessions.ts"
+import * as DurableCompression from "../services/serve/DurableCompression.ts"
 import * as LocalSessions from "../services/serve/LocalSessions.ts"
 import { ServedSessions } from "../services/serve/ServedSessions.ts"
 import * as SessionEntity from "../services/serve/SessionEntity.ts"
@@ -117,6 +118,8 @@ const runner = (options: LiveServeOptions) =>
   Layer.effectDiscard(ServedSessions.use(({ drain }) => Effect.addFinalizer(() => drain))).pipe(
     Layer.provideMerge(SessionEntity.handlers),
     Layer.provide(LocalSessions.layer(options)),
+    Layer.provide(DurableCompression.layer),
+    Layer.provide(ClusterEngine.workflows),
     Layer.merge(ClusterEngine.pruning)
   )
 

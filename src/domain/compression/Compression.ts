@@ -75,9 +75,11 @@ export const NoopReason = Schema.Literals([
 export type NoopReason = typeof NoopReason.Type
 
 /** The decision of a planner: a plan, or the reason why there is none. */
-export type Decision =
-  | { readonly _tag: "Skip"; readonly reason: NoopReason; readonly before: number }
-  | { readonly _tag: "Go"; readonly plan: Plan }
+export const Decision = Schema.TaggedUnion({
+  Skip: { reason: NoopReason, before: Schema.Finite },
+  Go: { plan: Plan }
+})
+export type Decision = typeof Decision.Type
 
 /** A failure during a compression that a fallback made up for. */
 export const Degraded = Schema.Struct({ reason: Schema.String, message: Schema.String })

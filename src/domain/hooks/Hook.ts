@@ -96,39 +96,36 @@ export const HookOutput = Schema.Struct({
 export type HookOutput = typeof HookOutput.Type
 
 /** A hook that failed, crashed or timed out. The other hooks still received the event. */
-export interface HookFailure {
-  readonly hook: string
-  readonly message: string
-}
+export const HookFailure = Schema.Struct({ hook: Schema.String, message: Schema.String })
+export type HookFailure = typeof HookFailure.Type
 
 /** A message from a hook to the user. */
-export interface HookNotice {
-  readonly hook: string
-  readonly message: string
-}
+export const HookNotice = Schema.Struct({ hook: Schema.String, message: Schema.String })
+export type HookNotice = typeof HookNotice.Type
 
 /** The merged answer of all hooks to one event. */
-export interface HookOutcome {
+export const HookOutcome = Schema.Struct({
   /** Why the run must stop; undefined when it continues. */
-  readonly stopped: string | undefined
+  stopped: Schema.UndefinedOr(Schema.String),
   /** Why this one action is refused; undefined when it is allowed. */
-  readonly blocked: string | undefined
+  blocked: Schema.UndefinedOr(Schema.String),
   /** Whether the user must be asked, even where no question would be asked otherwise. */
-  readonly asks: boolean
+  asks: Schema.Boolean,
   /** Text for the model: all `additionalContext`, joined. */
-  readonly context: string | undefined
+  context: Schema.UndefinedOr(Schema.String),
   /** System messages for the user, one per hook. */
-  readonly messages: ReadonlyArray<string>
+  messages: Schema.Array(Schema.String),
   /** The same messages with the hook that sent each. */
-  readonly notices: ReadonlyArray<HookNotice>
+  notices: Schema.Array(HookNotice),
   /** Whether logs and telemetry may omit the output (`suppressOutput`). */
-  readonly suppressed: boolean
+  suppressed: Schema.Boolean,
   /** Whether the history is to be cleared (AfterAgent). */
-  readonly clears: boolean
+  clears: Schema.Boolean,
   /** The `hookSpecificOutput` of all hooks, merged by the rule of the event. */
-  readonly specific: Readonly<Record<string, unknown>>
-  readonly failures: ReadonlyArray<HookFailure>
-}
+  specific: Schema.Record(Schema.String, Schema.Unknown),
+  failures: Schema.Array(HookFailure)
+})
+export type HookOutcome = typeof HookOutcome.Type
 
 /** The outcome when no hook answered. */
 export const emptyOutcome: HookOutcome = {

@@ -2,7 +2,7 @@ import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Option, type Redacted, Schedule, Schema } from "effect"
-import { RunnerAddress, SingleRunner } from "effect/cluster"
+import { ClusterWorkflowEngine, RunnerAddress, SingleRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 
@@ -70,6 +70,9 @@ export const among = ({ drainSeconds, listen, runner }: ClusterRole) => {
     ? NodeClusterSocket.layer({ clientOnly: true, storage: "sql", shardingConfig })
     : NodeClusterSocket.layer({ storage: "sql", shardingConfig })
 }
+
+/** Durable workflows, whose steps are messages. */
+export const workflows = ClusterWorkflowEngine.layer
 
 /** Answered messages are kept for a day: so long a message may come again under its id. The log of a session knows it for good. */
 const keptMillis = 86_400_000

@@ -1,4 +1,4 @@
-import { Clock, Effect, Ref } from "effect"
+import { Clock, Effect, Ref, Schema } from "effect"
 import {
   callsOf,
   Cancelled,
@@ -31,6 +31,7 @@ import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress, triggerOf } from "../compression/PreCompress.ts"
 import type { PlanRefused, CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
@@ -166,16 +167,23 @@ const compressWith = Effect.fnUntraced(function* (
   const { window } = yield* requestContext(chat)
   const maxTokens = turn === undefined ? Infinity : Math.min(window.trigger, window.maxRequestTokens) / scale
   const prepared = prepare(chat, policy, options, turn, promptId, hooks, maxTokens)
-  const {
-    dropped,
-    isPrepared,
-    outcome: made
-  } = yield* cancel === undefined ? prepared : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
-  const patch = patchOf(made)
   const { strategy } = yield* (yield* Compression).runner(policy.strategy)
   const isOwnPolicy = options.policy !== undefined
-  const counted: Counted = { outcome: made, policy, strategy, isOwnPolicy, requestBefore, scale }
-  yield* record(chat, counted, forced, dropped, isPrepared, turn)
+  const { compression } = yield* CompressionSteps
+  const { conversation } = yield* Ref.get(chat.session)
+  const counted = yield* compression(
+    conversation.version,
+    Effect.gen(function* () {
+      const { dropped, isPrepared, outcome } = yield* cancel === undefined
+        ? prepared
+        : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
+      const made: Counted = { outcome, policy, strategy, isOwnPolicy, requestBefore, scale }
+      yield* record(chat, made, forced, dropped, isPrepared, turn)
+      return made
+    })
+  )
+  const { outcome: made } = counted
+  const patch = patchOf(made)
   const unlessCancelled = (work: Effect.Effect<unknown>): Effect.Effect<unknown> =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
   if (patch !== undefined) yield* unlessCancelled(refreshEnvironment(chat))
@@ -296,10 +304,11 @@ const record = Effect.fnUntraced(function* (
       if (turn !== undefined)
         chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
     })
-    yield* Effect.uninterruptible(Effect.andThen(isPrepared ? adopt(chat, event) : commit(chat, event), note))
+    const committing = commitStep(isPrepared ? adopt(chat, event) : commit(chat, event))
+    yield* Effect.uninterruptible(Effect.andThen(committing, note))
   } else if (isFailure(status)) {
     const tried = paidRangeOf(outcome)
-    yield* commit(chat, {
+    const failed = commit(chat, {
       _tag: "CompressionFailed",
       at,
       status,
@@ -309,8 +318,12 @@ const record = Effect.fnUntraced(function* (
       ...(tried === undefined ? {} : { tried }),
       ...calls
     })
+    yield* commitStep(failed)
   }
 })
+
+const commitStep = (committing: Effect.Effect<void, SessionStoreError>) =>
+  CompressionSteps.use(({ step }) => step({ name: "commit", result: Schema.Boolean }, Effect.as(committing, true)))
 
 /** Commits a prepared compression, which is used up then. */
 const adopt = (chat: ChatState, event: SessionEvent) =>

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
-import { emptyOutcome, type HookOutcome, type Trigger } from "../../domain/hooks/Hook.ts"
+import { emptyOutcome, HookOutcome, type Trigger } from "../../domain/hooks/Hook.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
+import { CompressionSteps } from "./summary/CompressionSteps.ts"
 
 /** The input of the PreCompress event. */
 export interface PreCompressRequest {
@@ -29,4 +30,6 @@ export const firePreCompress = (
 ): Effect.Effect<HookOutcome> =>
   request.conversation.view === undefined || !hooks.has("PreCompress")
     ? Effect.succeed(emptyOutcome)
-    : hooks.fire({ _tag: "PreCompress", trigger: triggerOf(request) })
+    : CompressionSteps.use(({ step }) =>
+        step({ name: "hook", result: HookOutcome }, hooks.fire({ _tag: "PreCompress", trigger: triggerOf(request) }))
+      )

@@ -209,7 +209,9 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     compress: (tenant, id, { focus, force }) =>
       Effect.andThen(
         accepting,
-        ask(tenant, id, (session) => session.Compress({ focus: focus ?? null, force: force ?? null }))
+        Effect.flatMap(StoredSessions.newId, (request) =>
+          ask(tenant, id, (session) => session.Compress({ request, focus: focus ?? null, force: force ?? null }))
+        )
       ),
     plan: (tenant, id) => ask(tenant, id, (session) => session.Plan()),
     turnBack: (tenant, id, by) => ask(tenant, id, (session) => session.TurnBack({ by })),

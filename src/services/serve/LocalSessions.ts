@@ -5,11 +5,13 @@ import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { answerTo, ledgerOf, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
+import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import * as Runtime from "../runtime/Runtime.ts"
 import { noticeText } from "../runtime/RuntimeNotice.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import type { SessionSummary } from "../session/SessionStore.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
+import { SessionSteps } from "./DurableCompression.ts"
 import { internal, openError, storeError } from "./Failures.ts"
 import { OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
 import type { CompressionDone, StreamEvent } from "./ServeApi.ts"
@@ -46,6 +48,7 @@ const maxTotals = 100
 const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   const { copy, create, existing, inTenant, load, store, totals } = yield* StoredSessions.make(model)
   const limiter = yield* TenantLimiter
+  const stepsOf = yield* SessionSteps
   const turns = yield* FiberSet.make<void>()
   const opened = new Map<string, OpenedSession>()
   let isDraining = false
@@ -123,6 +126,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   ) {
     let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
     const work = session.agent.send(text, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
+      Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
       Stream.runForEach((event) => {
         end = turnStatus(end, event)
         session.publish({ message: turn.message, event })
@@ -362,6 +366,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         accepting,
         within(tenant, id, (session) =>
           session.agent.chat.compress({ focus, forced: force ?? true }).pipe(
+            Effect.provideService(CompressionSteps, stepsOf(tenant, id)),
             Effect.catchTags({
               ChatBusy: busy,
               PlanRefused: busy,

@@ -8,7 +8,7 @@ import {
   HttpApiSecurity,
   OpenApi
 } from "effect/http-api"
-import { NoopReason, Plan } from "../../domain/compression/Compression.ts"
+import { Decision } from "../../domain/compression/Compression.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
@@ -84,12 +84,6 @@ export const CompressionDone = Schema.Struct({
   snapshot: Schema.NullOr(Schema.String)
 })
 export type CompressionDone = typeof CompressionDone.Type
-
-/** What a compression would do. */
-export const Planned = Schema.TaggedUnion({
-  Skip: { reason: NoopReason, before: Schema.Finite },
-  Go: { plan: Plan }
-})
 
 /** The end of an undo or redo. */
 export const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
@@ -199,7 +193,7 @@ export const SessionsGroup = HttpApiGroup.make("sessions")
     }).annotateMerge(described("Compress a session")),
     HttpApiEndpoint.get("plan", "/:id/plan", {
       params: session,
-      success: Planned,
+      success: Decision,
       error: errors
     }).annotateMerge(described("Show what a compression would do")),
     HttpApiEndpoint.post("undo", "/:id/undo", {

@@ -1,11 +1,12 @@
 import { Cause, Effect, Schedule, Schema, Stream } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
+import { Decision } from "../../domain/compression/Compression.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Selection } from "../../domain/conversation/Excerpt.ts"
 import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
-import { CompressionDone, Excerpt, Found, Planned, Turned } from "./ServeApi.ts"
+import { CompressionDone, Excerpt, Found, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 
@@ -43,12 +44,22 @@ const Watch = Rpc.make("Watch", {
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
 const Cancel = Rpc.make("Cancel", { success: Schema.Boolean, error })
+/** Compresses. Stored like `Send`, under the id of the request. */
 const Compress = Rpc.make("Compress", {
-  payload: { focus: Schema.NullOr(Schema.String), force: Schema.NullOr(Schema.Boolean) },
+  payload: {
+    request: Schema.String,
+    focus: Schema.NullOr(Schema.String),
+    force: Schema.NullOr(Schema.Boolean)
+  },
+  primaryKey: ({ request }) => request,
   success: CompressionDone,
   error
 })
-const Plan = Rpc.make("Plan", { success: Planned, error })
+  .annotate(ClusterSchema.Persisted, true)
+  .annotate(ClusterSchema.Uninterruptible, "client")
+  .annotate(ClusterSchema.InterruptOnTermination, true)
+
+const Plan = Rpc.make("Plan", { success: Decision, error })
 const TurnBack = Rpc.make("TurnBack", {
   payload: { by: Schema.Literals(["undo", "redo"]) },
   success: Turned,
@@ -125,7 +136,12 @@ export const handlers = SessionEntity.toLayer(
         ).pipe(Stream.scoped, Rpc.fork),
       Cancel: () => Rpc.fork(local.cancel(tenant, id)),
       Compress: ({ payload: { focus, force } }) =>
-        Rpc.fork(local.compress(tenant, id, { focus: focus ?? undefined, force: force ?? undefined })),
+        Rpc.fork(
+          Effect.retry(local.compress(tenant, id, { focus: focus ?? undefined, force: force ?? undefined }), {
+            schedule: again,
+            while: ({ _tag }) => _tag === "Unavailable"
+          })
+        ),
       Plan: () => Rpc.fork(local.plan(tenant, id)),
       TurnBack: ({ payload: { by } }) => Rpc.fork(local.turnBack(tenant, id, by)),
       Recall: ({ payload: { handle, selection } }) => Rpc.fork(local.recall(tenant, id, handle, selection)),

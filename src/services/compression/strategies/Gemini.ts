@@ -47,6 +47,7 @@ import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
 import { TempStore } from "../../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
+import { planStep } from "../summary/CompressionSteps.ts"
 import { askInOrder, chainOf } from "../summary/ModelChain.ts"
 import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import {
@@ -320,7 +321,7 @@ const compress = Effect.fn("Compression.gemini")(function* (
 ): Effect.fn.Return<CompressionResult, never, Summarizer | TokenCounter | TempStore> {
   const { items, request: given } = inputOf(request)
   const { decision, failedSaves } = yield* decided(request, items, given)
-  const planned = yield* Work.run(planGemini(request.conversation, request.policy, { ...given, failedSaves }))
+  const planned = yield* planStep(Work.run(planGemini(request.conversation, request.policy, { ...given, failedSaves })))
   if (decision._tag === "Noop") return noop(decision.reason, decision.before)
   if (planned._tag === "Skip" || decision._tag === "SplitRefused") {
     return noop("nothing to compress", decision.before)

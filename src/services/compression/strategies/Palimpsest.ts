@@ -7,6 +7,7 @@ import { rungCount } from "../../../domain/compression/strategies/palimpsest/Sho
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { compressed, view, viewTokens } from "../../../domain/conversation/Conversation.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
+import { planStep } from "../summary/CompressionSteps.ts"
 import { carryOut } from "./CarryOutPlan.ts"
 import { type CompressionResult, type CompressRequest, noop } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
@@ -94,7 +95,7 @@ const climb = Effect.fnUntraced(function* (
   const calls: Array<Domain.SummaryCall> = []
   const last = request.policy.ladder ? rungCount : 1
   for (let rung = 0; rung < last; rung += 1) {
-    const decision = yield* decide(request, rung)
+    const decision = yield* planStep(decide(request, rung), rung)
     if (decision._tag === "Skip") {
       // A stronger plan can only help when this one found nothing to compress.
       if (decision.reason !== "nothing to compress") return noop(decision.reason, decision.before)

@@ -4,6 +4,7 @@ import type { Strategy } from "../../../domain/compression/Strategy.ts"
 import { summaryPlan, type SummaryStrategy } from "../../../domain/compression/SummaryPlan.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
+import { planStep } from "../summary/CompressionSteps.ts"
 import { Summarizer, SummarizerError } from "../summary/Summarizer.ts"
 import { carryOutWith, type WriteSnapshot } from "./CarryOutPlan.ts"
 import { noop } from "./CompressRequest.ts"
@@ -45,7 +46,7 @@ export const summaryRunner = (strategy: Strategy, planning: SummaryStrategy, wri
     strategy,
     decide,
     compress: (request) =>
-      Effect.flatMap(decide(request), (decision) =>
+      Effect.flatMap(planStep(decide(request)), (decision) =>
         decision._tag === "Skip"
           ? Effect.succeed(noop(decision.reason, decision.before))
           : carryOut(request, decision.plan)

@@ -1,10 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import {
-  callPromptId,
-  type Degraded,
-  summarizerRole,
-  type SummaryCall
-} from "../../../domain/compression/Compression.ts"
+import { callPromptId, type Degraded, summarizerRole, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { corrected } from "../../../domain/compression/Corrections.ts"
 import { digestOf } from "../../../domain/compression/handover/Digest.ts"
 import { knownState } from "../../../domain/compression/handover/Extractive.ts"
@@ -35,6 +30,7 @@ import {
 } from "../../model/Model.ts"
 import * as ModelWindows from "../../model/ModelWindows.ts"
 import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrations.ts"
+import { CompressionSteps } from "./CompressionSteps.ts"
 import {
   type AskRequest,
   contextLength,
@@ -153,22 +149,28 @@ const asking = ({ generation, name, of = "compress", system }: Asking, calls: Ar
       const degraded = { reason: contextLength, message: `what is to be summarised is too long for ${name}` }
       return yield* Effect.fail(new Unusable(degraded, calls))
     }
-    const answer = yield* service.generate(request).pipe(
+    const answering = service.generate(request).pipe(
       Effect.retry(retrySchedule(briefRetries)),
+      Effect.map((answer): SummaryCall => {
+        const { finishReason, usage } = answer
+        return {
+          purpose,
+          promptId,
+          model: name,
+          messages: messages.length,
+          answer: answerText(answer),
+          finishReason,
+          usage
+        }
+      })
+    )
+    const { step } = yield* CompressionSteps
+    const call = yield* step({ name: purpose, result: SummaryCall, about: request }, answering).pipe(
       Effect.mapError(
         (error) => new Unusable({ reason: error.reason._tag, message: redact(error.message) }, calls, error)
       )
     )
-    const { finishReason, usage } = answer
-    const call: SummaryCall = {
-      purpose,
-      promptId,
-      model: name,
-      messages: messages.length,
-      answer: answerText(answer),
-      finishReason,
-      usage
-    }
+    const { usage } = call
     calls.push(call)
     if (usage !== null) yield* calibrations.observe(name, requestParts(request), usage.prompt)
     return call
