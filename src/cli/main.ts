@@ -6,7 +6,7 @@ import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
 import { shutdown } from "../services/platform/Shutdown.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
-import { withCommand } from "./input/BareArguments.ts"
+import { withCommand, withResume } from "./input/BareArguments.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText } from "./output/HelpText.ts"
 import * as Output from "./output/Output.ts"
@@ -284,7 +284,7 @@ const platform = Layer.mergeAll(
 
 const run = Effect.gen(function* () {
   const { args } = yield* Stdio.Stdio
-  const words = withCommand(yield* args)
+  const words = withResume(withCommand(yield* args))
   return yield* Command.runWith(yield* program(words), { version })(words)
 }).pipe(Effect.tapCause(report), Effect.provide(Layer.merge(platform, CliOutput.layerPresenter(presenter))))
 

@@ -12,6 +12,7 @@ import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import * as ChatLoop from "../chat/ChatLoop.ts"
 import { askQuestion, askApproval, askShorten } from "../chat/Questions.ts"
+import { chooseSession } from "../chat/SessionPicker.ts"
 import type { NextSession } from "../chat/slash/ChatSession.ts"
 import { askOnce } from "../chat/TrustPrompt.ts"
 import * as AgentFlags from "../input/AgentFlags.ts"
@@ -48,9 +49,20 @@ interface SessionEnd {
 /** The parsed flags of a chat. */
 export type Options = ChatFlags.ChatFlags & HostOptions & { readonly plain?: boolean | undefined }
 
+/** Asks which session `--resume` means. Undefined: the user left the list. Unchanged where no list can be shown. */
+const withChosenSession = Effect.fnUntraced(function* (options: Options, terminal: ChatTerminal["Service"]) {
+  const chosen = yield* chooseSession(terminal).pipe(
+    Effect.catchTag("Closed", () => Effect.succeed(Option.some(""))),
+    RuntimeText.orExit
+  )
+  return Option.isNone(chosen) ? undefined : { ...options, resume: chosen.value }
+})
+
 /** Runs one session after another until the user leaves. */
-export const converse = Effect.fn("cli.chat")(function* (options: Options) {
+export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   const terminal = yield* ChatTerminal
+  const options = given.resume === "" && terminal.isTerminal ? yield* withChosenSession(given, terminal) : given
+  if (options === undefined) return
   const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
   const recorded = file === undefined ? undefined : yield* loadRecording(file)
   if (recorded === undefined && !(yield* canAsk(options.model))) {

@@ -10,6 +10,8 @@ const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
   "stream-json": ["--stream-json"]
 }
 
+const resumeFlags = new Set(["-r", "--resume"])
+
 const nameOf = (argument: string): string => /^(-[^=]*)=/.exec(argument)?.[1] ?? argument
 
 /**
@@ -37,4 +39,21 @@ export const withCommand = (args: ReadonlyArray<string>): ReadonlyArray<string> 
     }
   }
   return ["ask", ...rest]
+}
+
+/** Attaches the session that follows `--resume`: a flag whose value may be missing takes one only with an equals sign. */
+export const withResume = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [command] = args
+  if (command !== "chat" && command !== "ask") return args
+  const words: Array<string> = []
+  const end = args.includes("--") ? args.indexOf("--") : args.length
+  for (let at = 0; at < args.length; at += 1) {
+    const argument = args[at] ?? ""
+    const value = args[at + 1]
+    if (at < end && resumeFlags.has(argument) && value !== undefined && !value.startsWith("-")) {
+      words.push(`${argument}=${value}`)
+      at += 1
+    } else words.push(argument)
+  }
+  return words
 }

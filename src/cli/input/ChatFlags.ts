@@ -19,8 +19,8 @@ export const flags = {
     "Save the conversation under this id; resume it if it exists"
   ),
   resume: Input.optional(
-    Flag.String("resume").pipe(Flag.withAlias("r"), Flag.withMetavar("session")),
-    `Resume a session: ${latestName}, its number, its title, or the beginning of its id`
+    Flag.String("resume").pipe(Flag.withAlias("r"), Flag.withMetavar("session"), Flag.withOptionalValue("")),
+    `Resume a session: ${latestName}, its number, its title, or the beginning of its id; chat shows a list without one`
   ),
   continue: Input.flag("continue", `Resume the newest session; the same as --resume ${latestName}`).pipe(
     Flag.withAlias("c")
@@ -45,7 +45,7 @@ export interface ChatFlags {
   readonly model?: string | undefined
   /** `--session`: id under which the conversation is saved; resumed if it exists. */
   readonly session?: string | undefined
-  /** `--resume`: `latest`, or the number, the title or the beginning of the id of a saved session. */
+  /** `--resume`: `latest`, or the number, the title or the beginning of the id of a saved session. Empty: none was named. */
   readonly resume?: string | undefined
   /** `--continue`: continues the newest session. */
   readonly continue?: boolean | undefined
@@ -71,6 +71,11 @@ export const sessionOptions = Effect.fnUntraced(function* (
     return yield* badInput("--session, --resume and --continue exclude each other; name one session")
   }
   const resume = flags.resume ?? latest
+  if (resume === "") {
+    return yield* badInput(
+      "--resume needs a session here: latest, its number, its title or the beginning of its id (palimpsest sessions list)"
+    )
+  }
   const options = { model, threshold, strategy, compressionModel }
   if (resume !== undefined) return { ...options, session: { _tag: "Resume", name: resume } }
   if (session !== undefined) return { ...options, session: { _tag: "Named", name: session } }

@@ -2,7 +2,6 @@ import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { ModelNames } from "../../domain/compression/PolicyOptions.ts"
 import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
-import { entries } from "../../domain/conversation/Conversation.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -275,7 +274,8 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   if (isNew) {
     yield* Effect.addFinalizer(() =>
       Effect.map(chat.conversation, (conversation) => {
-        isEmpty = entries(conversation).length === 0
+        // A conversation that went back to its beginning shows nothing, but its branches are there.
+        isEmpty = conversation.next === 1
       })
     )
   } else if (options.model !== undefined) {

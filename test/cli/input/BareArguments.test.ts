@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { withCommand } from "../../../src/cli/input/BareArguments.ts"
+import { withCommand, withResume } from "../../../src/cli/input/BareArguments.ts"
 
 describe("flags without a command", () => {
   const rows: ReadonlyArray<readonly [given: string, expected: string]> = [
@@ -29,5 +29,20 @@ describe("flags without a command", () => {
   for (const [given, expected] of rows) {
     it(`palimpsest ${given}: ${expected}`, () =>
       assert.strictEqual(withCommand(given.split(" ").filter((word) => word !== "")).join(" "), expected))
+  }
+})
+
+describe("the session after --resume", () => {
+  const rows = [
+    ["chat --resume", "chat --resume"],
+    ["chat --resume latest", "chat --resume=latest"],
+    ["chat -r 3 --plain", "chat -r=3 --plain"],
+    ["chat --resume --plain", "chat --resume --plain"],
+    ["ask --resume latest why?", "ask --resume=latest why?"],
+    ["ask -- --resume x", "ask -- --resume x"],
+    ["sessions --resume x", "sessions --resume x"]
+  ]
+  for (const [given = "", expected] of rows) {
+    it(`${given}: ${expected}`, () => assert.strictEqual(withResume(given.split(" ")).join(" "), expected))
   }
 })

@@ -1,0 +1,33 @@
+import { Clock, Effect, Option, Path } from "effect"
+import { userSessions } from "../../domain/session/SessionName.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { SessionStore } from "../../services/session/SessionStore.ts"
+import type { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
+import { headingOf, sizeText } from "../output/SessionTable.ts"
+import { ago } from "../output/TimeText.ts"
+
+/**
+ * Lets the user choose a session of all that were saved but the current one. None: the user left the list. Fails where no list can
+ * be shown.
+ */
+export const chooseSession = Effect.fnUntraced(function* (terminal: ChatTerminal["Service"], current?: string) {
+  const path = yield* Path.Path
+  const store = yield* SessionStore
+  const now = yield* Clock.currentTimeMillis
+  const others = userSessions(yield* store.summaries).filter(
+    (one) => one.id !== current && (one.title ?? one.firstPrompt ?? "") !== ""
+  )
+  if (others.length === 0) {
+    yield* terminal.note("There are no other saved sessions.")
+    return Option.none<string>()
+  }
+  return yield* terminal.choose(
+    "Resume a session",
+    others.map((one) => {
+      const folder = one.cwd === undefined ? [] : [printableLine(path.basename(one.cwd))]
+      const state = one.problem === undefined ? (one.holder === undefined ? [] : ["in use"]) : ["cannot be opened"]
+      const about = [ago(one.updatedAt, now), ...folder, sizeText(one.bytes), ...state].join(" · ")
+      return { value: one.id, label: headingOf(one), about }
+    })
+  )
+})
