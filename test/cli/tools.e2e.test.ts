@@ -421,7 +421,7 @@ terminal("a chat with tools", () => {
       assert.include(asked, "> make one\nI make one first.\n\nAllow? run_shell_command touch one\n  touch one\n")
       assert.match(
         asked.replaceAll("\n", " "),
-        /y once · s this session, a always: touch with plain options, within the workspace · n no/
+        /y once · s this session, a always: touch with plain options, within the workspace · e edit the command · n no/
       )
       yield* screen.say("what?")
       yield* screen.until(/allow\? what\?\n"what\?" is not an answer; type y, s, a or n\.[^]*allow\?$/)

@@ -43,7 +43,14 @@ export const tool = (
     ...(more.timeout === undefined ? {} : { timeout: more.timeout }),
     title: ({ word }) => word,
     question: ({ word }) =>
-      kind === "read" ? Effect.undefined : Effect.succeed({ detail: word, grants: [`${kind}:${name}`], covers: name }),
+      kind === "read"
+        ? Effect.undefined
+        : Effect.succeed({
+            detail: word,
+            grants: [`${kind}:${name}`],
+            covers: name,
+            edits: { argument: "word", text: word }
+          }),
     run: ({ word }, context) =>
       Effect.map(run(word, context), (value) => ({ value, ...(more.ends === true ? { ends: true } : {}) }))
   })

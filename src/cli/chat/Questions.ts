@@ -69,7 +69,7 @@ const planQuestions: Readonly<Record<string, { readonly question: string; readon
  * agent of the chat.
  */
 export const approvalInquiry = (
-  { agent, because, covers, detail, grants, title, tool }: ApprovalQuestion,
+  { agent, because, covers, detail, edits, grants, title, tool }: ApprovalQuestion,
   main: string,
   style: Output.Style
 ): Inquiry<Answer> => {
@@ -86,6 +86,7 @@ export const approvalInquiry = (
     ...(own?.options ?? [
       "y once",
       ...(canGrant ? [`s this session${canKeep ? ", a always" : ""}: ${legible(covers)}`] : []),
+      ...(edits === undefined ? [] : [`e edit the ${edits.argument}`]),
       "n no (add a reason if you like)"
     ]),
     ...(isCut ? ["v view all"] : [])
@@ -93,19 +94,42 @@ export const approvalInquiry = (
   const optionsLine = `${style.dim(options)}\n`
   const why = because === undefined ? "" : `  Reason: ${printableLine(because)}.\n`
   // Only the grants that the question offers are valid answers.
-  const keys = ["y", ...(canGrant ? (own === undefined && canKeep ? ["s", "a"] : ["s"]) : []), "n"]
-  return {
-    text: `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n${why}${shown.map(paint).join("")}${optionsLine}`,
+  const keys = [
+    "y",
+    ...(canGrant ? (own === undefined && canKeep ? ["s", "a"] : ["s"]) : []),
+    ...(edits === undefined ? [] : ["e"]),
+    "n"
+  ]
+  const heading = `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n`
+  const inquiry: Inquiry<Answer> = {
+    text: `${heading}${why}${shown.map(paint).join("")}${optionsLine}`,
     prompt: "allow? ",
     keys: [...keys.filter((key) => key !== "n"), ...(isCut ? ["v"] : [])],
     read: (line) => {
       const meant = parseAnswer(line, canGrant, canKeep)
       if (meant !== undefined) return answer(meant)
-      if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${optionsLine}` }
+      // The heading has left the screen when all of a long diff was shown.
+      if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${heading}${optionsLine}` }
+      if (edits !== undefined && /^e(?:dit)?$/i.test(line)) {
+        return { _tag: "Then", inquiry: editInquiry(edits, inquiry, style) }
+      }
       return { _tag: "Again", text: `${notUnderstood(line, isCut ? [...keys, "v"] : keys)}${optionsLine}` }
     }
   }
+  return inquiry
 }
+
+/** The question for the text that runs instead. An empty line goes back to the question of the call. */
+const editInquiry = (
+  { argument, text }: NonNullable<ApprovalQuestion["edits"]>,
+  back: Inquiry<Answer>,
+  style: Output.Style
+): Inquiry<Answer> => ({
+  text: `${style.dim(`Enter runs the ${argument} as you leave it; an empty line goes back`)}\n`,
+  prompt: `${argument}: `,
+  fill: text,
+  read: (line) => (line === "" ? { _tag: "Then", inquiry: back } : answer({ _tag: "Edited", text: line }))
+})
 
 /** Yields twice, so that pending events are shown before the question. */
 const afterEvents = Effect.andThen(Effect.yieldNow, Effect.yieldNow)

@@ -34,10 +34,14 @@ export type Answer =
   /** Like `Session`, and kept in the settings. */
   | { readonly _tag: "Always" }
   | { readonly _tag: "No"; readonly words: string }
+  /** Allows the call once, with this text in the place of what the question lets the user edit. */
+  | { readonly _tag: "Edited"; readonly text: string }
 
 /** The decision whether a call may run. */
 export type Decision =
   | { readonly _tag: "Allowed" }
+  /** Runs with this text in the place of what the question let the user edit. */
+  | { readonly _tag: "Edited"; readonly text: string }
   /** The user said no, in these words. */
   | { readonly _tag: "Denied"; readonly words: string }
   /** Refused without asking. `why` gives the reason and the alternative. */
@@ -124,3 +128,7 @@ export const denial = (tool: string, words: string, otherwise = ""): string => {
   const advice = [otherwise, words === "" ? "" : `they say: ${words}`].filter((text) => text !== "").join("; ")
   return `the user denied this call of ${tool}; ${advice === "" ? "do without it, or ask what to do" : advice}`
 }
+
+/** Returns the note for the model about a call that the user changed before it ran. */
+export const editedNote = (argument: string, text: string): string =>
+  `[the user changed the ${argument} before it ran, to: ${text}]`

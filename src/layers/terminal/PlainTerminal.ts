@@ -118,18 +118,21 @@ export const lines = Effect.fnUntraced(function* (streams: Streams, history: Inp
       rl.setPrompt(text)
       rl.prompt(true)
     })
-  const inquire = <A>({ prompt: sign, read, text }: Inquiry<A>): Effect.Effect<A, Closed> =>
+  const inquire = <A>(asked: Inquiry<A>): Effect.Effect<A, Closed> =>
     Effect.acquireUseRelease(
       Effect.map(Queue.unbounded<string, Closed>(), (made) => (answers = made)),
       (made) =>
         Effect.gen(function* () {
           if (messages.state._tag !== "Open") return yield* new Closed()
-          yield* shown.write(text)
-          for (;;) {
+          yield* shown.write(asked.text)
+          for (let { fill = "", prompt: sign, read } = asked; ;) {
             yield* prompt(sign)
+            // A line break would send what is only to be edited.
+            if (fill !== "" && !fill.includes("\n")) rl.write(fill)
             const meant = read(yield* Queue.take(made))
             if (meant._tag === "Answer") return meant.value
-            yield* shown.write(meant.text)
+            if (meant._tag === "Then") ({ fill = "", prompt: sign, read } = meant.inquiry)
+            yield* shown.write(meant._tag === "Then" ? meant.inquiry.text : meant.text)
           }
         }),
       (_, exit) =>

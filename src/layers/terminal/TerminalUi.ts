@@ -398,12 +398,15 @@ export const make = Effect.fnUntraced(function* (
   })
 
   /** Shows a question and returns the text that was being typed. */
-  const put = <A>({ keys = [], prompt, text }: Inquiry<A>, lines: OpenInquiry["lines"]): string => {
-    const draft = editor.wholeText()
+  const put = <A>(
+    { fill = "", keys = [], prompt, text }: Inquiry<A>,
+    lines: OpenInquiry["lines"],
+    draft = editor.wholeText()
+  ): string => {
     endAnswer(false)
     transcript.text(`${lineStart()}${SafeText.shown(text)}`)
     inquiry = { prompt, lines, keys: draft === "" ? keys : [] }
-    editor.setText("")
+    editor.fill(SafeText.pasted(fill))
     editor.prompt = prompt
     editor.status = undefined
     draw()
@@ -426,15 +429,20 @@ export const make = Effect.fnUntraced(function* (
           Effect.suspend(() =>
             messages.state._tag === "Open" ? Effect.succeed(put(asked, lines)) : Effect.fail(new Closed())
           ),
-          () =>
+          (draft) =>
             Effect.gen(function* () {
-              for (;;) {
+              for (let current = asked; ;) {
                 const line = yield* Queue.take(lines)
-                transcript.text(`${lineStart()}${asked.prompt}${SafeText.shown(line)}\n`)
-                const meant = asked.read(line)
+                transcript.text(`${lineStart()}${current.prompt}${SafeText.shown(line)}\n`)
+                const meant = current.read(line)
                 if (meant._tag === "Answer") return meant.value
-                transcript.text(SafeText.shown(meant.text))
-                draw()
+                if (meant._tag === "Then") {
+                  current = meant.inquiry
+                  put(current, lines, draft)
+                } else {
+                  transcript.text(SafeText.shown(meant.text))
+                  draw()
+                }
               }
             }),
           (draft) => Effect.sync(() => unput(draft))

@@ -11,7 +11,7 @@ import type { CallAnswer } from "./ToolAnswer.ts"
 const decodeObject = Schema.decodeUnknownOption(fromJson(Schema.Record(Schema.String, Schema.Unknown)))
 
 /** The arguments as an object. Models sometimes send them as JSON text. */
-const inputOf = (args: unknown): Readonly<Record<string, unknown>> => {
+export const inputOf = (args: unknown): Readonly<Record<string, unknown>> => {
   if (typeof args === "string") return Option.getOrElse(decodeObject(args), () => ({}))
   return Predicate.isObject(args) ? { ...args } : {}
 }

@@ -1,12 +1,12 @@
 import { Cause, Clock, Duration, Effect, type Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { redact } from "../../domain/text/Redaction.ts"
-import { denial } from "../../domain/tools/Approval.ts"
+import { denial, editedNote } from "../../domain/tools/Approval.ts"
 import { truncateMessage, wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
 import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
-import { after, before, type FollowUpCall, withAddition } from "./HookedCall.ts"
+import { after, before, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
 import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandonedAnswer } from "./ToolAnswer.ts"
 
 /** The agent that makes the calls, and its callbacks. */
@@ -95,13 +95,24 @@ interface ToolUse {
   readonly id: string
 }
 
-/** Asks whether a call may run. Returns the answer of one that may not. */
-const refusalOf = Effect.fnUntraced(function* (
+/** How a call goes on after its question: it does not run, or the user edited an argument. */
+type Asked =
+  | { readonly refusal: CallAnswer }
+  | { readonly edited: { readonly argument: string; readonly text: string } }
+
+/** The arguments with a text that the user edited. */
+const withEdit = (args: unknown, { argument, text }: { readonly argument: string; readonly text: string }) => ({
+  ...inputOf(args),
+  [argument]: text
+})
+
+/** Asks whether a call may run. Returns what changes that; undefined when it runs as it is. */
+const askedAbout = Effect.fnUntraced(function* (
   { agent, approval, aside, emit, hooked, waiting }: CallRun,
   { id, tool }: ToolUse,
   { question: own, title }: Call,
   { args, asks }: { readonly args: unknown; readonly asks: boolean }
-) {
+): Effect.fn.Return<Asked | undefined, ToolFailure> {
   const asked = yield* own
   const question = asks ? doubted(asked, args) : asked
   if (question === undefined) return undefined
@@ -122,10 +133,12 @@ const refusalOf = Effect.fnUntraced(function* (
       })
   )
   if (decision._tag === "Allowed") return undefined
-  return failedAnswer(
-    "denied",
-    decision._tag === "Refused" ? decision.why : denial(tool.name, decision.words, question.otherwise)
-  )
+  if (decision._tag === "Edited") {
+    const { edits } = question
+    return edits === undefined ? undefined : { edited: { argument: edits.argument, text: decision.text } }
+  }
+  const why = decision._tag === "Refused" ? decision.why : denial(tool.name, decision.words, question.otherwise)
+  return { refusal: failedAnswer("denied", why) }
 })
 
 /** Carries a call out, within its tool's time limit. */
@@ -176,15 +189,18 @@ const useTool = Effect.fnUntraced(function* (
           tool.call(given.args, context),
           ({ message }) => new ToolFailure({ message: `${message} ${note}` })
         )
-  const refusal = yield* refusalOf(run, use, made, given)
-  if (refusal !== undefined) return { answer: refusal }
-  const own = yield* settled(tool, carryOut(run, use, made), (answer) => answer)
-  const answer = note === undefined ? own : withAddition(own, note)
+  const asked = yield* askedAbout(run, use, made, given)
+  if (asked !== undefined && "refusal" in asked) return { answer: asked.refusal }
+  const finalArgs = asked === undefined ? given.args : withEdit(given.args, asked.edited)
+  const final = asked === undefined ? made : yield* tool.call(finalArgs, context)
+  const notes = [note, asked === undefined ? undefined : editedNote(asked.edited.argument, asked.edited.text)]
+  const own = yield* settled(tool, carryOut(run, use, final), (answer) => answer)
+  const answer = notes.reduce((all, one) => (one === undefined ? all : withAddition(all, one)), own)
   if (!hooked.has("AfterTool")) return { answer }
   // From here on the hooks own the result: a cancelled call must not bypass them.
   run.ran.push(tool.name)
   run.partial = undefined
-  return yield* after(hooked, { tool: tool.name, args: given.args, instead }, answer)
+  return yield* after(hooked, { tool: tool.name, args: finalArgs, instead }, answer)
 })
 
 /** Uses the tool of a name, when the tools that run leave room for it. */

@@ -31,10 +31,11 @@ export interface Question {
   readonly complete?: Completer | undefined
 }
 
-/** The result of reading a typed line: the answer, or a text to show before the question is asked again. */
+/** The result of reading a typed line: the answer, a text to show before the question is asked again, or another question in its place. */
 export type Reading<A> =
   | { readonly _tag: "Answer"; readonly value: A }
   | { readonly _tag: "Again"; readonly text: string }
+  | { readonly _tag: "Then"; readonly inquiry: Inquiry<A> }
 
 /** A question that must be answered before work can continue. */
 export interface Inquiry<A> {
@@ -47,6 +48,8 @@ export interface Inquiry<A> {
    * question confirms with Enter, so that a word on its way answers nothing.
    */
   readonly keys?: ReadonlyArray<string> | undefined
+  /** Text to edit that is already in the line. */
+  readonly fill?: string | undefined
   /** Reads a typed line, which is passed without surrounding white space. */
   readonly read: (line: string) => Reading<A>
 }

@@ -137,6 +137,7 @@ const askUser = Effect.fnUntraced(function* (
   const isFirst = because !== undefined && !(yield* Ref.getAndSet(state.isExplained, true))
   const answer = yield* ask(isFirst ? { ...call, because: `${because}. ${steeringNote}` } : call)
   if (answer._tag === "No") return { _tag: "Denied", words: answer.words }
+  if (answer._tag === "Edited") return answer
   if (answer._tag !== "Once") yield* Ref.update(state.grants, (held) => new Set([...held, ...call.grants]))
   const lasting = call.grants.filter(canPersist)
   if (answer._tag === "Always" && keep !== undefined && lasting.length > 0) yield* keep(lasting)

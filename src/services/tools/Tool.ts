@@ -48,6 +48,8 @@ export interface Question {
   readonly mustBeSeen?: boolean | undefined
   /** Why the call asks although such calls may run without asking, in half a sentence. */
   readonly because?: string | undefined
+  /** A text among the arguments that the user may edit before the call runs. Absent: none. */
+  readonly edits?: { readonly argument: string; readonly text: string } | undefined
   /** What the model should do when the answer is no, in a few words. Default: do without it, or ask. */
   readonly otherwise?: string | undefined
 }

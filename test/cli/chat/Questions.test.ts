@@ -71,6 +71,22 @@ describe("the approval question", () => {
     assert.deepStrictEqual([read("s")._tag, read("a")._tag, read("y")._tag], ["Again", "Again", "Answer"])
   })
 
+  it("lets the user edit a command, and goes back at an empty line", () => {
+    const inquiry = approvalInquiry({ ...asked, edits: { argument: "command", text: "git push" } }, "main", plain)
+    assert.include(inquiry.text, " · e edit the command · n no")
+    assert.include(inquiry.keys ?? [], "e")
+    const then = inquiry.read("e")
+    if (then._tag !== "Then") return assert.fail("no other question")
+    assert.deepStrictEqual([then.inquiry.prompt, then.inquiry.fill], ["command: ", "git push"])
+    assert.deepStrictEqual(then.inquiry.read("git push -n"), {
+      _tag: "Answer",
+      value: { _tag: "Edited", text: "git push -n" }
+    })
+    const back = then.inquiry.read("")
+    assert.strictEqual(back._tag === "Then" ? back.inquiry : undefined, inquiry)
+    assert.strictEqual(approvalInquiry(asked, "main", plain).read("e")._tag, "Again")
+  })
+
   it("explains why a file that runs by itself needs approval, and offers no permanent grant", () => {
     const because = "git runs what stands here"
     const { read, text } = approvalInquiry(
@@ -103,7 +119,7 @@ describe("the approval question", () => {
     assert.include(text, "  +line 26\n  … 73 more lines\n")
     assert.include(text, " · v view all\n")
     const again = read("v")
-    assert.isTrue(again._tag === "Again" && again.text.includes("  +line 99\n"))
+    assert.isTrue(again._tag === "Again" && again.text.includes("  +line 99\nAllow? run_shell_command git push\n"))
   })
 })
 

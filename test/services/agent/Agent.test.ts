@@ -202,6 +202,34 @@ describe("Agent", () => {
       })
     )
 
+    it.effect("runs what the user edited, and tells the model", () =>
+      Effect.gen(function* () {
+        const ran = yield* Ref.make<ReadonlyArray<string>>([])
+        const asked = yield* Ref.make(0)
+        const { chat, run } = yield* agent({
+          tools: [
+            tool("edit", "edit", (word) =>
+              Effect.as(
+                Ref.update(ran, (words) => [...words, word]),
+                "ok"
+              )
+            )
+          ],
+          mode: "none",
+          ask: () =>
+            Effect.as(
+              Ref.update(asked, (n) => n + 1),
+              { _tag: "Edited", text: "y" }
+            ),
+          answers: [calling(asking("edit", "x")), calling(asking("edit", "z")), saying("done")]
+        })
+        yield* Stream.runDrain(run("go"))
+        // An edited call grants nothing: the next one asks again.
+        assert.deepStrictEqual([yield* Ref.get(ran), yield* Ref.get(asked)], [["y", "y"], 2])
+        assert.match((yield* transcript(chat))[2] ?? "", /ok.*the user changed the word before it ran, to: y/)
+      })
+    )
+
     it.effect("passes a refusal's reason to the model", () =>
       Effect.gen(function* () {
         const ran = yield* Ref.make(0)

@@ -1,8 +1,8 @@
 import { Effect, Option, Ref } from "effect"
 import { findSession } from "../../../services/runtime/SessionOpening.ts"
 import { orExit } from "../../output/RuntimeText.ts"
-import { chooseSession } from "../SessionPicker.ts"
 import { type NextSession, say } from "./ChatSession.ts"
+import { chooseSession } from "./SessionPicker.ts"
 import { listSessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 

@@ -54,5 +54,5 @@ export const commandQuestion = Effect.fnUntraced(function* (
   const where = folder === workspace.root ? "" : `\n(in ${workspace.shown(folder)})`
   const how = isBackground ? "\n(in the background)" : ""
   const { covers, grants } = (yield* coverage(command, folder)) ?? { covers: "this command", grants: [] }
-  return { detail: `${command}${where}${how}`, grants, covers }
+  return { detail: `${command}${where}${how}`, grants, covers, edits: { argument: "command", text: command } }
 })

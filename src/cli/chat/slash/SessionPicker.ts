@@ -1,10 +1,10 @@
 import { Clock, Effect, Option, Path } from "effect"
-import { userSessions } from "../../domain/session/SessionName.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { SessionStore } from "../../services/session/SessionStore.ts"
-import type { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
-import { headingOf, sizeText } from "../output/SessionTable.ts"
-import { ago } from "../output/TimeText.ts"
+import { userSessions } from "../../../domain/session/SessionName.ts"
+import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import { SessionStore } from "../../../services/session/SessionStore.ts"
+import type { ChatTerminal } from "../../../services/terminal/ChatTerminal.ts"
+import { headingOf, sizeText } from "../../output/SessionTable.ts"
+import { ago } from "../../output/TimeText.ts"
 
 /**
  * Lets the user choose a session of all that were saved but the current one. None: the user left the list. Fails where no list can
