@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
 import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
+import { writtenOut } from "../../src/domain/compression/SnapshotShorthand.ts"
 import { defaultPolicy } from "../../src/domain/compression/strategies/Policy.ts"
 import { call, model, plainText, response, text, user } from "../../src/domain/content/Content.ts"
 import type { Draft } from "../../src/domain/conversation/Conversation.ts"
@@ -207,9 +208,10 @@ const fault = (message: string, by: "code" | "model" = "code"): string | undefin
     if (tags !== 2 && (tags !== 0 || name === "state_snapshot")) return `<${name}> is not there once`
   }
   const quotes = userWordsIn(message).length
+  const single = asRead(writtenOut(message))
   for (const name of tags) {
     const expected = name === "user_words" ? 2 * quotes : message.includes(`<${name}>`) ? 2 : 0
-    const found = count(read, new RegExp(`<\\s*/?\\s*${name.toLowerCase()}(?![a-z0-9_])`, "g"))
+    const found = count(single, new RegExp(`<\\s*/?\\s*${name.toLowerCase()}(?![a-z0-9_])`, "g"))
     if (found !== expected) return `<${name}> is read ${found} times for ${expected}`
   }
   const snapshot = parseSnapshot(message)

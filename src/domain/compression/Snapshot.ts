@@ -2,6 +2,7 @@ import { Brand } from "effect"
 import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
 import { protect, unprotect } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
+import { shortForm, writtenOut } from "./SnapshotShorthand.ts"
 
 /**
  * The sections of a `<state_snapshot>`, the text that replaces the part of a conversation that left the window. Older
@@ -105,7 +106,10 @@ const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)"(?: at="[\\d :-]*")
 
 /** Returns every span that a snapshot shows as the user's words. */
 export const userWordsIn = (snapshotText: string): Array<UserWords> =>
-  [...snapshotText.matchAll(wordsPattern)].map(([, entry = "", text = ""]) => ({ entry, text: unprotect(text) }))
+  [...writtenOut(snapshotText).matchAll(wordsPattern)].map(([, entry = "", text = ""]) => ({
+    entry,
+    text: unprotect(text)
+  }))
 
 const wordsStart = new RegExp(`<(?=/?${wordsTag}\\b)`, "gi")
 const withoutWordsTags = (text: string): string => text.replace(wordsStart, "&lt;")
@@ -114,7 +118,8 @@ const withoutWordsTags = (text: string): string => text.replace(wordsStart, "&lt
  * Returns a text in which only the words that `said` confirms are marked as the user's. Other quotes are marked as a model's
  * words, and malformed or unclosed tags have no effect.
  */
-export const withoutForgedWords = (text: string, said: (words: UserWords) => boolean): string => {
+export const withoutForgedWords = (shown: string, said: (words: UserWords) => boolean): string => {
+  const text = writtenOut(shown)
   let checked = ""
   let from = 0
   for (const match of text.matchAll(wordsPattern)) {
@@ -301,8 +306,9 @@ export const parseSnapshot = (text: string): Snapshot | SnapshotProblem => {
   const clean = withoutScratchpad(text)
   const opened = clean.match(new RegExp(`<${rootTag}>`, "gi"))?.length ?? 0
   if (opened === 0) return "no snapshot"
-  const body = bodyOf(clean, rootTag)
-  if (body === undefined) return "not closed"
+  const written = bodyOf(clean, rootTag)
+  if (written === undefined) return "not closed"
+  const body = writtenOut(written)
   if (opened > 1) return "more than one snapshot"
   const sections: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
   let sectionCount = 0
@@ -334,7 +340,7 @@ export const mergeSnapshots = (older: Snapshot, newer: Snapshot): Snapshot => {
 /** Renders a snapshot as text. Sections without statements are left out. */
 export const renderSnapshot = (snapshot: Snapshot): string => {
   const sections = sectionNames.flatMap((name) => {
-    const body = snapshot[name].map((item) => item.text).join("\n")
+    const body = shortForm(snapshot[name].map((item) => item.text))
     return body === "" ? [] : [`<${name}>\n${body}\n</${name}>`]
   })
   // A snapshot can be read even when nothing fitted.

@@ -41,6 +41,26 @@ const expandedPaths = (text: string): string => {
   return lines.join("\n")
 }
 
+const folderHeading = /^([ \t]*)(?:[-*+•] )?[`*]*((?:~?\/)?(?:[\w@.+-]+\/)+)[`*]*:?[`*]*$/
+
+/** Returns the paths of what is listed below the name of a folder, one a line; empty for a text without such a list. */
+const pathsBelowFolders = (text: string): string => {
+  const paths: Array<string> = []
+  let folder: { readonly name: string; readonly indent: number } | undefined
+  for (const line of text.split("\n")) {
+    const [, indent = "", name] = folderHeading.exec(line) ?? []
+    if (name !== undefined) {
+      folder = { name, indent: indent.length }
+      continue
+    }
+    if (folder === undefined || line.trim() === "") continue
+    const [, inner = "", file] = /^([ \t]*)(?:[-*+•] )?[`*]*([\w@.+-][\w@.+/-]*)/.exec(line) ?? []
+    if (file === undefined || inner.length <= folder.indent) folder = undefined
+    else paths.push(folder.name + file)
+  }
+  return paths.join("\n")
+}
+
 /** Whether the name at this place is a whole word: what stands before and after it does not continue it. */
 const isWhole = (text: string, name: string, kind: AnchorKind, at: number): boolean => {
   const before = text.charAt(at - 1)
@@ -74,18 +94,17 @@ export const comparable = (name: string, relative: (text: string) => string): st
     .replace(/^(?:\.\/)+(?=.)/, "")
     .replace(/(?<=.)\/+$/, "")
 
-/** A text in which names are searched, with paths below `roots` in relative form. */
+/** A text in which names are searched, with paths below `roots` in relative form and those of groups in full. */
 export class SearchableText {
   readonly original: string
-  /** The text with relative paths, and below it the paths that braces stand for. */
+  /** The text with relative paths, and below it the paths that braces and lists below a folder stand for. */
   readonly text: string
   private readonly found = new Map<string, boolean>()
 
   constructor(original: string, relative: (text: string) => string) {
     this.original = original
     const written = relative(original)
-    const paths = expandedPaths(written)
-    this.text = paths === "" ? written : `${written}\n${paths}`
+    this.text = [written, expandedPaths(written), pathsBelowFolders(written)].filter((text) => text !== "").join("\n")
   }
 
   /** Whether the text has a name, in comparable form, as a whole word. */

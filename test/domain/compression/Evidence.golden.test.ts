@@ -15,6 +15,7 @@ import {
   sectionNames,
   userWordsIn
 } from "../../../src/domain/compression/Snapshot.ts"
+import { writtenOut } from "../../../src/domain/compression/SnapshotShorthand.ts"
 import { call, type Content, hasResponses, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { entries, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
@@ -178,7 +179,8 @@ const composed = (evidence: Evidence, budget: number): ExtractedSnapshot => {
 }
 
 /** The body of each section, as the text has it. */
-const sectionsOf = (text: string): Readonly<Record<SectionName, string>> => {
+const sectionsOf = (rendered: string): Readonly<Record<SectionName, string>> => {
+  const text = writtenOut(rendered)
   const body = (name: SectionName) => {
     const pieces = text.split(new RegExp(`^</?${name}>$`, "m"))
     // A section without statements is left out.

@@ -10,6 +10,7 @@ import {
   type SnapshotItem,
   snapshotTokens
 } from "../Snapshot.ts"
+import { writtenOut } from "../SnapshotShorthand.ts"
 import {
   type IndexedName,
   indexedNames,
@@ -19,7 +20,16 @@ import {
   rankedNames,
   seenPaths
 } from "./NameIndex.ts"
-import { cost, type ExtractOptions, focusWords, type Material, shortener, touchesFocus, fullScale } from "./Room.ts"
+import {
+  cost,
+  type ExtractOptions,
+  focusWords,
+  leastShares,
+  type Material,
+  shortener,
+  touchesFocus,
+  fullScale
+} from "./Room.ts"
 import { sectionWriter } from "./Sections.ts"
 import { leastRoom } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
@@ -49,7 +59,7 @@ export interface ExtractedSnapshot {
 /** The largest share of the index. */
 const indexShare = 0.4
 /** Its share where the sections hardly fit. */
-const leastIndexShare = 0.33
+const leastIndexShare = 0.2
 
 /** Items of a kind that are looked at, by tokens of the budget: more than fit. */
 const itemsPerToken = 1 / 40
@@ -87,7 +97,7 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
     focus,
     names,
     messages,
-    messagesNeed: leastRoom(messages),
+    messagesNeed: leastRoom(messages, options.budget * leastShares.messages),
     seen: seenPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
@@ -200,16 +210,16 @@ const dropOrder: ReadonlyArray<SectionName> = [
 /** Drops items from the ends of sections, in `dropOrder`, until the snapshot fits its budget. */
 export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
   const fitted: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...snapshot }
+  let total = snapshotTokens(snapshot)
+  if (total <= budget) return snapshot
   const sizes = new Map(dropOrder.map((name) => [name, snapshot[name].map(cost)]))
-  let total = snapshotTokens(emptySnapshot)
-  for (const costs of sizes.values()) for (const tokens of costs) total += tokens
   for (const name of dropOrder) {
     const costs = sizes.get(name) ?? []
     let kept = costs.length
     for (; total > budget && kept > 0; kept -= 1) total -= costs[kept - 1] ?? 0
     fitted[name] = snapshot[name].slice(0, kept)
   }
-  // The estimate adds up single items; rendered together they may take slightly more.
+  // What an item takes is an estimate; rendered together they may take slightly more.
   let size = snapshotTokens(fitted)
   for (const name of dropOrder) {
     while (size > budget && fitted[name].length > 0) {
@@ -234,7 +244,8 @@ function* withIndex(
 ): SlicedWork<ExtractedSnapshot> {
   const text = renderSnapshot(snapshot)
   yield text.length * 8
-  const inSnapshot = namesIn(text)
+  const whole = writtenOut(text)
+  const inSnapshot = namesIn(whole)
   let left = Math.min(options.budget - estimateText(text) - 32, options.budget * indexShare)
   // Of the characters, the index has at most 40 %: two thirds of what stands before it.
   let room = text.length * (2 / 3) - 60
@@ -244,7 +255,7 @@ function* withIndex(
   for (const { file, name } of earlierNamesFirst(candidates.slice(0, options.budget * 4), evidence)) {
     if (left < 3 || room < 8) break
     if (inSnapshot.has(name) || inTail.has(name)) continue
-    const group = file === undefined ? undefined : shortest(file, text)
+    const group = file === undefined ? undefined : shortest(file, whole)
     // Names in a row share their rounding; the first of a file brings the file's name.
     const tokens = estimateText(name) - 0.4 + (group === undefined || files.has(group) ? 0 : estimateText(group) + 2)
     if (tokens > left) misses += 1
@@ -262,7 +273,7 @@ function* withIndex(
   const checked = candidates.slice(0, audited)
   let held = 0
   let tail = 0
-  const shown = namesIn(rendered)
+  const shown = namesIn(writtenOut(rendered))
   for (const name of checked) {
     if (shown.has(name)) held += 1
     else if (inTail.has(name)) tail += 1

@@ -4,6 +4,7 @@ import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
+import { shortMessage } from "../SnapshotShorthand.ts"
 
 /**
  * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always
@@ -69,7 +70,7 @@ export const shareOf = (budget: number, name: Share): number => Math.floor(budge
  * (or else the latest ones), all items, all changed files, the last results of commands, and the agent's last words. They
  * shrink together only below `fullScale`, where nothing else is left to shrink.
  */
-export const leastShares = { messages: 0.5, latestMessages: 0.4, todos: 0.1, changed: 0.1, commands: 0.14, now: 0.05 }
+export const leastShares = { messages: 0.6, latestMessages: 0.4, todos: 0.1, changed: 0.1, commands: 0.14, now: 0.05 }
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
 
@@ -122,9 +123,9 @@ export const shortener = (folder = ""): ((text: string) => string) => {
 
 const costs = new WeakMap<SnapshotItem, number>()
 
-/** Returns the tokens of an item in a snapshot. */
+/** Returns the tokens of an item among others in a snapshot. */
 export const cost = (item: SnapshotItem): number => {
-  const tokens = costs.get(item) ?? estimateText(item.text) + 1
+  const tokens = costs.get(item) ?? estimateText(shortMessage(item.text)) + 1
   costs.set(item, tokens)
   return tokens
 }

@@ -1,4 +1,5 @@
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
+import { estimateText } from "../../tokens/Tokens.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { clippedWordsItem, labelled, type SnapshotItem, statement, userWordsItem } from "../Snapshot.ts"
 import { cost } from "./Room.ts"
@@ -17,16 +18,30 @@ export const latestLabel = "latest request"
 /** The first and the latest message may be this many times as long as the others. */
 const endWeight = 4
 
-/** Tokens of the tags and the note around a message that is clipped. */
-const clipTokens = 48
-/** Messages of this size are not clipped: the note would be as long. Where even these do not fit, old messages are left out. */
-const leastTokens = 84
-/** Characters that a clipped message shows of each end at the least. */
-const leastEndChars = 44
-/** Where fewer are shown, a message is shown by its beginning alone. */
-const minEndsChars = 52
+/** How little of a message is shown where there is no room for more. */
+interface Clipping {
+  /** Messages of this size are not clipped: the note would be as long. */
+  readonly tokens: number
+  /** Characters of each end. */
+  readonly endChars: number
+  /** Whether the note has the handle. Its beginning finds a message, too. */
+  readonly hasHandle: boolean
+}
+
+/** That of the first and the latest message, which stand alone with their labels. */
+const clippedEnd: Clipping = { tokens: 84, endChars: 44, hasHandle: true }
+/** The first of these at which all messages fit is taken; at the last, old messages are left out. */
+const clippings: readonly [Clipping, Clipping, Clipping] = [
+  clippedEnd,
+  { tokens: 46, endChars: 44, hasHandle: false },
+  { tokens: 26, endChars: 26, hasHandle: false }
+]
+/** Tokens of what stands around the ends of a clipped message. */
+const clipTokens = 20
 /** Tokens of the headings, and of the note on messages that are left out. */
-const noteTokens = 32
+const noteTokens = 40
+/** A cut moves to the next blank, if it is not farther. */
+const maxWordChars = 12
 
 const keyOf = ({ entry, part, start }: Span): string => `${entry}:${part}:${start}`
 
@@ -53,43 +68,56 @@ const wholeItems = (): ShowWhole => {
   }
 }
 
+/** Returns the tokens of a message: one that stands alone has its own tags. */
+const sizeOf = (item: SnapshotItem, isEnd: boolean): number => (isEnd ? estimateText(item.text) + 1 : cost(item))
+
+interface ItemOptions {
+  readonly whole: SnapshotItem
+  readonly dating: Dating
+  readonly limit: number
+  readonly isEnd: boolean
+  readonly clipping: Clipping
+}
+
 /** Shows a message whole, or clipped so that it takes no more tokens than `limit`. */
 const itemOf = (
   span: Span,
-  { dating, limit, whole }: { readonly whole: SnapshotItem; readonly dating: Dating; readonly limit: number }
+  { clipping: { endChars, hasHandle }, dating, isEnd, limit, whole }: ItemOptions
 ): { readonly item: SnapshotItem; readonly isClipped: boolean } => {
   const key = keyOf(span)
-  if (cost(whole) <= limit) return { item: whole, isClipped: false }
-  // A token has about 3.5 characters of prose.
-  for (let chars = Math.max(24, Math.floor((limit - clipTokens) * 3.5)); ; chars = Math.floor(chars * 0.8)) {
-    const ending = Math.max(Math.min(leastEndChars, Math.floor(chars / 2)), Math.floor(chars * 0.3))
-    const tail = chars < minEndsChars ? "" : endOf(span.text, ending)
-    const head = beginningOf(span.text, tail === "" ? Math.ceil(chars * 0.7) : chars - ending)
+  const size = sizeOf(whole, isEnd)
+  if (size <= limit) return { item: whole, isClipped: false }
+  // A token has about 4 characters of prose.
+  for (let chars = Math.max(2 * endChars, Math.floor((limit - clipTokens) * 4)); ; chars = Math.floor(chars * 0.85)) {
+    const ending = Math.max(Math.min(endChars, Math.floor(chars / 2)), Math.floor(chars * 0.3))
+    const tail = chars < endChars ? "" : endOf(span.text, ending)
+    const head = beginningOf(span.text, chars - (tail === "" ? 0 : ending))
     const left = span.text.length - head.length - tail.length
     const item = clippedWordsItem(
       key,
       { ...datedWords(span, dating), text: head },
-      { chars: left, handle: span.handle },
+      { chars: left, handle: hasHandle ? span.handle : undefined },
       tail
     )
-    if (cost(item) <= limit) return { item, isClipped: true }
+    if (left > 0 && sizeOf(item, isEnd) <= limit) return { item, isClipped: true }
     // A clipped message that takes as much as the whole one says less.
-    if (chars < 32) return cost(item) < cost(whole) ? { item, isClipped: true } : { item: whole, isClipped: false }
+    if (chars < 16)
+      return left > 0 && sizeOf(item, isEnd) < size ? { item, isClipped: true } : { item: whole, isClipped: false }
   }
 }
 
 /** Returns the beginning of a text, up to a blank where there is one near. */
 const beginningOf = (text: string, chars: number): string => {
-  const cut = firstUnits(text, chars)
-  const blank = cut.search(/\s\S*$/)
-  return (blank > chars * 0.7 ? cut.slice(0, blank) : cut).trimEnd()
+  const cut = firstUnits(text, chars + maxWordChars)
+  const blank = cut.slice(chars).search(/\s/)
+  return (blank >= 0 ? cut.slice(0, chars + blank) : firstUnits(text, chars)).trimEnd()
 }
 
 /** Returns the end of a text, from a blank where there is one near. */
 const endOf = (text: string, chars: number): string => {
-  const cut = lastUnits(text, chars)
-  const blank = cut.search(/\s/)
-  return (blank >= 0 && blank < chars * 0.3 ? cut.slice(blank) : cut).trimStart()
+  const cut = lastUnits(text, chars + maxWordChars)
+  const blank = cut.slice(0, maxWordChars).search(/\s\S*$/)
+  return (blank >= 0 ? cut.slice(blank) : lastUnits(text, chars)).trimStart()
 }
 
 const dayOf = (span: Span | undefined): number | undefined =>
@@ -102,43 +130,90 @@ const datingAfter = (span: Span, before: Span | undefined): Dating => (dayOf(spa
 interface ShownMessage {
   readonly span: Span
   readonly tokens: number
-  readonly weight: number
+  /** Whether it is the first or the latest message. */
+  readonly isEnd: boolean
 }
 
-/** Returns the original message and as many of the latest as fit when each is clipped to the least, oldest first. */
+/** Returns the least tokens of a message. */
+const leastOf = (tokens: number, isEnd: boolean, clipping: Clipping): number =>
+  Math.min(tokens, (isEnd ? clippedEnd : clipping).tokens)
+
+/** The messages, and what each takes whole and undated. */
+interface SizedMessages {
+  readonly messages: ReadonlyArray<Span>
+  readonly sizes: ReadonlyArray<number>
+  /** The index of the original message. */
+  readonly original: number
+}
+
+/** Returns the tokens of all messages, each as small as it may be. */
+const needOf = ({ original, sizes }: SizedMessages, clipping: Clipping): number =>
+  sizes.reduce(
+    (sum, tokens, index) => sum + leastOf(tokens, index === original || index === sizes.length - 1, clipping),
+    0
+  )
+
+/** Returns the original message and as many of the latest as fit when each is as small as it may be, oldest first. */
 const shownAmong = (
-  messages: ReadonlyArray<Span>,
-  whole: ShowWhole,
-  room: number,
-  { isDated, original }: { readonly isDated: boolean; readonly original: number }
+  { messages, original, sizes }: SizedMessages,
+  clipping: Clipping,
+  room: number
 ): ReadonlyArray<ShownMessage> => {
   const shown: Array<ShownMessage> = []
   const last = messages.length - 1
-  let left = room
   // The original and the last are shown whatever the budget is.
-  for (
-    let index = last;
-    index >= 0;
-    index = left < leastTokens ? Math.min(index - 1, index > original ? original : -1) : index - 1
-  ) {
+  let left = room - leastOf(sizes[original] ?? 0, true, clipping)
+  for (let index = last; index >= 0; index -= 1) {
     const span = messages[index]
-    if (span === undefined) break
+    const tokens = sizes[index] ?? 0
     const isEnd = index === original || index === last
-    const tokens = cost(whole(span, isDated || isEnd ? datingAfter(span, messages[index - 1]) : "none"))
-    left -= Math.min(tokens, leastTokens)
-    if (left >= leastTokens || isEnd) {
-      shown.push({ span, tokens, weight: isEnd ? endWeight : 1 })
-    }
+    if (span === undefined) break
+    if (index !== original) left -= leastOf(tokens, isEnd, clipping)
+    if (left >= 0 || isEnd) shown.push({ span, tokens, isEnd })
   }
   return shown.reverse()
 }
 
-/** Returns the tokens that all messages need, the long ones by their ends. */
-export const leastRoom = (messages: ReadonlyArray<Span>): number =>
-  messages.reduce(
-    (sum, span) => sum + Math.min(leastTokens, cost(userWordsItem("", datedWords(span, "none")))),
-    noteTokens + 2 * leastTokens
-  )
+/** A message that wants room: what it takes whole and at the least, and how much it counts. */
+interface Claim {
+  readonly tokens: number
+  readonly least: number
+  readonly weight: number
+}
+
+/**
+ * Returns the tokens of each message: first the least of all, then as many whole messages as possible, the short ones first,
+ * because the ends of a message say less than twice as much as the whole of one half as long. The rest goes to the others.
+ */
+const limitsOf = (claims: ReadonlyArray<Claim>, room: number): ReadonlyArray<number> => {
+  const limits = claims.map(({ least }) => least)
+  let left = room - limits.reduce((sum, least) => sum + least, 0)
+  const open = claims
+    .map((claim, index) => ({ ...claim, index, more: claim.tokens - claim.least }))
+    .filter(({ more }) => more > 0)
+    .sort((a, b) => a.tokens / a.weight - b.tokens / b.weight || a.index - b.index)
+  let weights = open.reduce((sum, { weight }) => sum + weight, 0)
+  for (const { index, least, more, weight } of open) {
+    const share = Math.max(0, Math.min(more, more <= left ? more : (left * weight) / weights))
+    limits[index] = least + Math.floor(share)
+    left -= Math.floor(share)
+    weights -= weight
+  }
+  return limits
+}
+
+const sizedMessages = (messages: ReadonlyArray<Span>, original: number, whole: ShowWhole): SizedMessages => ({
+  messages,
+  original,
+  sizes: messages.map((span, index) => sizeOf(whole(span, "none"), index === original || index === messages.length - 1))
+})
+
+/** Returns the tokens that all messages need, at most `most`; infinity where not all fit it. */
+export const leastRoom = (messages: ReadonlyArray<Span>, most: number): number => {
+  const sized = sizedMessages(messages, 0, wholeItems())
+  const needs = clippings.map((clipping) => needOf(sized, clipping) + noteTokens)
+  return Math.min(...needs) <= most ? Math.min(most, ...needs.slice(0, 1)) : Number.POSITIVE_INFINITY
+}
 
 /**
  * Returns a function that shows messages, oldest first, within a budget in tokens. `first`: the message with which the
@@ -151,27 +226,38 @@ export const showMessages = (
   const isFirst = ({ entry, part }: Span): boolean => entry === first?.entry && part === first.part
   const original = Math.max(0, messages.findIndex(isFirst))
   const whole = wholeItems()
-  const need = messages.reduce((sum, span, index) => sum + cost(whole(span, datingAfter(span, messages[index - 1]))), 0)
+  const sized = sizedMessages(messages, original, whole)
+  const isEndAt = (index: number): boolean => index === original || index === messages.length - 1
+  const need = messages.reduce(
+    (sum, span, index) => sum + sizeOf(whole(span, datingAfter(span, messages[index - 1])), isEndAt(index)),
+    0
+  )
   return (budget) => {
     const room = budget - noteTokens
     // Where not all fit whole, dates make room for words.
     const isDated = need <= room
-    const shown = shownAmong(messages, whole, room, { isDated, original })
-    const allowed = (limit: number, weight: number) => Math.max(leastTokens, limit * weight)
-    const fits = (limit: number): boolean =>
-      shown.reduce((sum, { tokens, weight }) => sum + Math.min(tokens, allowed(limit, weight)), 0) <= room
-    // The largest limit of a single message at which all fit.
-    let [low, high] = [0, Math.max(1, room)]
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2)
-      if (fits(middle)) low = middle
-      else high = middle - 1
-    }
+    const clipping = clippings.find((each) => needOf(sized, each) <= room) ?? clippings[2]
+    const datingOf = (span: Span, isEnd: boolean, before: Span | undefined): Dating =>
+      isDated || isEnd ? datingAfter(span, before) : "none"
+    const among = shownAmong(sized, clipping, room)
+    const shown = among.map(({ isEnd, span }, index) => {
+      const dating = datingOf(span, isEnd, among[index - 1]?.span)
+      const item = whole(span, dating)
+      return { span, isEnd, dating, item, tokens: sizeOf(item, isEnd) }
+    })
+    const limits = limitsOf(
+      shown.map(({ isEnd, tokens }) => ({
+        tokens,
+        least: leastOf(tokens, isEnd, clipping),
+        weight: isEnd ? endWeight : 1
+      })),
+      room
+    )
     const known = new Set(shown.map(({ span }) => span))
     const leftOut = messages.filter((span) => !known.has(span))
     const clipped = new Set<Span>(leftOut)
     const items: Array<SnapshotItem> = []
-    for (const [index, { span, weight }] of shown.entries()) {
+    for (const [index, { dating, isEnd, item: whole, span }] of shown.entries()) {
       if (index === 1 && leftOut.length > 0) {
         const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
         items.push(
@@ -181,8 +267,14 @@ export const showMessages = (
           )
         )
       }
-      const dating = isDated || weight > 1 ? datingAfter(span, shown[index - 1]?.span) : "none"
-      const { isClipped, item } = itemOf(span, { whole: whole(span, dating), dating, limit: allowed(low, weight) })
+      const limit = limits[index] ?? 0
+      const { isClipped, item } = itemOf(span, {
+        whole,
+        dating,
+        limit,
+        isEnd,
+        clipping: isEnd ? clippedEnd : clipping
+      })
       if (isClipped) clipped.add(span)
       const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
       items.push(label === undefined ? item : labelled(label, item))

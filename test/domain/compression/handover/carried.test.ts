@@ -3,6 +3,7 @@ import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evid
 import { requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { composeSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
 import { type SectionName, type Snapshot, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
+import { writtenOut } from "../../../../src/domain/compression/SnapshotShorthand.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
@@ -86,7 +87,7 @@ describe.each([
   ["with nothing but the last snapshot", false]
 ] as const)("%s", (_, withLog) => {
   describe.each(rounds)("after %i compressions", (count) => {
-    const { snapshot, text: whole } = compressed(count, {
+    const { snapshot, text } = compressed(count, {
       budget: 16_000,
       withLog,
       first: [
@@ -102,6 +103,8 @@ describe.each([
         )
       ]
     })
+
+    const whole = writtenOut(text)
 
     it("every message of the user is there once, in order", () => {
       assert.deepStrictEqual(

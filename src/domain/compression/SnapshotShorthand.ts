@@ -1,0 +1,167 @@
+/**
+ * Short forms of what stands side by side in a snapshot: messages of the user in one element, files below their folder. They are
+ * written when a snapshot is rendered, and written out again before it is read, so that each statement stays one by itself.
+ */
+
+const wordsTag = "user_words"
+const noteOf = (chars: string, handle: string | undefined): string =>
+  `${chars}${handle === undefined ? "" : `: ${handle}`}`
+
+/** Matches a message on its own, whole or by its ends. */
+const message = new RegExp(
+  `^<${wordsTag} entry="(e\\d+)"(?: at="([\\d :-]+)")?>([^]*?)</${wordsTag}>` +
+    `(?:\\n- … (\\d+) more characters(?:: (h_[a-z2-7]+))? …(?:\\n<${wordsTag} entry="\\1">([^]*?)</${wordsTag}>)?)?$`
+)
+/** Opens what is left out of a message within a group. A message that has it stays on its own. */
+const gap = "[…"
+
+/** Lines after the first are indented, so that none can pass for another message. */
+const indented = (text: string): string => text.replace(/\n(?=[^\n])/g, "\n  ")
+const unindented = (text: string): string => text.replace(/\n {2}(?=[^\n])/g, "\n")
+
+/** Returns the short form of a message; undefined for anything else. */
+const messageLine = (item: string): string | undefined => {
+  const [whole, entry, at, head = "", chars, handle, tail] = message.exec(item) ?? []
+  if (whole === undefined || item.includes(gap)) return undefined
+  const left =
+    chars === undefined ? "" : ` ${gap}${noteOf(`${chars} more`, handle)}…]${tail === undefined ? "" : ` ${tail}`}`
+  return indented(`[${entry}${at === undefined ? "" : ` ${at}`}] ${head}${left}`)
+}
+
+const grouped = new RegExp(`<${wordsTag} entries="e\\d+ to e\\d+">\\n([^]*?)\\n</${wordsTag}>`, "g")
+const groupedMessage = /^\[(e\d+)(?: ([\d :-]+))?\] ([^]*)$/
+const groupedGap = /^([^]*) \[…(\d+) more(?:: (h_[a-z2-7]+))?…\](?: ([^]*))?$/
+
+/** Returns a message of a group on its own; undefined for what is none. */
+const messageOf = (line: string): string | undefined => {
+  const [whole, entry, at, text = ""] = groupedMessage.exec(unindented(line)) ?? []
+  if (whole === undefined) return undefined
+  const quote = (words: string, time = "") => `<${wordsTag} entry="${entry}"${time}>${words}</${wordsTag}>`
+  const time = at === undefined ? "" : ` at="${at}"`
+  const [clipped, head = "", chars = "", handle, tail] = groupedGap.exec(text) ?? []
+  if (clipped === undefined) return quote(text, time)
+  const note = `- … ${noteOf(`${chars} more characters`, handle)} …`
+  return [quote(head, time), note, ...(tail === undefined ? [] : [quote(tail)])].join("\n")
+}
+
+const withoutMessageGroups = (text: string): string =>
+  text.includes(`<${wordsTag} entries=`)
+    ? text.replace(grouped, (group: string, body: string) => {
+        const messages = body.split(/\n(?=\[e\d+[ \]])/).map(messageOf)
+        return messages.some((each) => each === undefined) ? group : messages.join("\n")
+      })
+    : text
+
+/** Matches the state of a file, with its folder apart: `src/a/` and `b.ts: modified (2 changes; e9)`. */
+const fileState = /^- ((?:\/|~\/)?(?:[\w@.+-]+\/)+)([\w@.+-]+: (?:read|created|modified|deleted) \([^(){}\n]*\))$/
+/** Matches a file of a list, in the same way. */
+const listedFile = /^ {4}((?:\/|~\/)?(?:[\w@.+-]+\/)+)([\w@.+-]+(?: h_[a-z2-7]+)?(?: \((?:created|deleted)\))?)$/
+const lists: ReadonlySet<string> = new Set(["- changed, too:", "- read, but not changed:", "- seen, but not read:"])
+
+/** Returns the folder that two folders share. */
+const sharedFolder = (one: string, other: string): string => {
+  let end = 0
+  for (let at = 0; at < Math.min(one.length, other.length) && one[at] === other[at]; at += 1) {
+    if (one[at] === "/") end = at + 1
+  }
+  return one.slice(0, end)
+}
+
+/** A folder that is shorter is not worth a line. */
+const minFolderChars = 4
+
+/** Files in a row and the folder that they share. */
+interface FileRow {
+  readonly folder: string
+  readonly lines: ReadonlyArray<string>
+}
+
+/** Returns the lines in rows of files that share a folder; a line that is no file is a row without a folder. */
+const rowsOf = (lines: ReadonlyArray<string>, form: RegExp): ReadonlyArray<FileRow> => {
+  const rows: Array<FileRow> = []
+  for (const line of lines) {
+    const own = form.exec(line)?.[1] ?? ""
+    const row = rows.at(-1)
+    const shared = row === undefined ? "" : sharedFolder(row.folder, own)
+    // A row does not give up most of its folder for one more file.
+    if (row === undefined || shared.length < minFolderChars || shared.length * 2 < row.folder.length) {
+      rows.push({ folder: own, lines: [line] })
+    } else rows[rows.length - 1] = { folder: shared, lines: [...row.lines, line] }
+  }
+  return rows
+}
+
+const isGroup = ({ folder, lines }: FileRow): boolean => folder !== "" && lines.length > 1
+
+/** Writes the states of files as details of the folder that they share. */
+const statesBelowFolders = (items: ReadonlyArray<string>): ReadonlyArray<string> =>
+  rowsOf(items, fileState).flatMap((row) =>
+    isGroup(row)
+      ? [`- ${row.folder}:`, ...row.lines.map((line) => `    ${line.slice(2 + row.folder.length)}`)]
+      : row.lines
+  )
+
+/** Writes the files of a list below the folder that they share. */
+const listedBelowFolders = (lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+  rowsOf(lines, listedFile).flatMap((row) =>
+    isGroup(row)
+      ? [`    ${row.folder}:`, ...row.lines.map((line) => `        ${line.slice(4 + row.folder.length)}`)]
+      : row.lines
+  )
+
+const folder = "((?:\\/|~\\/)?(?:[\\w@.+-]+\\/)+)"
+const statesBelow = new RegExp(`^- ${folder}:\\n((?: {4}[^\\n]*(?:\\n|$))+)`, "gm")
+const filesBelow = new RegExp(`^ {4}${folder}:\\n((?: {8}[^\\n]*(?:\\n|$))+)`, "gm")
+const listed = new RegExp(`^(?:${[...lists].join("|")})\\n(?: {4}[^\\n]*(?:\\n|$))+`, "gm")
+
+/** Writes out the files below folders. */
+const withoutFolders = (text: string): string => {
+  const states = text.includes("/:\n    ")
+    ? text.replace(statesBelow, (group: string, root: string, body: string) => {
+        const lines = body.replace(/\n$/, "").split("\n")
+        const items = lines.map((line) => `- ${root}${line.slice(4)}`)
+        return items.every((item) => fileState.test(item))
+          ? items.join("\n") + (body.endsWith("\n") ? "\n" : "")
+          : group
+      })
+    : text
+  return states.replace(listed, (list) =>
+    list.replace(filesBelow, (_, root: string, files: string) => files.replace(/ {8}/g, `    ${root}`))
+  )
+}
+
+const withFolders = (item: string): string => {
+  const [heading = "", ...lines] = item.split("\n")
+  return lists.has(heading) ? [heading, ...listedBelowFolders(lines)].join("\n") : item
+}
+
+/** Renders the statements of a section, with short forms for those that stand side by side. */
+export const shortForm = (items: ReadonlyArray<string>): string => {
+  const written: Array<string> = []
+  let messages: Array<{ readonly item: string; readonly line: string }> = []
+  const close = () => {
+    const entries = messages.map(({ line }) => /e\d+/.exec(line)?.[0] ?? "")
+    if (messages.length > 1) {
+      const lines = messages.map(({ line }) => line).join("\n")
+      written.push(`<${wordsTag} entries="${entries[0]} to ${entries.at(-1)}">\n${lines}\n</${wordsTag}>`)
+    } else written.push(...messages.map(({ item }) => item))
+    messages = []
+  }
+  for (const item of items) {
+    const line = messageLine(item)
+    if (line !== undefined) {
+      messages.push({ item, line })
+      continue
+    }
+    close()
+    written.push(withFolders(item))
+  }
+  close()
+  return statesBelowFolders(written).join("\n")
+}
+
+/** Writes out the short forms in a snapshot, or in a text that may have some. */
+export const writtenOut = (text: string): string => withoutFolders(withoutMessageGroups(text))
+
+/** Returns how a message of the user stands among others, by which its size is judged. */
+export const shortMessage = (item: string): string => messageLine(item) ?? item
