@@ -146,8 +146,8 @@ const working = /\/(?:agentCommands|AgentAssembly|NodeRequests)\.ts$/
 const remote =
   /\/(?:commands\/mcp|McpServers|AnthropicModel|OpenAiModel|LiveNetwork|Otlp|MemorySessionStore|PostgresSessionStore|SqliteSessionStore)\.ts$/
 
-/** Modules that only the server loads. It has parts of its own, and decides nothing about those of other commands. */
-const serving = /\/(?:commands\/serve|LiveServe)\.ts$/
+/** Modules that only servers load. They have parts of their own, and decide nothing about those of other commands. */
+const serving = /\/(?:commands\/(?:serve|gateway)|LiveServe|LiveGateway)\.ts$/
 
 /**
  * Decides which modules share a part: what the program always loads, what an agent loads, what several other commands load, and

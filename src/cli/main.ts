@@ -233,6 +233,17 @@ const commands = {
       )
     )
   }),
+  gateway: command("Keep any client within its window: a proxy that compresses what it sends", async () => {
+    const { gateway } = await import("./commands/gateway.ts")
+    return gateway((options) =>
+      Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("../layers/LiveGateway.ts")),
+          ({ layer }) => layer(options)
+        )
+      )
+    )
+  }),
   config: command("Manage settings", async () => (await import("./commands/config.ts")).config),
   trust: command(
     "Trust a folder: load its settings, memory, hooks, agents and skills",

@@ -9,6 +9,7 @@ import {
 import { defaultMasking } from "../conversation/Masking.ts"
 import { defaultBound } from "../conversation/ToolOutputBound.ts"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
+import { GatewaySettings } from "../gateway/GatewaySettings.ts"
 import { defaultHookTimeoutMillis, HooksSettings } from "../hooks/HookSettings.ts"
 import { PromptSize } from "../prompt/PromptInputs.ts"
 import { ServeSettings } from "../serve/ServeSettings.ts"
@@ -508,6 +509,12 @@ export const Settings = Schema.Struct({
     `an object such as {"tools": false, "limits": {"sessions": 50}}`,
     {}
   ),
+  gateway: field(
+    GatewaySettings,
+    "How the gateway treats the conversations of other programs",
+    `an object such as {"windows": {"claude-sonnet-4-5": 100000}, "threshold": 0.75}`,
+    {}
+  ),
   folderTrust: flag("Load nothing from a folder until it is trusted", true)
 })
 
@@ -580,6 +587,7 @@ export const homeOnly = [
   "loadMemoryFromIncludeDirectories",
   "telemetry",
   "serve",
+  "gateway",
   "folderTrust",
   "redactSecrets",
   "store"

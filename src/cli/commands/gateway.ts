@@ -1,0 +1,144 @@
+import { Effect, type Layer, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
+import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
+import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
+import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
+import { withDefaults } from "../../domain/settings/Settings.ts"
+import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
+import { shutdown } from "../../services/platform/Shutdown.ts"
+import { Settings } from "../../services/settings/Settings.ts"
+import * as Input from "../input/Input.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+import * as GatewayPage from "../page/GatewayPage.ts"
+
+/** What the command gives to the gateway that it starts. */
+export interface GatewayCommandOptions {
+  readonly host: string
+  readonly port: number
+  readonly upstreams: Readonly<Record<Provider, string>>
+  readonly window?: number | undefined
+  readonly windows?: Readonly<Record<string, number>> | undefined
+  readonly threshold: number
+  readonly recall?: boolean | undefined
+  readonly maxBodyBytes: number
+  readonly drainSeconds: number
+  readonly page: { readonly html: string; readonly policy: string }
+}
+
+/** The output of `--json`, once the gateway takes requests. */
+const Started = Schema.Struct({ url: Schema.String })
+
+const defaultPort = 4141
+const defaultBodyBytes = 64 * 1024 * 1024
+const defaultDrainSeconds = 120
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host)
+
+const effective = Settings.use(({ read }) => read).pipe(
+  Effect.map(({ settings }): GatewaySettings => withDefaults(settings).gateway),
+  Effect.mapError((error) => badInput(error.message))
+)
+
+const isProvider = (name: string): name is Provider => providers.some((provider) => provider === name)
+
+/** Reads `anthropic=http://…`. */
+const upstreamOf = Effect.fnUntraced(function* (
+  given: string
+): Effect.fn.Return<readonly [Provider, string], ExitError> {
+  const [, name = "", address = ""] = /^(\w+)=(https?:\/\/\S+)$/.exec(given) ?? []
+  if (isProvider(name) && URL.canParse(address)) return [name, address]
+  return yield* badInput(
+    `--upstream ${given}: expected ${providers.join("=…, ")}=… with an address that begins with http`
+  )
+})
+
+const urlOf = (host: string, port: number): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`
+
+/** The command `palimpsest gateway`. `start` makes the gateway; it is a parameter so that this file does not import its layers. */
+export const gateway = <E extends { readonly message: string }, R>(
+  start: (options: GatewayCommandOptions) => Layer.Layer<GatewayServer, E, R>
+) =>
+  Command.make(
+    "gateway",
+    {
+      host: Flag.String("host").pipe(
+        Flag.withDescription("Address to listen at (default 127.0.0.1)"),
+        Flag.withDefault("127.0.0.1")
+      ),
+      port: Flag.Int("port").pipe(
+        Flag.withDescription(`Port to listen at (default ${defaultPort}); 0: a free one`),
+        Flag.withDefault(defaultPort)
+      ),
+      upstream: Flag.String("upstream").pipe(
+        Flag.withMetavar("name=url"),
+        Flag.withDescription(
+          "Where requests of a provider go: anthropic, gemini or openai; may be given several times"
+        ),
+        Flag.between(0, 3)
+      ),
+      window: Input.optional(Input.size("window"), "The window of every model (default: that of each model)"),
+      threshold: Input.optional(
+        Input.share("threshold"),
+        `Share of the window from which conversations are compressed (default ${defaultThreshold})`
+      ),
+      noRecall: Input.flag("no-recall", "Do not declare the tool by which models read back what left"),
+      print: Input.optional(Flag.Literals("print", clients), "Print how a client is pointed at the gateway, and end"),
+      json: Input.json
+    },
+    Effect.fn("cli.gateway")(function* (input) {
+      const { host, port, print, threshold, window } = input
+      if (port < 0 || port > 65_535) return yield* badInput(`--port ${port}: expected 0 to 65535`)
+      if (print !== undefined) return yield* Output.text(clientSetup(print, urlOf(host, port)))
+      if (window !== undefined && window < 4_096) {
+        return yield* badInput(`--window ${window}: expected at least 4096 tokens`)
+      }
+      if (threshold !== undefined && !(threshold >= 0.1 && threshold <= 1)) {
+        return yield* badInput(`--threshold ${threshold}: expected 0.1 to 1`)
+      }
+      const settings = yield* effective
+      const given = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
+      const drainSeconds = settings.drainSeconds ?? defaultDrainSeconds
+      shutdown.graceMillis = drainSeconds * 1_000
+      const options: GatewayCommandOptions = {
+        host,
+        port,
+        upstreams: { ...defaultUpstreams, ...settings.upstreams, ...given },
+        window: window ?? settings.window,
+        windows: settings.windows,
+        threshold: threshold ?? settings.threshold ?? defaultThreshold,
+        recall: input.noRecall ? false : settings.recall,
+        maxBodyBytes: settings.bodyBytes ?? defaultBodyBytes,
+        drainSeconds,
+        page: yield* GatewayPage.render
+      }
+      return yield* Effect.gen(function* () {
+        const server = yield* GatewayServer
+        const url = urlOf(host, server.port)
+        if (input.json) yield* Output.json(Started, { url })
+        yield* Output.notice(
+          `listening at ${url}; "palimpsest gateway --print claude" says how clients use it (Ctrl+C stops)`
+        )
+        if (!isLoopback(host))
+          yield* Output.notice("other machines may reach this address; they need keys of their own")
+        return yield* Effect.never
+      }).pipe(
+        Effect.provide(start(options)),
+        Effect.catchIf(isListenError, (error) => failed(error.message))
+      )
+    })
+  ).pipe(
+    Command.withExamples([
+      { command: "palimpsest gateway", description: "Listen on this machine, in front of the real providers" },
+      { command: "palimpsest gateway --print claude", description: "Say how Claude Code uses it" },
+      {
+        command: "palimpsest gateway --window 100000 --upstream openai=http://127.0.0.1:8000",
+        description: "Keep requests below 100,000 tokens, and send those for OpenAI to another server"
+      }
+    ])
+  )
+
+const isListenError = (error: unknown): error is { readonly message: string } =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "ListenError"

@@ -1,0 +1,53 @@
+/** The script of the gateway's page: it reads the metrics, and shows the sums. */
+export const gatewayScript = `
+"use strict";
+const at = (id) => document.getElementById(id);
+const number = (value) => Math.round(value).toLocaleString("en-US");
+const names = [
+  ["compressions_total", "Compressions", number],
+  ["tokens_saved_total", "Tokens not sent (estimated)", number],
+  ["recalls_total", "Recalls", number],
+  ["failures_total", "Failures", number],
+  ["cost_microdollars_total", "Cost by the price table", (value) => "$" + (value / 1e6).toFixed(4)]
+];
+const show = (text) => {
+  const sums = new Map();
+  const requests = new Map();
+  const tokens = new Map();
+  for (const line of text.split("\\n")) {
+    const found = /^palimpsest_gateway_(\\w+)(?:\\{(.*)\\})? (\\S+)$/.exec(line);
+    if (found === null) continue;
+    const [, name, labels = "", value] = found;
+    sums.set(name, (sums.get(name) || 0) + Number(value));
+    const label = (key) => (new RegExp(key + '="([^"]*)"').exec(labels) || [])[1] || "";
+    if (name === "requests_total") requests.set(label("dialect") + " · " + label("view"), Number(value));
+    if (name === "tokens_total") tokens.set(label("kind"), (tokens.get(label("kind")) || 0) + Number(value));
+  }
+  const facts = [
+    ...names.map(([name, label, write]) => [label, write(sums.get(name) || 0)]),
+    ...[...tokens].map(([kind, value]) => ["Tokens, " + kind, number(value)])
+  ];
+  at("facts").replaceChildren(...facts.flatMap(([label, value]) => {
+    const term = document.createElement("dt");
+    const text = document.createElement("dd");
+    term.textContent = label;
+    text.textContent = value;
+    return [term, text];
+  }));
+  at("rows").replaceChildren(...[...requests].sort().map(([key, value]) => {
+    const row = document.createElement("tr");
+    for (const each of [...key.split(" · "), number(value)]) {
+      const cell = document.createElement("td");
+      cell.textContent = each;
+      row.append(cell);
+    }
+    row.lastChild.className = "n";
+    return row;
+  }));
+  at("state").textContent = number(sums.get("requests_total") || 0) + " requests";
+};
+const read = () => fetch("/metrics").then((answer) => answer.text()).then(show, () => {
+  at("state").textContent = "The gateway does not answer.";
+}).finally(() => setTimeout(read, 2000));
+read();
+`

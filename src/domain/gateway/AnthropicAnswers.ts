@@ -1,0 +1,207 @@
+import { isJson, type Json, textAt } from "../model/MessageForm.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import { addedCounts, latestCounts } from "./AddedCounts.ts"
+import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"
+import { type SseEvent, sseText } from "./SseEvents.ts"
+
+/** Answers of Anthropic's Messages API. */
+
+const visibleOf = (block: Json): VisibleBlock => {
+  if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
+  if (block["type"] === "thinking") return { kind: "thought", text: textAt(block, "thinking") }
+  return { kind: block["type"] === "redacted_thinking" ? "thought" : "other", text: "" }
+}
+
+const isRecall = (tool: string, block: Json): boolean => block["type"] === "tool_use" && block["name"] === tool
+
+const callOf = (block: Json): RecallCall => ({
+  id: textAt(block, "id"),
+  name: textAt(block, "name"),
+  args: block["input"],
+  json: JSON.stringify(block)
+})
+
+/** The answer of these blocks. */
+const answerOf = (tool: string, blocks: ReadonlyArray<Json>, usage: unknown): ReadAnswer => {
+  // The API refuses texts without a character.
+  const content = blocks.filter((block) => block["type"] !== "text" || textAt(block, "text") !== "")
+  const own = content.filter((block) => isRecall(tool, block))
+  return {
+    calls: own.map(callOf),
+    hasOthers: content.some((block) => block["type"] === "tool_use" && !isRecall(tool, block)),
+    sent: [JSON.stringify({ role: "assistant", content })],
+    visible: content.filter((block) => !isRecall(tool, block)).map(visibleOf),
+    usage
+  }
+}
+
+/** A block that grows by its deltas. */
+const grown = (block: Json, delta: Json): Json => {
+  const longer = (key: string): Json => ({ ...block, [key]: textAt(block, key) + textAt(delta, key) })
+  switch (delta["type"]) {
+    case "text_delta":
+      return longer("text")
+    case "thinking_delta":
+      return longer("thinking")
+    case "signature_delta":
+      return longer("signature")
+    case "input_json_delta":
+      return longer("partial_json")
+    case "citations_delta": {
+      const before: ReadonlyArray<unknown> = Array.isArray(block["citations"]) ? block["citations"] : []
+      return { ...block, citations: [...before, delta["citation"]] }
+    }
+    default:
+      return block
+  }
+}
+
+/** A block as it is sent back: its arguments come in pieces of JSON. */
+const complete = ({ partial_json: pieces, ...block }: Json): Json =>
+  typeof pieces === "string" && pieces !== "" ? { ...block, input: parsedOrUndefined(pieces) ?? {} } : block
+
+class Stream implements AnswerStream {
+  private readonly tool: string
+  /** Blocks of the present answer, by index. */
+  private blocks = new Map<number, Json>()
+  /** By index of the present answer: that of the client's. Blocks of ours have none. */
+  private indexes = new Map<number, number>()
+  private shown = 0
+  private rounds = 1
+  private usage: unknown
+  private earlier: unknown
+  private held: Array<SseEvent> = []
+
+  constructor(tool: string) {
+    this.tool = tool
+  }
+
+  readonly push = (event: SseEvent): string => {
+    const data = parsedOrUndefined(event.data)
+    if (!isJson(data)) return event.raw
+    switch (data["type"]) {
+      case "message_start": {
+        const { message } = data
+        if (isJson(message)) this.usage = message["usage"]
+        return this.rounds === 1 ? event.raw : ""
+      }
+      case "content_block_start":
+      case "content_block_delta":
+      case "content_block_stop":
+        return this.block(event, data)
+      case "message_delta":
+        this.usage = latestCounts(this.usage, data["usage"])
+        this.held.push(event)
+        return ""
+      case "message_stop":
+        this.held.push(event)
+        return ""
+      default:
+        return event.raw
+    }
+  }
+
+  private block(event: SseEvent, data: Json): string {
+    const { content_block: started, delta, index } = data
+    if (typeof index !== "number") return event.raw
+    if (isJson(started)) {
+      this.blocks.set(index, started)
+      if (!isRecall(this.tool, started)) {
+        this.indexes.set(index, this.shown)
+        this.shown += 1
+      }
+    } else if (isJson(delta)) this.blocks.set(index, grown(this.blocks.get(index) ?? {}, delta))
+    const shown = this.indexes.get(index)
+    if (shown === undefined) return ""
+    return shown === index ? event.raw : sseText(event, { ...data, index: shown })
+  }
+
+  readonly read = (): ReadAnswer =>
+    answerOf(
+      this.tool,
+      [...this.blocks].sort(([a], [b]) => a - b).map(([, block]) => complete(block)),
+      this.usage
+    )
+
+  readonly next = () => {
+    this.earlier = addedCounts(this.earlier, this.usage)
+    this.usage = undefined
+    this.blocks = new Map()
+    this.indexes = new Map()
+    this.held = []
+    this.rounds += 1
+    return ""
+  }
+
+  readonly finish: AnswerStream["finish"] = (ending) =>
+    this.held
+      .map((event) => {
+        const data = parsedOrUndefined(event.data)
+        if (!isJson(data) || data["type"] !== "message_delta" || (this.rounds === 1 && ending === "as sent"))
+          return event.raw
+        const delta = isJson(data["delta"]) ? data["delta"] : {}
+        return sseText(event, {
+          ...data,
+          delta: ending === "as sent" ? delta : { ...delta, stop_reason: "end_turn" },
+          usage: addedCounts(this.earlier, this.usage)
+        })
+      })
+      .join("")
+
+  readonly failure: AnswerStream["failure"] = (status, body) => {
+    const told = parsedOrUndefined(body)
+    const error = isJson(told) && isJson(told["error"]) ? told["error"] : undefined
+    return sseText(
+      { name: "error" },
+      { type: "error", error: error ?? { type: "api_error", message: `the provider answered ${status}` } }
+    )
+  }
+}
+
+class Whole implements WholeAnswer {
+  private readonly tool: string
+  private readonly shown: Array<unknown> = []
+  private usage: unknown
+  private last: Json = {}
+  private bodies: Array<string> = []
+
+  constructor(tool: string) {
+    this.tool = tool
+  }
+
+  readonly push: WholeAnswer["push"] = (body) => {
+    const message = parsedOrUndefined(body)
+    if (!isJson(message) || !Array.isArray(message["content"])) return undefined
+    const blocks = message["content"].filter(isJson)
+    this.bodies.push(body)
+    this.last = message
+    this.usage = addedCounts(this.usage, message["usage"])
+    this.shown.push(...blocks.filter((block) => !isRecall(this.tool, block)))
+    return answerOf(this.tool, blocks, message["usage"])
+  }
+
+  readonly finish: WholeAnswer["finish"] = (ending) => {
+    const [body = "", ...more] = this.bodies
+    const content: unknown = this.last["content"]
+    const isWhole = Array.isArray(content) && content.length === this.shown.length
+    if (more.length === 0 && isWhole && ending === "as sent") return body
+    return JSON.stringify({
+      ...this.last,
+      content: this.shown,
+      ...(ending === "stopped" ? { stop_reason: "end_turn" } : {}),
+      usage: this.usage
+    })
+  }
+}
+
+/** Answers of Anthropic's Messages API. */
+export const anthropicAnswers: AnswerDialect = {
+  stream: (tool) => new Stream(tool),
+  whole: (tool) => new Whole(tool),
+  results: (calls, texts) => [
+    JSON.stringify({
+      role: "user",
+      content: calls.map(({ id }, at) => ({ type: "tool_result", tool_use_id: id, content: texts[at] ?? "" }))
+    })
+  ]
+}

@@ -1,0 +1,62 @@
+import { Schema } from "effect"
+
+/** The settings of the gateway: where requests go, and when conversations are compressed. */
+
+const whole = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
+
+const tokens = (description: string) =>
+  whole(4_096).annotate({ description, expected: "a whole number of tokens, at least 4096, such as 200000" })
+
+const address = (name: string) =>
+  Schema.optionalKey(
+    Schema.NonEmptyString.check(Schema.isPattern(/^https?:\/\/\S+$/)).annotate({
+      description: `Where requests for ${name} go`,
+      expected: "an address such as https://api.example.com"
+    })
+  )
+
+/** The setting `gateway`. */
+export const GatewaySettings = Schema.Struct({
+  upstreams: Schema.optionalKey(
+    Schema.Struct({
+      anthropic: address("Anthropic"),
+      gemini: address("Gemini"),
+      openai: address("OpenAI")
+    }).annotate({
+      description: "The providers' addresses, where they are not the real ones",
+      expected: `an object such as {"openai": "http://127.0.0.1:8000"}`
+    })
+  ),
+  window: Schema.optionalKey(tokens("The window of every model, in place of that of the table of models")),
+  windows: Schema.optionalKey(
+    Schema.Record(Schema.String, tokens("The window of one model")).annotate({
+      description: "Windows of single models",
+      expected: `an object such as {"claude-sonnet-4-5": 100000}`
+    })
+  ),
+  threshold: Schema.optionalKey(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0.1, maximum: 1 })).annotate({
+      description: "Share of the window from which a conversation is compressed (default 0.75)",
+      expected: "a number from 0.1 to 1"
+    })
+  ),
+  recall: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "Declare the tool by which models read back what left (default true)",
+      expected: "true or false"
+    })
+  ),
+  bodyBytes: Schema.optionalKey(
+    whole(1_024).annotate({
+      description: "The most bytes of a body that is looked at; larger ones go through unread (default 67108864)",
+      expected: "a whole number of bytes, such as 67108864"
+    })
+  ),
+  drainSeconds: Schema.optionalKey(
+    whole(0).annotate({
+      description: "Seconds that running answers get to end when the gateway stops (default 120)",
+      expected: "a whole number of seconds, such as 120"
+    })
+  )
+})
+export type GatewaySettings = typeof GatewaySettings.Type

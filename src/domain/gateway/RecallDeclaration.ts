@@ -1,0 +1,50 @@
+import type { Dialect } from "./Dialect.ts"
+
+/** The tool by which a model reads back what left its window, as each dialect declares it. */
+export interface RecallDeclaration {
+  readonly name: string
+  /** The JSON of the function alone, as it stands in a list of functions of Gemini. */
+  readonly plain: string
+  /** The JSON of one tool. */
+  readonly inDialect: string
+}
+
+const toolName = "palimpsest_recall"
+
+const description =
+  "Reads back exactly what left the conversation: older messages were replaced by a snapshot that names them by handles. Call this before you say that something is not known. Give a handle (h_ and letters) as it is shown; of long texts ask for lines, or for lines that match. Without a handle, grep searches everything that left."
+
+const parameters = {
+  type: "object",
+  properties: {
+    handle: { type: "string", description: "The handle, such as h_abcdefghij. Leave it out to search everything" },
+    from: { type: "integer", description: "The first line, counted from 1" },
+    to: { type: "integer", description: "The last line" },
+    grep: { type: "string", description: "A regular expression that the lines match" }
+  }
+}
+
+const declared = (dialect: Dialect, name: string): unknown => {
+  const plain = { name, description, parameters }
+  switch (dialect) {
+    case "anthropic":
+      return { name, description, input_schema: parameters }
+    case "chat":
+      return { type: "function", function: plain }
+    case "responses":
+      return { type: "function", ...plain, strict: false }
+    case "gemini":
+      return { functionDeclarations: [plain] }
+  }
+}
+
+/** Declares the tool for a request, under a name that none of the client's tools has, whose JSON is given. */
+export const recallDeclaration = (dialect: Dialect, others: string): RecallDeclaration => {
+  let name = toolName
+  for (let count = 2; others.includes(`"${name}"`); count += 1) name = `${toolName}_${count}`
+  return {
+    name,
+    plain: JSON.stringify({ name, description, parameters }),
+    inDialect: JSON.stringify(declared(dialect, name))
+  }
+}

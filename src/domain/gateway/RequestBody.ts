@@ -1,0 +1,150 @@
+import { isJson } from "../model/MessageForm.ts"
+import { afterSpace, type ArraySpans, type MemberSpan, objectSpans, type Span } from "../text/JsonSpans.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { Dialect, Route } from "./Dialect.ts"
+import type { RecallDeclaration } from "./RecallDeclaration.ts"
+
+/** The body of a request as text, and where its messages and tools stand. Nothing is parsed that need not be. */
+export interface RequestBody {
+  readonly dialect: Dialect
+  readonly text: string
+  /** The array of messages. */
+  readonly array: Span
+  /** Instructions at the beginning of the array. They belong to the head. */
+  readonly lead: ReadonlyArray<string>
+  /** The messages of the conversation, exactly as they were received. */
+  readonly messages: ReadonlyArray<string>
+  readonly tools: ArraySpans | undefined
+  readonly model: string
+  readonly isStream: boolean
+  /** The maximum length of an answer that the request names. */
+  readonly maxAnswer: number | undefined
+  /** Whether the answer may call a tool that the client did not declare. */
+  readonly canRecall: boolean
+}
+
+/** The name of the array of messages in each dialect. */
+const messagesKey: Readonly<Record<Dialect, string>> = {
+  anthropic: "messages",
+  chat: "messages",
+  responses: "input",
+  gemini: "contents"
+}
+
+/** Keys of requests whose messages are not all there is: the provider keeps others, or a cache holds them. */
+const statefulKeys = ["previous_response_id", "conversation", "cachedContent", "prompt"]
+
+const answerKeys = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
+
+const isInstruction = (message: string): boolean => {
+  const value = parsedOrUndefined(message)
+  return isJson(value) && (value["role"] === "system" || value["role"] === "developer")
+}
+
+const isNull = (text: string, { end, start }: Span): boolean => text.slice(start, end) === "null"
+
+/** Whether the settings of a Gemini request allow functions of others. */
+const geminiAllows = (text: string, config: MemberSpan | undefined, tools: string): boolean => {
+  const value = config === undefined ? undefined : parsedOrUndefined(text.slice(config.start, config.end))
+  const isJsonAnswer =
+    isJson(value) && (value["responseMimeType"] ?? value["response_mime_type"]) === "application/json"
+  return !isJsonAnswer && (tools === "" || /"function_?[dD]eclarations"/.test(tools))
+}
+
+/**
+ * Locates the messages of a request. Undefined for a body that is not understood, whose messages are only a part of the
+ * conversation, or that has none.
+ */
+export const readBody = ({ dialect, isStream, model }: Route, text: string): RequestBody | undefined => {
+  const key = messagesKey[dialect]
+  const members = objectSpans(text, afterSpace(text, 0), [key, "tools"])
+  const array = members?.get(key)?.array
+  if (members === undefined || array === undefined || array.elements.length === 0) return undefined
+  if (statefulKeys.some((name) => members.has(name) && !isNull(text, members.get(name) ?? array))) return undefined
+  const value = (name: string): unknown => {
+    const span = members.get(name)
+    return span === undefined ? undefined : parsedOrUndefined(text.slice(span.start, span.end))
+  }
+  const slices = array.elements.map(({ end, start }) => text.slice(start, end))
+  let leading = 0
+  if (dialect === "chat" || dialect === "responses") {
+    while (leading < slices.length && isInstruction(slices[leading] ?? "")) leading += 1
+  }
+  const tools = members.get("tools")
+  const toolText = tools === undefined ? "" : text.slice(tools.start, tools.end)
+  const given = value("model")
+  const maxAnswer = answerKeys.map(value).find((each) => typeof each === "number")
+  const canRecall =
+    (tools === undefined || tools.array !== undefined) &&
+    !members.has("functions") &&
+    (value("n") ?? 1) === 1 &&
+    value("background") !== true &&
+    (dialect !== "gemini" ||
+      geminiAllows(text, members.get("generationConfig") ?? members.get("generation_config"), toolText))
+  return {
+    dialect,
+    text,
+    array,
+    lead: slices.slice(0, leading),
+    messages: slices.slice(leading),
+    tools: tools?.array,
+    model: model ?? (typeof given === "string" ? given : ""),
+    isStream: isStream || value("stream") === true,
+    maxAnswer,
+    canRecall
+  }
+}
+
+/** The text of a request beside its messages: instructions, tools and options. */
+export const headOf = ({ array, lead, text }: RequestBody): string =>
+  text.slice(0, array.start) + lead.join() + text.slice(array.end)
+
+/** Replaces a part of a text that begins at `start`. */
+interface Edit extends Span {
+  readonly by: string
+}
+
+const edited = (text: string, edits: ReadonlyArray<Edit>): string => {
+  let written = ""
+  let from = 0
+  for (const { by, end, start } of edits.toSorted((one, other) => one.start - other.start)) {
+    written += text.slice(from, start) + by
+    from = end
+  }
+  return written + text.slice(from)
+}
+
+/** Where an element is added to the end of an array. */
+const appending = ({ elements, end, start }: ArraySpans, element: string): Edit => {
+  const last = elements.at(-1)
+  return last === undefined
+    ? { start: start + 1, end: end - 1, by: element }
+    : { start: last.end, end: last.end, by: `,${element}` }
+}
+
+/** Adds the declaration of our tool behind the client's, always at the same place. */
+const declaring = ({ dialect, text, tools }: RequestBody, { inDialect, plain }: RecallDeclaration): Edit => {
+  if (tools === undefined) {
+    const at = text.indexOf("{") + 1
+    return { start: at, end: at, by: `"tools":[${inDialect}],` }
+  }
+  if (dialect === "gemini") {
+    for (const { start } of tools.elements) {
+      const members = objectSpans(text, start, ["functionDeclarations", "function_declarations"])
+      const functions = (members?.get("functionDeclarations") ?? members?.get("function_declarations"))?.array
+      if (functions !== undefined) return appending(functions, plain)
+    }
+  }
+  return appending(tools, inDialect)
+}
+
+/** Writes the request with other messages, and with our tool where one is given. All else stays as it was received. */
+export const withMessages = (
+  body: RequestBody,
+  messages: ReadonlyArray<string>,
+  declaration: RecallDeclaration | undefined
+): string =>
+  edited(body.text, [
+    { ...body.array, by: `[${[...body.lead, ...messages].join()}]` },
+    ...(declaration === undefined ? [] : [declaring(body, declaration)])
+  ])

@@ -1,0 +1,193 @@
+import { isJson, type Json, textAt } from "../model/MessageForm.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import { addedCounts } from "./AddedCounts.ts"
+import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"
+import { type SseEvent, sseText } from "./SseEvents.ts"
+
+/** Answers of OpenAI's Responses API. */
+
+const isRecall = (tool: string, item: Json): boolean => item["type"] === "function_call" && item["name"] === tool
+
+/** Items that the client itself answers. */
+const clientCalls = new Set(["function_call", "custom_tool_call", "local_shell_call", "computer_call", "shell_call"])
+
+/** What a message says. */
+export const itemText = ({ content }: Json): string =>
+  typeof content === "string"
+    ? content
+    : Array.isArray(content)
+      ? content.map((block: unknown) => (isJson(block) ? textAt(block, "text") : "")).join("")
+      : ""
+
+/** What an item is for the client. */
+export const visibleItem = (item: Json): VisibleBlock => {
+  if (item["type"] === "reasoning") return { kind: "thought", text: "" }
+  return (item["type"] ?? "message") === "message"
+    ? { kind: "text", text: itemText(item) }
+    : { kind: "other", text: "" }
+}
+
+const callOf = (item: Json): RecallCall => ({
+  id: textAt(item, "call_id"),
+  name: textAt(item, "name"),
+  args: parsedOrUndefined(textAt(item, "arguments")),
+  json: JSON.stringify(item)
+})
+
+const answerOf = (tool: string, items: ReadonlyArray<Json>, usage: unknown): ReadAnswer => {
+  const own = items.filter((item) => isRecall(tool, item))
+  const others = items.filter((item) => !isRecall(tool, item))
+  return {
+    calls: own.map(callOf),
+    hasOthers: others.some(({ type }) => typeof type === "string" && clientCalls.has(type)),
+    sent: items.map((item) => JSON.stringify(item)),
+    visible: others.map(visibleItem),
+    usage
+  }
+}
+
+const outputOf = (response: unknown): ReadonlyArray<Json> =>
+  isJson(response) && Array.isArray(response["output"]) ? response["output"].filter(isJson) : []
+
+const endings = new Set(["response.completed", "response.incomplete", "response.failed", "response.done"])
+const beginnings = new Set(["response.created", "response.in_progress", "response.queued"])
+
+class Stream implements AnswerStream {
+  private readonly tool: string
+  private items = new Map<number, Json>()
+  /** By index of the present answer: that of the client's. Items of ours have none. */
+  private indexes = new Map<number, number>()
+  private shown = 0
+  private rounds = 1
+  /** Items that the client got of earlier answers. */
+  private readonly before: Array<Json> = []
+  private usage: unknown
+  private earlier: unknown
+  private held: Array<SseEvent> = []
+  /** What is added to the provider's numbers of events, and the last number that the client got. */
+  private shift = 0
+  private last = -1
+
+  constructor(tool: string) {
+    this.tool = tool
+  }
+
+  readonly push = (event: SseEvent): string => {
+    const data = parsedOrUndefined(event.data)
+    if (!isJson(data)) return event.raw
+    const type = textAt(data, "type")
+    if (endings.has(type)) {
+      const { response } = data
+      for (const [at, item] of outputOf(response).entries()) this.items.set(at, item)
+      if (isJson(response)) this.usage = response["usage"]
+      this.held.push(event)
+      return ""
+    }
+    if (this.rounds > 1 && beginnings.has(type)) return this.drop()
+    const { item, output_index: index } = data
+    if (typeof index !== "number") return this.told(event, data)
+    if (isJson(item)) {
+      this.items.set(index, item)
+      if (!this.indexes.has(index) && !isRecall(this.tool, item)) {
+        this.indexes.set(index, this.shown)
+        this.shown += 1
+      }
+    }
+    const shown = this.indexes.get(index)
+    if (shown === undefined) return this.drop()
+    return this.told(event, shown === index ? data : { ...data, output_index: shown })
+  }
+
+  private drop(): string {
+    this.shift -= 1
+    return ""
+  }
+
+  /** Numbers an event, and writes it where it is not as the provider sent it. */
+  private told(event: SseEvent, data: Json): string {
+    const number = data["sequence_number"]
+    const isSame = JSON.stringify(data) === JSON.stringify(parsedOrUndefined(event.data))
+    if (typeof number !== "number") return isSame ? event.raw : sseText(event, data)
+    this.last = number + this.shift
+    return isSame && this.shift === 0 ? event.raw : sseText(event, { ...data, sequence_number: this.last })
+  }
+
+  private get present(): ReadonlyArray<Json> {
+    return [...this.items].sort(([a], [b]) => a - b).map(([, item]) => item)
+  }
+
+  readonly read = (): ReadAnswer => answerOf(this.tool, this.present, this.usage)
+
+  readonly next = () => {
+    this.before.push(...this.present.filter((item) => !isRecall(this.tool, item)))
+    this.earlier = addedCounts(this.earlier, this.usage)
+    this.usage = undefined
+    this.items = new Map()
+    this.indexes = new Map()
+    this.held = []
+    this.shift = this.last + 1
+    this.rounds += 1
+    return ""
+  }
+
+  readonly finish: AnswerStream["finish"] = () =>
+    this.held
+      .map((event) => {
+        const data = parsedOrUndefined(event.data)
+        const response = isJson(data) ? data["response"] : undefined
+        if (!isJson(data) || !isJson(response)) return event.raw
+        const own = outputOf(response)
+        const others = own.filter((item) => !isRecall(this.tool, item))
+        if (this.rounds === 1 && own.length === others.length) return event.raw
+        return this.told(event, {
+          ...data,
+          response: { ...response, output: [...this.before, ...others], usage: addedCounts(this.earlier, this.usage) }
+        })
+      })
+      .join("")
+
+  readonly failure: AnswerStream["failure"] = (status, body) => {
+    const told = parsedOrUndefined(body)
+    const error = isJson(told) && isJson(told["error"]) ? told["error"] : undefined
+    const { code = "server_error", message = `the provider answered ${status}` } = error ?? {}
+    const response = { object: "response", status: "failed", output: this.before, error: { code, message } }
+    return sseText({ name: "response.failed" }, { type: "response.failed", sequence_number: this.last + 1, response })
+  }
+}
+
+class Whole implements WholeAnswer {
+  private readonly tool: string
+  private readonly shown: Array<Json> = []
+  private usage: unknown
+  private last: Json = {}
+  private bodies: Array<string> = []
+
+  constructor(tool: string) {
+    this.tool = tool
+  }
+
+  readonly push: WholeAnswer["push"] = (body) => {
+    const response = parsedOrUndefined(body)
+    if (!isJson(response) || !Array.isArray(response["output"])) return undefined
+    const items = outputOf(response)
+    this.bodies.push(body)
+    this.last = response
+    this.usage = addedCounts(this.usage, response["usage"])
+    this.shown.push(...items.filter((item) => !isRecall(this.tool, item)))
+    return answerOf(this.tool, items, response["usage"])
+  }
+
+  readonly finish: WholeAnswer["finish"] = () => {
+    const [body = "", ...more] = this.bodies
+    if (more.length === 0 && outputOf(this.last).length === this.shown.length) return body
+    return JSON.stringify({ ...this.last, output: this.shown, usage: this.usage })
+  }
+}
+
+/** Answers of OpenAI's Responses API. */
+export const responsesAnswers: AnswerDialect = {
+  stream: (tool) => new Stream(tool),
+  whole: (tool) => new Whole(tool),
+  results: (calls, texts) =>
+    calls.map(({ id }, at) => JSON.stringify({ type: "function_call_output", call_id: id, output: texts[at] ?? "" }))
+}

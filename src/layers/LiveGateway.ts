@@ -1,0 +1,35 @@
+import { Effect, Layer, Path } from "effect"
+import { Compression } from "../services/compression/Compression.ts"
+import { Summarizer } from "../services/compression/summary/Summarizer.ts"
+import type { GatewayOptions } from "../services/gateway/Gateway.ts"
+import { Gateway } from "../services/gateway/Gateway.ts"
+import { HookSystem } from "../services/hooks/HookSystem.ts"
+import { TokenCounter } from "../services/tokens/TokenCounter.ts"
+import * as FileGatewayStore from "./gateway/FileGatewayStore.ts"
+import * as GatewayHttp from "./gateway/GatewayHttp.ts"
+import { homeFolder } from "./platform/HomeFolder.ts"
+import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
+
+/** Options of a gateway. */
+export interface LiveGatewayOptions extends GatewayOptions, GatewayHttp.GatewayHttpOptions {}
+
+/** Code writes the snapshots, and no hooks of the user run for the conversations of others. */
+const compression = Compression.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, TokenCounter.layerEstimate, MemoryTempStore.layer)),
+  Layer.provide(HookSystem.layer)
+)
+
+const store = Layer.unwrap(
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    return FileGatewayStore.layer(path.join(yield* homeFolder, "gateway"))
+  })
+)
+
+/** The gateway: it listens until the layer ends. What it knows of conversations is in the folder `gateway` of the home folder. */
+export const layer = (options: LiveGatewayOptions) =>
+  GatewayHttp.layer(options).pipe(
+    Layer.provide(Gateway.layer(options)),
+    Layer.provide(compression),
+    Layer.provide(store)
+  )

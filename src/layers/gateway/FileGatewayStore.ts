@@ -1,0 +1,64 @@
+import { Effect, FileSystem, Layer, Path } from "effect"
+import { hash } from "node:crypto"
+import { pid } from "node:process"
+import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
+
+const ending = ".json"
+
+/** Makes names of temporary files distinct within this process. */
+let written = 0
+
+/**
+ * Files in a folder: `<owner>/<kind>/<name>.json`. A text is renamed into place, so that no reader sees a part of it. Nothing is
+ * synced to the disk: what a crash of the machine takes away costs one more compression.
+ */
+export const layer = (folder: string): Layer.Layer<GatewayStore, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    GatewayStore,
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const failed = (operation: string) => (cause: { readonly message: string }) =>
+        new GatewayStoreError({ message: `cannot ${operation} in ${folder}: ${cause.message}`, cause })
+      const folderOf = (owner: string, kind: string) => path.join(folder, owner, kind)
+      const made = new Set<string>()
+      const makeFolder = Effect.fnUntraced(function* (place: string) {
+        if (made.has(place)) return
+        yield* fs.makeDirectory(place, { recursive: true, mode: 0o700 })
+        made.add(place)
+      })
+      return {
+        hash: (text) => hash("sha256", text, "hex"),
+        names: (owner, kind) =>
+          fs.readDirectory(folderOf(owner, kind)).pipe(
+            Effect.catchIf(
+              ({ reason }) => reason._tag === "NotFound",
+              () => Effect.succeed<Array<string>>([])
+            ),
+            Effect.map((files) =>
+              files.filter((file) => file.endsWith(ending)).map((file) => file.slice(0, -ending.length))
+            ),
+            Effect.mapError(failed("read"))
+          ),
+        get: (owner, kind, name) =>
+          fs.readFileString(path.join(folderOf(owner, kind), `${name}${ending}`)).pipe(
+            Effect.catchIf(
+              ({ reason }) => reason._tag === "NotFound",
+              () => Effect.undefined
+            ),
+            Effect.mapError(failed("read"))
+          ),
+        put: Effect.fnUntraced(
+          function* (owner, kind, name, text) {
+            const place = folderOf(owner, kind)
+            written += 1
+            const fresh = path.join(place, `.${pid}-${written}`)
+            yield* makeFolder(place)
+            yield* fs.writeFileString(fresh, text, { mode: 0o600 })
+            yield* fs.rename(fresh, path.join(place, `${name}${ending}`))
+          },
+          Effect.mapError(failed("write"))
+        )
+      }
+    })
+  )

@@ -1,0 +1,414 @@
+import { Cause, Effect, Exit, Fiber, Layer, Metric, Schema } from "effect"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import { Buffer, isUtf8 } from "node:buffer"
+import { hash } from "node:crypto"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { pipeline } from "node:stream"
+import {
+  type Dialect,
+  type Provider,
+  providerOf,
+  providerOfOther,
+  type Route,
+  routeOf
+} from "../../domain/gateway/Dialect.ts"
+import { answerDialects } from "../../domain/gateway/DialectForms.ts"
+import { failureBody } from "../../domain/gateway/FailureBody.ts"
+import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
+import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
+import { Gateway, type GatewayPlan, type SentView } from "../../services/gateway/Gateway.ts"
+import { compressionsDone, failuresPassed, requestsPassed, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
+import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
+import { endToEnd, readAll, send, type UpstreamRequest, UpstreamFailed } from "./UpstreamRequests.ts"
+
+/**
+ * One file: the HTTP side of the gateway. It uses Node's server and client directly: a request that fits goes through as the bytes
+ * it is, with its headers as they were written, and its answer is piped. A framework between them would decode both.
+ */
+
+/** Options of the server. */
+export interface GatewayHttpOptions {
+  readonly host: string
+  readonly port: number
+  readonly upstreams: Readonly<Record<Provider, string>>
+  /** Bodies above this size are streamed through unread. */
+  readonly maxBodyBytes: number
+  /** Seconds that running requests get when the server stops. */
+  readonly drainSeconds: number
+  readonly page: { readonly html: string; readonly policy: string }
+}
+
+/** The address cannot be listened at. The message says why, and what to do. */
+export class GatewayListenError extends Schema.TaggedError<GatewayListenError>()("ListenError", {
+  message: Schema.String
+}) {}
+
+const sessionHeader = "x-palimpsest-session"
+
+/** Whose conversations a request may see: the hash of its key, wherever the client puts it. */
+const ownerOf = (request: IncomingMessage, url: URL): string => {
+  const { authorization, "chatgpt-account-id": account, "x-api-key": key, "x-goog-api-key": google } = request.headers
+  const given = [account, key, google, authorization, url.searchParams.get("key")].find(
+    (value) => value !== undefined && value !== null && value !== ""
+  )
+  return hash("sha256", `key ${String(given ?? "")}`, "hex")
+}
+
+/** The body of a request as far as it is not larger than the bound. */
+interface Received {
+  readonly body: Buffer
+  /** Whether that is all of it. */
+  readonly isWhole: boolean
+}
+
+const receive = (request: IncomingMessage, maxBytes: number): Effect.Effect<Received> =>
+  Effect.callback((resume) => {
+    const pieces: Array<Buffer> = []
+    let size = 0
+    const onData = (piece: Buffer) => {
+      pieces.push(piece)
+      size += piece.length
+      if (size <= maxBytes) return
+      request.pause()
+      request.off("data", onData)
+      request.off("end", onEnd)
+      resume(Effect.succeed({ body: Buffer.concat(pieces), isWhole: false }))
+    }
+    const onEnd = () => resume(Effect.succeed({ body: Buffer.concat(pieces), isWhole: true }))
+    request.on("data", onData)
+    request.once("end", onEnd)
+  })
+
+/** Writes to a client that reads as fast as it can. */
+const write = (response: ServerResponse, text: string): Effect.Effect<void> =>
+  text === ""
+    ? Effect.void
+    : Effect.callback((resume) => {
+        if (response.write(text)) {
+          resume(Effect.void)
+          return
+        }
+        const done = () => {
+          response.off("drain", done).off("close", done)
+          resume(Effect.void)
+        }
+        response.on("drain", done).on("close", done)
+      })
+
+/** Passes an answer on, as the bytes it is. A provider that breaks off leaves a client whose connection breaks. */
+const passAnswer = (from: IncomingMessage, to: ServerResponse): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    to.writeHead(from.statusCode ?? 502, from.statusMessage ?? "", endToEnd(from.rawHeaders))
+    to.flushHeaders()
+    pipeline(from, to, () => resume(Effect.void))
+    return Effect.sync(() => void from.destroy())
+  })
+
+const sendJson = (response: ServerResponse, status: number, body: string): void => {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
+  response.end(body)
+}
+
+/** One request, and where it goes. */
+interface Passing {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly upstream: UpstreamRequest
+  readonly dialect: Dialect | undefined
+}
+
+const asSent = ({ upstream }: Passing, body: Buffer) =>
+  send(upstream, (request) => {
+    request.end(body)
+  })
+
+/** The same request with another body, whose answer can be read. */
+const withText = ({ upstream }: Passing, text: string, isRead: boolean) => {
+  const body = Buffer.from(text)
+  const without = ["content-length", "content-encoding", ...(isRead ? ["accept-encoding"] : [])]
+  const headers = [
+    ...endToEnd(upstream.headers, without),
+    ...(isRead ? ["Accept-Encoding", "identity"] : []),
+    "Content-Length",
+    String(body.length)
+  ]
+  return send({ ...upstream, headers }, (request) => {
+    request.end(body)
+  })
+}
+
+const typeOf = ({ headers }: IncomingMessage): string => headers["content-type"] ?? ""
+
+/** Reads a stream of events while it passes it on, and asks again as long as the model calls our tool. */
+const passStream = Effect.fnUntraced(function* (
+  passing: Passing,
+  sent: SentView,
+  tool: string,
+  first: IncomingMessage
+) {
+  const gateway = yield* Gateway
+  const { response } = passing
+  const stream = answerDialects[sent.body.dialect].stream(tool)
+  response.writeHead(first.statusCode ?? 200, first.statusMessage ?? "", endToEnd(first.rawHeaders, ["content-length"]))
+  response.flushHeaders()
+  let rounds = noRounds
+  let answer = first
+  for (;;) {
+    const splitter = new SseSplitter()
+    const decoder = new TextDecoder()
+    yield* Effect.callback<void, UpstreamFailed>((resume) => {
+      const failed = (cause: unknown) =>
+        resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", cause })))
+      const take = (text: string) => {
+        if (text === "" || response.write(text)) return
+        answer.pause()
+        response.once("drain", () => answer.resume())
+      }
+      const read = (piece: string) => {
+        for (const event of splitter.push(piece)) take(stream.push(event))
+      }
+      answer.on("data", (piece: Buffer) => read(decoder.decode(piece, { stream: true })))
+      answer.once("end", () => {
+        read(decoder.decode())
+        for (const event of splitter.end()) take(stream.push(event))
+        resume(Effect.void)
+      })
+      answer.once("error", failed)
+      answer.once("close", () => {
+        if (!answer.complete) failed(undefined)
+      })
+      return Effect.sync(() => void answer.destroy())
+    })
+    const step = yield* nextStep(gateway, sent, rounds, stream.read())
+    if (step._tag === "End") {
+      yield* write(response, stream.finish(step.ending))
+      response.end()
+      return
+    }
+    const told = stream.next()
+    rounds = step.rounds
+    yield* write(response, told)
+    answer = yield* withText(passing, step.text, true)
+    if (answer.statusCode !== 200 || !typeOf(answer).includes("event-stream")) {
+      const body = (yield* readAll(answer)).toString("utf8")
+      yield* write(response, stream.failure(answer.statusCode ?? 502, body))
+      response.end()
+      return
+    }
+  }
+})
+
+/** Reads a whole answer, and asks again as long as the model calls our tool. */
+const passWhole = Effect.fnUntraced(function* (passing: Passing, sent: SentView, tool: string, first: IncomingMessage) {
+  const gateway = yield* Gateway
+  const whole = answerDialects[sent.body.dialect].whole(tool)
+  const { response } = passing
+  let rounds = noRounds
+  let answer = first
+  for (;;) {
+    const body = yield* readAll(answer)
+    const read = answer.statusCode === 200 ? whole.push(body.toString("utf8")) : undefined
+    if (read === undefined) {
+      response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", endToEnd(answer.rawHeaders))
+      response.end(body)
+      return
+    }
+    const step = yield* nextStep(gateway, sent, rounds, read)
+    if (step._tag === "End") {
+      const text = Buffer.from(whole.finish(step.ending))
+      response.writeHead(200, [
+        ...endToEnd(answer.rawHeaders, ["content-length"]),
+        "Content-Length",
+        String(text.length)
+      ])
+      response.end(text)
+      return
+    }
+    rounds = step.rounds
+    answer = yield* withText(passing, step.text, true)
+  }
+})
+
+/** Sends a request on, and its answer back. */
+const pass = Effect.fnUntraced(function* (passing: Passing, plan: GatewayPlan, body: Buffer) {
+  if (plan._tag === "Unchanged")
+    return yield* Effect.flatMap(asSent(passing, body), (answer) => passAnswer(answer, passing.response))
+  const { declaration } = plan.sent
+  const answer = yield* withText(passing, plan.text, declaration !== undefined)
+  if (declaration === undefined || answer.statusCode !== 200) return yield* passAnswer(answer, passing.response)
+  if (typeOf(answer).includes("event-stream")) return yield* passStream(passing, plan.sent, declaration.name, answer)
+  if (typeOf(answer).includes("json") && !plan.sent.body.isStream) {
+    return yield* passWhole(passing, plan.sent, declaration.name, answer)
+  }
+  return yield* passAnswer(answer, passing.response)
+})
+
+const textOf = (body: Buffer, { headers }: IncomingMessage): string | undefined => {
+  const encoding = headers["content-encoding"] ?? "identity"
+  return encoding === "identity" && isUtf8(body) ? body.toString("utf8") : undefined
+}
+
+/** Decides what goes out for a request. Whatever fails here, the request goes out as it came. */
+const planFor = Effect.fnUntraced(function* (route: Route, owner: string, body: Buffer, request: IncomingMessage) {
+  const gateway = yield* Gateway
+  const text = textOf(body, request)
+  const unchanged: GatewayPlan = { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
+  if (text === undefined) return unchanged
+  const session = request.headers[sessionHeader]
+  const plan = yield* gateway
+    .plan({ owner, route, text, ...(typeof session === "string" ? { session } : {}) })
+    .pipe(Effect.catchCause((cause) => Effect.as(reportFailure(cause), unchanged)))
+  if (plan._tag === "Changed") {
+    yield* Metric.update(tokensSaved, Math.max(0, plan.before - plan.after))
+    if (plan.isNew) yield* Metric.update(compressionsDone, 1)
+  }
+  return plan
+})
+
+const reported = new Set<string>()
+
+/** Tells of a failure of ours, each once. */
+const reportFailure = (cause: Cause.Cause<unknown>) =>
+  Effect.suspend(() => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.void
+    const error = Cause.squash(cause)
+    const message = error instanceof Error ? error.message : String(error)
+    const counted = Metric.update(failuresPassed, 1)
+    if (reported.has(message)) return counted
+    reported.add(message)
+    return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}; requests go through unchanged`))
+  })
+
+const handle = Effect.fnUntraced(function* (
+  options: GatewayHttpOptions,
+  request: IncomingMessage,
+  response: ServerResponse
+) {
+  const url = new URL(request.url ?? "/", "http://gateway")
+  const method = request.method ?? "GET"
+  if (method === "GET" && url.pathname === "/") {
+    response.writeHead(200, {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": options.page.policy
+    })
+    response.end(options.page.html)
+    return
+  }
+  if (method === "GET" && url.pathname === "/health") return sendJson(response, 200, '{"status":"ok"}')
+  if (method === "GET" && url.pathname === "/metrics") {
+    const text = yield* PrometheusMetrics.format()
+    response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
+    response.end(text)
+    return
+  }
+  const route = routeOf(method, url.pathname)
+  const provider =
+    route === undefined
+      ? providerOfOther(url.pathname, (name) => request.headers[name] !== undefined)
+      : providerOf(route.dialect)
+  const base = new URL(options.upstreams[provider])
+  const target = new URL(`${base.origin}${base.pathname.replace(/\/$/, "")}${url.pathname}${url.search}`)
+  const passing: Passing = {
+    request,
+    response,
+    dialect: route?.dialect,
+    upstream: { url: target, method, headers: endToEnd(request.rawHeaders, ["host", sessionHeader]) }
+  }
+  const declared = Number(request.headers["content-length"] ?? 0)
+  const received =
+    route === undefined || declared > options.maxBodyBytes
+      ? { body: Buffer.alloc(0), isWhole: false }
+      : yield* receive(request, options.maxBodyBytes)
+  if (!received.isWhole) {
+    yield* Metric.update(
+      Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view: "unread" }),
+      1
+    )
+    const answer = yield* send(passing.upstream, (upstream) => {
+      if (received.body.length > 0) upstream.write(received.body)
+      pipeline(request, upstream, () => {})
+    })
+    return yield* passAnswer(answer, response)
+  }
+  const plan =
+    route === undefined
+      ? ({ _tag: "Unchanged", model: "", tokens: undefined } as const)
+      : yield* planFor(route, ownerOf(request, url), received.body, request)
+  const view = plan._tag === "Changed" ? "compressed" : "unchanged"
+  yield* Metric.update(Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view }), 1)
+  return yield* pass(passing, plan, received.body)
+})
+
+const explained = (options: GatewayHttpOptions, cause: NodeJS.ErrnoException): GatewayListenError => {
+  const why: Readonly<Record<string, string>> = {
+    EADDRINUSE: "the port is in use; choose another with --port",
+    EACCES: "this user may not use the port; choose one above 1023 with --port"
+  }
+  const code = cause.code ?? "unknown"
+  return new GatewayListenError({
+    message: `${options.host}:${options.port}: ${why[code] ?? `it cannot be used (${code}); choose another with --host`}`
+  })
+}
+
+const listen = (server: Server, options: GatewayHttpOptions) =>
+  Effect.callback<number, GatewayListenError>((resume) => {
+    server.once("error", (error) => resume(Effect.fail(explained(options, error))))
+    server.listen(options.port, options.host, () => {
+      const address = server.address()
+      resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : options.port))
+    })
+  })
+
+/** The server, until the layer ends. It then takes no more connections, and lets running requests end. */
+export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, GatewayListenError, Gateway> =>
+  Layer.effect(
+    GatewayServer,
+    Effect.gen(function* () {
+      const context = yield* Effect.context<Gateway>()
+      const running = new Set<Fiber.Fiber<void>>()
+      const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 }, (request, response) => {
+        const route = routeOf(request.method ?? "", (request.url ?? "").replace(/\?.*$/s, ""))
+        const fiber = Effect.runForkWith(context)(
+          handle(options, request, response).pipe(
+            Effect.catchCause((cause) =>
+              Effect.andThen(
+                cause.reasons.some((reason) => reason._tag === "Fail" && reason.error instanceof UpstreamFailed)
+                  ? Effect.void
+                  : reportFailure(cause),
+                Effect.sync(() => {
+                  const error = Cause.squash(cause)
+                  const message = error instanceof Error ? error.message : String(error)
+                  sendJson(response, 502, failureBody(route?.dialect, 502, `palimpsest gateway: ${message}`))
+                })
+              )
+            )
+          )
+        )
+        running.add(fiber)
+        response.once("close", () => {
+          // The client is gone: the provider need not go on.
+          if (!response.writableFinished) fiber.interruptUnsafe()
+        })
+        fiber.addObserver((exit) => {
+          running.delete(fiber)
+          if (Exit.isFailure(exit) && !response.writableEnded) response.destroy()
+        })
+      })
+      const port = yield* listen(server, options)
+      yield* Effect.addFinalizer(() =>
+        Effect.gen(function* () {
+          server.close()
+          server.closeIdleConnections()
+          yield* Effect.forEach([...running], (fiber) => Fiber.await(fiber), { concurrency: "unbounded" }).pipe(
+            Effect.timeoutOption(`${options.drainSeconds} seconds`)
+          )
+          server.closeAllConnections()
+        })
+      )
+      return { port }
+    })
+  )

@@ -1,0 +1,106 @@
+import { Effect, Schema } from "effect"
+import { Buffer } from "node:buffer"
+import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http"
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
+
+/**
+ * Requests to providers by Node's own client: headers keep their order and spelling, bodies their bytes, and a stream its
+ * backpressure, which a client that parses them would cost time for.
+ */
+
+/** A provider could not be reached, or closed the connection. */
+export class UpstreamFailed extends Schema.TaggedError<UpstreamFailed>()("UpstreamFailed", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+const options = { keepAlive: true, maxFreeSockets: 64 }
+const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) }
+
+/** Headers that concern one connection only. */
+const hopByHop = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect"
+])
+
+/** Returns raw headers without those of the connection, and those named. */
+export const endToEnd = (raw: ReadonlyArray<string>, without: ReadonlyArray<string> = []): Array<string> => {
+  const dropped = new Set([...hopByHop, ...without])
+  for (let at = 0; at < raw.length; at += 2) {
+    if (raw[at]?.toLowerCase() !== "connection") continue
+    for (const name of (raw[at + 1] ?? "").split(",")) dropped.add(name.trim().toLowerCase())
+  }
+  const kept: Array<string> = []
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] ?? ""
+    if (!dropped.has(name.toLowerCase())) kept.push(name, raw[at + 1] ?? "")
+  }
+  return kept
+}
+
+/** A request to a provider. */
+export interface UpstreamRequest {
+  readonly url: URL
+  readonly method: string
+  /** Names and values in turn, without the host. */
+  readonly headers: ReadonlyArray<string>
+}
+
+const open = ({ headers, method, url }: UpstreamRequest): ClientRequest => {
+  const secure = url.protocol === "https:"
+  const all = { method, headers: ["Host", url.host, ...headers], agent: secure ? agents.https : agents.http }
+  return secure ? httpsRequest(url, all) : httpRequest(url, all)
+}
+
+/** The reason of a failure in a few words. */
+const reasonOf = (error: Error): string =>
+  "code" in error && error.code !== undefined ? String(error.code) : error.message
+
+/**
+ * Sends a request, whose body `write` writes, and returns the answer once its headers are there. Interruption closes the
+ * connection.
+ */
+export const send = (
+  upstream: UpstreamRequest,
+  write: (request: ClientRequest) => void
+): Effect.Effect<IncomingMessage, UpstreamFailed> =>
+  Effect.callback((resume) => {
+    const request = open(upstream)
+    request.once("response", (response) => resume(Effect.succeed(response)))
+    request.once("error", (error) =>
+      resume(Effect.fail(new UpstreamFailed({ message: `${upstream.url.origin}: ${reasonOf(error)}`, cause: error })))
+    )
+    // Errors after the answer began are those of the answer.
+    request.on("error", () => {})
+    write(request)
+    return Effect.sync(() => void request.destroy())
+  })
+
+/** Reads the rest of a message as one buffer. */
+export const readAll = (message: IncomingMessage): Effect.Effect<Buffer, UpstreamFailed> =>
+  Effect.callback((resume) => {
+    const pieces: Array<Buffer> = []
+    message.on("data", (piece: Buffer) => void pieces.push(piece))
+    message.once("end", () => resume(Effect.succeed(joined(pieces))))
+    message.once("error", (error) =>
+      resume(Effect.fail(new UpstreamFailed({ message: reasonOf(error), cause: error })))
+    )
+    message.once("close", () => {
+      if (!message.complete)
+        resume(Effect.fail(new UpstreamFailed({ message: "the connection closed", cause: undefined })))
+    })
+    return Effect.sync(() => void message.destroy())
+  })
+
+const joined = (pieces: ReadonlyArray<Buffer>): Buffer => {
+  const [first] = pieces
+  return first !== undefined && pieces.length === 1 ? first : Buffer.concat(pieces)
+}

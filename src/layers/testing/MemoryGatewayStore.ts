@@ -1,0 +1,16 @@
+import { Effect, Layer } from "effect"
+import { hash } from "node:crypto"
+import { GatewayStore } from "../../services/gateway/GatewayStore.ts"
+
+/** What the gateway keeps, in memory. `held` can be shared between layers, as a restarted gateway shares its files. */
+export const layer = (held: Map<string, string> = new Map()): Layer.Layer<GatewayStore> =>
+  Layer.succeed(GatewayStore, {
+    hash: (text) => hash("sha256", text, "hex"),
+    names: (owner, kind) =>
+      Effect.sync(() => {
+        const before = `${owner}/${kind}/`
+        return [...held.keys()].filter((key) => key.startsWith(before)).map((key) => key.slice(before.length))
+      }),
+    get: (owner, kind, name) => Effect.sync(() => held.get(`${owner}/${kind}/${name}`)),
+    put: (owner, kind, name, text) => Effect.sync(() => void held.set(`${owner}/${kind}/${name}`, text))
+  })

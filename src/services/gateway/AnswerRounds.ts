@@ -1,0 +1,67 @@
+import { Effect, Metric } from "effect"
+import type { Ending, ReadAnswer } from "../../domain/gateway/Answer.ts"
+import { answerDialects } from "../../domain/gateway/DialectForms.ts"
+import type { HiddenRound } from "../../domain/gateway/HiddenExchange.ts"
+import { estimateText } from "../../domain/tokens/Tokens.ts"
+import type { Gateway, GatewayError, SentView } from "./Gateway.ts"
+import { recallsAnswered } from "./GatewayMetrics.ts"
+
+/** The rounds of one answer: the provider is asked again until it calls our tool no more. */
+
+/** What was asked so far for one answer of the client. */
+export interface Rounds {
+  readonly rounds: ReadonlyArray<HiddenRound>
+  /** Tokens that the requests grew by. */
+  readonly tokens: number
+}
+
+/** The beginning of an answer. */
+export const noRounds: Rounds = { rounds: [], tokens: 0 }
+
+/** What follows an answer of the provider. */
+export type NextStep =
+  | { readonly _tag: "End"; readonly ending: Ending }
+  /** Another request for the same answer of the client. */
+  | { readonly _tag: "Ask"; readonly text: string; readonly rounds: Rounds }
+
+/** Requests for one answer. A model that calls our tool more often is stopped. */
+const maxRounds = 8
+
+/** Share of the free window that a round may fill. */
+const roomShare = 0.5
+
+/** Answers the calls of our tool in an answer. What the client does not see is kept before its answer ends. */
+export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
+  gateway: Gateway["Service"],
+  sent: SentView,
+  { rounds, tokens }: Rounds,
+  answer: ReadAnswer
+): Effect.fn.Return<NextStep, GatewayError> {
+  const { calls, hasOthers, visible } = answer
+  const isOver = rounds.length >= maxRounds
+  if (calls.length === 0 || (isOver && !hasOthers)) {
+    if (rounds.length > 0) yield* gateway.remember(sent, { rounds })
+    return { _tag: "End", ending: calls.length === 0 ? "as sent" : "stopped" }
+  }
+  const room = Math.floor((sent.limit - sent.tokens - tokens) * roomShare)
+  const recalled = yield* gateway.recall(sent, calls, room)
+  yield* Metric.update(recallsAnswered, calls.length)
+  const results = answerDialects[sent.body.dialect].results(
+    calls,
+    recalled.map(({ text }) => text)
+  )
+  if (hasOthers) {
+    yield* gateway.remember(sent, { rounds, beside: { calls: calls.map(({ json }) => json), results } })
+    return { _tag: "End", ending: "as sent" }
+  }
+  const all = [...rounds, { sent: [...answer.sent, ...results], visible }]
+  const grown = [...answer.sent, ...results].reduce((sum, json) => sum + estimateText(json), tokens)
+  return {
+    _tag: "Ask",
+    text: gateway.following(
+      sent,
+      all.flatMap((round) => round.sent)
+    ),
+    rounds: { rounds: all, tokens: grown }
+  }
+})

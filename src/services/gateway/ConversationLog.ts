@@ -1,0 +1,140 @@
+import { Effect } from "effect"
+import {
+  append,
+  compressed,
+  type Conversation,
+  empty,
+  type EntryId,
+  entryId,
+  type Patch,
+  view,
+  type ViewItem
+} from "../../domain/conversation/Conversation.ts"
+import { type DroppedRange, droppedEntries } from "../../domain/conversation/Recall.ts"
+import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import type { Dialect } from "../../domain/gateway/Dialect.ts"
+import { forms } from "../../domain/gateway/DialectForms.ts"
+import { withoutCacheMarks } from "../../domain/gateway/MessageChain.ts"
+import { type MessageGroup, shortenedMessages } from "../../domain/model/MessageForm.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+
+/** A conversation of the gateway as the rest of the program has it, with the exact text of each message. */
+
+/** The messages behind an entry. */
+interface EntrySource {
+  /** Instructions that stand directly before it, then its own messages. */
+  readonly before: ReadonlyArray<string>
+  readonly own: ReadonlyArray<string>
+  readonly values: ReadonlyArray<unknown>
+  readonly group: MessageGroup
+  /** The number of messages up to its last one, within those that were added with it. */
+  readonly end: number
+}
+
+/** A conversation, its messages and what left it. A value: adding messages makes another one. */
+export interface ConversationLog {
+  readonly dialect: Dialect
+  readonly conversation: Conversation
+  readonly handles: HandleIndex
+  readonly sources: ReadonlyMap<EntryId, EntrySource>
+  /** Instructions behind the last entry. */
+  readonly trailing: ReadonlyArray<string>
+  readonly ranges: ReadonlyArray<DroppedRange>
+}
+
+/** A conversation without messages. */
+export const emptyLog = (dialect: Dialect): ConversationLog => ({
+  dialect,
+  conversation: empty,
+  handles: new HandleIndex(),
+  sources: new Map(),
+  trailing: [],
+  ranges: []
+})
+
+/** Our tool has this name in all conversations, so that searches know its answers for copies. */
+const ownName = "recall"
+
+/** Adds messages. */
+export const withMessages = Effect.fnUntraced(function* (
+  log: ConversationLog,
+  messages: ReadonlyArray<SentMessage>,
+  isOwnTool: (name: string) => boolean
+) {
+  const { dialect, handles } = log
+  const values = messages.map(({ json }) => parsedOrUndefined(json))
+  const groups = forms[dialect].read(values)
+  const sources = new Map(log.sources)
+  let { conversation } = log
+  let last = 0
+  const jsons = (from: number, to: number) => messages.slice(from, to).map(({ json }) => json)
+  for (const group of groups) {
+    const { content, from, to } = group
+    const parts = content.parts.map((part) => {
+      const { functionCall, functionResponse } = part
+      if (functionCall !== undefined && isOwnTool(functionCall.name)) {
+        return { ...part, functionCall: { ...functionCall, name: ownName } }
+      }
+      return functionResponse?.name !== undefined && isOwnTool(functionResponse.name)
+        ? { ...part, functionResponse: { ...functionResponse, name: ownName } }
+        : part
+    })
+    const draft = { content: { ...content, parts } }
+    const entry = yield* makeEntry(draft, entryId(conversation.next), handles)
+    conversation = append(conversation, entry)
+    const before = [...(last === 0 ? log.trailing : []), ...jsons(last, from)]
+    sources.set(entry.id, { before, own: jsons(from, to), values: values.slice(from, to), group, end: to })
+    last = to
+  }
+  const trailing = groups.length === 0 ? [...log.trailing, ...jsons(0, messages.length)] : jsons(last, messages.length)
+  return { ...log, conversation, sources, trailing } satisfies ConversationLog
+})
+
+/** The end of what a patch changes, within the messages that were added last. */
+export const changedEnd = (
+  { conversation, sources }: ConversationLog,
+  patch: Patch,
+  added: ReadonlySet<EntryId>
+): number => {
+  const dropped = patch.drop === undefined ? [] : droppedEntries(view(conversation), patch.drop).map(({ id }) => id)
+  const changed = [...dropped, ...patch.shorten.map(({ entry }) => entry)]
+  return changed.reduce((end, id) => Math.max(end, added.has(id) ? (sources.get(id)?.end ?? 0) : 0), 0)
+}
+
+/** The ids of entries that one log has and an earlier one has not. */
+export const addedSince = (log: ConversationLog, earlier: ConversationLog): ReadonlySet<EntryId> =>
+  new Set([...log.sources.keys()].filter((id) => !earlier.sources.has(id)))
+
+/** Applies a compression. */
+export const withPatch = (
+  log: ConversationLog,
+  { dropped, patch }: Pick<CompressedView, "dropped" | "patch">
+): ConversationLog => {
+  const range =
+    patch.drop === undefined || dropped === null
+      ? []
+      : [{ handle: dropped, entries: droppedEntries(view(log.conversation), patch.drop) }]
+  log.handles.restore(patch.insert)
+  return { ...log, conversation: compressed(log.conversation, patch), ranges: [...log.ranges, ...range] }
+}
+
+/** The messages of an item as they are sent: the client's own, unless parts are shown shorter. */
+const itemMessages = ({ dialect, sources }: ConversationLog, { entry, shortened }: ViewItem): ReadonlyArray<string> => {
+  const source = sources.get(entry.id)
+  if (source === undefined) return [JSON.stringify(forms[dialect].write(entry.content))]
+  if (shortened.size === 0) return source.own
+  const { group, values } = source
+  // The group counts from the beginning of the messages it was read with.
+  const padded = [...Array.from({ length: group.from }), ...values]
+  return shortenedMessages(padded, group, shortened).map((value) => JSON.stringify(value))
+}
+
+/** Returns the messages of the view as they are sent. Instructions are never left out; those among messages that left come first. */
+export const viewMessages = (log: ConversationLog): ReadonlyArray<string> => {
+  const items = view(log.conversation)
+  const shown = new Set(items.map(({ entry }) => entry.id))
+  const left = [...log.sources].flatMap(([id, { before }]) => (shown.has(id) ? [] : before))
+  const own = items.flatMap((item) => [...(log.sources.get(item.entry.id)?.before ?? []), ...itemMessages(log, item)])
+  return [...left, ...own, ...log.trailing].map(withoutCacheMarks)
+}

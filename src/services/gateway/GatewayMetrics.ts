@@ -1,0 +1,27 @@
+import { Metric } from "effect"
+
+/** What `/metrics` of the gateway counts: sums of all clients, without their keys. */
+
+const counter = (name: string, description: string) =>
+  Metric.counter(`palimpsest_gateway_${name}`, { description, incremental: true })
+
+/** Requests of the dialects, with the attributes `dialect` and `view`: `unchanged`, `compressed`, or `other` for any other path. */
+export const requestsPassed = counter("requests_total", "Requests that went to a provider")
+/** Estimated tokens that did not have to be sent. */
+export const tokensSaved = counter("tokens_saved_total", "Estimated tokens that compressed requests did not send")
+/** Tokens as providers counted them, with the attribute `kind`: `input`, `cached`, `written`, `output`. */
+export const tokensCounted = counter("tokens_total", "Tokens as the providers counted them")
+/** Cost by the price table, in millionths of a dollar. */
+export const microDollars = counter(
+  "cost_microdollars_total",
+  "Cost of the answers by the price table, in millionths of a US dollar"
+)
+/** Compressions. */
+export const compressionsDone = counter("compressions_total", "Compressions on the way")
+/** Calls of our tool. */
+export const recallsAnswered = counter("recalls_total", "Calls of the recall tool that the gateway answered")
+/** Failures of ours; the requests went through unchanged. */
+export const failuresPassed = counter(
+  "failures_total",
+  "Failures of the gateway itself, whose requests went through unchanged"
+)

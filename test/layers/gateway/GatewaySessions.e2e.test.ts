@@ -1,0 +1,107 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { type Block, codecs } from "../../support/GatewayDialects.ts"
+import {
+  type FakeModel,
+  makeClient,
+  makeGateway,
+  makeProvider,
+  type ProviderRequest
+} from "../../support/GatewayScene.ts"
+
+/** Whole sessions over sockets: a client that never compacts, a window that its history outgrows several times. */
+
+const window = 8_192
+const turns = 48
+
+const filler = (turn: number): string =>
+  Array.from(
+    { length: 60 },
+    (_, at) => `Line ${at} of turn ${turn} tells of part ${(turn * 61 + at * 17) % 997}.`
+  ).join("\n")
+
+const fact = (turn: number): string =>
+  `The code word of turn ${turn} is ${["amber", "birch", "cedar", "delta"][turn % 4]}-${turn * 7919}.`
+const answerOf = (turn: number): string => `${["amber", "birch", "cedar", "delta"][turn % 4]}-${turn * 7919}`
+
+/** A model that answers from what it sees, and recalls what it does not see. `asked` is the turn whose word is asked for. */
+const lookingModel = (asked: () => number | undefined): FakeModel => {
+  let calls = 0
+  return ({ dialect, text }: ProviderRequest) => {
+    const messages = codecs[dialect].messages(text)
+    const turn = asked()
+    const thought: Block = { kind: "thought", text: "I think.", signature: `sig${calls}` }
+    calls += 1
+    if (turn !== undefined) {
+      const found = new RegExp(`code word of turn ${turn} is (\\w+-\\d+)`).exec(messages.join("\n"))
+      if (found !== null) return [thought, { kind: "text", text: `It was ${found[1]}.` }]
+      const name = /"(palimpsest_recall(?:_\d+)?)"/.exec(text)?.[1]
+      if (name === undefined) return [{ kind: "text", text: "I do not know." }]
+      return [
+        thought,
+        ...(turn % 2 === 0 ? [{ kind: "text" as const, text: "Let me look. " }] : []),
+        { kind: "call", id: `call_${calls}`, name, args: { grep: `code word of turn ${turn} ` } }
+      ]
+    }
+    const read = /Read (file\d+)\./.exec(messages.at(-1) ?? "")
+    return read === null
+      ? [thought, { kind: "text", text: "Noted." }]
+      : [
+          thought,
+          { kind: "text", text: "Reading." },
+          { kind: "call", id: `call_${calls}`, name: "read_file", args: { path: read[1] } }
+        ]
+  }
+}
+
+const headOf = (dialect: Dialect, text: string): string => text.replace(codecs[dialect].messages(text).join(","), "")
+
+describe.each(dialects)("a session through the gateway in the dialect %s", (dialect) => {
+  it.live.each([true, false])("stays in its window and forgets nothing (stream: %s)", (isStream) =>
+    Effect.gen(function* () {
+      let asked: number | undefined
+      const provider = yield* makeProvider(lookingModel(() => asked))
+      const gateway = yield* makeGateway(provider.url, { window })
+      const client = makeClient(dialect, gateway.url, isStream)
+      let counted = 0
+      for (let turn = 1; turn <= turns; turn += 1) {
+        asked = turn % 6 === 0 ? Math.max(1, turn - 17) : undefined
+        const before = provider.counted.length
+        const { counts, words } = yield* Effect.promise(() =>
+          client.say(
+            asked === undefined
+              ? `${fact(turn)}\n${turn % 3 === 0 ? "" : filler(turn)}\n${turn % 4 === 1 ? `Read file${turn}.` : ""}`
+              : `Which code word had turn ${asked}?`,
+            (path) => `${path} has these lines:\n${filler(turn + 500)}`
+          )
+        )
+        if (asked !== undefined && asked % 6 !== 0) assert.include(words, answerOf(asked), `turn ${turn}`)
+        // What the client is told is what the provider counted, for all requests of an answer.
+        const input = counts.reduce((sum, each) => sum + each.input, 0)
+        assert.strictEqual(
+          input,
+          provider.counted.slice(before).reduce((sum, each) => sum + each.input, 0)
+        )
+        counted += counts.length
+      }
+      let breaks = 0
+      for (const [at, { text }] of provider.requests.entries()) {
+        assert.isBelow(estimateText(text), window, `request ${at}`)
+        const previous = provider.requests[at - 1]
+        if (previous === undefined) continue
+        const now = codecs[dialect].messages(text)
+        const then = codecs[dialect].messages(previous.text)
+        const isLonger = then.every((message, index) => message === now[index])
+        const isSameHead = headOf(dialect, text) === headOf(dialect, previous.text)
+        if (!isLonger || !isSameHead) breaks += 1
+      }
+      const compressions = [...gateway.held.keys()].filter((key) => key.includes("/view/")).length
+      assert.isAtLeast(compressions, 2)
+      assert.isAtLeast(provider.requests.length, counted + 1, "the model recalled nothing")
+      assert.isAtMost(breaks, compressions, "the prefix broke between compressions")
+      for (const message of client.history) assert.notInclude(JSON.stringify(message), "palimpsest")
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,175 @@
+import { Context, Effect, Layer } from "effect"
+import http from "node:http"
+import type { AddressInfo } from "node:net"
+import { type Dialect, dialects } from "../../src/domain/gateway/Dialect.ts"
+import * as GatewayHttp from "../../src/layers/gateway/GatewayHttp.ts"
+import * as MemoryGatewayStore from "../../src/layers/testing/MemoryGatewayStore.ts"
+import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
+import { Compression } from "../../src/services/compression/Compression.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
+import { Gateway, type GatewayOptions } from "../../src/services/gateway/Gateway.ts"
+import { GatewayServer } from "../../src/services/gateway/GatewayServer.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
+import { type Answer, type Block, codecs, type Json } from "./GatewayDialects.ts"
+
+/** A gateway between a client that keeps its history and a strict provider whose model looks for what it is asked. */
+
+/** A request as a provider got it. */
+export interface ProviderRequest {
+  readonly dialect: Dialect
+  readonly url: string
+  readonly headers: http.IncomingHttpHeaders
+  readonly rawHeaders: ReadonlyArray<string>
+  readonly text: string
+}
+
+/** What a provider does in place of answering. */
+export interface Fault {
+  readonly status?: number
+  readonly body?: string
+  /** Closes the connection after this many events. */
+  readonly breakAfter?: number
+}
+
+/** Decides what the model says, from the whole text of the request. */
+export type FakeModel = (request: ProviderRequest, index: number) => ReadonlyArray<Block> | Fault
+
+const dialectOf = (url: string): Dialect | undefined =>
+  dialects.find((dialect) =>
+    [true, false].some((isStream) => codecs[dialect].path(isStream).split(":")[0] === url.split(/[:?]/)[0])
+  )
+
+const readBody = (message: http.IncomingMessage) =>
+  new Promise<string>((resolve) => {
+    const pieces: Array<Buffer> = []
+    message.on("data", (piece: Buffer) => void pieces.push(piece))
+    message.on("end", () => resolve(Buffer.concat(pieces).toString("utf8")))
+  })
+
+const isFault = (said: ReadonlyArray<Block> | Fault): said is Fault => !Array.isArray(said)
+
+/** A provider of all dialects. It answers 400 to what a real one would refuse. */
+export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
+  const requests: Array<ProviderRequest> = []
+  const counted: Array<Answer["counts"]> = []
+  const server = http.createServer((request, response) => {
+    void readBody(request).then((text) => {
+      const url = request.url ?? ""
+      const dialect = dialectOf(url)
+      if (dialect === undefined) {
+        response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ path: url, text }))
+        return
+      }
+      const codec = codecs[dialect]
+      const seen = { dialect, url, headers: request.headers, rawHeaders: request.rawHeaders, text }
+      const problems = codec.problems(JSON.parse(text))
+      requests.push(seen)
+      if (problems.length > 0) {
+        response
+          .writeHead(400, { "content-type": "application/json" })
+          .end(JSON.stringify({ error: { message: problems.join("; ") } }))
+        return
+      }
+      const blocks = model(seen, requests.length - 1)
+      const fault = isFault(blocks) ? blocks : {}
+      if (fault.status !== undefined) {
+        response
+          .writeHead(fault.status, { "content-type": "application/json", "retry-after": "1" })
+          .end(fault.body ?? "{}")
+        return
+      }
+      const answer: Answer = {
+        blocks: isFault(blocks) ? [{ kind: "text", text: "broken off" }] : blocks,
+        counts: { input: text.length, output: 7 }
+      }
+      counted.push(answer.counts)
+      if (JSON.parse(text).stream === true || url.includes("stream")) {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        for (const [at, event] of codec.events(answer).entries()) {
+          if (at === fault.breakAfter) {
+            response.destroy()
+            return
+          }
+          response.write(event)
+        }
+        response.end()
+      } else response.writeHead(200, { "content-type": "application/json" }).end(codec.json(answer))
+    })
+  })
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+    () => Effect.sync(() => void server.close().closeAllConnections())
+  )
+  const address = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${address.port}`, requests, counted }
+})
+
+const compression = Compression.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, TokenCounter.layerEstimate, MemoryTempStore.layer)),
+  Layer.provide(HookSystem.layer)
+)
+
+/** The decisions of a gateway, over what is held in memory. */
+export const gatewayLayer = (options: GatewayOptions, held: Map<string, string> = new Map()) =>
+  Gateway.layer(options).pipe(Layer.provide(compression), Layer.provide(MemoryGatewayStore.layer(held)))
+
+/** A gateway that listens, until its scope closes. */
+export const makeGateway = Effect.fnUntraced(function* (
+  provider: string,
+  options: Partial<GatewayOptions & GatewayHttp.GatewayHttpOptions> = {},
+  held: Map<string, string> = new Map()
+) {
+  const all = { threshold: 0.75, ...options }
+  const built = yield* Layer.build(
+    GatewayHttp.layer({
+      host: "127.0.0.1",
+      port: 0,
+      maxBodyBytes: 8_000_000,
+      drainSeconds: 5,
+      page: { html: "<p>page</p>", policy: "default-src 'none'" },
+      upstreams: { anthropic: provider, gemini: provider, openai: provider },
+      ...all
+    }).pipe(Layer.provide(gatewayLayer(all, held)))
+  )
+  return { url: `http://127.0.0.1:${Context.get(built, GatewayServer).port}`, held }
+})
+
+/** A client that keeps its whole history, and its answers as they were. */
+export const makeClient = (dialect: Dialect, url: string, isStream: boolean, key = "secret-key") => {
+  const codec = codecs[dialect]
+  const history: Array<Json> = []
+  const ask = async (): Promise<Answer> => {
+    const response = await fetch(`${url}${codec.path(isStream)}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      body: JSON.stringify(codec.body(history, isStream))
+    })
+    const text = await response.text()
+    if (response.status !== 200) throw new Error(`${response.status} ${text}`)
+    const answer = isStream ? codec.readEvents(text) : codec.readJson(text)
+    history.push(...codec.assistant(answer.blocks))
+    return answer
+  }
+  return {
+    history,
+    /** Says something, answers the calls of the model, and returns all its words, and the counts of each answer. */
+    say: async (text: string, result: (path: string) => string) => {
+      history.push(...codec.user(text))
+      const counts: Array<Answer["counts"]> = []
+      let words = ""
+      for (;;) {
+        const answer = await ask()
+        counts.push(answer.counts)
+        words += answer.blocks.map((block) => (block.kind === "text" ? block.text : "")).join("")
+        const calls = answer.blocks.flatMap((block) => (block.kind === "call" ? [block] : []))
+        if (calls.length === 0) return { words, counts }
+        history.push(
+          ...codec.results(
+            calls.map(({ args, id, name }) => ({ id, name, text: result((args as { path: string }).path) }))
+          )
+        )
+      }
+    }
+  }
+}
