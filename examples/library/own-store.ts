@@ -1,62 +1,114 @@
 /**
- * Your own store for the bytes that leave the window, tested with the contract suite. A SessionStore is implemented and
- * tested in the same way, with `SessionStoreContract`.
+ * Your own store for sessions, tested with the contract suite.
  *
  *   node own-store.ts        (or: node --test own-store.ts)
  *
- * The rows stand for a table of a database. It prints:
+ * A backing keeps lines, heads and blobs, and knows nothing of conversations; the rows here stand for tables of your database. Two
+ * processes are kept apart by the epoch, which is checked together with the write. It prints:
  *
- *   ▶ a table
- *     ✔ names bytes by their SHA-256 in base32, without storing them …
+ *   ▶ rows
+ *     ✔ creates, appends, closes, and reads back after a restart …
+ *
+ * A store of keys and values needs even less: `KeyValueSessionStore` of `palimpsest/node` takes any `KeyValueStore` of `effect`.
  */
-import { Effect, Layer } from "effect"
-import { createHash } from "node:crypto"
+import { Clock, Effect, Layer } from "effect"
 import { describe, it } from "node:test"
 import { Content, Session } from "palimpsest"
-import { TempStoreContract } from "palimpsest/testing"
+import { BackedSessionStore } from "palimpsest/node"
+import { SessionStoreContract } from "palimpsest/testing"
 
-const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
-
-/** Base32 in lower case without padding; a handle is the beginning of it. */
-const base32 = (bytes: Uint8Array): string => {
-  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("")
-  return (bits.match(/.{1,5}/g) ?? []).map((five) => alphabet[Number.parseInt(five.padEnd(5, "0"), 2)]).join("")
+interface Row {
+  head: string
+  title?: string | undefined
+  epoch: number
+  owned?: { readonly pid: number; readonly since: number } | undefined
+  readonly lines: Array<Session.BackedLine>
 }
 
-const hash = (bytes: Uint8Array | string) =>
-  Effect.sync(() => {
-    const own = typeof bytes === "string" ? Content.encodeText(bytes) : bytes
-    return Content.Hash.make(base32(createHash("sha256").update(own).digest()))
-  })
+const fail = (reason: Session.SessionStoreError["reason"]) => Effect.fail(new Session.SessionStoreError({ reason }))
 
-const missing = (name: string) => new Session.TempStoreError({ reason: new Session.BlobMissing({ name }) })
-
-/** Two layers over the same rows stand for one store before and after a restart. */
-const table = (rows: Map<string, Uint8Array>) =>
-  Layer.succeed(Session.TempStore, {
-    hash,
-    put: (bytes) =>
-      Effect.map(hash(bytes), (name) => {
-        rows.set(name, Uint8Array.from(bytes))
-        return name
+/** The backing over rows. Each function would be a statement or a transaction. */
+const backing = (rows: Map<string, Row>, blobs: Map<string, Uint8Array>) => {
+  const find = (id: string) =>
+    Effect.suspend(() => {
+      const row = rows.get(id)
+      return row === undefined ? fail(new Session.SessionNotFound({ id })) : Effect.succeed(row)
+    })
+  const refuseOwned = (id: string, { owned }: Row) =>
+    owned === undefined ? Effect.void : fail(new Session.SessionLocked({ id, ...owned }))
+  const own = (id: string, row: Row) =>
+    Effect.acquireRelease(
+      Effect.map(Clock.currentTimeMillis, (since) => {
+        row.owned = { pid: process.pid, since }
+        return { session: id, epoch: (row.epoch += 1) }
       }),
-    get: (name) =>
-      Effect.suspend(() => {
-        const bytes = rows.get(name)
-        return bytes === undefined ? Effect.fail(missing(name)) : Effect.succeed(Uint8Array.from(bytes))
-      }),
-    resolve: (handle) =>
-      Effect.suspend(() => {
-        const names = [...rows.keys()].filter((name) => name.startsWith(handle.slice(2)))
-        const [name, another] = names
-        if (name === undefined) return Effect.fail(missing(handle))
-        return another === undefined
-          ? Effect.succeed(Content.Hash.make(name))
-          : Effect.fail(new Session.TempStoreError({ reason: new Session.HandleAmbiguous({ name: handle }) }))
-      })
-  })
+      ({ epoch }) =>
+        Effect.sync(() => {
+          if (row.epoch === epoch) row.owned = undefined
+        })
+    )
+  const blobKeys = (id: string) => [...blobs.keys()].filter((key) => key.startsWith(`${id}/`))
 
-TempStoreContract.tempStoreContract(
+  return Layer.succeed(Session.SessionBacking, {
+    create: (id, head, lines) =>
+      Effect.suspend(() => {
+        if (rows.has(id)) return fail(new Session.SessionExists({ id }))
+        const row: Row = { head, epoch: 0, lines: [...lines] }
+        rows.set(id, row)
+        return own(id, row)
+      }),
+    own: (id, takeOver) =>
+      Effect.flatMap(find(id), (row) => Effect.andThen(takeOver ? Effect.void : refuseOwned(id, row), own(id, row))),
+    append: ({ epoch, session: id }, line, head) =>
+      Effect.flatMap(find(id), (row) => {
+        const there = row.lines[line.sequence - 1]
+        if (there?.text === line.text) return Effect.void
+        if (row.epoch !== epoch) return fail(new Session.SessionTaken({ id }))
+        const [expected, found] = [line.sequence - 1, row.lines.length]
+        if (expected !== found) return fail(new Session.SessionChanged({ id, expected, found, unit: "lines" }))
+        row.lines.push(line)
+        row.head = head ?? row.head
+        return Effect.void
+      }),
+    read: (id, from, to) => Effect.sync(() => rows.get(id)?.lines.slice(from - 1, to - 1) ?? []),
+    lastCheckpoint: (id) => Effect.sync(() => rows.get(id)?.lines.findLast((line) => line.isCheckpoint)?.sequence),
+    list: (only) =>
+      Effect.sync(() =>
+        [...rows]
+          .filter(([id]) => only === undefined || id === only)
+          .map(([id, { head, lines, owned, title }]) => {
+            const bytes = lines.reduce((sum, { text }) => sum + text.length, 0)
+            return { id, head, title, bytes, updatedAt: lines.at(-1)?.at ?? 0, holder: owned }
+          })
+      ),
+    rename: (id, title) =>
+      Effect.map(find(id), (row) => {
+        row.title = title
+      }),
+    remove: (id) =>
+      Effect.flatMap(find(id), (row) =>
+        Effect.map(refuseOwned(id, row), () => {
+          for (const key of blobKeys(id)) blobs.delete(key)
+          rows.delete(id)
+        })
+      ),
+    putBlob: (id, hash, bytes) => Effect.sync(() => void blobs.set(`${id}/${hash}`, Uint8Array.from(bytes))),
+    getBlob: (id, hash) => Effect.sync(() => blobs.get(`${id}/${hash}`)),
+    findBlobs: (id, prefix) =>
+      Effect.sync(() =>
+        blobKeys(id)
+          .map((key) => Content.Hash.make(key.slice(id.length + 1)))
+          .filter((hash) => hash.startsWith(prefix))
+      )
+  })
+}
+
+SessionStoreContract.sessionStoreContract(
   { describe, it },
-  { name: "a table", make: Effect.sync(() => table(new Map())), runs: 20 }
+  {
+    name: "rows",
+    make: Effect.sync(() => BackedSessionStore.over(backing(new Map(), new Map()))),
+    takesOver: true,
+    runs: 20
+  }
 )

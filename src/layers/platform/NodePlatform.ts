@@ -4,9 +4,11 @@ import { Effect, FileSystem, Layer, PlatformError } from "effect"
 import { realpath } from "node:fs"
 import { direct } from "./AppendedFile.ts"
 import { failed } from "./CheckedPaths.ts"
+import { makingFolders } from "./MakeFolders.ts"
 
 /**
- * Node's services, with paths resolved by the system, and appends without the thread pool (AppendedFile.ts). The layer of platform-node asks for
+ * Node's services, with paths resolved by the system, appends without the thread pool (AppendedFile.ts), and
+ * folders that are made or refused in bounded time (MakeFolders.ts). The layer of platform-node asks for
  * the state of every folder of a path by itself, one after the other, each in a trip through the thread pool.
  */
 
@@ -26,6 +28,7 @@ export const layer: Layer.Layer<NodeServices.NodeServices> = Layer.effect(
   FileSystem.FileSystem,
   Effect.map(FileSystem.FileSystem, (fs) => ({
     ...fs,
+    makeDirectory: makingFolders(fs),
     realPath: (place) => realPath(place),
     open: (place, options) =>
       options?.flag === "a" ? Effect.map(fs.open(place, options), direct) : fs.open(place, options)

@@ -2,10 +2,11 @@ import { Effect, Layer, Schedule, Schema, Semaphore, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
 import { Buffer } from "node:buffer"
-import { closeSync, mkdirSync, openSync } from "node:fs"
+import { closeSync, openSync } from "node:fs"
 import path from "node:path"
 import process from "node:process"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+import { makeFoldersSync } from "./MakeFolders.ts"
 import { sqlite } from "./NodeSqlite.ts"
 
 /** A database of SQLite could not be opened. */
@@ -32,7 +33,7 @@ const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.R
     try: () => {
       if (filename !== ":memory:") {
         // Conversations are private, and SQLite would create a file that others can read.
-        mkdirSync(path.dirname(path.resolve(filename)), { recursive: true, mode: 0o700 })
+        makeFoldersSync(path.dirname(path.resolve(filename)), 0o700)
         closeSync(openSync(filename, "a", 0o600))
       }
       const database = new loaded.DatabaseSync(filename, { timeout: busyMillis })

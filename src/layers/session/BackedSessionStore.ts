@@ -2,6 +2,7 @@ import { Clock, Effect, Layer, type Scope, Semaphore } from "effect"
 import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
 import { LogLines, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
+import { isRepeated } from "../../domain/session/RepeatedAppend.ts"
 import {
   applyEvent,
   emptySession,
@@ -178,6 +179,7 @@ const headWith = (head: Head | undefined, event: SessionEvent): Head | undefined
 
 const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
   yield* refuseIfClosed(writer)
+  if (isRepeated(writer.state.session, event)) return
   const { lines, next, session } = yield* stateBefore(writer, event)
   const after = applyEvent(session, event)
   const line = yield* encodeEvent(writer.blobs, event, next, { after, lines })

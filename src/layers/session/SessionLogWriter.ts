@@ -1,8 +1,9 @@
 import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, Scope, Semaphore } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
-import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
+import { canRedo, canUndo, sequenceOf } from "../../domain/conversation/Conversation.ts"
 import { type Checkpoint, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
+import { isRepeated, mayRepeat } from "../../domain/session/RepeatedAppend.ts"
 import {
   applyEvent,
   applyEvents,
@@ -68,6 +69,8 @@ interface Writer {
   state: LogState
   /** Events that were written and are not part of `state.session` yet. */
   unfolded: Array<SessionEvent>
+  /** The number of the next message: one with a smaller number may be a repetition. */
+  nextMessage: number
   /** Whether the name of the blob folder is known to be on disk. */
   hasBlobs: boolean
   /** Why the writer refuses appends; undefined while it accepts them. */
@@ -205,6 +208,7 @@ const writeBatch = (writer: Writer, { done, lines }: Batch) =>
               writer.offset += bytes.length
               writer.state.lines.add(event, from, writer.offset)
               writer.unfolded.push(event)
+              writer.nextMessage = Math.max(writer.nextMessage, ...entriesOf(event).map(({ id }) => sequenceOf(id) + 1))
             }
           }
           Deferred.doneUnsafe(done, exit)
@@ -250,6 +254,7 @@ const prepareLine = Effect.fnUntraced(function* (writer: Writer, event: SessionE
 
 const append = (writer: Writer, event: SessionEvent) =>
   Effect.uninterruptibleMask((restore) => {
+    if (mayRepeat(writer.nextMessage, event) && isRepeated(currentState(writer).session, event)) return Effect.void
     const hasLarge = spillableParts(event, minSpillBytes).length > 0
     // Nothing to wait for: the line is ready at once.
     if (writer.preparing === 0 && !hasLarge && !replacesView(event)) {
@@ -296,6 +301,7 @@ export const openWriter = Effect.fnUntraced(function* (
     offset: size,
     state,
     unfolded: [],
+    nextMessage: state.session.conversation.next,
     hasBlobs: false,
     refusal: undefined
   }

@@ -1,5 +1,5 @@
-import { Array, Clock, Effect, Layer, Schedule, Schema, Scope, Semaphore } from "effect"
-import { type Migrator, SqlClient, type SqlError, type Statement } from "effect/sql"
+import { Array, Cause, Clock, Effect, Layer, Option, Schedule, Schema, Scope, Semaphore } from "effect"
+import { type Migrator, SqlClient, SqlError, type Statement } from "effect/sql"
 import { Hash } from "../../domain/content/Handle.ts"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
@@ -82,19 +82,34 @@ const retried = <A, E extends SessionStoreError | SqlError.SqlError, R>(effect: 
     schedule: Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))
   })
 
+/** What a transaction ended with. A lost connection cannot roll back either, which is a defect in Effect: here it is a failure. */
+const orRollbackFailure = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | SqlError.SqlError> => {
+  const lost = cause.reasons.filter(Cause.isDieReason).find(({ defect }) => SqlError.isSqlError(defect))
+  return lost === undefined || Cause.hasInterrupts(cause)
+    ? Effect.failCause(cause)
+    : Option.match(Cause.findErrorOption(cause), {
+        onSome: Effect.fail,
+        onNone: () => (SqlError.isSqlError(lost.defect) ? Effect.fail(lost.defect) : Effect.failCause(cause))
+      })
+}
+
 interface OwnedRow {
   readonly epoch: number
+  readonly owner: string | null
   readonly owned_since: number | string | null
   readonly pid: number | null
   readonly process: string | null
   readonly age: number | string | null
 }
 
+/** Owners of this program whose layers are closed: the database may not have heard of it. */
+const closedOwners = new Set<string>()
+
 /** Whether the owner of a row is alive, as far as this process can tell. */
-const isAlive = Effect.fnUntraced(function* ({ age, process }: Pick<OwnedRow, "age" | "process">) {
-  if (age === null || Number(age) > leaseMillis) return false
-  const owner = decodeProcess(process)
-  return owner._tag === "None" || (yield* ThisProcess.provide(processStatus(owner.value))) !== "gone"
+const isAlive = Effect.fnUntraced(function* ({ age, owner, process }: Pick<OwnedRow, "age" | "owner" | "process">) {
+  if (owner === null || age === null || Number(age) > leaseMillis || closedOwners.has(owner)) return false
+  const decoded = decodeProcess(process)
+  return decoded._tag === "None" || (yield* ThisProcess.provide(processStatus(decoded.value))) !== "gone"
 })
 
 const sizeOf = (text: string): number => Bytes.encode(text).length + 1
@@ -108,10 +123,14 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
       : "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
   )
   const lockOwner = sql.literal(isPg ? "FOR SHARE OF s" : "")
+  const inTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.catchCause(sql.withTransaction(effect), orRollbackFailure)
   /** Ids have no slash. */
   const keyOf = (id: string): string => (tenant === "" ? id : `${tenant}/${id}`)
 
-  const newer = yield* Effect.mapError(migrate(), (error) => databaseError("open the database", error))
+  const newer = yield* Effect.mapError(Effect.catchCause(migrate(), orRollbackFailure), (error) =>
+    databaseError("open the database", error)
+  )
   if (newer !== undefined) {
     return yield* sessionUnavailable(
       "open the database",
@@ -132,7 +151,14 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
       ON CONFLICT (id) DO UPDATE SET seen_at = ${now}`
     yield* sql`DELETE FROM palimpsest_owners WHERE seen_at < ${now} - 86400000`
     yield* renew
-    yield* Scope.addFinalizer(layerScope, sql`DELETE FROM palimpsest_owners WHERE id = ${id}`.pipe(atMost))
+    const leave = sql`DELETE FROM palimpsest_owners WHERE id = ${id}`.pipe(atMost)
+    yield* Scope.addFinalizer(
+      layerScope,
+      Effect.andThen(
+        Effect.sync(() => closedOwners.add(id)),
+        leave
+      )
+    )
     yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep(renewal), Effect.ignore(renew))), layerScope)
     registered = id
     return id
@@ -142,20 +168,35 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
 
   const rowOf = (session: string) =>
     Effect.map(
-      sql<OwnedRow>`SELECT s.epoch, s.owned_since, o.pid, o.process, ${now} - o.seen_at AS age
+      sql<OwnedRow>`SELECT s.epoch, s.owner, s.owned_since, o.pid, o.process, ${now} - o.seen_at AS age
         FROM palimpsest_sessions s LEFT JOIN palimpsest_owners o ON o.id = s.owner WHERE s.session = ${session}`,
       ([row]) => row
     )
 
+  /** The epochs of the sessions that this layer owns. A release that did not reach the database counts nevertheless. */
+  const held = new Map<string, number>()
+  const isHeld = (session: string, row: Pick<OwnedRow, "age" | "epoch" | "owner" | "process">) =>
+    row.owner !== null && row.owner === registered
+      ? Effect.succeed(held.get(session) === Number(row.epoch))
+      : isAlive(row)
+
+  const hold = (owner: SessionOwner) =>
+    Effect.sync(() => {
+      held.set(keyOf(owner.session), owner.epoch)
+    })
   const release = ({ epoch, session }: SessionOwner) =>
-    sql`UPDATE palimpsest_sessions SET owner = NULL WHERE session = ${keyOf(session)} AND epoch = ${epoch}`.pipe(atMost)
+    Effect.suspend(() => {
+      const key = keyOf(session)
+      if (held.get(key) === epoch) held.delete(key)
+      return sql`UPDATE palimpsest_sessions SET owner = NULL WHERE session = ${key} AND epoch = ${epoch}`.pipe(atMost)
+    })
 
   /** Takes the next epoch of a session, unless another process takes it at the same time: then it looks again. */
   const own = (id: string, takeOver: boolean): Effect.Effect<SessionOwner, SessionStoreError | SqlError.SqlError> =>
     Effect.gen(function* () {
       const row = yield* rowOf(keyOf(id))
       if (row === undefined) return yield* sessionError(new SessionNotFound({ id }))
-      if (!takeOver && (yield* isAlive(row))) {
+      if (!takeOver && (yield* isHeld(keyOf(id), row))) {
         const held = { pid: Number(row.pid ?? 0), since: Number(row.owned_since ?? 0) }
         return yield* sessionError(new SessionLocked({ id, ...held }))
       }
@@ -216,7 +257,7 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
   })
 
   const appendWithHead = (owner: SessionOwner, line: BackedLine, head: string) =>
-    sql.withTransaction(
+    inTransaction(
       Effect.andThen(
         sql`UPDATE palimpsest_sessions SET head = ${head}
           WHERE session = ${keyOf(owner.session)} AND epoch = ${owner.epoch}`,
@@ -228,14 +269,14 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
     const where: Statement.Fragment =
       id === undefined ? sql`s.tenant = ${tenant}` : sql`s.session = ${keyOf(id)} AND s.tenant = ${tenant}`
     const rows = yield* sql<ListedRow>`
-      SELECT s.id, s.head, s.title, s.owned_since, l.at, l.size, o.pid, o.process, ${now} - o.seen_at AS age
+      SELECT s.id, s.head, s.title, s.epoch, s.owner, s.owned_since, l.at, l.size, o.pid, o.process, ${now} - o.seen_at AS age
       FROM palimpsest_sessions s
       LEFT JOIN palimpsest_lines l ON l.session = s.session
         AND l.sequence = (SELECT MAX(sequence) FROM palimpsest_lines WHERE session = s.session)
       LEFT JOIN palimpsest_owners o ON o.id = s.owner
       WHERE ${where}`
     return yield* Effect.forEach(rows, (row) =>
-      Effect.map(isAlive(row), (alive): BackedRow => ({
+      Effect.map(isHeld(keyOf(row.id), row), (alive): BackedRow => ({
         id: row.id,
         head: row.head,
         title: row.title ?? undefined,
@@ -255,7 +296,7 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
       "SessionNotFound",
       () => Effect.undefined
     )
-    yield* sql.withTransaction(
+    yield* inTransaction(
       Effect.gen(function* () {
         const gone = yield* sql`DELETE FROM palimpsest_sessions
           WHERE session = ${session} AND epoch = ${owned?.epoch ?? 0} RETURNING id`
@@ -269,8 +310,8 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
 
   return SessionBacking.of({
     create: (id, head, lines) =>
-      Effect.acquireRelease(withSqlErrors("create")(sql.withTransaction(create(id, head, lines))), release),
-    own: (id, takeOver) => Effect.acquireRelease(withSqlErrors("open")(own(id, takeOver)), release),
+      Effect.acquireRelease(withSqlErrors("create")(Effect.tap(inTransaction(create(id, head, lines)), hold)), release),
+    own: (id, takeOver) => Effect.acquireRelease(withSqlErrors("open")(Effect.tap(own(id, takeOver), hold)), release),
     append: (owner, line, head) =>
       withSqlErrors("append")(retried(head === undefined ? append(owner, line) : appendWithHead(owner, line, head))),
     read: (id, from, to) =>
@@ -329,7 +370,7 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
   })
 })
 
-interface ListedRow extends Omit<OwnedRow, "epoch"> {
+interface ListedRow extends OwnedRow {
   readonly id: string
   readonly head: string
   readonly title: string | null

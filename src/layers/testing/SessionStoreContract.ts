@@ -99,6 +99,21 @@ export const sessionStoreContract = (
         assert.deepStrictEqual(found.session, sessionOf([started("s1"), ...events]))
       }))
 
+    test("stores a message once that is appended again under its id, also by another writer", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const events = [appended(1, textPart("hello")), appended(2, textPart("x".repeat(9_000)))]
+        yield* Effect.scoped(
+          Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach([...events, ...events], log.append))
+        )
+        yield* Effect.scoped(
+          Effect.flatMap(store.open("s1"), ({ log }) =>
+            Effect.forEach([...events.slice(1), appended(3, textPart("new"))], log.append)
+          )
+        )
+        assert.deepStrictEqual(yield* store.events("s1"), [started("s1"), ...events, appended(3, textPart("new"))])
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
     test("lists newest first, and nothing at first", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore

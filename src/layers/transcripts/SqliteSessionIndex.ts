@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { Buffer } from "node:buffer"
-import { chmodSync, closeSync, mkdirSync, openSync, readSync, rmSync } from "node:fs"
+import { chmodSync, closeSync, openSync, readSync, rmSync } from "node:fs"
 import path from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
@@ -21,6 +21,7 @@ import {
   type SessionProblem
 } from "../../services/transcripts/AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "../../services/transcripts/SessionIndex.ts"
+import { makeFoldersSync } from "../platform/MakeFolders.ts"
 import { sqlite } from "../platform/NodeSqlite.ts"
 import { hashSync } from "../platform/Sha256.ts"
 
@@ -60,7 +61,7 @@ const settleMillis = 2_500
 const openIndex = (open: new (file: string) => DatabaseSync, folder: string): DatabaseSync => {
   const file = path.join(folder, `sessions-${version}.sqlite`)
   const opened = (): DatabaseSync => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFoldersSync(folder, 0o700)
     closeSync(openSync(file, "a", 0o600))
     chmodSync(file, 0o600)
     const database = new open(file)

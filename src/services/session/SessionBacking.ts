@@ -52,7 +52,7 @@ export class SessionBacking extends Context.Service<
     /**
      * Appends one line, and replaces the head if one is given. Appending a line again writes nothing and succeeds. Fails with
      * `SessionTaken` when the session has a newer owner, checked together with the write, and with `SessionChanged` when the
-     * position or the id belongs to another line.
+     * position belongs to another line, or, in a backing that looks for it, the id.
      */
     readonly append: (
       owner: SessionOwner,

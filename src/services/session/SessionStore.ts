@@ -130,7 +130,8 @@ export interface SessionLog {
   readonly id: string
   /**
    * Appends one event: first its large parts to the blob store, then one line to the log. After a success, the event is on
-   * disk. After a failure or an interruption, the log is unchanged.
+   * disk. After a failure or an interruption, the log is unchanged, unless a database was away before it could answer: then the
+   * event may be stored. To append messages again under their ids is safe: those that are stored already are not stored twice.
    */
   readonly append: (event: SessionEvent) => Effect.Effect<void, SessionStoreError>
   /** The blobs of this session. */

@@ -1,6 +1,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import { KeyValueStore } from "effect/persistence"
+import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessionStore.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import { sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
@@ -29,5 +31,32 @@ sessionStoreContract(
     make: Effect.map(freshFile, (file) => SqliteSessionStore.layer(file)),
     takesOver: true,
     runs: runsOf(40)
+  }
+)
+
+sessionStoreContract(
+  { describe, it },
+  {
+    name: "KeyValueSessionStore in memory",
+    make: Effect.map(Layer.build(KeyValueStore.layerMemory), (store) =>
+      KeyValueSessionStore.layer().pipe(Layer.provide(Layer.succeedContext(store)))
+    ),
+    takesOver: true,
+    runs: runsOf(100)
+  }
+)
+
+sessionStoreContract(
+  { describe, it },
+  {
+    name: "KeyValueSessionStore in a folder",
+    make: Effect.map(freshFile, (folder) =>
+      KeyValueSessionStore.layer().pipe(
+        Layer.provide(KeyValueStore.layerFileSystem(folder)),
+        Layer.provide(NodeServices.layer)
+      )
+    ),
+    takesOver: true,
+    runs: runsOf(20)
   }
 )

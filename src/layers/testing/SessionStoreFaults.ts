@@ -1,0 +1,170 @@
+import { Effect, Exit, type Layer, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import assert from "node:assert/strict"
+import { text as textPart } from "../../domain/content/Content.ts"
+import { entryId } from "../../domain/conversation/Conversation.ts"
+import type { SessionEvent } from "../../domain/session/Session.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { SessionStore } from "../../services/session/SessionStore.ts"
+import { runTest, type TestFunctions } from "./ContractTests.ts"
+import { appended, entry, sessionOf, started } from "./SessionHistories.ts"
+
+/**
+ * What happens to one call of the storage: it is carried out; it fails without effect (a full disk, a database that is away); it
+ * is carried out, but its answer is lost, so that the caller sees a failure.
+ */
+export type StorageFault = "pass" | "fail" | "lost"
+
+/** A store over a storage whose calls can fail. */
+export interface FaultyStorage {
+  /** The store. Providing it again is a restart. */
+  readonly layer: Layer.Layer<SessionStore, unknown>
+  /** Decides from now on what happens to each call of the storage, by its number from 1 since this was set. */
+  readonly inject: (fault: (call: number) => StorageFault) => void
+  /** The calls since `inject`. */
+  readonly calls: () => number
+}
+
+const compressed: SessionEvent = {
+  _tag: "Compressed",
+  at: 1,
+  status: "COMPRESSED",
+  strategy: "test",
+  trigger: "auto",
+  before: TokenCount.make(9),
+  after: TokenCount.make(3),
+  patch: { drop: { from: entryId(1), to: entryId(2) }, insert: [entry(4, [textPart("summary")])], shorten: [] }
+}
+
+/** A small message, one with a blob, one of each after a checkpoint. */
+const events: ReadonlyArray<SessionEvent> = [
+  appended(1, textPart("small")),
+  appended(2, textPart("x".repeat(9_000))),
+  appended(3, textPart("more")),
+  compressed,
+  appended(5, textPart("y".repeat(9_000))),
+  appended(6, textPart("last"))
+]
+
+/** Creates the session, or finds it when the answer of an earlier attempt was lost. */
+const begun = SessionStore.use((store) =>
+  Effect.catch(Effect.scoped(store.create(started("s1"))), () =>
+    Effect.scoped(Effect.catch(store.create(started("s1")), () => store.open("s1")))
+  )
+)
+
+const reload = SessionStore.use((store) => Effect.scoped(Effect.flatMap(store.open("s1"), ({ log }) => log.whole)))
+
+/**
+ * Appends all events and restarts at the first failure, as a program does whose storage went away: it opens the session, and
+ * appends again what it has no answer for. What was acknowledged has to be there then. Returns the failures.
+ */
+const survived = Effect.fnUntraced(function* (layer: FaultyStorage["layer"]) {
+  let acknowledged = 0
+  let failures = 0
+  const run = SessionStore.use((store) =>
+    Effect.gen(function* () {
+      const { log } = yield* store.open("s1")
+      const found = yield* log.whole
+      const all = [started("s1"), ...events]
+      const there = all.findIndex((_, index) => sameSession(found, sessionOf(all.slice(0, index + 1))))
+      assert.ok(there >= acknowledged, `${acknowledged} events were acknowledged, and the log has ${there}`)
+      assert.ok(there <= acknowledged + 1, "the log has an event that was not appended")
+      // A checkpoint has no id of its own: who repeats it looks whether it is there.
+      const next = events[acknowledged]?._tag === "Compressed" ? there : acknowledged
+      for (const event of events.slice(next)) {
+        yield* log.append(event)
+        acknowledged = events.indexOf(event) + 1
+      }
+    })
+  ).pipe(Effect.scoped, Effect.provide(layer))
+  const start = Effect.provide(begun, layer)
+  for (const step of [start, run]) {
+    for (let attempt = 0; attempt < 20; attempt += 1) {
+      const exit = yield* Effect.exit(step)
+      if (Exit.isSuccess(exit)) break
+      const problem = exit.cause.reasons.find((reason) => reason._tag !== "Fail")
+      assert.strictEqual(problem, undefined, `expected a typed failure, got ${String(problem)}`)
+      failures += 1
+    }
+  }
+  return failures
+})
+
+const sameSession = (one: unknown, other: unknown): boolean => {
+  try {
+    assert.deepStrictEqual(one, other)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Lets time pass for those who wait until a storage is back. */
+const timePasses = Effect.forever(
+  Effect.andThen(
+    Effect.promise(() => new Promise((resolve) => setImmediate(resolve))),
+    TestClock.adjust("100 millis")
+  )
+)
+
+/** The most calls of the storage that `events` may take. */
+const maxCalls = 400
+
+/**
+ * Defines tests of a SessionStore whose storage fails: at each of its calls in turn, once or for a while, with and without effect.
+ * Nothing that was acknowledged is lost, nothing is stored twice, every failure is typed, and the store goes on when the storage is back.
+ *
+ * *When to use*: for a SessionStore of your own, over a client that you can make fail.
+ */
+export const sessionStoreFaults = (
+  { describe, it }: TestFunctions,
+  variant: {
+    readonly name: string
+    readonly make: Effect.Effect<FaultyStorage, unknown, Scope.Scope>
+    /** Fails every n-th call only, for a storage that takes long to begin. Default: 1. */
+    readonly every?: number | undefined
+  }
+) => {
+  describe(`${variant.name} with a storage that fails`, () => {
+    const atEachCall = (name: string, faultAt: (at: number) => (call: number) => StorageFault) =>
+      it(name, () =>
+        runTest(
+          Effect.gen(function* () {
+            yield* Effect.forkScoped(timePasses)
+            let failed = 0
+            for (let at = 1; at < maxCalls; at += variant.every ?? 1) {
+              const calls = yield* Effect.scoped(
+                Effect.gen(function* () {
+                  const storage = yield* variant.make
+                  // The tables of a database and the like are made before.
+                  yield* Effect.provide(
+                    SessionStore.use(({ list }) => list),
+                    storage.layer
+                  )
+                  storage.inject(faultAt(at))
+                  failed += yield* survived(storage.layer)
+                  const made = storage.calls()
+                  storage.inject(() => "pass")
+                  assert.deepStrictEqual(
+                    yield* Effect.provide(reload, storage.layer),
+                    sessionOf([started("s1"), ...events])
+                  )
+                  return made
+                })
+              )
+              if (calls < at) break
+            }
+            assert.ok(failed > 0, "no call of the storage failed")
+          })
+        )
+      )
+
+    atEachCall("loses nothing when a call fails", (at) => (call) => (call === at ? "fail" : "pass"))
+    atEachCall("stores nothing twice when an answer is lost", (at) => (call) => (call === at ? "lost" : "pass"))
+    atEachCall(
+      "goes on when the storage was away for a while",
+      (at) => (call) => (call >= at && call < at + 12 ? "fail" : "pass")
+    )
+  })
+}
