@@ -78,7 +78,7 @@ const talk = async (number) => {
     for (const [, json] of piece.matchAll(/^data: (.*)$/gm)) {
       const { event } = JSON.parse(json)
       if (event._tag === "Content") seen.push(event.text.trim())
-      if (event._tag === "Reset") seen.push("| its runner died |")
+      if (event._tag === "Retry" || event._tag === "Reset") seen.push("| its runner died, and the model answers anew |")
       if (event._tag === "TurnEnded") seen.push(`(${event.status})`)
     }
   }

@@ -16,6 +16,7 @@ import * as LiveRuntime from "./LiveRuntime.ts"
 import { homeFolder } from "./platform/HomeFolder.ts"
 import * as ClusterEngine from "./serve/ClusterEngine.ts"
 import * as HttpServing from "./serve/HttpServing.ts"
+import * as SqlTurnJournal from "./serve/SqlTurnJournal.ts"
 import * as SqlSessionStore from "./session/SqlSessionStore.ts"
 
 /** Where a server keeps its sessions, and what it does for them. */
@@ -118,7 +119,7 @@ const runner = (options: LiveServeOptions) =>
   Layer.effectDiscard(ServedSessions.use(({ drain }) => Effect.addFinalizer(() => drain))).pipe(
     Layer.provideMerge(SessionEntity.handlers),
     Layer.provide(LocalSessions.layer(options)),
-    Layer.provide(DurableCompression.layer),
+    Layer.provide([DurableCompression.layer, SqlTurnJournal.layer]),
     Layer.provide(ClusterEngine.workflows),
     Layer.merge(ClusterEngine.pruning)
   )

@@ -1,12 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { program } from "../cli/program.ts"
 import { says } from "../cli/scene.ts"
+import { eventsOf } from "../support/server.ts"
+import { askProcess as ask, ended, newFolder, startProcess } from "../support/serverProcess.ts"
 
 /**
  * A server over SQLite that is killed at random moments while messages are sent to it: every acknowledged message is in the
@@ -14,36 +12,6 @@ import { says } from "../cli/scene.ts"
  */
 
 const kills = process.env["MODE"] === "kills" ? 100 : 3
-
-interface Started {
-  readonly child: ChildProcess
-  readonly url: string
-  readonly token: string
-}
-
-const start = (bundle: string, home: string, model: string): Promise<Started> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [bundle, "serve", "--store", "sqlite", "--port", "0", "--json"], {
-      cwd: home,
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        PALIMPSEST_HOME: home,
-        GEMINI_API_KEY: "AIza-not-a-real-key",
-        GOOGLE_GEMINI_BASE_URL: model
-      }
-    })
-    let errors = ""
-    child.stderr.on("data", (data) => (errors += String(data)))
-    child.stdout.once("data", (data) => resolve({ child, ...JSON.parse(String(data)) }))
-    child.once("exit", () => reject(new Error(`the server did not start: ${errors}`)))
-  })
-
-const ask = ({ token, url }: Started, method: string, place: string, body?: unknown) =>
-  fetch(`${url}/v1/sessions${place}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) })
-  })
 
 describe("a server that is killed", () => {
   it.live(
@@ -55,8 +23,9 @@ describe("a server that is killed", () => {
           method === "streamGenerateContent" ? says("An answer.") : FakeGemini.tokens(100)
         )
         yield* Effect.promise(async () => {
-          const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "killed-"))
-          let server = await start(bundle, home, fake.url)
+          const home = newFolder()
+          const start = () => startProcess(bundle, { home, model: fake.url, args: ["--store", "sqlite"] })
+          let server = await start()
           await ask(server, "POST", "", { id: "one" })
           const acknowledged: Array<string> = []
           for (let kill = 0; kill < kills; kill += 1) {
@@ -69,19 +38,16 @@ describe("a server that is killed", () => {
               },
               () => {}
             )
-            const { child } = server
-            const ended = new Promise((resolve) => child.once("exit", resolve))
             await new Promise((resolve) => setTimeout(resolve, Math.random() * 400))
-            child.kill("SIGKILL")
-            await Promise.all([ended, sent.catch(() => {})])
-            server = await start(bundle, home, fake.url)
+            await Promise.all([ended(server, "SIGKILL"), sent.catch(() => {})])
+            server = await start()
           }
           // The stream of a message ends when it is answered.
           for (const id of acknowledged) await (await ask(server, "GET", `/one/messages/${id}/events`)).text()
           const view: {
             readonly messages: ReadonlyArray<{ readonly role: string; readonly messageId: string | null }>
           } = JSON.parse(await (await ask(server, "GET", "/one?messages=1000")).text())
-          server.child.kill("SIGKILL")
+          await ended(server, "SIGKILL")
           const ids = view.messages.flatMap(({ messageId }) => (messageId === null ? [] : [messageId]))
           assert.deepStrictEqual([...new Set(ids)], ids)
           for (const id of acknowledged) assert.include(ids, id)
@@ -92,5 +58,49 @@ describe("a server that is killed", () => {
         })
       }),
     kills * 20_000
+  )
+
+  it.live(
+    "goes on with the stream of an answer where it ended",
+    () =>
+      Effect.gen(function* () {
+        const { bundle } = yield* program
+        let isFirst = true
+        const part = (text: string, finishReason: string | null = null) =>
+          FakeGemini.event(FakeGemini.response([{ text }], { finishReason }))
+        const fake = yield* FakeGemini.make(({ method }) => {
+          if (method !== "streamGenerateContent") return FakeGemini.tokens(100)
+          if (!isFirst) return [FakeGemini.streamHead, part("One, "), part("two, three"), part(".", "STOP")]
+          isFirst = false
+          return [FakeGemini.streamHead, part("One, "), part("two, "), FakeGemini.stall]
+        })
+        yield* Effect.promise(async () => {
+          const home = newFolder()
+          const start = () => startProcess(bundle, { home, model: fake.url, args: ["--store", "sqlite"] })
+          const first = await start()
+          await ask(first, "POST", "", { id: "one" })
+          const response = await ask(first, "POST", "/one/messages", { id: "m", text: "Count." })
+          let seen = ""
+          const decoder = new TextDecoder()
+          for await (const bytes of response.body ?? []) {
+            seen += decoder.decode(bytes, { stream: true })
+            if (seen.includes("two") && seen.endsWith("\n\n")) break
+          }
+          await ended(first, "SIGKILL")
+          const next = await start()
+          const lastId = eventsOf(seen).findLast(({ id }) => id !== undefined)?.id ?? ""
+          const rest = await ask(next, "GET", "/one/messages/m/events", undefined, { "last-event-id": lastId })
+          const events = [...eventsOf(seen), ...eventsOf(await rest.text())]
+          await ended(next, "SIGKILL")
+          const texts = events.flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
+          assert.strictEqual(texts.join(""), "One, two, three.")
+          const tags = events.map(({ event }) => event._tag)
+          assert.notInclude(tags, "Reset")
+          assert.strictEqual(tags.filter((tag) => tag === "TurnStarted").length, 1)
+          const ids = events.flatMap(({ id }) => (id === undefined ? [] : [id]))
+          assert.deepStrictEqual([...new Set(ids)], ids)
+        })
+      }),
+    120_000
   )
 })

@@ -44,7 +44,7 @@ const maxChars = 4_000_000
 /** Estimated characters of an event. */
 const charsOf = ({ event }: ServedEvent): number => JSON.stringify(event).length
 
-/** The events of one session since it was opened. Mutable: every reader of the session shares it. */
+/** The events of one session since it was opened, and those of its last turn before. Mutable: every reader of the session shares it. */
 export class EventBuffer {
   private readonly events: Array<NumberedEvent & { readonly chars: number }> = []
   private chars = 0
@@ -53,8 +53,16 @@ export class EventBuffer {
   /** Names this buffer in event ids: no other one of the session has it. */
   readonly name: string
 
-  constructor(name: string) {
+  /** `kept`: the events with which it goes on, without gaps. */
+  constructor(name: string, kept: ReadonlyArray<NumberedEvent> = []) {
     this.name = name
+    this.next = kept[0]?.number ?? 1
+    for (const { event, message } of kept) this.add({ event, message })
+  }
+
+  /** The number of the oldest event that is kept. */
+  get first(): number {
+    return this.events[0]?.number ?? this.next
   }
 
   /** The number of the last event; 0 before the first. */
@@ -80,7 +88,7 @@ export class EventBuffer {
 
   /** At most `most` events after this number, and whether some before them have left the buffer. */
   after(number: number, most = 64): { readonly events: ReadonlyArray<NumberedEvent>; readonly hasGap: boolean } {
-    const first = this.events[0]?.number ?? this.next
+    const { first } = this
     const start = Math.max(0, number + 1 - first)
     return { events: this.events.slice(start, start + most), hasGap: number + 1 < first }
   }

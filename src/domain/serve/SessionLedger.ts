@@ -200,7 +200,15 @@ export const shownMessages = ({ conversation }: Session, most: number, chars: nu
 export const answerTo = (
   { conversation }: Session,
   messageId: string
-): { readonly message: Entry; readonly text: string; readonly isComplete: boolean } | undefined => {
+):
+  | {
+      readonly message: Entry
+      readonly text: string
+      /** The texts of the answers of the model, in order: an agent has one for each round of tool calls. */
+      readonly texts: ReadonlyArray<string>
+      readonly isComplete: boolean
+    }
+  | undefined => {
   const log = entries(conversation)
   const start = log.findIndex((entry) => entry.messageId === messageId)
   const message = log[start]
@@ -217,6 +225,8 @@ export const answerTo = (
   const isComplete =
     next >= 0 ||
     (last?.content.role === "model" && last.content.parts.every(({ functionCall }) => functionCall === undefined))
-  const texts = turn.flatMap(({ content }) => (content.role === "model" ? [plainText(content)] : []))
-  return { message, text: texts.join("\n"), isComplete }
+  const texts = turn.flatMap(({ author, content }) =>
+    content.role === "model" && author === undefined ? [plainText(content)] : []
+  )
+  return { message, text: texts.join("\n"), texts, isComplete }
 }

@@ -75,6 +75,8 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
             Effect.map(Ref.get(last), (lastId) => client(tenant, id).Watch({ message, lastId: lastId ?? null }))
           )
         ).pipe(
+          // A turn that its runner stopped goes on at another one.
+          Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
           Stream.tap(({ id: at }) => (at === undefined ? Effect.void : Ref.set(last, at))),
           // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
           Stream.catchCause(() => Stream.empty),

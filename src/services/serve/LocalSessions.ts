@@ -1,6 +1,7 @@
 import { Cause, Deferred, Effect, Exit, Fiber, FiberSet, Layer, Metric, Option, RcMap, Schedule, Stream } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import { type EntryId, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { answerTo, ledgerOf, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
@@ -20,6 +21,7 @@ import { BadRequest, Conflict, NotFound, type ServeError, Unavailable } from "./
 import { openSessions, openStreams, runningTurns, tokensUsed, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
+import { TurnJournal } from "./TurnJournal.ts"
 
 /**
  * The sessions of this process: each is opened here when it is first written, and its turns run here.
@@ -49,6 +51,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   const { copy, create, existing, inTenant, load, store, totals } = yield* StoredSessions.make(model)
   const limiter = yield* TenantLimiter
   const stepsOf = yield* SessionSteps
+  const journal = yield* TurnJournal
   const turns = yield* FiberSet.make<void>()
   const opened = new Map<string, OpenedSession>()
   let isDraining = false
@@ -77,7 +80,19 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
           WorkspaceFolderError: openError
         })
       )
-      const session = new OpenedSession(id, agent, (yield* StoredSessions.newId).slice(-12))
+      const name = (yield* StoredSessions.newId).slice(-12)
+      const session = new OpenedSession(
+        id,
+        agent,
+        name,
+        journal === undefined
+          ? undefined
+          : { save: (turn) => journal.save(tenant, id, turn), last: yield* journal.load(tenant, id) }
+      )
+      if (journal !== undefined) {
+        yield* Effect.addFinalizer(() => session.flush)
+        yield* Effect.forkScoped(session.flushing)
+      }
       yield* Effect.acquireRelease(
         Effect.andThen(
           Metric.modify(openSessions, 1),
@@ -122,6 +137,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
     session: OpenedSession,
     turn: ServedTurn,
     text: string,
+    resumed: ResumedAnswer,
     release: Effect.Effect<void>
   ) {
     let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
@@ -129,7 +145,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
       Stream.runForEach((event) => {
         end = turnStatus(end, event)
-        session.publish({ message: turn.message, event })
+        for (const told of resumed.next(event)) session.publish({ message: turn.message, event: told })
         if (event._tag !== "Finished" || event.usage === null) return Effect.void
         const { answer, prompt, thoughts } = event.usage
         const amount = prompt + answer + thoughts
@@ -152,6 +168,8 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
                 }
         }
         session.end(turn, end.status, end.error)
+        // Its streams go on with what is opened next.
+        if (end.status === "stopped") Deferred.doneUnsafe(session.closing, Effect.void)
         const log = Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Effect.logError(exit.cause) : Effect.void
         return Effect.all(
           [
@@ -201,7 +219,19 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
         const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
         const recorded = answerTo(whole, messageId)
-        if (recorded?.isComplete === true) return recorded.text
+        const lost = before?.ended === "stopped" ? before : undefined
+        const missing = resumption(lost === undefined ? [] : session.toldOf(lost), recorded?.texts ?? [])
+        const resume = (one: ServedTurn) => {
+          const resumed = session.resume(one)
+          for (const event of missing.events) session.publish({ message: messageId, event })
+          return resumed
+        }
+        if (recorded?.isComplete === true) {
+          if (lost === undefined) return recorded.text
+          const resumed = resume(lost)
+          session.end(resumed, "answered", null)
+          return resumed
+        }
         yield* limiter.checkTokens(tenant)
         const release = yield* limiter.take(tenant, "turns")
         const { running } = session
@@ -213,10 +243,11 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
           })
         }
         // No other request comes between the look at `running` and this.
-        const begun = session.begin(messageId, message.text)
+        const begun = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
         yield* Metric.modify(runningTurns, 1)
         // The session stays open until the turn ends. What is in the conversation already is asked again, not added.
-        const work = runTurn(tenant, session, begun, recorded === undefined ? message.text : "", release)
+        const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
+        const work = runTurn(tenant, session, begun, recorded === undefined ? message.text : "", resumed, release)
         begun.fiber = yield* FiberSet.run(
           turns,
           Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(sessions, keyOf(tenant, id))), work)),

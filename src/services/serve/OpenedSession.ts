@@ -1,8 +1,9 @@
-import { Deferred, Effect, type Fiber, Option, Stream } from "effect"
+import { Deferred, Effect, type Fiber, Option, Semaphore, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { EventBuffer, type ServedEvent, type TurnStatus } from "../../domain/serve/EventBuffer.ts"
 import type { AssembledAgent } from "../runtime/Runtime.ts"
 import type { StreamEvent } from "./ServeApi.ts"
+import type { JournaledTurn } from "./TurnJournal.ts"
 
 /** A session that is open in this process, the turn that runs in it, and the streams of its events. */
 
@@ -14,7 +15,7 @@ export interface ServedTurn {
   /** Cancels it when completed. */
   readonly cancel: Deferred.Deferred<void>
   readonly done: Deferred.Deferred<void>
-  /** How it ended; undefined while it runs. */
+  /** How it ended; undefined while it runs. `stopped`: another process began it and did not end it. */
   ended: TurnStatus | undefined
   /** Runs it. */
   fiber: Fiber.Fiber<void> | undefined
@@ -26,6 +27,21 @@ const maxTurns = 64
 /** Nothing happens for this long: a `Ping` shows that the stream lives. */
 const pingMillis = 15_000
 
+/** Events of this time are stored together. */
+const batchMillis = 100
+
+/** Stores events before they are told: the function gets them, and the number of the first one to keep when that changes. */
+type Save = (turn: JournaledTurn & { readonly first: number | undefined }) => Effect.Effect<void>
+
+const makeTurn = (message: string, start: number, ended: TurnStatus | undefined): ServedTurn => ({
+  message,
+  start,
+  cancel: Deferred.makeUnsafe<void>(),
+  done: Deferred.makeUnsafe<void>(),
+  ended,
+  fiber: undefined
+})
+
 /** The state of an open session. Mutable: all requests of the session share it. */
 export class OpenedSession {
   readonly id: string
@@ -36,37 +52,102 @@ export class OpenedSession {
   running: ServedTurn | undefined
   private readonly turns = new Map<string, ServedTurn>()
   private changed = Deferred.makeUnsafe<void>()
+  private readonly save: Save | undefined
+  private readonly saving = Semaphore.makeUnsafe(1)
+  /** Events that are not stored yet. */
+  private waiting: Array<ServedEvent> = []
+  private isWaiting = Deferred.makeUnsafe<void>()
+  private isUrgent = Deferred.makeUnsafe<void>()
+  /** The number of the first event in the journal. */
+  private kept: number | undefined
 
-  constructor(id: string, agent: AssembledAgent, name: string) {
+  /** `journal`: stores events before they are told; `last`: the turn that it holds. */
+  constructor(
+    id: string,
+    agent: AssembledAgent,
+    name: string,
+    journal?: { readonly save: Save; readonly last: JournaledTurn | undefined }
+  ) {
     this.id = id
     this.agent = agent
-    this.events = new EventBuffer(name)
+    this.save = journal?.save
+    const { last } = journal ?? {}
+    this.events = new EventBuffer(last?.name ?? name, last?.events)
+    this.kept = last?.events[0]?.number
+    for (const { event, message, number } of last?.events ?? []) {
+      if (message === null) continue
+      const turn = this.turns.get(message) ?? makeTurn(message, number, "stopped")
+      if (event._tag === "TurnEnded") turn.ended = event.status
+      this.turns.set(message, turn)
+    }
   }
 
-  /** Adds an event, and wakes the readers. */
+  /** Tells an event: at once, or with a journal once it is stored. */
   publish(event: ServedEvent): void {
-    this.events.add(event)
+    if (this.save === undefined) return this.tell([event])
+    this.waiting.push(event)
+    Deferred.doneUnsafe(this.isWaiting, Effect.void)
+    if (event.event._tag === "TurnEnded") Deferred.doneUnsafe(this.isUrgent, Effect.void)
+  }
+
+  /** Adds events, and wakes the readers. */
+  private tell(events: ReadonlyArray<ServedEvent>): void {
+    for (const event of events) this.events.add(event)
     const { changed } = this
     this.changed = Deferred.makeUnsafe<void>()
     Deferred.doneUnsafe(changed, Effect.void)
   }
 
+  /** Stores and tells what waits. */
+  readonly flush: Effect.Effect<void> = Effect.suspend(() => {
+    const batch = this.waiting
+    this.waiting = []
+    this.isWaiting = Deferred.makeUnsafe<void>()
+    this.isUrgent = Deferred.makeUnsafe<void>()
+    if (this.save === undefined || batch.length === 0) return Effect.void
+    const numbered = batch.map((event, index) => ({ ...event, number: this.events.last + 1 + index }))
+    // A turn that this process stopped is not ended: another one goes on with it.
+    const events = numbered.filter(({ event }) => event._tag !== "TurnEnded" || event.status !== "stopped")
+    const begun = numbered.findLast(({ event }) => event._tag === "TurnStarted")?.number
+    const first = Math.max(begun ?? this.kept ?? this.events.first, this.events.first)
+    const isKept = first === this.kept
+    this.kept = first
+    return Effect.andThen(
+      this.save({ name: this.events.name, events, first: isKept ? undefined : first }),
+      Effect.sync(() => this.tell(batch))
+    )
+  }).pipe(this.saving.withPermit, Effect.uninterruptible)
+
+  /** Stores and tells events in batches, until it is interrupted. */
+  readonly flushing: Effect.Effect<never> = Effect.suspend(() => Deferred.await(this.isWaiting)).pipe(
+    Effect.andThen(Effect.suspend(() => Effect.raceFirst(Effect.sleep(batchMillis), Deferred.await(this.isUrgent)))),
+    Effect.andThen(this.flush),
+    Effect.forever
+  )
+
   /** Begins the turn of a message. */
   begin(message: string, text: string): ServedTurn {
-    const turn: ServedTurn = {
-      message,
-      start: this.events.last + 1,
-      cancel: Deferred.makeUnsafe<void>(),
-      done: Deferred.makeUnsafe<void>(),
-      ended: undefined,
-      fiber: undefined
-    }
+    const turn = makeTurn(message, this.events.last + this.waiting.length + 1, undefined)
     this.turns.set(message, turn)
     const [oldest] = this.turns.keys()
     if (this.turns.size > maxTurns && oldest !== undefined) this.turns.delete(oldest)
     this.running = turn
     this.publish({ message, event: { _tag: "TurnStarted", text } })
     return turn
+  }
+
+  /** Goes on with a turn that another process began. */
+  resume({ message, start }: ServedTurn): ServedTurn {
+    const turn = makeTurn(message, start, undefined)
+    this.turns.set(message, turn)
+    this.running = turn
+    return turn
+  }
+
+  /** What was told of a turn. */
+  toldOf({ message, start }: ServedTurn): ReadonlyArray<ServedEvent["event"]> {
+    const { events } = this.events.after(start - 1, Infinity)
+    return events.flatMap((one) => (one.message === message ? [one.event] : []))
   }
 
   /** Ends a turn. */

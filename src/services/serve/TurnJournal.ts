@@ -1,0 +1,27 @@
+import { Context, type Effect } from "effect"
+import type { NumberedEvent } from "../../domain/serve/EventBuffer.ts"
+
+/** The events of a session's last turn, as they were stored before clients were told. */
+export interface JournaledTurn {
+  /** The name in their ids. */
+  readonly name: string
+  /** Without gaps, oldest first. */
+  readonly events: ReadonlyArray<NumberedEvent>
+}
+
+/** Stores the events of each session's last turn, so that another process goes on with the stream where it ended. */
+export interface Journal {
+  /** The events of the last turn; undefined when there are none, or they cannot be read. */
+  readonly load: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
+  /** Stores events, and with `first` forgets those before this number. Never fails: what is not stored cannot be resumed. */
+  readonly save: (
+    tenant: string,
+    id: string,
+    turn: JournaledTurn & { readonly first: number | undefined }
+  ) => Effect.Effect<void>
+}
+
+/** The journal of this server. Default: none; a stream of another process begins with `Reset`. */
+export const TurnJournal = Context.Reference<Journal | undefined>("palimpsest/services/serve/TurnJournal", {
+  defaultValue: () => undefined
+})
