@@ -13,6 +13,7 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../../services/compression/Compression.ts"
+import { snapshotByCode } from "../../services/evaluation/Evaluation.ts"
 import { HandleIndex } from "../../services/session/EntryBuilder.ts"
 import * as FileWindow from "../input/FileWindow.ts"
 import * as Input from "../input/Input.ts"
@@ -403,7 +404,11 @@ export const inspect = Command.make(
         survey === undefined || surveyResult === undefined
           ? undefined
           : { sizes: surveyResult.sizes, cuts: survey.cuts, span: survey.span }
-      yield* PageFlag.write(input.html, renderPage({ report, conversation, survey: surveyed }))
+      const byCode = survey === undefined && report.compactions.length > 0 ? yield* snapshotByCode(loaded) : undefined
+      yield* PageFlag.write(
+        input.html,
+        renderPage({ report, conversation, survey: surveyed, prices, snapshotByCode: byCode })
+      )
     }
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {

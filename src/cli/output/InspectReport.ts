@@ -4,8 +4,8 @@ import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Inspection } from "../../domain/evaluation/Inspection.ts"
 import type { PartKind } from "../../domain/evaluation/PartKind.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import * as Output from "./Output.ts"
 
 /** The output of `inspect --json`. */
 export const Report = Schema.Struct({
@@ -47,10 +47,4 @@ export const kindNames: Record<PartKind, string> = {
   other: "other"
 }
 
-/** Formats US dollars to the cent; small sums with more digits. */
-export const dollars = (value: number): string => {
-  if (value !== 0 && value < 0.0001) return "less than $0.0001"
-  if (value !== 0 && value < 0.1) return `$${value.toFixed(4)}`
-  const [whole = "", cents = ""] = value.toFixed(2).split(".")
-  return whole.includes("e") ? `$${whole}` : `$${Output.number(Number(whole))}.${cents}`
-}
+export { dollars }

@@ -3,7 +3,7 @@ import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { visibleBlock, visibleStream, printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { number, plural } from "../../domain/text/NumberText.ts"
+import { number, plural, share } from "../../domain/text/NumberText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { type Advance, ReportProgress } from "../../services/platform/Progress.ts"
 import { ExitError, failed } from "./ExitError.ts"
@@ -188,19 +188,12 @@ export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities.Termi
   canColor ? coloured : plain
 )
 
-export { number, plural }
+export { number, plural, share }
 
 /** Turns a message into a sentence with a capital letter and a full stop. */
 export const sentence = (message: string): string => {
   const line = printableLine(message)
   return `${line.slice(0, 1).toUpperCase()}${line.slice(1)}${/[.!?]$/.test(line) ? "" : "."}`
-}
-
-/** Formats a share in whole percent. A very small share is shown as an upper bound. */
-export const share = (part: number, whole: number): string => {
-  if (whole === 0 || part === 0) return "0 %"
-  const percent = (part / whole) * 100
-  return percent < 0.5 ? "< 1 %" : `${Math.round(percent)} %`
 }
 
 /** Width of a text in terminal columns. Printable ASCII, the common case, takes a fast path. */

@@ -1,5 +1,5 @@
 import { Predicate } from "effect"
-import { isCall, isMedia, isResponse, outputText, type Part } from "../../domain/content/Content.ts"
+import { isCall, isResponse } from "../../domain/content/Content.ts"
 import {
   compressions,
   type Conversation,
@@ -10,18 +10,19 @@ import {
   inserted,
   sequenceOf,
   type ShortenedPart,
-  sourceOf,
   view
 } from "../../domain/conversation/Conversation.ts"
 import { opensTurn } from "../../domain/evaluation/Inspection.ts"
 import { partKindOf } from "../../domain/evaluation/PartKind.ts"
+import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
-import { kindNames } from "../output/InspectReport.ts"
+import { dollars } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
-import { bar, kindOrder, swatch } from "./KindBars.ts"
-import { type Html, markup, none, preformatted, trusted } from "./Markup.ts"
+import { bar, kindOrder } from "./KindBars.ts"
+import { type Html, markup, none, trusted } from "./Markup.ts"
+import { partMarkup, type PartLook, pieces, roomOf } from "./Parts.ts"
 
 /**
  * The list of all messages on the page, one row each, to unfold. For a very long conversation some messages are left out, so
@@ -40,6 +41,8 @@ const lastRows = 1_500
 /** Maximum characters of text on a page, and the limits per part, of which the highest that fits is used. */
 const pageLimit = 8_000_000
 const partLimits = [20_000, 8_000, 3_000, 1_000, 300, 0]
+/** Maximum markup of rows in which texts are laid out. Those after it have their exact texts alone. */
+const laidOutLimit = 4_000_000
 /** Maximum characters of a row's summary. */
 const wordLimit = 160
 /** Maximum number of parts shown one by one: per message and per page. */
@@ -63,6 +66,12 @@ interface Row {
   /** The shortened parts; undefined when the message is not in the view. */
   readonly shortened: ReadonlyMap<number, ShortenedPart> | undefined
   readonly isInserted: boolean
+}
+
+/** How the rows are shown. */
+export interface Look extends Omit<PartLook, "laysOut"> {
+  /** The turns, by the message that opens each. */
+  readonly turns: ReadonlyMap<EntryId, TurnCost>
 }
 
 /** The messages that the page shows. */
@@ -162,51 +171,6 @@ export function* select(
   return { rows, ids: new Set(rows.map(({ entry }) => entry.id)), messages: all.length }
 }
 
-/** One text of a part. `name` says what it is; it is empty for plain text. */
-interface Piece {
-  readonly name: string
-  readonly text: string
-}
-
-const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? ""
-
-const callPieces = (args: unknown, source: string | undefined): ReadonlyArray<Piece> => {
-  if (source !== undefined) return [{ name: "as it was read", text: source }]
-  if (!Predicate.isObject(args)) return args === undefined ? [] : [{ name: "", text: json(args) }]
-  return Object.entries(args).map(([name, value]) => ({ name, text: typeof value === "string" ? value : json(value) }))
-}
-
-const mediaText = (part: Part): string => {
-  const { fileData, inlineData } = part
-  return inlineData === undefined
-    ? `${fileData?.mimeType ?? ""} ${fileData?.fileUri ?? ""}`.trim()
-    : `${inlineData.mimeType ?? "bytes"}, ${number(inlineData.data?.length ?? 0)} characters of base64 that are not shown here`
-}
-
-/** Returns the texts of a part. Text is kept exactly; arguments are listed one by one, other content as JSON. */
-const pieces = (entry: Entry, index: number, part: Part): ReadonlyArray<Piece> => {
-  const source = sourceOf(entry, index)
-  if (isCall(part)) return callPieces(part.functionCall.args, source)
-  if (isResponse(part)) {
-    const text = outputText(part)
-    return text === undefined
-      ? [
-          {
-            name: source === undefined ? "" : "as it was read",
-            text: source ?? json(part.functionResponse.response ?? part)
-          }
-        ]
-      : [{ name: "", text }]
-  }
-  if (isMedia(part)) return [{ name: "", text: mediaText(part) }]
-  if (part.text !== undefined) return [{ name: "", text: part.text }]
-  return [{ name: "", text: source ?? json(part) }]
-}
-
-/** Characters that a piece takes of the limit for its part, including the markup of its name. */
-const roomOf = ({ name, text }: Piece): number => text.length + (name === "" ? 0 : 20 + name.length)
-const lengthOf = (all: ReadonlyArray<Piece>): number => all.reduce((total, { text }) => total + text.length, 0)
-
 /** Returns the highest limit per part with which all texts fit on the page. */
 function* partLimitOf(rows: ReadonlyArray<Row>): SlicedWork<number> {
   const totals = partLimits.map(() => 0)
@@ -252,37 +216,11 @@ const isDate = (at: number): boolean => Math.abs(at) <= 8.64e15
 export const moment = (at: number): string =>
   isDate(at) ? `${new Date(at).toISOString().replace("T", " ").slice(0, -5)} UTC` : ""
 
-/** The author of a message. */
-const who = (entry: Entry): string => entry.author ?? entry.content.role
-
-const piece = ({ name, text }: Piece): Html =>
-  markup`${name === "" ? none : markup`<p>${clipped(name, 200)}</p>`}${preformatted(text)}`
-
-/** Markup for a part, with at most `limit` characters of text. */
-const partMarkup = ({ entry, shortened }: Row, index: number, part: Part, limit: number, recall: string): Html => {
-  const kind = partKindOf(entry, part)
-  const tool = part.functionCall?.name ?? part.functionResponse?.name
-  const handle = entry.handles[index]
-  const all = pieces(entry, index, part)
-  let room = limit
-  let more = lengthOf(all)
-  const shown = all.flatMap((each) => {
-    if (room <= 0) return []
-    const text = firstUnits(each.text, room)
-    room -= roomOf(each)
-    more -= text.length
-    return [piece({ name: each.name, text })]
-  })
-  const replaced = shortened?.get(index)
-  const size = plural(entry.tokens[index] ?? 0, "token")
-  const shortly = replaced === undefined ? "" : `, shortened to ${number(replaced.tokens)} in the view`
-  const named = handle === undefined ? none : markup` · <code>${handle}</code>`
-  const called = tool === undefined ? "" : ` ${clipped(tool, 200)}`
-  const rest = handle === undefined ? none : markup`: <code>${recall} ${handle}</code>`
-  return markup`<div class="part">
-<p>${swatch(kind)}<b>${kindNames[kind]}${called}</b>, ${size}${shortly}${named}</p>
-${shown}${more > 0 ? markup`<p>… ${plural(more, "more character")}${rest}</p>` : none}</div>
-`
+/** The author of a message. Results of tools have the user's role and nobody's words. */
+const who = (entry: Entry): string => {
+  const { parts, role } = entry.content
+  if (entry.author !== undefined) return entry.author
+  return role === "user" && parts.length > 0 && parts.every(isResponse) ? "tool result" : role
 }
 
 /** Facts about a message, in one line above its parts. */
@@ -302,7 +240,16 @@ const about = ({ entry, isInserted, shortened, turn }: Row): string =>
     .filter((text) => text !== "")
     .join(" · ")
 
-const rowMarkup = (row: Row, partCount: number, largest: number, limit: number, recall: string): Html => {
+/** The names of the tools that a message calls or answers. */
+const toolsOf = (entry: Entry): string =>
+  clipped(
+    entry.content.parts
+      .flatMap(({ functionCall, functionResponse }) => functionCall?.name ?? functionResponse?.name ?? [])
+      .join(" · "),
+    wordLimit
+  )
+
+const rowMarkup = (row: Row, partCount: number, largest: number, limit: number, look: Look & PartLook): Html => {
   const { entry } = row
   const sums = new Map(kindOrder.map((kind) => [kind, 0]))
   for (const [index, part] of entry.content.parts.entries()) {
@@ -318,13 +265,26 @@ const rowMarkup = (row: Row, partCount: number, largest: number, limit: number, 
   return markup`<li id="${entry.id}" class="${classes}" data-kinds="${[...kinds].join(" ")}" data-view="${isInView ? "in" : "left"}">
 <details><summary>
 <span class="id">${entry.id}</span><span class="who">${who(entry)}</span>${bar(stretches, largest)}
-<span class="n">${number(row.tokens)}</span><span class="words">${words(entry)}</span>
+<span class="n">${number(row.tokens)}</span><span class="words">${look.hidesTexts ? toolsOf(entry) : words(entry)}</span>
 </summary>
 <p class="about">${about(row)}</p>
-${parts.map((part, index) => partMarkup(row, index, part, limit, recall))}${
+${parts.map((part, index) => partMarkup(row, index, part, limit, look))}${
     rest > 0 ? markup`<p class="about">… ${plural(rest, "more part")}</p>` : none
   }</details>
 </li>
+`
+}
+
+/** The heading of a turn: its number, the words that open it, and what it took. */
+const turnMarkup = (turn: TurnCost, hidesTexts: boolean): Html => {
+  const facts = [
+    plural(turn.messages, "message"),
+    ...(turn.calls === 0 ? [] : [plural(turn.calls, "tool call")]),
+    plural(turn.tokens, "token"),
+    ...(turn.requests === 0 || turn.cost === null || turn.cost === 0 ? [] : [dollars(turn.cost)])
+  ]
+  const title = hidesTexts || turn.title === "" ? none : markup`: <span>${clipped(turn.title, wordLimit)}</span>`
+  return markup`<li class="turn-title"><h3>Turn ${number(turn.turn)}${title}</h3><p>${facts.join(", ")}</p></li>
 `
 }
 
@@ -336,15 +296,12 @@ const gap = (from: Row, to: Row): Html => {
 `
 }
 
-/**
- * Returns the rows of `selected` as list items, with the texts of `cuts` between them. `recall` is the command that prints a
- * full text when a handle is appended.
- */
+/** Returns the rows of `selected` as list items, with headings of the turns and the texts of `cuts` between them. */
 export function* rows(
   selected: Selected,
   conversation: Conversation,
   cuts: ReadonlyArray<Cut>,
-  recall: string
+  look: Look
 ): SlicedWork<{ readonly markup: Html; readonly extent: Extent }> {
   const limit = yield* partLimitOf(selected.rows)
   const largest = selected.rows.reduce((max, { tokens }) => Math.max(max, tokens), 0)
@@ -365,12 +322,16 @@ export function* rows(
   const items: Array<Html> = []
   let previous: Row | undefined
   let room = partsOnPage
+  let length = 0
   for (const row of selected.rows) {
     items.push(...lay(sequenceOf(row.entry.id)))
     if (previous !== undefined) items.push(gap(previous, row))
+    const turn = look.turns.get(row.entry.id)
+    if (turn !== undefined && turn.turn > 0) items.push(turnMarkup(turn, look.hidesTexts))
     const partCount = Math.min(partsOfMessage, room, row.entry.content.parts.length)
-    const item = rowMarkup(row, partCount, largest, limit, recall)
+    const item = rowMarkup(row, partCount, largest, limit, { ...look, laysOut: length < laidOutLimit })
     room -= partCount
+    length += item.html.length
     items.push(item)
     previous = row
     yield 2_000 + item.html.length * 5

@@ -6,9 +6,12 @@ import {
   entryTokens,
   sequenceOf
 } from "../../domain/conversation/Conversation.ts"
-import { viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
+import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
+import type { Prices } from "../../domain/tokens/Prices.ts"
 import { kindNames, type Report } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
 import type { Chart, Mark, Point } from "./Charts.ts"
@@ -26,6 +29,14 @@ export interface Page {
   readonly conversation: Conversation
   /** The survey of a log too large to load. `conversation` is then what the model sees of it, or empty. */
   readonly survey?: Surveyed | undefined
+  /** The prices of requests. Absent: the built-in list prices. */
+  readonly prices?: Prices | undefined
+  /** A snapshot by code in place of the last compaction's, of the same size. */
+  readonly snapshotByCode?: string | undefined
+  /** Whether the page shows sizes in place of texts and names from them. */
+  readonly hidesTexts?: boolean | undefined
+  /** Another conversation, whose figures stand beside these. */
+  readonly beside?: Omit<Page, "beside"> | undefined
 }
 
 /** Data about all messages of a log of which only some are loaded. */
@@ -145,6 +156,23 @@ const usageChart = ({ usage }: Report, places: ReadonlyMap<EntryId, number>, mes
   }
 }
 
+type Grown = readonly [report: Report, sizes: ReadonlyArray<number>]
+
+/** The growth of two conversations in one chart. */
+const comparisonChart = (one: Grown, other: Grown): Chart => ({
+  label: "Tokens in the view after each message, of both",
+  description: [one, other].map(([{ file }, sizes]) => `${file}: ${plural(sizes.length, "message")}`).join("; "),
+  messages: Math.max(one[1].length, other[1].length),
+  lines: [one, other].map(([, sizes], index) => ({
+    name: `series-${index}`,
+    points: thinned(sizes.map((tokens, at) => ({ message: at + 1, tokens }))),
+    filled: false,
+    stepped: true
+  })),
+  marks: [],
+  cuts: []
+})
+
 /** The entries that the figures on the page link to. */
 const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
   const all = [
@@ -196,7 +224,10 @@ const filterForm = (report: Report): Html => {
       <option value="in">in the view</option>
       <option value="left">not in the view</option>
     </select>
+    <button type="submit" value="next">Next</button>
+    <button type="submit" value="back" aria-label="Previous hit">Back</button>
     <button type="reset">Clear</button>
+    <output id="hits" aria-live="polite"></output>
     <output id="told" aria-live="polite"></output>
   </form> `
 }
@@ -226,9 +257,37 @@ ${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? marku
 `
 }
 
+/** What the last compaction lost of the facts, and what a snapshot by code keeps. */
+function* lostBy(
+  report: Report,
+  conversation: Conversation,
+  snapshot: string | undefined
+): Work.SlicedWork<LostFacts | undefined> {
+  const index = report.compactions.length - 1
+  const compaction = report.compactions[index]
+  const lost = yield* lostFacts(conversation, index)
+  if (lost === undefined || compaction === undefined || compaction.facts === null) return undefined
+  const { after, facts } = compaction
+  const byCode = snapshot === undefined ? undefined : yield* lostFacts(conversation, index, snapshot)
+  return {
+    after,
+    facts: facts.dropped,
+    lost,
+    keptByCode: byCode === undefined ? undefined : facts.dropped - byCode.length
+  }
+}
+
+/** The last part of the file's name. */
+const nameOf = ({ file }: Report): string => {
+  const last = printableLine(file.split(/[\\/]/).at(-1) ?? "")
+  return file === "-" ? "standard input" : last || "conversation"
+}
+
 const contents: ReadonlyArray<readonly [id: string, name: string]> = [
+  ["beside", "Side by side"],
   ["tokens", "Tokens"],
   ["growth", "Growth"],
+  ["turns", "Turns"],
   ["usage", "Recorded use"],
   ["cost", "Cost"],
   ["largest", "Largest parts"],
@@ -245,8 +304,12 @@ const contents: ReadonlyArray<readonly [id: string, name: string]> = [
  * All text of the transcript is escaped. The same conversation always gives the same page.
  */
 export const renderPage = Effect.fn("Page.renderPage")(function* ({
+  beside,
   conversation,
+  hidesTexts = false,
+  prices,
   report,
+  snapshotByCode,
   survey
 }: Page): Effect.fn.Return<string> {
   const charts = yield* Effect.promise(() => import("./Charts.ts"))
@@ -257,6 +320,16 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   const isShown = (entry: EntryId) => selected.ids.has(entry)
   const link: Sections.Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
   const recall = `palimpsest recall ${word(report.file)}`
+  const about = { model: report.model ?? undefined, prices }
+  const turnList = survey === undefined ? turnCosts(conversation, about) : []
+  yield* Effect.yieldNow
+  const verdict = verdictOf({
+    inspection: report,
+    kindNames,
+    lost: survey === undefined ? yield* Work.run(lostBy(report, conversation, snapshotByCode)) : undefined,
+    breaks: survey === undefined ? conversationBreaks(conversation, laidAt, about) : [],
+    tellsNames: !hidesTexts
+  })
 
   const draw = Effect.fnUntraced(function* (chart: Chart): Effect.fn.Return<Sections.Drawn> {
     const wide = charts.draw(chart, "wide")
@@ -282,28 +355,40 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
           : `A compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens in the view`
     }
   })
-  const listed = yield* Work.run(Entries.rows(selected, conversation, cuts, recall))
+  const listed = yield* Work.run(
+    Entries.rows(selected, conversation, cuts, {
+      recall,
+      turns: new Map(turnList.map((turn) => [turn.entry, turn])),
+      hidesTexts
+    })
+  )
+
+  const other =
+    beside === undefined
+      ? undefined
+      : yield* draw(comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)]))
 
   const sections = [
+    beside === undefined || other === undefined ? none : Sections.beside(report, beside.report, other),
     Sections.composition(report),
-    Sections.growth(report, grown, maxOf(sizes), link),
+    Sections.growth(report, grown, maxOf(sizes)),
+    Sections.turns(turnList, report, link, hidesTexts),
     Sections.usage(report, used),
     Sections.cost(report),
-    Sections.largest(report, link),
-    Sections.reads(report, link),
+    Sections.largest(report, link, hidesTexts),
+    Sections.reads(report, link, hidesTexts),
     Sections.compactions(report, link, recall),
     Sections.next(report),
     Sections.oddities(report, link),
     conversationSection(report, listed.markup, listed.extent, survey !== undefined)
   ]
   const present = contents.filter((_, index) => sections[index] !== none)
-  const last = printableLine(report.file.split(/[\\/]/).at(-1) ?? "")
-  const name = report.file === "-" ? "standard input" : last || "conversation"
+  const name = nameOf(report)
   return yield* renderDocument({
     title: `${name}: where the tokens went`,
     header: markup`<p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
-<p class="lead">${Sections.lead(report)}</p>
+${Sections.verdict(verdict, link)}
 ${Sections.facts(report, span(survey?.span ?? spanOf(conversation)))}
 ${Sections.numbers(report)}`,
     contents: present,

@@ -1,4 +1,5 @@
-import type { EntryId } from "../../domain/conversation/Conversation.ts"
+import { EntryId } from "../../domain/conversation/Conversation.ts"
+import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
@@ -28,7 +29,7 @@ export const section = (id: string, title: string, body: Html): Html =>
  */
 interface Column {
   readonly head: string
-  readonly form?: "n" | "chart" | "text" | "n extra" | "text extra" | "extra"
+  readonly form?: "n" | "chart" | "text" | "begins" | "n any" | "n extra" | "text extra" | "extra"
 }
 
 /** The column of a bar. The bar repeats the numbers beside it; the heading is for screen readers. */
@@ -99,27 +100,20 @@ const inView = (tokens: number, shown: number, whole: number, of: string): Html 
 
 const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
-/** Summarizes in one or two sentences where the tokens went. */
-export const lead = ({ compactions, kinds, reads, tokens, tools }: Report): string => {
-  const [kind] = kinds
-  const [tool] = tools
-  if (kind === undefined || tokens.all === 0) return "This conversation has no counted content."
-  const sentences = [`${share(kind.tokens, tokens.all)} of all tokens are ${kindNames[kind.kind]}.`]
-  if (tool !== undefined) {
-    const spent = tool.arguments + tool.output
-    sentences.push(
-      `The largest tool is ${clipped(tool.tool, 60)}, with ${share(spent, tokens.all)} in calls and results.`
-    )
-  }
-  const repeated = reads.reduce((total, read) => total + read.repeated, 0)
-  if (repeated > 0) sentences.push(`Reading files again used ${share(repeated, tokens.all)}.`)
-  sentences.push(
-    compactions.length === 0
-      ? `Nothing was compacted; ${number(tokens.view)} tokens are in the current view.`
-      : `After ${plural(compactions.length, "compaction")}, ${number(tokens.view)} of ${number(tokens.all)} tokens are in the current view.`
-  )
-  return sentences.join(" ")
-}
+/** Markup for the verdict: names between backticks are code, and messages are links. */
+export const verdict = (sentences: ReadonlyArray<string>, link: Link): Html =>
+  markup`${sentences.map(
+    (sentence) =>
+      markup`<p class="lead">${sentence
+        .split("`")
+        .flatMap((text, at) =>
+          at % 2 === 1
+            ? [markup`<code>${text}</code>`]
+            : text
+                .split(/\b(e\d+)\b/)
+                .map((piece, index) => (index % 2 === 1 ? link(EntryId.make(piece)) : markup`${piece}`))
+        )}</p>`
+  )}`
 
 /** The main figures of the page. */
 export const numbers = (report: Report): Html => {
@@ -167,6 +161,9 @@ export const facts = (report: Report, span: string): Html => {
     )}
   </dl> `
 }
+
+/** Results of tools are sent in the user's role. */
+const roleNames = { user: "user and tool results", model: "model" } as const
 
 /** The tokens by kind, by role and by tool. */
 export const composition = (report: Report): Html => {
@@ -216,7 +213,7 @@ export const composition = (report: Report): Html => {
   const byRole = table(
     "By role",
     [{ head: "role" }, ...columns, { head: "messages", form: "n extra" }],
-    roles.map((each) => [each.role, ...sums(each, largestRole, "plain"), number(each.messages)])
+    roles.map((each) => [roleNames[each.role], ...sums(each, largestRole, "plain"), number(each.messages)])
   )
   const [shown, more] = first(tools, 25)
   const largestTool = maxOf(tools.map((tool) => tool.arguments + tool.output))
@@ -267,30 +264,111 @@ export const figure = (drawn: Drawn, caption: Html): Html =>
   </figure> `
 
 /** The growth of the view. */
-export const growth = (report: Report, drawn: Drawn | undefined, largest: number, link: Link): Html => {
+export const growth = (report: Report, drawn: Drawn | undefined, largest: number): Html => {
   if (drawn === undefined) return none
-  const rows = report.growth
-  const [shown, more] = first(rows, 40)
   const caption = markup`Tokens in the view after each message; at most ${number(largest)}, ${number(report.tokens.view)}
   now.${report.compactions.length > 0 ? markup` Dashed: ${plural(report.compactions.length, "compaction")}.` : none}
   Circles mark the largest messages and link to them.`
-  const turns =
-    rows.length < 2
+  return section("growth", "Growth", figure(drawn, caption))
+}
+
+/** The figures of two conversations beside each other. */
+export const beside = (one: Report, other: Report, drawn: Drawn): Html => {
+  const both = [one, other]
+  const fileOf = ({ file }: Report) => clipped(file.split(/[\\/]/).at(-1) ?? file, 60)
+  const row = (label: string, figure: (report: Report) => number | null, form = number): ReadonlyArray<Cell> => {
+    const [a, b] = both.map(figure)
+    const told = (value: number | null | undefined) => (value === null || value === undefined ? "–" : form(value))
+    const change =
+      typeof a !== "number" || typeof b !== "number" || a === 0 || a === b
+        ? ""
+        : `${b < a ? "−" : "+"}${share(Math.abs(b - a), a)}`
+    return [label, told(a), told(b), change]
+  }
+  const kinds = kindOrder.filter((kind) => both.some((report) => report.kinds.some((each) => each.kind === kind)))
+  return section(
+    "beside",
+    "Side by side",
+    markup`${figure(
+      drawn,
+      markup`${both.map(
+        (report, at) => markup`<span class="keyed"><i class="key series-${at}"></i>${fileOf(report)}</span>
+`
+      )}Tokens in the view after each message.`
+    )}${table(
+      "Figures of both",
+      [
+        { head: "" },
+        { head: fileOf(one), form: "n any" },
+        { head: fileOf(other), form: "n any" },
+        { head: "change", form: "n extra" }
+      ],
+      [
+        row("tokens in all", ({ tokens }) => tokens.all),
+        row("tokens in view", ({ tokens }) => tokens.view),
+        row("messages", ({ messages }) => messages),
+        row("turns", ({ turns }) => turns),
+        row("tool calls", ({ tools }) => tools.reduce((sum, tool) => sum + tool.calls, 0)),
+        row("compactions", ({ compactions }) => compactions.length),
+        row("tokens by rereading files", ({ reads }) => reads.reduce((sum, read) => sum + read.repeated, 0)),
+        row("sent, as recorded", ({ usage }) => usage?.recorded.prompt ?? null),
+        row("of which from a cache", ({ usage }) => usage?.recorded.cached ?? null),
+        row("cost", ({ cost }) => cost.total, dollars),
+        ...kinds.map((kind) =>
+          row(kindNames[kind], ({ kinds }) => kinds.find((each) => each.kind === kind)?.tokens ?? 0)
+        )
+      ]
+    )}`
+  )
+}
+
+/** What each turn took and cost. */
+export const turns = (
+  all: ReadonlyArray<TurnCost>,
+  { cost, growth }: Report,
+  link: Link,
+  hidesTexts: boolean
+): Html => {
+  if (all.length === 0 || growth.length === 0) return none
+  const [shown, more] = first(all, 60)
+  const isPriced = cost.total !== null && cost.total > 0
+  const whole = maxOf(all.map((turn) => (isPriced ? (turn.cost ?? 0) : turn.tokens)))
+  const views = new Map(growth.map((row) => [row.turn, row.tokens]))
+  const rows = shown.map((turn) => [
+    markup`${turn.turn === 0 ? "before" : number(turn.turn)}`,
+    markup`${link(turn.entry)} ${hidesTexts ? none : name(turn.title, 60)}`,
+    bar([{ of: "plain", tokens: isPriced ? (turn.cost ?? 0) : turn.tokens }], whole),
+    number(turn.calls),
+    number(turn.tokens),
+    views.has(turn.turn) ? number(views.get(turn.turn) ?? 0) : "–",
+    number(turn.sent),
+    number(turn.cached),
+    turn.cost === null ? "–" : dollars(turn.cost)
+  ])
+  const dearest = [...all].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0))[0]
+  const told =
+    !isPriced || dearest?.cost === undefined || dearest.cost === null || all.length < 2
       ? none
-      : markup`<details>
-          <summary class="plainly">The view at the end of each turn</summary>
-          ${table(
-            "Turns",
-            [{ head: "turn" }, { head: "ended with" }, chart, { head: "tokens in view", form: "n" }],
-            shown.map((row) => [
-              number(row.turn),
-              link(row.entry),
-              bar([{ of: "plain", tokens: row.tokens }], largest),
-              number(row.tokens)
-            ])
-          )}${more}
-        </details> `
-  return section("growth", "Growth", markup`${figure(drawn, caption)}${turns}`)
+      : markup`<p>Turn ${number(dearest.turn)} cost most: ${dollars(dearest.cost)} of ${dollars(cost.total ?? 0)}${cost.estimated ? ", by estimates" : ""}.</p>`
+  return section(
+    "turns",
+    "Turns",
+    markup`${told}${table(
+      "What each turn took",
+      [
+        { head: "turn" },
+        { head: "begins", form: "begins" },
+        chart,
+        { head: "calls", form: "n extra" },
+        { head: "tokens", form: "n" },
+        { head: "in view after it", form: "n extra" },
+        { head: "sent", form: "n extra" },
+        { head: "cached", form: "n extra" },
+        { head: "cost", form: "n" }
+      ],
+      rows
+    )}${more}`
+  )
 }
 
 const rounded = (value: number): string => (Number.isFinite(value) ? number(Math.round(value)) : "–")
@@ -365,7 +443,7 @@ export const cost = ({ compressing, cost }: Report): Html => {
 }
 
 /** The largest parts. */
-export const largest = ({ largest }: Report, link: Link): Html => {
+export const largest = ({ largest }: Report, link: Link, hidesTexts: boolean): Html => {
   if (largest.length === 0) return none
   const whole = maxOf(largest.map((part) => part.tokens))
   return section(
@@ -385,14 +463,14 @@ export const largest = ({ largest }: Report, link: Link): Html => {
         markup`${swatch(part.kind)}${kindNames[part.kind]}${part.tool === null ? none : markup` ${name(part.tool, 60)}`}`,
         bar([{ of: `k-${part.kind}`, tokens: part.tokens }], whole),
         number(part.tokens),
-        part.preview
+        hidesTexts ? "" : part.preview
       ])
     )
   )
 }
 
 /** Files that were read more than once. */
-export const reads = ({ reads }: Report, link: Link): Html => {
+export const reads = ({ reads }: Report, link: Link, hidesTexts: boolean): Html => {
   if (reads.length === 0) return none
   const [shown, more] = first(reads, 25)
   const repeated = reads.reduce((total, read) => total + read.repeated, 0)
@@ -409,11 +487,11 @@ export const reads = ({ reads }: Report, link: Link): Html => {
           { head: "repeats", form: "n" },
           { head: "entries", form: "extra" }
         ],
-        shown.map((read) => {
+        shown.map((read, at) => {
           const linked = read.entries.slice(0, 12).map((entry) => markup`${link(entry)} `)
           const rest = read.entries.length - linked.length
           return [
-            markup`<code>${name(read.path, 300)}</code>`,
+            hidesTexts ? `file ${number(at + 1)}` : markup`<code>${name(read.path, 300)}</code>`,
             number(read.reads),
             number(read.tokens),
             number(read.repeated),

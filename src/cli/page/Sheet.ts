@@ -27,6 +27,9 @@ export const sheet = `
   --output: light-dark(#3f72a8, #6c9ed3);
   --media: light-dark(#7d2a55, #c0719b);
   --other: light-dark(#8d8a83, #8f8d88);
+  --added: light-dark(#d9f0dd, #173622);
+  --removed: light-dark(#fbdfdc, #45201e);
+  --hit: light-dark(#fde58a, #6b5710);
   --serif: Charter, "Bitstream Charter", "Iowan Old Style", "Palatino Linotype", Palatino, Georgia, ui-serif, serif;
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
 }
@@ -51,16 +54,16 @@ h1 { margin: 0.2rem 0 1rem; font-size: 1.9rem; }
 h2 { margin: 0 0 0.35rem; font-size: 1.3rem; }
 h3 { margin: 1.75rem 0 0.25rem; font-size: 0.9375rem; font-weight: 600; }
 .over { margin: 0; color: var(--quiet); font-size: 0.8125rem; letter-spacing: 0.02em; }
-.lead { max-width: 42rem; margin: 0 0 1.5rem; font-family: var(--serif); font-size: 1.125rem; line-height: 1.5; }
+.lead { max-width: 42rem; margin: 0 0 0.6rem; font-family: var(--serif); font-size: 1.125rem; line-height: 1.5; }
 p { margin: 0.25rem 0 0.9rem; max-width: 42rem; }
 .note { color: var(--quiet); font-size: 0.8125rem; }
 section { margin-top: 3rem; padding-top: 1.1rem; border-top: 1px solid var(--line); }
 code, pre, .id { font-family: var(--mono); font-size: 0.8125rem; }
 
-dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1.25rem; margin: 0; font-size: 0.875rem; }
+dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1.25rem; margin: 1.25rem 0 0; font-size: 0.875rem; }
 dl.facts dt { color: var(--quiet); }
 dl.facts dd { margin: 0; min-width: 0; }
-dl.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 1.25rem 1rem; margin: 1.75rem 0 0; }
+dl.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.5rem, 1fr)); gap: 1.25rem 1rem; margin: 1.75rem 0 0; }
 dl.numbers div { display: flex; flex-direction: column-reverse; justify-content: flex-end; }
 dl.numbers dt { color: var(--quiet); font-size: 0.8125rem; line-height: 1.35; }
 dl.numbers dd { margin: 0 0 0.1rem; font-family: var(--serif); font-size: 1.75rem; line-height: 1.15; }
@@ -142,17 +145,17 @@ ol.rows > li.cut, ol.rows > li.gap { padding: 0.5rem 0; color: var(--quiet); fon
 ol.rows > li.cut { border-top: 2px dashed var(--warm); color: var(--warm); }
 ol.rows > li[hidden] { display: none; }
 .plainly { margin-top: 1rem; cursor: pointer; color: var(--quiet); font-size: 0.875rem; }
-.message summary {
+.message > details > summary {
   display: grid; grid-template-columns: 3.6rem 5.2rem 7rem 4.2rem 1fr; gap: 0 0.75rem; align-items: baseline;
   padding: 0.38rem 0; cursor: pointer; list-style: none; font-size: 0.875rem; line-height: 1.45;
 }
-.message summary::-webkit-details-marker { display: none; }
-.message summary:hover { background: var(--sunk); }
-.message summary .id::before { content: "▸"; display: inline-block; width: 1.15em; color: var(--quiet); font-family: system-ui, sans-serif; }
+.message > details > summary::-webkit-details-marker { display: none; }
+.message > details > summary:hover { background: var(--sunk); }
+.message > details > summary .id::before { content: "▸"; display: inline-block; width: 1.15em; color: var(--quiet); font-family: system-ui, sans-serif; }
 details[open] > summary .id::before { content: "▾"; }
-.message summary .bar { align-self: center; }
-.message summary .words { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--quiet); unicode-bidi: isolate; }
-li.turn summary .words, li.turn summary .who { color: var(--ink); font-weight: 600; }
+.message > details > summary .bar { align-self: center; }
+.message > details > summary .words { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--quiet); unicode-bidi: isolate; }
+li.turn > details > summary .words, li.turn > details > summary .who { color: var(--ink); font-weight: 600; }
 li:target > details > summary { background: var(--sunk); box-shadow: -3px 0 0 var(--accent); }
 .part { margin: 0 0 1rem; padding-left: 1.1rem; }
 .part > p { margin: 0.4rem 0 0.3rem; max-width: none; font-size: 0.8125rem; color: var(--quiet); }
@@ -162,6 +165,38 @@ pre {
   margin: 0 0 0.4rem; padding: 0.6rem 0.8rem; max-height: 32rem; overflow: auto; background: var(--sunk); border-radius: 0.35rem;
   white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.45; tab-size: 4; unicode-bidi: plaintext;
 }
+.code {
+  margin: 0 0 0.6rem; padding: 0.6rem 0.8rem; max-height: 32rem; overflow: auto; background: var(--sunk); border-radius: 0.35rem;
+  font-family: var(--mono); font-size: 0.8125rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; unicode-bidi: plaintext;
+}
+.diff .added, .diff .removed { display: block; }
+.diff .added { background: var(--added); }
+.diff .removed { background: var(--removed); }
+.diff .hunk { color: var(--quiet); }
+.md { margin: 0.3rem 0 0.5rem; max-width: 46rem; unicode-bidi: plaintext; }
+.part .md p { margin: 0 0 0.6rem; max-width: none; font-size: inherit; color: inherit; white-space: pre-line; overflow-wrap: anywhere; }
+.part .md .title { margin-top: 0.9rem; font-weight: 600; }
+.part .md .l1, .part .md .l2 { font-size: 1.0625rem; }
+.part .md .item { margin-bottom: 0.2rem; padding-left: 1.4em; text-indent: -1.1em; }
+.md .item span { color: var(--quiet); }
+.part .md .d1 { margin-left: 1.4em; } .part .md .d2 { margin-left: 2.8em; } .part .md .d3 { margin-left: 4.2em; }
+.part .md .d4 { margin-left: 5.6em; } .part .md .d5 { margin-left: 7em; }
+.md .quote { padding-left: 0.9rem; border-left: 3px solid var(--line); color: var(--quiet); }
+.md code { padding: 0.05em 0.3em; background: var(--sunk); border-radius: 0.25em; }
+.md hr { border: 0; border-top: 1px solid var(--line); }
+.md table { width: auto; margin-bottom: 0.6rem; }
+.lead code { font-size: 0.85em; }
+.exact > summary.plainly { margin: 0 0 0.4rem; font-size: 0.8125rem; }
+ol.rows > li.turn-title { padding: 1.6rem 0 0.5rem; content-visibility: visible; }
+.turn-title h3 { margin: 0; font-family: var(--serif); font-size: 1.0625rem; overflow-wrap: anywhere; }
+.turn-title h3 span { font-weight: 400; }
+.turn-title p { margin: 0; max-width: none; color: var(--quiet); font-size: 0.8125rem; }
+td.begins { min-width: 9rem; }
+#turns td.chart { width: 16%; }
+#hits:empty, #told:empty { display: none; }
+#told:not(:empty)::after { content: " messages"; }
+::highlight(hit) { background: var(--hit); color: var(--ink); }
+::highlight(now) { background: var(--accent); color: var(--paper); }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); }
 
 @media (max-width: 640px) {
@@ -181,8 +216,8 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
   html { scroll-padding-top: 1rem; }
   .extra, td .swatch, th .swatch { display: none; }
   #tokens th:first-child { width: auto; }
-  .message summary { grid-template-columns: 3.6rem 4.2rem 1fr 3.6rem; }
-  .message summary .words { grid-column: 1 / -1; padding-left: 0.85rem; }
+  .message > details > summary { grid-template-columns: 3.6rem 4.2rem 1fr 3.6rem; }
+  .message > details > summary .words { grid-column: 1 / -1; padding-left: 0.85rem; }
   .part, .about { padding-left: 0.85rem; }
 }
 @media print {
@@ -197,12 +232,55 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
 }
 `
 
-/** Searches, filters and unfolds rows, and switches the colours. Everything else works without it. */
+/** Searches and filters rows, marks hits, unfolds rows, and switches the colours. Everything else works without it. */
 export const script = `
 "use strict";
 (() => {
   const get = (id) => document.getElementById(id);
   const form = get("filter"), search = get("search"), kind = get("kind"), where = get("where"), told = get("told");
+  const count = get("hits");
+  const canMark = typeof Highlight === "function" && CSS.highlights !== undefined;
+  const marks = canMark ? { hit: new Highlight(), now: new Highlight() } : undefined;
+  if (marks) for (const [name, ranges] of Object.entries(marks)) CSS.highlights.set(name, ranges);
+  const maxMarks = 5000;
+  let hits = [], at = -1;
+  /* Texts that are folded away twice are not searched: they are the same as those shown. */
+  const isSearched = (node) => node.parentElement.closest("details.exact:not([open])") === null;
+  const mark = (words) => {
+    hits = []; at = -1;
+    if (marks) { marks.hit.clear(); marks.now.clear(); }
+    if (words === "") { count.value = ""; return; }
+    for (const row of messages) {
+      if (row.hidden) continue;
+      const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+      const inBody = [], inSummary = [];
+      for (let node = walker.nextNode(); node !== null && hits.length < maxMarks; node = walker.nextNode()) {
+        const text = node.data.toLowerCase();
+        if (text.length !== node.length || !text.includes(words) || !isSearched(node)) continue;
+        const list = node.parentElement.closest(".words, .who, .id, .n") === null ? inBody : inSummary;
+        for (let from = text.indexOf(words); from >= 0; from = text.indexOf(words, from + words.length)) {
+          const range = document.createRange();
+          range.setStart(node, from);
+          range.setEnd(node, from + words.length);
+          list.push(range);
+          if (marks) marks.hit.add(range);
+        }
+      }
+      hits.push(...(inBody.length > 0 ? inBody : inSummary));
+      if (hits.length >= maxMarks) break;
+    }
+    count.value = hits.length === 0 ? "" : hits.length.toLocaleString("en") + (hits.length === 1 ? " hit" : " hits");
+  };
+  const step = (by) => {
+    if (hits.length === 0) return;
+    at = at < 0 ? (by > 0 ? 0 : hits.length - 1) : (at + by + hits.length) % hits.length;
+    const hit = hits[at];
+    const element = hit.startContainer.parentElement;
+    if (element.closest("summary") === null) for (let fold = element.closest("details"); fold !== null; fold = fold.parentElement.closest("details")) fold.open = true;
+    if (marks) { marks.now.clear(); marks.now.add(hit); }
+    element.scrollIntoView({ block: "center" });
+    count.value = (at + 1).toLocaleString("en") + " of " + hits.length.toLocaleString("en") + (hits.length === 1 ? " hit" : " hits");
+  };
   const rows = [...document.querySelectorAll("ol.rows > li")];
   const messages = rows.filter((row) => row.dataset.kinds !== undefined);
   const texts = new Map();
@@ -210,7 +288,9 @@ export const script = `
     if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
     return texts.get(row);
   };
+  let applied = "";
   const apply = () => {
+    applied = [search.value, kind.value, where.value].join(" ");
     const words = search.value.trim().toLowerCase();
     const isFiltered = words !== "" || kind.value !== "" || where.value !== "";
     let shown = 0;
@@ -223,6 +303,7 @@ export const script = `
       row.hidden = !isShown;
       if (isShown && kinds !== undefined) shown += 1;
     }
+    mark(words);
     told.value = isFiltered ? shown.toLocaleString("en") + " of " + messages.length.toLocaleString("en") : "";
   };
   let timer;
@@ -237,7 +318,11 @@ export const script = `
   if (form) {
     form.hidden = false;
     form.addEventListener("input", later);
-    form.addEventListener("submit", (event) => { event.preventDefault(); apply(); });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (applied !== [search.value, kind.value, where.value].join(" ")) apply();
+      step(event.submitter && event.submitter.value === "back" ? -1 : 1);
+    });
     form.addEventListener("reset", () => setTimeout(apply));
     addEventListener("hashchange", unfold);
     unfold();

@@ -187,12 +187,13 @@ function* weightiest(items: ReadonlyArray<ViewItem>): SlicedWork<ReadonlyArray<s
     .map(([fact]) => fact)
 }
 
-/** Counts the most used facts of the dropped messages that are still in the remaining ones verbatim. */
-function* factsOf(
+/** Returns the most used facts of the dropped messages, and those of them that no remaining message has verbatim. */
+function* searchFacts(
   dropped: ReadonlyArray<ViewItem>,
   kept: ReadonlyArray<ViewItem>,
-  patch: Patch
-): SlicedWork<Compaction["facts"]> {
+  patch: Patch,
+  inserted: ReadonlyArray<Part>
+): SlicedWork<{ readonly dropped: number; readonly lost: ReadonlyArray<string> }> {
   const missing = new Set(yield* weightiest(dropped))
   const all = missing.size
   const replaced = replacements(patch)
@@ -203,7 +204,7 @@ function* factsOf(
     agentTexts(part, (text) => dialogue.push(text))
     toolTexts(part, (text) => answered.push(text))
   }
-  for (const entry of patch.insert) entry.content.parts.forEach(read)
+  inserted.forEach(read)
   for (const item of kept) {
     itemParts(item).forEach((part, index) => read(replaced.get(`${item.entry.id}:${index}`)?.replacement ?? part))
   }
@@ -216,7 +217,40 @@ function* factsOf(
       yield text.length / 8
     }
   }
-  return { dropped: all, kept: all - missing.size }
+  return { dropped: all, lost: [...missing] }
+}
+
+/** Counts the most used facts of the dropped messages that are still in the remaining ones verbatim. */
+function* factsOf(
+  dropped: ReadonlyArray<ViewItem>,
+  kept: ReadonlyArray<ViewItem>,
+  patch: Patch
+): SlicedWork<Compaction["facts"]> {
+  const facts = yield* searchFacts(
+    dropped,
+    kept,
+    patch,
+    patch.insert.flatMap(({ content }) => content.parts)
+  )
+  return { dropped: facts.dropped, kept: facts.dropped - facts.lost.length }
+}
+
+/**
+ * Returns the facts that the compression in force at this index lost, the most used first. With `snapshot`, those that would be
+ * lost if it had inserted this text. Undefined when it dropped nothing.
+ */
+export function* lostFacts(
+  conversation: Conversation,
+  index: number,
+  snapshot?: string
+): SlicedWork<ReadonlyArray<string> | undefined> {
+  const layer = Chain.toArray(conversation.undoable)[index]
+  if (layer === undefined) return undefined
+  const { dropped, kept } = parted(Chain.toArray(layer.before), layer.patch)
+  if (dropped.length === 0) return undefined
+  const inserted =
+    snapshot === undefined ? layer.patch.insert.flatMap(({ content }) => content.parts) : [{ text: snapshot }]
+  return (yield* searchFacts(dropped, kept, layer.patch, inserted)).lost
 }
 
 /** Returns what each compression in force did, oldest first. */

@@ -4,3 +4,18 @@ export const number = (value: number): string => String(value).replace(/\B(?=(\d
 /** Formats a count with its noun: `1 message`, `1,024 messages`. Pass `many` when the plural is not `one` plus `s`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${number(count)} ${count === 1 ? one : many}`
+
+/** Formats US dollars to the cent; small sums with more digits. */
+export const dollars = (value: number): string => {
+  if (value !== 0 && value < 0.0001) return "less than $0.0001"
+  if (value !== 0 && value < 0.1) return `$${value.toFixed(4)}`
+  const [whole = "", cents = ""] = value.toFixed(2).split(".")
+  return whole.includes("e") ? `$${whole}` : `$${number(Number(whole))}.${cents}`
+}
+
+/** Formats a share in whole percent. A very small share is shown as an upper bound. */
+export const share = (part: number, whole: number): string => {
+  if (whole === 0 || part === 0) return "0 %"
+  const percent = (part / whole) * 100
+  return percent < 0.5 ? "< 1 %" : `${Math.round(percent)} %`
+}

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { adopt, statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
-import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { defaultStrategy, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { entries, inserted, view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
@@ -154,6 +154,21 @@ const measurePoint = Effect.fnUntraced(function* (
     rows
   }
   return measured
+})
+
+/**
+ * Writes a snapshot by code in place of the last recorded summary, from the same conversation and of the same size. Undefined when
+ * the recording has no summary, or nothing could be written.
+ */
+export const snapshotByCode = Effect.fn("Evaluation.snapshotByCode")(function* (recording: {
+  readonly events: ReadonlyArray<SessionEvent>
+  readonly session: Session
+}): Effect.fn.Return<string | undefined, never, Compression> {
+  const point = compactionPoints(recording.events, recording.session).at(-1)
+  if (point?.recorded === undefined) return undefined
+  const budget = estimateText(point.recorded)
+  const { isMeasured, snapshot } = yield* compressAt(point, { strategy: defaultStrategy.name, preserve: 0, budget })
+  return isMeasured ? snapshot : undefined
 })
 
 /** Measures a recording at its compactions, or at its quarters when it has none. Calls no model. */

@@ -39,6 +39,8 @@ const plain = Conversation.compressed(
   }
 )
 
+const look = { recall: "palimpsest recall x", turns: new Map(), hidesTexts: false }
+
 type Document = ReturnType<typeof parseHTML>["document"]
 type Element = Document["body"]
 
@@ -64,7 +66,7 @@ describe("a page", () => {
         ["e1", "in", "user", "environment", "40", "the environment"],
         ["e2", "left", "user", "user", "12", "Fix the parser"],
         ["e3", "left", "model call", "model", "35", "I look · read src/Parse.ts"],
-        ["e4", "in", "output", "user", "900", "read: <b>const</b> a = 1 last"],
+        ["e4", "in", "output", "tool result", "900", "read: <b>const</b> a = 1 last"],
         ["e5", "in", "user", "user", "7", "And now?"],
         ["e6", "in", "call", "model", "20", "exec npm test"],
         ["e7", "in", "summary", "summary", "60", "A summary"]
@@ -325,7 +327,7 @@ describe("omissions from a long conversation", () => {
 
   it("are marked where they were", () => {
     const selected = Work.runSync(select(many, wanted, 12))
-    const { extent, markup } = Work.runSync(rows(selected, many, [], "palimpsest recall x"))
+    const { extent, markup } = Work.runSync(rows(selected, many, [], look))
     assert.deepStrictEqual([extent.messages, extent.shown], [40, 12])
     const left = [...markup.html.matchAll(/… (\d+) messages? between/g)].reduce(
       (sum, [, count]) => sum + Number(count),
@@ -338,18 +340,18 @@ describe("omissions from a long conversation", () => {
     const long = conversationOf(
       Array.from({ length: 2_000 }, (_, index) => entry(index + 1, user(text("x".repeat(9_000)))))
     )
-    const { extent } = Work.runSync(rows(Work.runSync(select(long, new Set())), long, [], "r"))
+    const { extent } = Work.runSync(rows(Work.runSync(select(long, new Set())), long, [], look))
     assert.strictEqual(extent.partLimit, 3_000)
   })
 
   it("cover the rest of a message's parts, and of all messages", () => {
     const long = conversationOf([entry(1, user(...Array.from({ length: 60_000 }, () => text("y".repeat(400)))))])
-    const { extent, markup } = Work.runSync(rows(Work.runSync(select(long, new Set())), long, [], "r"))
+    const { extent, markup } = Work.runSync(rows(Work.runSync(select(long, new Set())), long, [], look))
     assert.strictEqual(extent.partLimit, 20_000)
     assert.include(markup.html, "… 59,500 more parts")
     const parts = Array.from({ length: 450 }, () => text("y"))
     const wide = conversationOf(Array.from({ length: 100 }, (_, index) => entry(index + 1, user(...parts))))
-    const { markup: all } = Work.runSync(rows(Work.runSync(select(wide, new Set())), wide, [], "r"))
+    const { markup: all } = Work.runSync(rows(Work.runSync(select(wide, new Set())), wide, [], look))
     assert.strictEqual(all.html.split('<div class="part">').length - 1, 40_000)
     assert.include(all.html, "… 450 more parts")
   })
