@@ -38,7 +38,9 @@ const beside = {
   "web-tree-sitter.wasm": "web-tree-sitter/web-tree-sitter.wasm",
   "tree-sitter-bash.wasm": "tree-sitter-bash/tree-sitter-bash.wasm",
   "photon_rs.cjs": "@silvia-odwyer/photon-node/photon_rs.js",
-  "photon_rs_bg.wasm": "@silvia-odwyer/photon-node/photon_rs_bg.wasm"
+  "photon_rs_bg.wasm": "@silvia-odwyer/photon-node/photon_rs_bg.wasm",
+  "pi-plugin.mjs": "../integrations/pi/palimpsest.js",
+  "opencode-plugin.mjs": "../integrations/opencode/palimpsest.js"
 }
 
 /** Node modules that few commands use. Most of the time to load them goes into what they import themselves. */

@@ -160,23 +160,28 @@ const commands = {
     ])
     return Command.provide(exported, layer)
   }),
-  install: command("Add our memory to another agent: an MCP server, and hooks where it has them", async () => {
-    const [{ install }, { userHome }] = await Promise.all([
-      import("./commands/install.ts"),
-      import("../layers/platform/HomeFolder.ts")
-    ])
-    return install(userHome)
-  }),
+  install: command(
+    "Add our memory to another agent: an MCP server, and hooks or a plugin where it has them",
+    async () => {
+      const [{ install }, { userHome }, { pluginText }] = await Promise.all([
+        import("./commands/install.ts"),
+        import("../layers/platform/HomeFolder.ts"),
+        import("../layers/platform/AgentPlugins.ts")
+      ])
+      return install({ home: userHome, plugin: pluginText })
+    }
+  ),
   uninstall: command("Take back what install wrote", async () => {
-    const [{ uninstall }, { userHome }] = await Promise.all([
+    const [{ uninstall }, { userHome }, { pluginText }] = await Promise.all([
       import("./commands/install.ts"),
-      import("../layers/platform/HomeFolder.ts")
+      import("../layers/platform/HomeFolder.ts"),
+      import("../layers/platform/AgentPlugins.ts")
     ])
-    return uninstall(userHome)
+    return uninstall({ home: userHome, plugin: pluginText })
   }),
   hook: command(
-    "Answer a hook of Claude Code around a compaction",
-    async () => (await import("./commands/install.ts")).hook
+    "Answer a hook of another agent around a compaction",
+    async () => (await import("./commands/hook.ts")).hook
   ),
   rescue: command("Make a session that its agent cannot open one that goes on", async () => {
     const [{ rescue }, { layer }] = await Promise.all([
@@ -187,7 +192,7 @@ const commands = {
   }),
   resume: command("Carry a session over to another agent, and print how it goes on there", async () => {
     const [{ resume }, { layer }] = await Promise.all([
-      import("./commands/rescue.ts"),
+      import("./commands/resume.ts"),
       import("../layers/LiveAgentSessions.ts")
     ])
     return Command.provide(resume, layer)

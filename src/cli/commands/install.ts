@@ -1,9 +1,10 @@
-import { Effect, FileSystem, Option, Path, Stdio, Stream } from "effect"
+import { Config, Effect, FileSystem, Option, Path, Stdio } from "effect"
 import { Argument, Command, Prompt } from "effect/cli"
-import { claudeSettings, withHooks, withoutHooks } from "../../domain/settings/ClaudeHooks.ts"
+import { hookFile, isHooked, withHooks, withoutHooks } from "../../domain/settings/CompactionHookSettings.ts"
 import {
   clients,
   type McpClient,
+  type SetupFile,
   setupFile,
   type SetupResult,
   withoutServer,
@@ -13,49 +14,114 @@ import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine, visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
 import { fileDiff } from "../../domain/tools/FileDiff.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
-import { answerHook } from "../../services/transcripts/CompactionHook.ts"
 import * as Input from "../input/Input.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
-/** The commands `install`, `uninstall` and `hook`: other agents use ours where they let programs in. */
+/** The commands `install` and `uninstall`: other agents use ours where they let programs in. */
 
-/** A file of an agent's settings, and how it changes. */
+/** An agent into which ours can be installed. */
+type Agent = McpClient | "pi"
+
+/** What `install` needs to know of this machine. */
+export interface InstallPlaces {
+  /** The user's home folder. */
+  readonly home: string
+  /** Reads our plugin for an agent that loads code. */
+  readonly plugin: (agent: "pi" | "opencode") => Effect.Effect<string>
+}
+
+/** A file of an agent's settings, and how it changes. `after` is undefined when the file goes. */
 interface Change {
   readonly file: string
   readonly before: string
-  readonly after: string
+  readonly after: string | undefined
 }
 
-type Edit = readonly [file: string, edit: (text: string) => SetupResult]
+type Edit = readonly [file: string, edit: (text: string) => SetupResult | { readonly _tag: "Removed" }]
+
+/** The folder of Codex's settings. */
+const codexFolder = (home: string) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const own = yield* Effect.orElseSucceed(Config.option(Config.NonEmptyString("CODEX_HOME")), () => Option.none())
+    return Option.getOrElse(own, () => path.join(home, ".codex"))
+  })
+
+const placeOf = Effect.fnUntraced(function* ({ base, path: place }: SetupFile, folder: string, home: string) {
+  const path = yield* Path.Path
+  return path.join(base === "codex" ? yield* codexFolder(home) : folder, place)
+})
 
 /** The settings in which a client has its servers. */
 const serverEdit = Effect.fnUntraced(function* (client: McpClient, isAdded: boolean, folder: string, home: string) {
-  const path = yield* Path.Path
-  const { base, path: place } = setupFile(client)
   const edit: Edit = [
-    path.join(base === "home" ? home : folder, place),
+    yield* placeOf(setupFile(client), folder, home),
     (text) => (isAdded ? withServer(text, client, "palimpsest") : withoutServer(text, client))
   ]
   return edit
 })
 
-/** Reads settings, and what they become. */
+/** By this a plugin of ours is known again. */
+const pluginMark = 'process.env.PALIMPSEST_PROGRAM ?? "palimpsest"'
+
+/** The file from which an agent loads our plugin. */
+const pluginEdit = (file: string, plugin: string, isAdded: boolean): Edit => [
+  file,
+  (text) => {
+    if (text === (isAdded ? plugin : "")) return { _tag: "Unchanged" }
+    if (text !== "" && !text.includes(pluginMark)) {
+      return { _tag: "Refused", reason: "another file of this name is there already" }
+    }
+    return isAdded ? { _tag: "Written", text: plugin } : { _tag: "Removed" }
+  }
+]
+
+const pluginFolders = { pi: ".pi/extensions", opencode: ".opencode/plugins" } as const
+
+const isPlugged = (agent: Agent): agent is keyof typeof pluginFolders => agent in pluginFolders
+
+/** All files that an agent's installation changes. */
+const editsOf = Effect.fnUntraced(function* (
+  agent: Agent,
+  isAdded: boolean,
+  folder: string,
+  { home, plugin }: InstallPlaces
+) {
+  const path = yield* Path.Path
+  const edits: Array<Edit> = agent === "pi" ? [] : [yield* serverEdit(agent, isAdded, folder, home)]
+  if (agent !== "pi" && isHooked(agent)) {
+    const file = yield* placeOf(hookFile(agent), folder, home)
+    edits.push([file, (text) => (isAdded ? withHooks(text, agent) : withoutHooks(text, agent))])
+  }
+  if (isPlugged(agent)) {
+    const file = path.join(folder, pluginFolders[agent], "palimpsest.js")
+    edits.push(pluginEdit(file, yield* plugin(agent), isAdded))
+  }
+  return edits
+})
+
+/** Reads settings, and what they become. A file with several edits is one change. */
 const changesOf = Effect.fnUntraced(function* (edits: ReadonlyArray<Edit>) {
   const fs = yield* FileSystem.FileSystem
-  const changes: Array<Change> = []
+  const changes = new Map<string, Change>()
   for (const [file, edit] of edits) {
-    const before = yield* fs.readFileString(file).pipe(
-      Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed("")),
-      Effect.mapError(({ message }) => failed(message))
-    )
-    const result = edit(before)
+    const known = changes.get(file)
+    const before =
+      known?.before ??
+      (yield* fs.readFileString(file).pipe(
+        Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed("")),
+        Effect.mapError(({ message }) => failed(message))
+      ))
+    const result = edit(known?.after ?? before)
     if (result._tag === "Refused") {
       return yield* failed(`${printableLine(file)}: ${result.reason}; nothing was changed`)
     }
-    if (result._tag === "Written") changes.push({ file, before, after: result.text })
+    if (result._tag !== "Unchanged") {
+      changes.set(file, { file, before, after: result._tag === "Written" ? result.text : undefined })
+    }
   }
-  return changes
+  return [...changes.values()]
 })
 
 const confirmed = Effect.fnUntraced(function* (count: number) {
@@ -72,6 +138,7 @@ const confirmed = Effect.fnUntraced(function* (count: number) {
 const apply = Effect.fnUntraced(function* ({ after, file }: Change) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  if (after === undefined) return yield* Effect.mapError(fs.remove(file), ({ message }) => failed(message))
   yield* fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
     Effect.andThen(Effect.option(fs.realPath(file))),
     // A link keeps leading where it led.
@@ -86,25 +153,26 @@ const apply = Effect.fnUntraced(function* ({ after, file }: Change) {
   )
 })
 
+/** What a person still has to do in the agent itself. */
+const remaining = (agent: Agent): string =>
+  agent === "codex" ? "; start codex again, and let it trust the hook (/hooks)" : `; start ${agent} again`
+
 const change = Effect.fnUntraced(function* (
-  { agent, yes }: { readonly agent: McpClient; readonly yes: boolean },
+  { agent, yes }: { readonly agent: Agent; readonly yes: boolean },
   isAdded: boolean,
-  home: string
+  places: InstallPlaces
 ) {
   const path = yield* Path.Path
-  const folder = path.resolve(".")
-  const changes = yield* changesOf([
-    yield* serverEdit(agent, isAdded, folder, home),
-    ...(agent === "claude" ? [[path.join(folder, claudeSettings), isAdded ? withHooks : withoutHooks] as const] : [])
-  ])
+  const changes = yield* changesOf(yield* editsOf(agent, isAdded, path.resolve("."), places))
   if (changes.length === 0)
     return yield* Output.notice(isAdded ? "it is installed already" : "it is not installed here")
-  for (const { after, before, file } of changes) {
+  for (const { after = "", before, file } of changes) {
     yield* Output.text(`${visibleBlock(fileDiff(file.replace(/^[/\\]/, ""), before, after).diff.trimEnd())}`)
   }
   if (!yes && !(yield* confirmed(changes.length))) return yield* Output.notice("nothing was changed")
   yield* Effect.forEach(changes, apply, { discard: true })
-  yield* Output.notice(`changed ${changes.map(({ file }) => printableLine(file)).join(" and ")}; start ${agent} again`)
+  const files = changes.map(({ file }) => printableLine(file)).join(" and ")
+  yield* Output.notice(`changed ${files}${isAdded ? remaining(agent) : `; start ${agent} again`}`)
 })
 
 /** Adds the MCP server to a client's settings, without asking. */
@@ -116,46 +184,31 @@ export const writeServer = Effect.fnUntraced(function* (client: McpClient, folde
     : Output.notice(`changed ${changes.map(({ file }) => printableLine(file)).join(" and ")}; start ${client} again`)
 })
 
-const agent = Argument.Literals("agent", clients).pipe(Argument.withDescription(`Agent: ${clients.join(", ")}`))
+const agents: ReadonlyArray<Agent> = [...clients, "pi"]
+
+const agent = Argument.Literals("agent", agents).pipe(Argument.withDescription(`Agent: ${agents.join(", ")}`))
 const yes = Input.flag("yes", "Write without asking")
 
-/** The command `palimpsest install AGENT`. `home`: the user's home folder. */
-export const install = (home: string) =>
+/** The command `palimpsest install AGENT`. */
+export const install = (places: InstallPlaces) =>
   Command.make(
     "install",
     { agent, yes },
-    Effect.fn("cli.install")((input) => change(input, true, home))
+    Effect.fn("cli.install")((input) => change(input, true, places))
   ).pipe(
     Command.withExamples([
       {
         command: "palimpsest install claude",
         description: "Give Claude Code, in this folder, its memory back: an MCP server, and hooks around compactions"
       },
-      { command: "palimpsest install codex --yes", description: "Add the MCP server to Codex without asking" }
+      { command: "palimpsest install pi --yes", description: "Let Pi compact by code in this folder, without asking" }
     ])
   )
 
 /** The command `palimpsest uninstall AGENT`. */
-export const uninstall = (home: string) =>
+export const uninstall = (places: InstallPlaces) =>
   Command.make(
     "uninstall",
     { agent, yes },
-    Effect.fn("cli.uninstall")((input) => change(input, false, home))
+    Effect.fn("cli.uninstall")((input) => change(input, false, places))
   )
-
-/** The command `palimpsest hook`, which an agent runs. */
-export const hook = Command.make(
-  "hook",
-  {},
-  Effect.fn("cli.hook")(function* () {
-    const stdio = yield* Stdio.Stdio
-    if (yield* stdio.stdinIsTerminal) {
-      return yield* badInput('an agent runs this command; "palimpsest install claude" sets it up')
-    }
-    const input = yield* Effect.mapError(Stream.mkString(Stream.decodeText(stdio.stdin)), ({ message }) =>
-      failed(message)
-    )
-    const text = yield* Effect.mapError(answerHook(input), ({ message }) => failed(message))
-    if (text !== "") yield* Output.text(text)
-  })
-)

@@ -3,8 +3,8 @@ import { McpProtocol, McpServer } from "effect/ai"
 import { Argument, Command, Flag } from "effect/cli"
 import { clients, setupLine } from "../../domain/settings/McpClients.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as HistoryTools from "../../services/transcripts/HistoryTools.ts"
-import { makeHistory } from "../../services/transcripts/SessionAnswers.ts"
+import { makeSessionAnswers } from "../../services/transcripts/SessionAnswers.ts"
+import * as SessionMcpTools from "../../services/transcripts/SessionMcpTools.ts"
 import * as Input from "../input/Input.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
 import { badInput } from "../output/ExitError.ts"
@@ -66,7 +66,7 @@ export const mcp = (home: string) =>
           `${printableLine(input.session ?? "")}: no such file; "palimpsest find" lists the sessions`
         )
       }
-      const history = yield* makeHistory({
+      const answers = yield* makeSessionAnswers({
         file,
         agents: input.agent,
         folder,
@@ -76,9 +76,9 @@ export const mcp = (home: string) =>
       const server = McpServer.layerStdio({
         name: program,
         version,
-        instructions: HistoryTools.instructions,
+        instructions: SessionMcpTools.instructions,
         protocols,
-        registrations: HistoryTools.layer(history, input.others)
+        registrations: SessionMcpTools.layer(answers, input.others)
       })
       // The server interrupts its own fiber when the client closes standard input: that is the end, and no failure.
       const running = yield* Effect.forkChild(Layer.launch(server))

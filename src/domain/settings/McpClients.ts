@@ -5,23 +5,24 @@ import { settingsProblemText, withoutValue, withValue } from "./SettingsText.ts"
 /** How each client is told to start our MCP server. */
 
 /** A client whose settings are known. */
-export const clients = ["claude", "codex", "gemini", "cursor", "vscode"] as const
+export const clients = ["claude", "codex", "gemini", "opencode", "cursor", "vscode"] as const
 export type McpClient = (typeof clients)[number]
 
 /** The name of the server in a client's settings. */
 export const serverName = "palimpsest"
 
-/** The place of a client's settings: below the working folder or below the user's home folder. */
+/** The place of a client's settings: below the working folder, or below Codex's own folder. */
 export interface SetupFile {
-  readonly base: "folder" | "home"
+  readonly base: "folder" | "codex"
   readonly path: string
   readonly format: "json" | "toml"
 }
 
 const files: Readonly<Record<McpClient, SetupFile>> = {
   claude: { base: "folder", path: ".mcp.json", format: "json" },
-  codex: { base: "home", path: ".codex/config.toml", format: "toml" },
+  codex: { base: "codex", path: "config.toml", format: "toml" },
   gemini: { base: "folder", path: ".gemini/settings.json", format: "json" },
+  opencode: { base: "folder", path: "opencode.json", format: "json" },
   cursor: { base: "folder", path: ".cursor/mcp.json", format: "json" },
   vscode: { base: "folder", path: ".vscode/mcp.json", format: "json" }
 }
@@ -32,7 +33,8 @@ export const setupFile = (client: McpClient): SetupFile => files[client]
 const agents: Readonly<Partial<Record<McpClient, AgentName>>> = {
   claude: "claude",
   codex: "codex",
-  gemini: "gemini"
+  gemini: "gemini",
+  opencode: "opencode"
 }
 
 /** The arguments with which a client starts the server. A client without sessions of its own reads those of all agents. */
@@ -60,6 +62,8 @@ export const setupLine = (client: McpClient, command: string): string => {
 const entryOf = (client: McpClient, command: string): readonly [path: ReadonlyArray<string>, value: unknown] => {
   const args = serverArguments(client)
   switch (client) {
+    case "opencode":
+      return [["mcp", serverName], { type: "local", command: [command, ...args], enabled: true }]
     case "vscode":
       return [["servers", serverName], { type: "stdio", command, args }]
     default:

@@ -1,25 +1,39 @@
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
 import { composeSnapshot } from "../../domain/compression/handover/Extractive.ts"
 import { isText } from "../../domain/content/Content.ts"
-import { entries, itemParts, view } from "../../domain/conversation/Conversation.ts"
+import { compressions, entries, itemParts, view } from "../../domain/conversation/Conversation.ts"
 import type { Session } from "../../domain/session/Session.ts"
-import { clipped, firstUnits } from "../../domain/text/Bytes.ts"
+import { clipped, encode, firstUnits } from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
+import { piReader } from "../../domain/transcripts/PiReader.ts"
+import { isProblem } from "../../domain/transcripts/Problem.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { importWithSession } from "./ImportTranscript.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 import { Transcripts } from "./Transcripts.ts"
 
-/** What Claude Code's hooks get from us around a compaction: a focus before it, and afterwards what the summary lost. */
+/**
+ * What agents get from us around a compaction: a focus before it, afterwards what the summary lost, or the summary itself. The
+ * input is that of the hooks of Claude Code, Codex and Gemini CLI; the extensions in `integrations` send it in the same form.
+ */
 
 /** What a hook reads from its standard input. */
 const HookInput = Schema.Struct({
   hook_event_name: Schema.String,
-  transcript_path: Schema.String,
+  /** The session's file. Codex and Pi can run without one. */
+  transcript_path: Schema.NullOr(Schema.String).pipe(Schema.optionalKey),
   /** How a session started: `compact` after a compaction. */
-  source: Schema.optionalKey(Schema.String)
+  source: Schema.optionalKey(Schema.String),
+  /** Of Pi: the entries of the current branch, and the first one that stays. */
+  entries: Schema.optionalKey(Schema.Array(Schema.Unknown)),
+  first_kept_entry_id: Schema.optionalKey(Schema.String),
+  cwd: Schema.optionalKey(Schema.String)
 })
+type HookInput = typeof HookInput.Type
 
 /** The input is not that of a hook. */
 export class HookInputError extends Schema.TaggedError<HookInputError>()("HookInputError", {
@@ -28,10 +42,12 @@ export class HookInputError extends Schema.TaggedError<HookInputError>()("HookIn
 
 const decode = Schema.decodeUnknownEffect(fromJson(HookInput))
 
-/** Claude Code passes on at most 10,000 characters of a hook. */
-const maxChars = 9_800
-/** Tokens of the handover: with its heading it stays within the characters. */
-const budget = 2_300
+/** Claude Code passes on at most 10,000 characters of a hook; Codex puts more than about 10,000 bytes into a file. */
+const maxBytes = 9_800
+/** Tokens of the handover: with its heading it stays within the bytes. */
+const contextTokens = 2_300
+/** Tokens of a text that takes the place of a summary. */
+const summaryTokens = 6_000
 
 const evidenceOf = ({ conversation, started }: Session) =>
   Work.run(
@@ -64,29 +80,103 @@ export const focusOf = Effect.fn("CompactionHook.focusOf")(function* (session: S
   return lines.join("\n")
 })
 
-/** Returns what a compaction dropped and its summary does not say: a handover with handles. */
-export const lostBy = Effect.fn("CompactionHook.lostBy")(function* (session: Session, file: string) {
+/** By these words a handover is known again. */
+const origin = "Taken from the record of this conversation by a program, without a model"
+
+const headingOf = (role: string, file: string | undefined): string => {
+  const recall = file === undefined ? "" : `palimpsest recall ${file} HANDLE, or `
+  return `${origin}; ${role} What is quoted as user_words was written by the user. The exact text behind a handle (h_…): ${recall}the tool recall of the MCP server palimpsest.`
+}
+
+/** The beginning of a text that has at most this many bytes in UTF-8. */
+const firstBytes = (text: string, bytes: number): string => {
+  const size = encode(text).length
+  return size <= bytes ? text : firstUnits(text, Math.floor(text.length * (bytes / size)))
+}
+
+const handover = Effect.fnUntraced(function* (session: Session, budget: number) {
   const kept = view(session.conversation).flatMap((item) =>
     itemParts(item).flatMap((part) => (isText(part) ? [part.text ?? ""] : []))
   )
   const evidence = yield* evidenceOf(session)
-  const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept, cwd: session.started?.cwd }))
-  const heading = `Taken from the record of this conversation by a program, without a model; it adds to the summary above and overrides it where exact words or values differ. What is quoted as user_words was written by the user. The exact text behind a handle (h_…): palimpsest recall ${file} HANDLE, or the tool recall of the MCP server palimpsest.`
-  return firstUnits(`${heading}\n${text}`, maxChars)
+  return yield* Work.run(composeSnapshot(evidence, { budget, kept, cwd: session.started?.cwd }))
 })
 
-/** Answers a hook of Claude Code with what it prints; empty for an event that is none of ours. */
+/** Returns what a compaction dropped and its summary does not say: a handover with handles. */
+export const lostBy = Effect.fn("CompactionHook.lostBy")(function* (session: Session, file: string) {
+  const { text } = yield* handover(session, contextTokens)
+  const role = "it adds to the summary above and overrides it where exact words or values differ."
+  return firstBytes(`${headingOf(role, file)}\n${text}`, maxBytes)
+})
+
+/** Whether the last compaction of a session is one after which no handover was given yet. */
+const isOwed = ({ conversation }: Session): boolean => {
+  const last = compressions(conversation).at(-1)
+  if (last === undefined) return false
+  return !entries(conversation)
+    .slice(last.entries)
+    .some(({ content }) => content.parts.some(({ text }) => text?.includes(origin) === true))
+}
+
+/** The session of Pi as it is after a compaction that has no summary yet. */
+const piSession = Effect.fnUntraced(function* ({ cwd = "", entries = [], first_kept_entry_id: kept }: HookInput) {
+  const lines: ReadonlyArray<unknown> = [
+    { type: "session", version: 3, id: "compaction", timestamp: new Date(0).toISOString(), cwd },
+    ...entries,
+    {
+      type: "compaction",
+      id: "palimpsest",
+      parentId: lastId(entries),
+      timestamp: new Date(0).toISOString(),
+      summary: "",
+      ...(kept === undefined ? {} : { firstKeptEntryId: kept }),
+      tokensBefore: 0
+    }
+  ]
+  const reader = piReader()
+  for (const [at, line] of lines.entries()) reader.line(line, JSON.stringify(line), at + 1)
+  const read = yield* Work.run(reader.end())
+  if (isProblem(read)) return yield* new HookInputError({ message: `the session cannot be read: ${read.detail}` })
+  const { session } = yield* Effect.mapError(importWithSession(read), ({ message }) => new HookInputError({ message }))
+  return session
+})
+
+const lastId = (entries: ReadonlyArray<unknown>): string | null => {
+  const last = entries.at(-1)
+  return Predicate.hasProperty(last, "id") && typeof last.id === "string" ? last.id : null
+}
+
+const contextFor = (hookEventName: string, additionalContext: string): string =>
+  JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext } })
+
+/** Answers a hook with what it prints; empty for an event that is none of ours. */
 export const answerHook = Effect.fn("CompactionHook.answerHook")(function* (
-  input: string
-): Effect.fn.Return<string, HookInputError | TranscriptError, Transcripts> {
-  const { hook_event_name, source, transcript_path } = yield* Effect.mapError(
-    decode(input),
-    () => new HookInputError({ message: "standard input is not what Claude Code gives a hook" })
+  text: string
+): Effect.fn.Return<string, HookInputError | TranscriptError, Transcripts | TokenCounter | TempStore> {
+  const input = yield* Effect.mapError(
+    decode(text),
+    () => new HookInputError({ message: "standard input is not what an agent gives a hook" })
   )
-  const isBefore = hook_event_name === "PreCompact"
-  if (!isBefore && !(hook_event_name === "SessionStart" && source === "compact")) return ""
-  const { session } = yield* Transcripts.use(({ load }) => load(transcript_path, { lenient: true }))
-  if (isBefore) return yield* focusOf(session)
-  const additionalContext = yield* lostBy(session, transcript_path)
-  return JSON.stringify({ hookSpecificOutput: { hookEventName: "SessionStart", additionalContext } })
+  const file = input.transcript_path ?? undefined
+  const loaded = (file: string) =>
+    Transcripts.use(({ load }) => Effect.map(load(file, { lenient: true }), ({ session }) => session))
+  switch (input.hook_event_name) {
+    case "PreCompact":
+      return file === undefined ? "" : yield* focusOf(yield* loaded(file))
+    case "SessionStart":
+      if (file === undefined || input.source !== "compact") return ""
+      return contextFor("SessionStart", yield* lostBy(yield* loaded(file), file))
+    case "BeforeAgent": {
+      // The first prompt of a session has no file yet.
+      const session = file === undefined ? undefined : yield* Effect.orElseSucceed(loaded(file), () => undefined)
+      if (file === undefined || session === undefined || !isOwed(session)) return ""
+      return contextFor("BeforeAgent", yield* lostBy(session, file))
+    }
+    case "session_before_compact": {
+      const { text: snapshot } = yield* handover(yield* piSession(input), summaryTokens)
+      return JSON.stringify({ summary: `${headingOf("the messages that follow were kept.", file)}\n${snapshot}` })
+    }
+    default:
+      return ""
+  }
 })

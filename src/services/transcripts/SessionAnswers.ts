@@ -20,12 +20,14 @@ import { Transcripts } from "./Transcripts.ts"
 /** Answers an agent's questions about recorded sessions: exact texts, a search, what changed, a handover. It only reads. */
 
 /** Why a question has no answer, in words for an agent. */
-export class HistoryError extends Schema.TaggedError<HistoryError>()("HistoryError", { message: Schema.String }) {}
+export class SessionAnswerError extends Schema.TaggedError<SessionAnswerError>()("SessionAnswerError", {
+  message: Schema.String
+}) {}
 
-const noAnswer = (message: string): HistoryError => new HistoryError({ message })
+const noAnswer = (message: string): SessionAnswerError => new SessionAnswerError({ message })
 
 /** Which sessions an agent may read. */
-export interface HistoryScope {
+export interface SessionScope {
   /** The file of the one session. Absent: the session of the folder that changed last. */
   readonly file?: string | undefined
   /** The agents whose sessions count. Absent: all. */
@@ -65,7 +67,7 @@ const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
 
 /** Lists the sessions of a folder, the one that changed last first. */
 export const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
-  { agents, folder }: HistoryScope,
+  { agents, folder }: SessionScope,
   count = maxListed
 ): Effect.fn.Return<ReadonlyArray<ListedSession>, never, AgentSessions> {
   const { files } = yield* AgentSessions.use((sessions) => sessions.files(agents))
@@ -91,9 +93,9 @@ interface Held {
 const maxHeld = 2
 
 /** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */
-export const makeHistory = Effect.fn("SessionAnswers.make")(function* (
-  scope: HistoryScope
-): Effect.fn.Return<History, never, AgentSessions | Transcripts | FileSystem.FileSystem> {
+export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
+  scope: SessionScope
+): Effect.fn.Return<SessionAnswers, never, AgentSessions | Transcripts | FileSystem.FileSystem> {
   const agents = yield* AgentSessions
   const fs = yield* FileSystem.FileSystem
   const transcripts = yield* Transcripts
@@ -143,7 +145,7 @@ export const makeHistory = Effect.fn("SessionAnswers.make")(function* (
   const entriesOf = (session: Session): ReadonlyArray<Entry> =>
     allEntries(session.conversation).filter(({ author }) => author !== "environment")
 
-  const recall: History["recall"] = Effect.fn("SessionAnswers.recall")(function* (given, selection, session) {
+  const recall: SessionAnswers["recall"] = Effect.fn("SessionAnswers.recall")(function* (given, selection, session) {
     const name = isHandle(given.trim()) ? given.trim() : (mentions(given)[0] ?? given.trim())
     const holds = (one: Session) => findHandle(recallableOf(one), name)._tag === "Found"
     const file = yield* pathOf(session)
@@ -167,7 +169,7 @@ export const makeHistory = Effect.fn("SessionAnswers.make")(function* (
     return withNote(`${none}${rest}`)
   })
 
-  const find: History["search"] = Effect.fn("SessionAnswers.search")(function* (pattern, maxTokens, session) {
+  const find: SessionAnswers["search"] = Effect.fn("SessionAnswers.search")(function* (pattern, maxTokens, session) {
     const current = yield* open(yield* pathOf(session))
     const parts = yield* Work.run(allParts(current.conversation))
     const found = yield* Effect.mapError(
@@ -180,7 +182,7 @@ export const makeHistory = Effect.fn("SessionAnswers.make")(function* (
   const evidenceOf = (whole: ReadonlyArray<Entry>, { started }: Session) =>
     Work.run(gatherEvidence(whole, { cwd: started?.cwd }))
 
-  const changes: History["changes"] = Effect.fn("SessionAnswers.changes")(function* (since, session) {
+  const changes: SessionAnswers["changes"] = Effect.fn("SessionAnswers.changes")(function* (since, session) {
     const current = yield* open(yield* pathOf(session))
     const all = entriesOf(current)
     const last = compressions(current.conversation).at(-1)
@@ -199,7 +201,7 @@ export const makeHistory = Effect.fn("SessionAnswers.make")(function* (
     return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
   })
 
-  const snapshot: History["snapshot"] = Effect.fn("SessionAnswers.snapshot")(function* (budget, session) {
+  const snapshot: SessionAnswers["snapshot"] = Effect.fn("SessionAnswers.snapshot")(function* (budget, session) {
     const current = yield* open(yield* pathOf(session))
     const evidence = yield* evidenceOf(entriesOf(current), current)
     const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept: [], cwd: current.started?.cwd }))
@@ -213,7 +215,7 @@ const lastBefore = (entries: ReadonlyArray<Entry>, count: number): EntryId =>
   entries[Math.min(count, entries.length) - 1]?.id ?? entryId(1)
 
 /** The answers. `session`: the beginning of the id of another session of the folder; absent: the current one. */
-export interface History {
+export interface SessionAnswers {
   /** The newest sessions of the folder. */
   readonly list: Effect.Effect<ReadonlyArray<ListedSession>>
   /** The text behind a handle, or the selected part of it. */
@@ -221,15 +223,18 @@ export interface History {
     handle: string,
     selection: Selection,
     session: string | undefined
-  ) => Effect.Effect<string, HistoryError>
+  ) => Effect.Effect<string, SessionAnswerError>
   /** Where a pattern occurs in all of a session, with handles. */
   readonly search: (
     pattern: string,
     maxTokens: number,
     session: string | undefined
-  ) => Effect.Effect<string, HistoryError>
+  ) => Effect.Effect<string, SessionAnswerError>
   /** The files, commits, checks and commands since an entry, a time or an age; absent: since the last compaction. */
-  readonly changes: (since: string | undefined, session: string | undefined) => Effect.Effect<string, HistoryError>
+  readonly changes: (
+    since: string | undefined,
+    session: string | undefined
+  ) => Effect.Effect<string, SessionAnswerError>
   /** A handover of a session, of at most this many tokens. */
-  readonly snapshot: (tokens: number, session: string | undefined) => Effect.Effect<string, HistoryError>
+  readonly snapshot: (tokens: number, session: string | undefined) => Effect.Effect<string, SessionAnswerError>
 }

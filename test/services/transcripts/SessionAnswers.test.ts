@@ -8,8 +8,8 @@ import path from "node:path"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { AgentSessions, type SessionFile } from "../../../src/services/transcripts/AgentSessions.ts"
-import * as HistoryTools from "../../../src/services/transcripts/HistoryTools.ts"
-import { type HistoryScope, makeHistory } from "../../../src/services/transcripts/SessionAnswers.ts"
+import { type SessionScope, makeSessionAnswers } from "../../../src/services/transcripts/SessionAnswers.ts"
+import * as SessionMcpTools from "../../../src/services/transcripts/SessionMcpTools.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { root } from "../../support/paths.ts"
 
@@ -51,16 +51,16 @@ const withSessions = <A, E, R>(use: (file: string) => Effect.Effect<A, E, R>) =>
     (home) => Effect.sync(() => rmSync(home, { recursive: true }))
   )
 
-const scope = (options: Partial<HistoryScope> = {}): HistoryScope => ({
+const scope = (options: Partial<SessionScope> = {}): SessionScope => ({
   folder,
   others: false,
   showsSecrets: false,
   ...options
 })
 
-const clientOf = Effect.fnUntraced(function* (options: Partial<HistoryScope> = {}) {
-  const history = yield* makeHistory(scope(options))
-  const client = yield* McpTest.makeClient(HistoryTools.layer(history, options.others === true), {
+const clientOf = Effect.fnUntraced(function* (options: Partial<SessionScope> = {}) {
+  const answers = yield* makeSessionAnswers(scope(options))
+  const client = yield* McpTest.makeClient(SessionMcpTools.layer(answers, options.others === true), {
     protocols: [McpProtocol.v2025_06_18]
   })
   const call = Effect.fnUntraced(function* (name: string, args: Record<string, unknown>) {

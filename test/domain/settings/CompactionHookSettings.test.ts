@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hookCommand, withHooks, withoutHooks } from "../../../src/domain/settings/ClaudeHooks.ts"
+import { hookCommand, withHooks, withoutHooks } from "../../../src/domain/settings/CompactionHookSettings.ts"
 import { clients, withoutServer, withServer } from "../../../src/domain/settings/McpClients.ts"
 import type { SetupResult } from "../../../src/domain/settings/McpClients.ts"
 import { strictJson } from "../../../src/domain/settings/SettingsText.ts"
@@ -9,22 +9,24 @@ const valueOf = (text: string): unknown => JSON.parse(strictJson(text))
 
 const mine = `{\n  // mine\n  "model": "opus",\n  "hooks": { "PreCompact": [{ "hooks": [{ "type": "command", "command": "mine" }] }] }\n}\n`
 
-describe("our hooks in the settings of Claude Code", () => {
+const counts = { claude: 2, codex: 1, gemini: 1 } as const
+
+describe.each(["claude", "codex", "gemini"] as const)("our hooks in the settings of %s", (agent) => {
   it.each(["", "{}", mine])("are added once to %j, and taken back without a trace", (text) => {
-    const added = written(withHooks(text))
-    assert.strictEqual(added.split(hookCommand).length - 1, 2)
-    assert.strictEqual(withHooks(added)._tag, "Unchanged")
-    const removed = written(withoutHooks(added))
+    const added = written(withHooks(text, agent))
+    assert.strictEqual(added.split(hookCommand).length - 1, counts[agent])
+    assert.strictEqual(withHooks(added, agent)._tag, "Unchanged")
+    const removed = written(withoutHooks(added, agent))
     assert.notInclude(removed, hookCommand)
     if (text === mine) {
       assert.deepStrictEqual(valueOf(removed), valueOf(mine))
       assert.include(removed, "// mine")
     }
-    assert.strictEqual(withoutHooks(removed)._tag, "Unchanged")
+    assert.strictEqual(withoutHooks(removed, agent)._tag, "Unchanged")
   })
 
   it("are not added to settings that are no JSON", () => {
-    assert.strictEqual(withHooks("{ broken")._tag, "Refused")
+    assert.strictEqual(withHooks("{ broken", agent)._tag, "Refused")
   })
 })
 

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { McpSchema, McpServer } from "effect/ai"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import type { History, HistoryError } from "./SessionAnswers.ts"
+import type { SessionAnswerError, SessionAnswers } from "./SessionAnswers.ts"
 
 /** The tools and resources of the MCP server that reads sessions. All of them only read, and their answers are bounded. */
 
@@ -46,7 +46,7 @@ const SnapshotArguments = Schema.Struct({ tokens, session })
 
 const bounded = (given: number | undefined): number => Math.min(given ?? defaultTokens, maxTokens)
 
-const answer = (effect: Effect.Effect<string, HistoryError>) =>
+const answer = (effect: Effect.Effect<string, SessionAnswerError>) =>
   Effect.match(effect, {
     onSuccess: (text) => new McpSchema.CallToolResult({ content: [{ type: "text", text }] }),
     onFailure: ({ message }) =>
@@ -59,7 +59,7 @@ const add = Effect.fnUntraced(function* <A>(options: {
   readonly title: string
   readonly description: string
   readonly schema: Schema.Codec<A, unknown>
-  readonly run: (input: A) => Effect.Effect<string, HistoryError>
+  readonly run: (input: A) => Effect.Effect<string, SessionAnswerError>
 }) {
   const server = yield* McpServer.McpServer
   const decode = Schema.decodeUnknownEffect(options.schema)
@@ -90,7 +90,7 @@ const add = Effect.fnUntraced(function* <A>(options: {
   })
 })
 
-const list = ({ list }: History, others: boolean): Effect.Effect<string> =>
+const list = ({ list }: SessionAnswers, others: boolean): Effect.Effect<string> =>
   Effect.map(list, (sessions) =>
     sessions.length === 0
       ? "no session was started in this folder"
@@ -112,7 +112,7 @@ export const instructions =
   "Exact recall of what this and earlier conversations in this folder said and did, also of what a compaction dropped. When something from before is missing (a decision, an error text, a file's content, the user's words), search_history finds it with its handle, and recall reads it back word for word."
 
 /** The tools and resources. `others`: whether other sessions of the folder can be read. */
-export const layer = (history: History, others: boolean): Layer.Layer<never, never, McpServer.McpServer> =>
+export const layer = (answers: SessionAnswers, others: boolean): Layer.Layer<never, never, McpServer.McpServer> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* add({
@@ -122,7 +122,7 @@ export const layer = (history: History, others: boolean): Layer.Layer<never, nev
           "Reads back the exact text behind a handle (h_ and letters): a message, the arguments of a call, a tool's output. Of long texts ask for lines, or for lines that match a pattern.",
         schema: RecallArguments,
         run: ({ from, handle, pattern, session, to, tokens }) =>
-          history.recall(
+          answers.recall(
             handle,
             {
               maxTokens: bounded(tokens),
@@ -138,7 +138,7 @@ export const layer = (history: History, others: boolean): Layer.Layer<never, nev
         description:
           "Searches everything said and done in the conversation, also before compactions: the user's words first, then the agent's, arguments and outputs, each with its handle for recall.",
         schema: SearchArguments,
-        run: ({ pattern, session, tokens }) => history.search(pattern, bounded(tokens), session)
+        run: ({ pattern, session, tokens }) => answers.search(pattern, bounded(tokens), session)
       })
       yield* add({
         name: "what_changed",
@@ -146,7 +146,7 @@ export const layer = (history: History, others: boolean): Layer.Layer<never, nev
         description:
           "Lists files changed, commits, checks, commands and open failures since an entry, a time or the last compaction, with handles.",
         schema: ChangesArguments,
-        run: ({ session, since }) => history.changes(since, session)
+        run: ({ session, since }) => answers.changes(since, session)
       })
       yield* add({
         name: "snapshot",
@@ -154,7 +154,7 @@ export const layer = (history: History, others: boolean): Layer.Layer<never, nev
         description:
           "Writes a handover of a conversation within a token budget: the user's words, where the work stands, files, commands, lessons, and an index of names with handles.",
         schema: SnapshotArguments,
-        run: ({ session, tokens }) => history.snapshot(bounded(tokens), session)
+        run: ({ session, tokens }) => answers.snapshot(bounded(tokens), session)
       })
       if (others) {
         yield* add({
@@ -162,7 +162,7 @@ export const layer = (history: History, others: boolean): Layer.Layer<never, nev
           title: "Sessions of this folder",
           description: "Lists the newest sessions of this folder: id, agent, time and title, for the session argument.",
           schema: Schema.Struct({}),
-          run: () => list(history, others)
+          run: () => list(answers, others)
         })
       }
       yield* McpServer.registerResource({
@@ -171,13 +171,13 @@ export const layer = (history: History, others: boolean): Layer.Layer<never, nev
         description:
           "The user's words, where the work stands, files, commands, lessons, and an index of names with handles",
         mimeType: "text/plain",
-        content: Effect.catch(history.snapshot(defaultTokens, undefined), ({ message }) => Effect.succeed(message))
+        content: Effect.catch(answers.snapshot(defaultTokens, undefined), ({ message }) => Effect.succeed(message))
       })
       yield* McpServer.registerResource({
         uri: "palimpsest://session/changes",
         name: "What changed since the last compaction",
         mimeType: "text/plain",
-        content: Effect.catch(history.changes(undefined, undefined), ({ message }) => Effect.succeed(message))
+        content: Effect.catch(answers.changes(undefined, undefined), ({ message }) => Effect.succeed(message))
       })
     })
   )

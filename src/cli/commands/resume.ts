@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as CarriedSession from "../input/CarriedSession.ts"
+
+/** The command `palimpsest resume SESSION --in AGENT`. */
+export const resume = Command.make(
+  "resume",
+  {
+    ...CarriedSession.flags,
+    in: Flag.Literals("in", CarriedSession.agents).pipe(Flag.withDescription("Agent in which the session goes on"))
+  },
+  Effect.fn("cli.resume")(({ in: agent, ...input }) => CarriedSession.run({ ...input, agent }))
+).pipe(
+  Command.withExamples([
+    { command: "palimpsest resume 1f0c2d1a --in codex", description: "Go on in Codex with a session of any agent" }
+  ])
+)

@@ -1,0 +1,163 @@
+import { Effect, FileSystem, Path, Schema } from "effect"
+import { Argument, Flag } from "effect/cli"
+import { applyEvent, emptySession } from "../../domain/session/Session.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import type { WritableAgent } from "../../domain/transcripts/CarriedSession.ts"
+import type { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { type Carried, carryOver } from "../../services/transcripts/CarryOver.ts"
+import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
+import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
+import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
+import { redactEvents } from "../../services/transcripts/RedactSession.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+import * as FileWindow from "./FileWindow.ts"
+import * as Input from "./Input.ts"
+import * as SecretFlags from "./SecretFlags.ts"
+
+/** What `rescue` and `resume` share: a session that its agent cannot open, or another agent's, becomes one that goes on. */
+
+/** The agents for which a session can be written. */
+export const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi"]
+
+/** The share of the model's window that the messages may take. The rest is for the agent's instructions, tools and the work. */
+const defaultShare = 0.4
+
+const session = Argument.String("session").pipe(
+  Argument.withDescription('Session file, or the beginning of a session\'s id; "palimpsest find" lists them')
+)
+const below = Input.optional(
+  Input.size("below"),
+  `Tokens that the messages may have (default: 40 % of the model's window)`
+)
+const folder = Input.optional(
+  Flag.String("folder").pipe(Flag.withMetavar("folder")),
+  "Folder in which it goes on (default: the session's folder)"
+)
+
+const redact = Input.flag("redact", "Put placeholders in place of secrets and personal data")
+
+/** The arguments and flags of both. */
+export const flags = { session, below, folder, redact, json: Input.json }
+
+/** The output of `--json`. */
+const Report = Schema.Struct({
+  file: Schema.String,
+  id: Schema.String,
+  command: Schema.String,
+  original: Schema.String,
+  status: Schema.NullOr(Schema.String),
+  tokens: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
+  messages: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
+  bytes: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
+  /** What was not read, by kind: records that are no part of the conversation, and lines that are broken. */
+  skipped: Schema.Record(Schema.String, Schema.Natural),
+  /** What the agent's format cannot hold, by kind. It stays recallable. */
+  unheld: Schema.Record(Schema.String, Schema.Natural)
+})
+
+/** Finds the session. A file is not looked for among the others, unless its secrets are: they may stand in files beside it. */
+const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
+  const isFile = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
+  const { sessions } =
+    isFile && !redact
+      ? { sessions: [] }
+      : yield* Output.progress("reading the sessions of your agents")(
+          listSessions({ agents: undefined, folder: undefined, since: undefined })
+        )
+  return yield* Effect.mapError(chooseSession(name, sessions), ({ message }) => badInput(message))
+})
+
+/** Returns the conversation without its secrets. */
+const redacted = Effect.fnUntraced(function* (loaded: Loaded, session: FoundSession) {
+  const { secrets } = yield* Output.progress("searching for secrets")(
+    Effect.flatMap(SecretFlags.searchOf(undefined), (search) => secretsOf(session, search))
+  )
+  const { copy, replaced } = yield* Effect.mapError(redactEvents(loaded.events, secrets), ({ message }) =>
+    failed(message)
+  )
+  yield* Output.notice(`replaced ${Output.plural(replaced, "secret")} in the copy`)
+  return { ...loaded, events: copy, session: copy.reduce(applyEvent, emptySession) }
+})
+
+const agentOf = (format: FormatName): WritableAgent | undefined => agents.find((agent) => agent === format)
+
+const megabytes = (bytes: number): string =>
+  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+
+const counts = (kinds: Readonly<Record<string, number>>): string =>
+  Object.entries(kinds)
+    .map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
+    .join(", ")
+
+const text = (carried: Carried, { skipped, torn }: Loaded, original: string): string => {
+  const { bytes, command, file, messages, status, tokens, unheld } = carried
+  const left = { ...skipped, ...(torn === undefined ? {} : { "incomplete last line": 1 }) }
+  const rows = [
+    [
+      "size",
+      `${Output.number(tokens.before)} → ${Output.number(tokens.after)} tokens, ${Output.number(messages.before)} → ${Output.number(messages.after)} messages, ${megabytes(bytes.before)} → ${megabytes(bytes.after)}`
+    ],
+    ["written", printableLine(file)],
+    ["original", `${printableLine(original)} (unchanged)`],
+    ...(Object.keys(left).length === 0 ? [] : [["left out", counts(left)]]),
+    ...(Object.keys(unheld).length === 0
+      ? []
+      : [["kept aside", `${counts(unheld)}; recallable from the written file`]]),
+    ["go on", printableLine(command)]
+  ]
+  const done =
+    status === undefined ? "Small enough: repaired and copied" : "Compressed by code; all of it stays recallable"
+  return `${done}\n${Output.table(rows.map((row) => ["", ...row]))}`
+}
+
+/** Writes the session for an agent, its own when absent, and prints what it did. */
+export const run = Effect.fnUntraced(function* (input: {
+  readonly session: string
+  readonly agent: WritableAgent | undefined
+  readonly below: number | undefined
+  readonly folder: string | undefined
+  readonly redact: boolean
+  readonly json: boolean
+}) {
+  const path = yield* Path.Path
+  const fs = yield* FileSystem.FileSystem
+  const found = yield* sessionOf(input.session, input.redact)
+  const file = path.resolve(found.path)
+  const whole = yield* Input.load({ file, from: undefined, lenient: true })
+  const loaded = input.redact ? yield* redacted(whole, found) : whole
+  const from = agentOf(loaded.format)
+  const agent = input.agent ?? from
+  if (agent === undefined) {
+    return yield* badInput(
+      `${printableLine(file)} is no session of ${agents.join(", ")}; say for which with resume --in AGENT`
+    )
+  }
+  const own = input.folder === undefined ? loaded.session.started?.cwd : path.resolve(input.folder)
+  if (own === undefined) return yield* badInput(`the session names no folder; give one with --folder`)
+  if (!(yield* Effect.orElseSucceed(fs.exists(own), () => false))) {
+    yield* Output.notice(`${printableLine(own)} does not exist on this machine; --folder FOLDER names another`)
+  }
+  const window =
+    input.below ??
+    (yield* FileWindow.windowOf(loaded, yield* FileWindow.settings, { asks: false, hint: "; --below sets the size" }))
+  const carried = yield* carryOver({
+    loaded,
+    file,
+    agent,
+    from,
+    below: input.below ?? Math.floor(window * defaultShare),
+    folder: own
+  }).pipe(
+    Output.progress("writing the session"),
+    Effect.mapError(({ message }) => failed(message))
+  )
+  if (!input.json) return yield* Output.text(text(carried, loaded, file))
+  yield* Output.json(Report, {
+    ...carried,
+    original: file,
+    status: carried.status ?? null,
+    skipped: { ...loaded.skipped, ...(loaded.torn === undefined ? {} : { "incomplete last line": 1 }) }
+  })
+})

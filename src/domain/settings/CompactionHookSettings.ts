@@ -1,0 +1,78 @@
+import { Predicate, Result } from "effect"
+import type { McpClient, SetupFile, SetupResult } from "./McpClients.ts"
+import { jsonOf, settingsProblemText, withoutValue, withValue } from "./SettingsText.ts"
+
+/** Our hooks in the settings of the agents that have hooks around a compaction. */
+
+/** An agent with such hooks. */
+export type HookedAgent = Extract<McpClient, "claude" | "codex" | "gemini">
+
+/** The command of our hooks. */
+export const hookCommand = "palimpsest hook"
+
+const own = { type: "command", command: hookCommand }
+
+type Groups = ReadonlyArray<readonly [event: string, group: unknown]>
+
+/** After a compaction, what the summary lost. Claude Code and Codex name it alike. */
+const afterCompaction: Groups[number] = ["SessionStart", { matcher: "compact", hooks: [own] }]
+
+/** Where each agent has its hooks, and ours. */
+const hooked: Readonly<Record<HookedAgent, { readonly file: SetupFile; readonly groups: Groups }>> = {
+  claude: {
+    file: { base: "folder", path: ".claude/settings.json", format: "json" },
+    // Claude Code gives what a hook prints before a compaction to the model that summarizes.
+    groups: [["PreCompact", { hooks: [own] }], afterCompaction]
+  },
+  codex: { file: { base: "codex", path: "hooks.json", format: "json" }, groups: [afterCompaction] },
+  // Gemini CLI has no event after a compaction; the next prompt is the first moment at which a hook can add a text.
+  gemini: {
+    file: { base: "folder", path: ".gemini/settings.json", format: "json" },
+    groups: [["BeforeAgent", { hooks: [{ ...own, name: "palimpsest" }] }]]
+  }
+}
+
+/** Whether an agent has hooks around a compaction. */
+export const isHooked = (client: McpClient): client is HookedAgent => client in hooked
+
+/** The file in which an agent keeps its hooks. */
+export const hookFile = (agent: HookedAgent): SetupFile => hooked[agent].file
+
+const isOurs = (group: unknown): boolean =>
+  Predicate.hasProperty(group, "hooks") &&
+  Array.isArray(group.hooks) &&
+  group.hooks.some((hook: unknown) => Predicate.hasProperty(hook, "command") && hook.command === hookCommand)
+
+const groupsIn = (json: Readonly<Record<string, unknown>>, event: string): ReadonlyArray<unknown> => {
+  const hooks = json["hooks"]
+  const list = Predicate.hasProperty(hooks, event) ? hooks[event] : undefined
+  return Array.isArray(list) ? list : []
+}
+
+/** Changes each event's list of hooks; a list that is empty afterwards goes. */
+const changed = (
+  text: string,
+  agent: HookedAgent,
+  change: (groups: ReadonlyArray<unknown>, own: unknown) => ReadonlyArray<unknown>
+): SetupResult => {
+  let next = text
+  for (const [event, group] of hooked[agent].groups) {
+    const read = jsonOf(next.trim() === "" ? "{}" : next)
+    if (Result.isFailure(read)) return { _tag: "Refused", reason: settingsProblemText(read.failure) }
+    const before = groupsIn(read.success, event)
+    const after = change(before, group)
+    if (after.length === before.length) continue
+    const edited = after.length === 0 ? withoutValue(next, ["hooks", event]) : withValue(next, ["hooks", event], after)
+    if (Result.isFailure(edited)) return { _tag: "Refused", reason: settingsProblemText(edited.failure) }
+    next = edited.success
+  }
+  return next === text ? { _tag: "Unchanged" } : { _tag: "Written", text: next }
+}
+
+/** Adds our hooks to an agent's settings and keeps all else. */
+export const withHooks = (text: string, agent: HookedAgent): SetupResult =>
+  changed(text, agent, (before, group) => (before.some(isOurs) ? before : [...before, group]))
+
+/** Removes our hooks from an agent's settings. */
+export const withoutHooks = (text: string, agent: HookedAgent): SetupResult =>
+  changed(text, agent, (before) => before.filter((one) => !isOurs(one)))

@@ -1,0 +1,16 @@
+import { Effect } from "effect"
+import { readFile } from "node:fs/promises"
+
+/** The plugins of ours for agents that load code, as they lie in `integrations` and beside the built program. */
+
+/** An agent into whose folder a plugin is written. */
+export type PluginAgent = "pi" | "opencode"
+
+const read = (place: string) => Effect.tryPromise(() => readFile(new URL(place, import.meta.url), "utf8"))
+
+/** Reads the plugin for an agent. */
+export const pluginText = (agent: PluginAgent): Effect.Effect<string> =>
+  read(`${agent}-plugin.mjs`).pipe(
+    Effect.catch(() => read(`../../../integrations/${agent}/palimpsest.js`)),
+    Effect.orDie
+  )
