@@ -179,10 +179,13 @@ const commands = {
     ])
     return uninstall({ home: userHome, plugin: pluginText })
   }),
-  hook: command(
-    "Answer a hook of another agent around a compaction",
-    async () => (await import("./commands/hook.ts")).hook
-  ),
+  hook: command("Answer a hook of another agent around a compaction", async () => {
+    const [{ hook }, { sessions }] = await Promise.all([
+      import("./commands/hook.ts"),
+      import("../layers/LiveAgentSessions.ts")
+    ])
+    return Command.provide(hook, sessions)
+  }),
   rescue: command("Make a session that its agent cannot open one that goes on", async () => {
     const [{ rescue }, { layer }] = await Promise.all([
       import("./commands/rescue.ts"),

@@ -1,12 +1,14 @@
-import { Effect, Layer } from "effect"
+import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { getHeapStatistics } from "node:v8"
 import { Compression } from "../services/compression/Compression.ts"
 import * as ModelSummarizer from "../services/compression/summary/ModelSummarizer.ts"
 import { HookSystem } from "../services/hooks/HookSystem.ts"
 import type { Model } from "../services/model/Model.ts"
+import type { SessionFiles } from "../services/session/SessionFiles.ts"
 import { GeminiImport } from "../services/settings/GeminiImport.ts"
 import { TokenCounter } from "../services/tokens/TokenCounter.ts"
 import { MemoryLimit } from "../services/transcripts/ChooseReader.ts"
+import { SessionLocator } from "../services/transcripts/SessionLocator.ts"
 import { Transcripts } from "../services/transcripts/Transcripts.ts"
 import * as LiveFiles from "./LiveFiles.ts"
 import * as LiveModels from "./LiveModels.ts"
@@ -15,6 +17,7 @@ import * as PhotonImages from "./platform/PhotonImages.ts"
 import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
 import * as FileCalibrations from "./tokens/FileCalibrations.ts"
 import * as TokenTable from "./tokens/TokenTable.ts"
+import * as OpencodeSessionDatabase from "./transcripts/OpencodeSessionDatabase.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
@@ -23,15 +26,30 @@ const geminiImport = Layer.unwrap(Effect.map(homeFolder, (home) => GeminiImport.
 /** The memory that Node allows this program to use. */
 const memoryLimit = Layer.sync(MemoryLimit, () => getHeapStatistics().heap_size_limit)
 
+/** Sessions by their id, with what lists them loaded when it is used. */
+const sessionLocator = Layer.effect(
+  SessionLocator,
+  Effect.gen(function* () {
+    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path | SessionFiles>()
+    return Effect.fnUntraced(function* (name: string) {
+      const [{ layer }, { sessionPath }] = yield* Effect.promise(() =>
+        Promise.all([import("./LiveAgentSessions.ts"), import("../services/transcripts/ChooseSession.ts")])
+      )
+      return yield* sessionPath(name).pipe(Effect.provide(layer), Effect.provideContext(context))
+    })
+  })
+)
+
 /**
  * The wiring of the whole program, in one place and in dependency order. The platform (files, standard streams) is provided from
  * outside.
  */
 export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
   Layer.mergeAll(
-    Transcripts.layer.pipe(Layer.provide(memoryLimit)),
+    Transcripts.layer.pipe(Layer.provide([memoryLimit, OpencodeSessionDatabase.layer])),
     Compression.layer.pipe(Layer.provide(PhotonImages.layer)),
     geminiImport,
+    sessionLocator,
     TokenTable.layer
   ).pipe(
     Layer.provideMerge(ModelSummarizer.layer),

@@ -4,7 +4,10 @@ import * as ProcessEnvironment from "./platform/ProcessEnvironment.ts"
 import * as FileAgentSessions from "./transcripts/FileAgentSessions.ts"
 import * as SqliteSessionIndex from "./transcripts/SqliteSessionIndex.ts"
 
+/** The sessions of every agent, without the index of them. */
+export const sessions = FileAgentSessions.layer.pipe(Layer.provideMerge(ProcessEnvironment.layer))
+
 /** The sessions of every agent, found by the variables of this process's environment, and the index of them in our home folder. */
 export const layer = Layer.unwrap(Effect.map(homeFolder, (home) => SqliteSessionIndex.layer(`${home}/index`))).pipe(
-  Layer.provideMerge(FileAgentSessions.layer.pipe(Layer.provideMerge(ProcessEnvironment.layer)))
+  Layer.provideMerge(sessions)
 )

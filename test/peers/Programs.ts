@@ -16,12 +16,23 @@ export interface Ran {
   readonly refused: ReadonlyArray<string>
 }
 
+/** What a run has beyond what every run has. */
+export interface Extra {
+  readonly env?: Readonly<Record<string, string>>
+  /** Arguments before the others. */
+  readonly args?: ReadonlyArray<string>
+  /** Commands for Pi, which then runs by its protocol and without a prompt. */
+  readonly input?: string
+  /** Settings of Gemini CLI. */
+  readonly settings?: Readonly<Record<string, unknown>>
+}
+
 /** One program. */
 export interface Program {
   readonly name: "claude" | "codex" | "gemini" | "pi"
   /** Name and version, as it is printed. */
   readonly title: string
-  readonly resume: (file: string, prompt: string, home: string, server: FakeProviders) => Promise<Ran>
+  readonly resume: (file: string, prompt: string, home: string, server: FakeProviders, extra?: Extra) => Promise<Ran>
 }
 
 /** Each program is given this long; the slowest takes about ten seconds on a quiet machine. */
@@ -32,12 +43,15 @@ interface Command {
   readonly args: ReadonlyArray<string>
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
+  /** What it reads. It is not closed before the program has printed `ends`. */
+  readonly input?: string
+  readonly ends?: string
 }
 
 const key = "not-checked"
 
-/** Runs a command without input, in its own process group, so that what it starts ends with it. */
-const run = ({ args, cwd, env, file }: Command, server: FakeProviders): Promise<Ran> =>
+/** Runs a command, in its own process group, so that what it starts ends with it. */
+const run = ({ args, cwd, ends, env, file, input }: Command, server: FakeProviders): Promise<Ran> =>
   new Promise((resolve) => {
     mkdirSync(cwd, { recursive: true })
     server.taken()
@@ -45,7 +59,7 @@ const run = ({ args, cwd, env, file }: Command, server: FakeProviders): Promise<
     const { PATH = "", SystemRoot = "" } = process.env
     const child = spawn(file, args, {
       cwd,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       env: {
         PATH: `${path.dirname(process.execPath)}${path.delimiter}${PATH}`,
@@ -81,7 +95,12 @@ const run = ({ args, cwd, env, file }: Command, server: FakeProviders): Promise<
         refused: server.refused()
       })
     }
-    child.stdout.on("data", (chunk: Buffer) => output.push(chunk))
+    if (input === undefined) child.stdin.end()
+    else child.stdin.write(input)
+    child.stdout.on("data", (chunk: Buffer) => {
+      output.push(chunk)
+      if (ends !== undefined && chunk.includes(ends)) child.stdin.end()
+    })
     child.stderr.on("data", (chunk: Buffer) => output.push(chunk))
     child.on("error", (error) => end(error.message))
     child.on("close", (code, signal) => end(code ?? signal ?? "no status"))
@@ -135,7 +154,7 @@ const claude: Program = {
 const codex: Program = {
   name: "codex",
   title: "Codex 0.169.0",
-  resume: (file, prompt, home, server) => {
+  resume: (file, prompt, home, server, { args = [], env = {} } = {}) => {
     const text = readFileSync(file, "utf8")
     const session = valueIn(text, "id")
     const at = "2026-01-01T00-00-00"
@@ -161,9 +180,9 @@ const codex: Program = {
     return run(
       {
         file: process.execPath,
-        args: [script, "exec", "resume", "--skip-git-repo-check", session, prompt],
+        args: [script, "exec", ...args, "resume", "--skip-git-repo-check", session, prompt],
         cwd: path.join(home, "work"),
-        env: { HOME: home, USERPROFILE: home, CODEX_HOME: config, OPENAI_API_KEY: key }
+        env: { HOME: home, USERPROFILE: home, CODEX_HOME: config, OPENAI_API_KEY: key, ...env }
       },
       server
     )
@@ -173,7 +192,7 @@ const codex: Program = {
 const gemini: Program = {
   name: "gemini",
   title: "Gemini CLI 0.61.0",
-  resume: (file, prompt, home, server) => {
+  resume: (file, prompt, home, server, { args = [], env = {}, settings = {} } = {}) => {
     const cwd = path.join(home, "work")
     const config = path.join(home, ".gemini")
     const text = readFileSync(file, "utf8")
@@ -189,21 +208,23 @@ const gemini: Program = {
         privacy: { usageStatisticsEnabled: false },
         telemetry: { enabled: false },
         security: { auth: { selectedType: "gemini-api-key" } },
-        model: { name: "gemini-2.5-pro" }
+        model: { name: "gemini-2.5-pro" },
+        ...settings
       })
     )
     const script = path.join(packageFolder("@google/gemini-cli"), "bundle", "gemini.js")
     return run(
       {
         file: process.execPath,
-        args: [script, "--skip-trust", "--resume", session, "--prompt", prompt],
+        args: [script, "--skip-trust", ...args, "--resume", session, "--prompt", prompt],
         cwd,
         env: {
           HOME: home,
           USERPROFILE: home,
           GEMINI_CLI_HOME: home,
           GOOGLE_GEMINI_BASE_URL: server.url,
-          GEMINI_API_KEY: key
+          GEMINI_API_KEY: key,
+          ...env
         }
       },
       server
@@ -214,7 +235,7 @@ const gemini: Program = {
 const pi: Program = {
   name: "pi",
   title: "Pi 0.73.1",
-  resume: (file, prompt, home, server) => {
+  resume: (file, prompt, home, server, { env = {}, input } = {}) => {
     const session = path.join(home, "session.jsonl")
     const agent = path.join(home, "agent")
     const cwd = path.join(home, "work")
@@ -235,9 +256,19 @@ const pi: Program = {
     return run(
       {
         file: process.execPath,
-        args: [script, "--provider", "local", "--model", "local", "--session", session, "-p", prompt],
+        args: [
+          script,
+          "--provider",
+          "local",
+          "--model",
+          "local",
+          "--session",
+          session,
+          ...(input === undefined ? ["-p", prompt] : ["--mode", "rpc"])
+        ],
         cwd,
-        env: { HOME: home, USERPROFILE: home, PI_CODING_AGENT_DIR: agent, PI_OFFLINE: "1", PI_TELEMETRY: "0" }
+        env: { HOME: home, USERPROFILE: home, PI_CODING_AGENT_DIR: agent, PI_OFFLINE: "1", PI_TELEMETRY: "0", ...env },
+        ...(input === undefined ? {} : { input, ends: '"command":"compact"' })
       },
       server
     )

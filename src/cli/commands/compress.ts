@@ -501,7 +501,12 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       const out = input.inPlace ? input.file : input.out
       if (out !== undefined) {
         const byName = outFormat(out)
-        const format = input.to ?? (input.inPlace ? loaded.format : byName === "markdown" ? "palimpsest" : byName)
+        const own = loaded.format
+        if (input.inPlace && own === "opencode") {
+          return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
+        }
+        const byFile = byName === "markdown" ? "palimpsest" : byName
+        const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
         const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
           Output.progress(`writing ${out}`),
           Effect.mapError((error) => failed(error.message))

@@ -71,7 +71,7 @@ export const exported = Command.make(
     file: Argument.String("file").pipe(Argument.withDescription("File to write")),
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),
-      "Format (default: the session's own for .jsonl and .json, Markdown for .md)"
+      "Format (default: the session's own for .jsonl and .json where it can be written, Markdown for .md)"
     ),
     redact: Input.flag("redact", "Put placeholders in place of secrets and personal data"),
     only: SecretFlags.only
@@ -83,9 +83,6 @@ export const exported = Command.make(
       listSessions({ agents: undefined, folder: undefined, since: undefined })
     )
     const session = yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))
-    if (session.agent === "opencode") {
-      return yield* badInput(`${session.path} is in a database; "opencode export ${session.id}" writes it to a file`)
-    }
     const fs = yield* FileSystem.FileSystem
     const [read, written] = yield* Effect.forEach([session.path, file], (one) => Effect.option(fs.realPath(one)))
     if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
@@ -95,7 +92,8 @@ export const exported = Command.make(
       ? (yield* Output.progress("searching for secrets")(secretsOf(session, yield* SecretFlags.searchOf(only)))).secrets
       : undefined
     const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
-    const isOther = session.agent !== "palimpsest" && byEnding !== "markdown" && to === undefined
+    const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
+    const isOther = isFile && byEnding !== "markdown" && to === undefined
     const replaced = isOther
       ? yield* copyFile(session, file, secrets)
       : yield* writeConversation(session, file, to ?? byEnding, secrets)

@@ -91,7 +91,8 @@ export const recall = Command.make(
     ),
     maxTokens: Input.optional(Input.size("max-tokens"), "Print at most this many tokens")
   },
-  Effect.fn("cli.recall")(function* (input) {
+  Effect.fn("cli.recall")(function* (given) {
+    const input = { ...given, file: yield* Input.locate(given.file) }
     const { grep, lines, maxTokens } = input
     const file = printableLine(input.file)
     if (input.handle === undefined && (grep === undefined || lines !== undefined)) {

@@ -3,7 +3,7 @@ import { Argument, Flag } from "effect/cli"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { WritableAgent } from "../../domain/transcripts/CarriedSession.ts"
-import type { FormatName } from "../../domain/transcripts/Transcript.ts"
+import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { type Carried, carryOver } from "../../services/transcripts/CarryOver.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
@@ -81,7 +81,7 @@ const redacted = Effect.fnUntraced(function* (loaded: Loaded, session: FoundSess
   return { ...loaded, events: copy, session: copy.reduce(applyEvent, emptySession) }
 })
 
-const agentOf = (format: FormatName): WritableAgent | undefined => agents.find((agent) => agent === format)
+const agentOf = (format: SourceFormat): WritableAgent | undefined => agents.find((agent) => agent === format)
 
 const megabytes = (bytes: number): string =>
   bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`

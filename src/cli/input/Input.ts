@@ -1,9 +1,10 @@
 import { Effect, FileSystem, Option, Stdio } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
-import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { sizeText } from "../../services/transcripts/ChooseReader.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
+import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
@@ -12,7 +13,9 @@ import * as Output from "../output/Output.ts"
 /** The arguments and flags that commands share, and the human-readable number formats they accept. */
 
 /** The conversation a command works on. */
-export const file = Argument.String("file").pipe(Argument.withDescription("Conversation file, or - for standard input"))
+export const file = Argument.String("file").pipe(
+  Argument.withDescription("Conversation file, - for standard input, or the beginning of a session's id (see find)")
+)
 
 /** A boolean flag that is off by default. */
 export const flag = (name: string, description: string): Flag.Flag<boolean> =>
@@ -31,7 +34,7 @@ export const optionalArgument = (name: string, description: string): Argument.Ar
   )
 
 /** The flag `--from`; undefined detects the format. */
-export const from = optional(Flag.Literals("from", FormatName.literals), "Format of the file (default: detected)")
+export const from = optional(Flag.Literals("from", SourceFormat.literals), "Format of the file (default: detected)")
 
 /** The flag `--lenient`: skips lines that cannot be read. */
 export const lenient = flag("lenient", "Skip lines that cannot be read")
@@ -129,18 +132,36 @@ const advice = ({ kind, memory = 0 }: TranscriptError): string => {
 }
 
 /**
+ * Returns the path of a conversation: a file, `-`, or, when there is no such file, the session of any agent whose id is this or
+ * begins with it. Then the sessions are listed, as `find` does.
+ */
+export const locate = Effect.fn("Input.locate")(function* (name: string) {
+  const isThere = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
+  if (name === "-" || isThere || !sessionName.test(name)) return name
+  const find = yield* SessionLocator
+  return yield* find(name).pipe(
+    Output.progress("reading the sessions of your agents"),
+    Effect.mapError(({ message }) => badInput(message))
+  )
+})
+
+/** What can be the id of a session, or its path in a database: no name of a file with an ending. */
+const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/
+
+/**
  * Reads the conversation of a command. An unreadable one is bad input: status 2. Before a read that takes much memory it prints
  * how much. `surveys` accepts a survey of a log too large to load.
  */
 export const load = Effect.fn("Input.load")(function* (given: {
   readonly file: string
-  readonly from: FormatName | undefined
+  readonly from: SourceFormat | undefined
   readonly lenient: boolean
   readonly surveys?: boolean
 }) {
   const transcripts = yield* Transcripts
   const stdio = yield* Stdio.Stdio
-  const { file, from, lenient, surveys = false } = given
+  const { from, lenient, surveys = false } = given
+  const file = yield* locate(given.file)
   const warn = ({ bytes, memory }: MemoryNeed) =>
     Output.notice(`${file} has ${sizeText(bytes)}; reading it needs about ${sizeText(memory)} of memory`).pipe(
       Effect.provideService(Stdio.Stdio, stdio)

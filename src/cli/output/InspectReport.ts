@@ -5,12 +5,12 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Inspection } from "../../domain/evaluation/Inspection.ts"
 import type { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
-import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 
 /** The output of `inspect --json`. */
 export const Report = Schema.Struct({
   file: Schema.String,
-  format: FormatName,
+  format: SourceFormat,
   bytes: Schema.Natural,
   session: Schema.NullOr(Schema.String),
   model: Schema.NullOr(Schema.String),

@@ -3,7 +3,7 @@ import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { type Ratio, sumRatios } from "../../domain/evaluation/Measure.ts"
 import { repeatedInVain, stablePrefix } from "../../domain/evaluation/ReplayFigures.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
-import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import type { ReplayedCompression, ReplayResult } from "../../services/evaluation/Replay.ts"
 
 /** The report of `replay`. */
@@ -73,7 +73,7 @@ export type Result = typeof Result.Type
 /** The output of `--json`. */
 export const Report = Schema.Struct({
   file: Schema.String,
-  format: FormatName,
+  format: SourceFormat,
   messages: Schema.Natural,
   window: Schema.Natural,
   /** The share of the window above which the first strategy compresses: `--threshold`, else its own. */

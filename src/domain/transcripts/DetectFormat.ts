@@ -1,6 +1,6 @@
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { isJson, type Json } from "./JsonRecord.ts"
-import type { FormatName } from "./Transcript.ts"
+import type { SourceFormat } from "./Transcript.ts"
 
 /** Detects the format of a file from its first lines. */
 
@@ -43,11 +43,19 @@ const isPi = (record: Json): boolean => {
   return record.type === "session" ? typeof record.id === "string" : piKinds.has(record.type)
 }
 
+const opencodeTables = new Set(["session", "message", "part"])
+
+const isOpencode = (record: Json): boolean =>
+  typeof record.kind === "string"
+    ? opencodeTables.has(record.kind) && typeof record.id === "string"
+    : isJson(record.info) && Array.isArray(record.messages)
+
 /** Returns the format of one record (a line, or a whole document); undefined when several are possible. */
-export const formatOfRecord = (value: unknown): FormatName | undefined => {
+export const formatOfRecord = (value: unknown): SourceFormat | undefined => {
   if (Array.isArray(value)) return "contents"
   if (!isJson(value)) return undefined
   if (typeof value._tag === "string") return "palimpsest"
+  if (isOpencode(value)) return "opencode"
   if (isGemini(value)) return "gemini"
   if (isCodex(value)) return "codex"
   if (isClaude(value)) return "claude"
@@ -72,10 +80,11 @@ const topKeys = (text: string): ReadonlyArray<string> => {
 }
 
 /** Returns the format of an object with these first keys, for a text that ends before the object. */
-const byKeys = (keys: ReadonlyArray<string>): FormatName | undefined => {
+const byKeys = (keys: ReadonlyArray<string>): SourceFormat | undefined => {
   const has = (key: string) => keys.includes(key)
   if (has("_tag")) return "palimpsest"
   if (has("projectHash")) return "gemini"
+  if (has("info") && !has("payload")) return "opencode"
   if (has("history") || has("contents") || has("systemInstruction")) return "contents"
   if (has("payload") && has("type")) return "codex"
   if (claudeKeys.some(has)) return has("type") || has("parentUuid") || has("isSidechain") ? "claude" : undefined
@@ -83,7 +92,7 @@ const byKeys = (keys: ReadonlyArray<string>): FormatName | undefined => {
 }
 
 /** Detects the format of a file that begins with `head`; undefined when it cannot be told. */
-export const detectFormat = (head: string): FormatName | undefined => {
+export const detectFormat = (head: string): SourceFormat | undefined => {
   const text = head.trimStart()
   if (text.startsWith("[")) return "contents"
   const lines = text.split("\n")
@@ -106,4 +115,10 @@ export const detectFormat = (head: string): FormatName | undefined => {
 export const isGeminiDocument = (head: string): boolean => {
   const first = firstRecord(head.trimStart().split("\n", 1)[0] ?? "")
   return !isJson(first) || "messages" in first
+}
+
+/** Whether a session of opencode that begins with `head` is rows, one a line, and not one document. */
+export const isOpencodeRows = (head: string): boolean => {
+  const first = firstRecord(head.trimStart().split("\n", 1)[0] ?? "")
+  return isJson(first) && "kind" in first
 }

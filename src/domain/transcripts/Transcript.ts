@@ -3,9 +3,13 @@ import type { Draft } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Problem } from "./Problem.ts"
 
-/** A format from which a conversation can be read. */
+/** A format in which a conversation can be read and written. */
 export const FormatName = Schema.Literals(["palimpsest", "contents", "gemini", "pi", "claude", "codex"])
 export type FormatName = typeof FormatName.Type
+
+/** A format from which a conversation can be read. */
+export const SourceFormat = Schema.Literals([...FormatName.literals, "opencode"])
+export type SourceFormat = typeof SourceFormat.Type
 
 /** One step of another agent's conversation. */
 export type Step =
@@ -25,7 +29,7 @@ export type Step =
 
 /** The content of another agent's file. */
 export interface Transcript {
-  readonly format: FormatName
+  readonly format: SourceFormat
   readonly session: string | undefined
   readonly cwd: string | undefined
   readonly model: string | undefined

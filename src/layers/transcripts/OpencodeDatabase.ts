@@ -74,27 +74,52 @@ export const list = (
 const queries = [
   { kind: "session", sql: "select * from session where id = ?" },
   { kind: "message", sql: "select id, time_created, data from message where session_id = ? order by time_created, id" },
-  { kind: "part", sql: "select id, time_created, data from part where session_id = ? order by time_created, id" }
+  {
+    kind: "part",
+    sql: "select id, message_id, time_created, data from part where session_id = ? order by time_created, id"
+  }
 ]
+
+/** A session in a database. */
+export interface Place {
+  readonly file: string
+  readonly id: string
+}
+
+/** Returns the database and the id in the path of a session; undefined for the path of a file. */
+export const placeIn = (path: string): Place | undefined => {
+  const [, file, id] = /^(.+)#(ses_[\w-]+)$/.exec(path) ?? []
+  return file === undefined || id === undefined ? undefined : { file, id }
+}
+
+/** Calls `visit` for each row of a session: its own, its messages, then their parts. Their `data` is parsed. */
+export const forEachRow = (
+  { file, id }: Place,
+  visit: (row: Readonly<Record<string, unknown>>, index: number) => void
+): Effect.Effect<number, TranscriptError> =>
+  within(file, (database) => {
+    let index = 0
+    for (const { kind, sql } of queries) {
+      for (const row of database.prepare(sql).iterate(id)) {
+        const data = typeof row.data === "string" ? parsedOrUndefined(row.data) : undefined
+        visit({ ...row, kind, data }, index)
+        index += 1
+      }
+    }
+    return index
+  })
 
 /** Reads a session: its row, its messages, then their parts. Positions count the rows. */
 export const records = (
   { path }: SessionFile,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
   visit: (record: unknown, place: RecordPlace) => void
-): Effect.Effect<RecordsRead, TranscriptError> => {
-  const at = path.lastIndexOf("#")
-  return within(path.slice(0, at), (database) => {
-    let index = 0
-    for (const { kind, sql } of queries) {
-      for (const row of database.prepare(sql).iterate(path.slice(at + 1))) {
-        if (index >= from && index < to) {
-          const data = typeof row.data === "string" ? parsedOrUndefined(row.data) : undefined
-          visit({ ...row, kind, data }, { from: index, to: index + 1, line: index + 1 })
-        }
-        index += 1
-      }
-    }
-    return { end: index, line: index + 1, broken: 0 }
+): Effect.Effect<RecordsRead, TranscriptError> =>
+  Effect.suspend(() => {
+    const place = placeIn(path)
+    if (place === undefined) return Effect.fail(transcriptError(path, 0, "names no session of a database"))
+    const rows = forEachRow(place, (row, index) => {
+      if (index >= from && index < to) visit(row, { from: index, to: index + 1, line: index + 1 })
+    })
+    return Effect.map(rows, (end) => ({ end, line: end + 1, broken: 0 }))
   })
-}

@@ -2,10 +2,11 @@ import { Context, Effect } from "effect"
 import { claudeReader } from "../../domain/transcripts/ClaudeReader.ts"
 import { codexReader } from "../../domain/transcripts/CodexReader.ts"
 import { readContents } from "../../domain/transcripts/ContentsReader.ts"
-import { detectFormat, isGeminiDocument } from "../../domain/transcripts/DetectFormat.ts"
+import { detectFormat, isGeminiDocument, isOpencodeRows } from "../../domain/transcripts/DetectFormat.ts"
 import { geminiReader, readGeminiDocument } from "../../domain/transcripts/GeminiReader.ts"
+import { opencodeReader, readOpencodeDocument } from "../../domain/transcripts/OpencodeReader.ts"
 import { piReader } from "../../domain/transcripts/PiReader.ts"
-import type { FormatName, LineReader } from "../../domain/transcripts/Transcript.ts"
+import type { LineReader, SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { lineText } from "./LineSplitter.ts"
 import type { LoadOptions } from "./LoadedTranscript.ts"
 import { sessionLogLines } from "./SessionLogLines.ts"
@@ -39,12 +40,12 @@ const memoryCost = { least: 100_000_000, byte: 1.3, line: 1_700 }
 /** Bytes at the beginning of a file in which lines are counted. */
 const sampleBytes = 1024 * 1024
 
-const readable = "palimpsest, contents, gemini, pi, claude or codex"
+const readable = "palimpsest, contents, gemini, pi, claude, codex or opencode"
 
 /** Returns the reader of a format; `head` is the beginning of the file. */
 const readerOf = (
   path: string,
-  format: FormatName,
+  format: SourceFormat,
   head: string,
   { lenient = false, surveys = false }: LoadOptions
 ): TranscriptReader => {
@@ -60,10 +61,15 @@ const readerOf = (
       return lines(codexReader())
     case "pi":
       return lines(piReader())
+    case "opencode":
+      return isOpencodeRows(head) ? lines(opencodeReader()) : documentReader(path, format, readOpencodeDocument)
     case "palimpsest":
       return linesReader(path, format, sessionLogLines(path, lenient, surveys), lenient)
   }
 }
+
+const startsAs = (bytes: Uint8Array, text: string): boolean =>
+  bytes.length > text.length && [...text].every((char, index) => bytes[index] === char.charCodeAt(0))
 
 /** Returns the reader for a file that begins with these bytes, if its format can be read and its size fits into memory. */
 export const chooseReader = (
@@ -72,6 +78,9 @@ export const chooseReader = (
   options: LoadOptions,
   size: number | undefined
 ): Effect.Effect<TranscriptReader, TranscriptError> => {
+  if (startsAs(head, "SQLite format 3")) {
+    return Effect.fail(transcriptError(path, 0, "is a database; palimpsest find lists the sessions in opencode's"))
+  }
   if (head.includes(0)) return Effect.fail(transcriptError(path, 0, `is binary; expected UTF-8 text (${readable})`))
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return Effect.fail(transcriptError(path, 0, "is compressed with gzip; unpack it first"))
@@ -96,7 +105,7 @@ export const sizeText = (bytes: number): string =>
 /** Warns before a large file is read, and refuses one that would exceed the memory limit. */
 const checkMemory = Effect.fnUntraced(function* (
   path: string,
-  format: FormatName,
+  format: SourceFormat,
   head: Uint8Array,
   { surveys = false, warn }: LoadOptions,
   bytes: number | undefined

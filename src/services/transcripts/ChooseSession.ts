@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path } from "effect"
 import { detectFormat } from "../../domain/transcripts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
-import type { FoundSession } from "./FindSessions.ts"
+import { type FoundSession, listSessions } from "./FindSessions.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 
 /** Chooses a session by the path of its file or by its id. */
@@ -82,4 +82,11 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
       ? `${named.length} sessions begin so; give more of the id`
       : "no such file or session; palimpsest find lists the sessions"
   )
+})
+
+/** Returns the path of the session with this path, id or beginning of an id. */
+export const sessionPath = Effect.fn("ChooseSession.sessionPath")(function* (name: string) {
+  const { sessions } = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
+  const { path } = yield* chooseSession(name, sessions)
+  return path
 })

@@ -12,6 +12,7 @@ import { piReader } from "../../domain/transcripts/PiReader.ts"
 import { isProblem } from "../../domain/transcripts/Problem.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { AgentSessions } from "./AgentSessions.ts"
 import { importWithSession } from "./ImportTranscript.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 import { Transcripts } from "./Transcripts.ts"
@@ -31,7 +32,9 @@ const HookInput = Schema.Struct({
   /** Of Pi: the entries of the current branch, and the first one that stays. */
   entries: Schema.optionalKey(Schema.Array(Schema.Unknown)),
   first_kept_entry_id: Schema.optionalKey(Schema.String),
-  cwd: Schema.optionalKey(Schema.String)
+  cwd: Schema.optionalKey(Schema.String),
+  /** Of opencode, whose sessions have no files. */
+  session_id: Schema.optionalKey(Schema.String)
 })
 type HookInput = typeof HookInput.Type
 
@@ -88,25 +91,27 @@ const headingOf = (role: string, file: string | undefined): string => {
   return `${origin}; ${role} What is quoted as user_words was written by the user. The exact text behind a handle (h_…): ${recall}the tool recall of the MCP server palimpsest.`
 }
 
+const addition = "it adds to the summary above and overrides it where exact words or values differ."
+
 /** The beginning of a text that has at most this many bytes in UTF-8. */
 const firstBytes = (text: string, bytes: number): string => {
   const size = encode(text).length
   return size <= bytes ? text : firstUnits(text, Math.floor(text.length * (bytes / size)))
 }
 
-const handover = Effect.fnUntraced(function* (session: Session, budget: number) {
-  const kept = view(session.conversation).flatMap((item) =>
-    itemParts(item).flatMap((part) => (isText(part) ? [part.text ?? ""] : []))
-  )
+/** The texts that an agent sees after its last compaction. */
+const seenIn = ({ conversation }: Session): ReadonlyArray<string> =>
+  view(conversation).flatMap((item) => itemParts(item).flatMap((part) => (isText(part) ? [part.text ?? ""] : [])))
+
+const handover = Effect.fnUntraced(function* (session: Session, budget: number, kept: ReadonlyArray<string>) {
   const evidence = yield* evidenceOf(session)
   return yield* Work.run(composeSnapshot(evidence, { budget, kept, cwd: session.started?.cwd }))
 })
 
 /** Returns what a compaction dropped and its summary does not say: a handover with handles. */
 export const lostBy = Effect.fn("CompactionHook.lostBy")(function* (session: Session, file: string) {
-  const { text } = yield* handover(session, contextTokens)
-  const role = "it adds to the summary above and overrides it where exact words or values differ."
-  return firstBytes(`${headingOf(role, file)}\n${text}`, maxBytes)
+  const { text } = yield* handover(session, contextTokens, seenIn(session))
+  return firstBytes(`${headingOf(addition, file)}\n${text}`, maxBytes)
 })
 
 /** Whether the last compaction of a session is one after which no handover was given yet. */
@@ -152,7 +157,7 @@ const contextFor = (hookEventName: string, additionalContext: string): string =>
 /** Answers a hook with what it prints; empty for an event that is none of ours. */
 export const answerHook = Effect.fn("CompactionHook.answerHook")(function* (
   text: string
-): Effect.fn.Return<string, HookInputError | TranscriptError, Transcripts | TokenCounter | TempStore> {
+): Effect.fn.Return<string, HookInputError | TranscriptError, AgentSessions | Transcripts | TokenCounter | TempStore> {
   const input = yield* Effect.mapError(
     decode(text),
     () => new HookInputError({ message: "standard input is not what an agent gives a hook" })
@@ -173,8 +178,20 @@ export const answerHook = Effect.fn("CompactionHook.answerHook")(function* (
       return contextFor("BeforeAgent", yield* lostBy(session, file))
     }
     case "session_before_compact": {
-      const { text: snapshot } = yield* handover(yield* piSession(input), summaryTokens)
+      const session = yield* piSession(input)
+      const { text: snapshot } = yield* handover(session, summaryTokens, seenIn(session))
       return JSON.stringify({ summary: `${headingOf("the messages that follow were kept.", file)}\n${snapshot}` })
+    }
+    case "experimental.session.compacting": {
+      const { files } = yield* AgentSessions.use((sessions) => sessions.files(["opencode"]))
+      const path = files.find(({ id }) => id === input.session_id)?.path
+      if (path === undefined) return yield* new HookInputError({ message: "opencode's database has no such session" })
+      const session = yield* loaded(path)
+      const { text: snapshot } = yield* handover(session, contextTokens, [])
+      return JSON.stringify({
+        focus: yield* focusOf(session),
+        handover: firstBytes(`${headingOf(addition, path)}\n${snapshot}`, maxBytes)
+      })
     }
     default:
       return ""

@@ -8,7 +8,7 @@ import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { droppedEntries, recall, recallable } from "../../domain/conversation/Recall.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
-import type { FormatName } from "../../domain/transcripts/Transcript.ts"
+import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { Compression } from "../compression/Compression.ts"
 import {
   type CompressedMessages,
@@ -26,12 +26,12 @@ const noFiles = Layer.merge(FileSystem.layerNoop({}), Path.layer)
 /** How a transcript is compressed. */
 export interface CompressTranscriptOptions extends CompressMessagesOptions {
   /** The format; detected when absent. */
-  readonly from?: FormatName | undefined
+  readonly from?: SourceFormat | undefined
 }
 
 /** The result of a compression of a transcript: the messages that go on from it. */
 export interface CompressedTranscript extends CompressedMessages<Content> {
-  readonly format: FormatName
+  readonly format: SourceFormat
 }
 
 /**

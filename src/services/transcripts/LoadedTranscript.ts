@@ -1,13 +1,13 @@
 import type { Effect, FileSystem, Path, Stdio } from "effect"
 import type { Survey } from "../../domain/evaluation/Survey.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
-import type { FormatName, Transcript } from "../../domain/transcripts/Transcript.ts"
+import type { SourceFormat, Transcript } from "../../domain/transcripts/Transcript.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 
 /** A conversation read from a file. */
 export interface Loaded {
-  readonly format: FormatName
+  readonly format: SourceFormat
   /** The conversation as events of a session log, `Started` first. `session` is their fold. */
   readonly events: ReadonlyArray<SessionEvent>
   readonly session: Session
@@ -41,7 +41,7 @@ export interface MemoryNeed {
 /** Options for reading a file. */
 export interface LoadOptions {
   /** The format; detected when absent. */
-  readonly from?: FormatName
+  readonly from?: SourceFormat
   /** Skips and counts lines that cannot be read. */
   readonly lenient?: boolean
   /** Surveys a session log that is too long to be held. */

@@ -119,18 +119,29 @@ export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
     return one?.file.path ?? (yield* noAnswer(`this folder has no session ${wanted}; list_sessions names them`))
   })
 
+  /** The size of a session and when it last changed. A database tells that of each of its sessions. */
+  const stateOf = Effect.fnUntraced(function* (file: string) {
+    if (file.includes("#")) {
+      const { files } = yield* agents.files(["opencode"])
+      const found = files.find(({ path }) => path === file) ?? (yield* noAnswer(`${file} cannot be read`))
+      return { bytes: BigInt(found.bytes), changed: found.updatedAt }
+    }
+    const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
+    const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
+    return { bytes: BigInt(size), changed }
+  })
+
   /** Reads a session. With `isOldEnough`, one that was read before will do, although its file has grown. */
   const open = Effect.fnUntraced(function* (file: string, isOldEnough: (session: Session) => boolean = () => false) {
     const known = held.get(file)
     if (known !== undefined && isOldEnough(known.session)) return known.session
-    const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
-    const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
-    if (known?.bytes === BigInt(size) && known.changed === changed) return known.session
+    const { bytes, changed } = yield* stateOf(file)
+    if (known?.bytes === bytes && known.changed === changed) return known.session
     const { session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
       noAnswer(message)
     )
     held.delete(file)
-    held.set(file, { session, bytes: BigInt(size), changed })
+    held.set(file, { session, bytes, changed })
     const [oldest] = held.keys()
     if (held.size > maxHeld && oldest !== undefined) held.delete(oldest)
     return session

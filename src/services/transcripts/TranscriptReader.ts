@@ -5,7 +5,7 @@ import { run, type SlicedWork } from "../../domain/text/SlicedWork.ts"
 import { formatOfRecord } from "../../domain/transcripts/DetectFormat.ts"
 import { isProblem, type Problem, problemText } from "../../domain/transcripts/Problem.ts"
 import { Skipped } from "../../domain/transcripts/Skipped.ts"
-import type { FormatName, LineReader, Transcript } from "../../domain/transcripts/Transcript.ts"
+import type { SourceFormat, LineReader, Transcript } from "../../domain/transcripts/Transcript.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { importWithSession } from "./ImportTranscript.ts"
@@ -47,7 +47,7 @@ export interface RecordLines {
 }
 
 /** Parses a record or a document. */
-const parse = (text: string, format: FormatName): Result.Result<unknown, JsonProblem> =>
+const parse = (text: string, format: SourceFormat): Result.Result<unknown, JsonProblem> =>
   Result.mapError(parseJson(text, format === "palimpsest" ? maxLogDepth : maxDepth), ({ _tag, message }) => ({
     _tag,
     message: _tag === "TooDeep" ? message : `not JSON (${shortLine(message)})`
@@ -77,7 +77,7 @@ export const transcriptLines = (path: string, reader: LineReader): RecordLines =
 /** Reads a file of records, one a line. */
 export const linesReader = (
   path: string,
-  format: FormatName,
+  format: SourceFormat,
   lines: RecordLines,
   lenient: boolean
 ): TranscriptReader => {
@@ -145,7 +145,7 @@ export const lineTooLong = `the line is longer than ${maxLineBytes / mebibyte} M
 /** Reads a file that is one JSON document. */
 export const documentReader = (
   path: string,
-  format: FormatName,
+  format: SourceFormat,
   read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>
 ): TranscriptReader => {
   const chunks: Array<Uint8Array> = []

@@ -4,6 +4,7 @@ import { ReportProgress } from "../platform/Progress.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
+import { SessionDatabase } from "./SessionDatabase.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 import { sidecarLogs } from "./TranscriptExport.ts"
 import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
@@ -20,7 +21,7 @@ const kinds: Readonly<Record<string, string>> = {
   BlockDevice: "is a device"
 }
 
-/** Returns the bytes of a regular file or of standard input. Other files are not opened, because a pipe would hang. */
+/** Returns the bytes of a regular file, of standard input or of a session in a database. Other files are not opened, because a pipe would hang. */
 const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
   {
     readonly bytes: Stream.Stream<Uint8Array, TranscriptError>
@@ -33,6 +34,8 @@ const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
   const fs = yield* FileSystem.FileSystem
   const stdio = yield* Stdio.Stdio
   const fail = (error: PlatformError.PlatformError) => unreadable(path, error)
+  const rows = (yield* SessionDatabase)(path)
+  if (rows !== undefined) return { bytes: rows, size: undefined }
   if (path === "-") return { bytes: Stream.mapError(stdio.stdin, fail), size: undefined }
   const { size, type } = yield* Effect.mapError(fs.stat(path), fail)
   if (type !== "File") {
@@ -43,7 +46,7 @@ const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
 })
 
 /**
- * Reads a conversation from a file, or from standard input (`-`), in any of the formats. Writes nothing, and can be interrupted
+ * Reads a conversation from a file, from standard input (`-`) or from an agent's database, in any of the formats. Writes nothing, and can be interrupted
  * between any two chunks. Fails with a `TranscriptError` and nothing else.
  */
 export const load = Effect.fn("Transcripts.load")(function* (

@@ -8,12 +8,14 @@ import { findHandle } from "../../../src/domain/conversation/Recall.ts"
 import { recallableOf } from "../../../src/domain/session/Session.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { AgentSessions } from "../../../src/services/transcripts/AgentSessions.ts"
 import { answerHook } from "../../../src/services/transcripts/CompactionHook.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { root } from "../../support/paths.ts"
 
 const services = Transcripts.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(NodeServices.layer, TokenCounter.layerEstimate, MemoryTempStore.layer))
+  Layer.provideMerge(Layer.mergeAll(NodeServices.layer, TokenCounter.layerEstimate, MemoryTempStore.layer)),
+  Layer.merge(Layer.mock(AgentSessions, {}))
 )
 
 const file = path.join(root, "examples/claude-code-subagent.jsonl")
@@ -51,7 +53,9 @@ describe("a hook of Gemini CLI", () => {
     inFolder((folder) =>
       Effect.gen(function* () {
         const session = path.join(folder, "session-1.jsonl")
-        const ask = answerHook(JSON.stringify({ hook_event_name: "BeforeAgent", transcript_path: session, prompt: "?" }))
+        const ask = answerHook(
+          JSON.stringify({ hook_event_name: "BeforeAgent", transcript_path: session, prompt: "?" })
+        )
         assert.strictEqual(yield* ask, "", "no file yet")
         writeFileSync(session, geminiSession())
         const { hookSpecificOutput } = JSON.parse(yield* ask)
