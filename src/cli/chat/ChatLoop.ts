@@ -146,7 +146,7 @@ const showStatus = Effect.fnUntraced(
   (work, session) => Effect.catchTag(work, "TokenCountError", (error) => say(session, sentence(error.message)))
 )
 
-/** Completes commands, files behind `/save`, and paths behind `@`. */
+/** Completes commands, files behind `/export`, and paths behind `@`. */
 const completer = Effect.fnUntraced(function* (paths: Effect.Effect<ReadonlyArray<string>>) {
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const path = yield* Path.Path
@@ -154,7 +154,7 @@ const completer = Effect.fnUntraced(function* (paths: Effect.Effect<ReadonlyArra
   return (line: string): Effect.Effect<Completion> => {
     const command = /^\/[a-zA-Z?]*$/.exec(line)?.[0]
     if (command !== undefined) return Effect.succeed(completeCommand(command))
-    const fragment = /^\/save\s+(\S*)$/.exec(line)?.[1]
+    const fragment = /^\/(?:export|save)\s+(\S*)$/.exec(line)?.[1]
     return Effect.provideContext(
       fragment === undefined ? completeMention(line, folder, paths) : completePath(fragment, folder),
       files
@@ -206,10 +206,11 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   { chat, id, isNew, settings, title }: OpenSession & { readonly id: string },
   agent: AgentHost,
   recording: ChatSession.Recording | undefined,
+  writePage: ChatSession.ChatSession["writePage"],
   first: string | undefined
 ): Effect.fn.Return<ChatSession.NextSession, ExitError, ChatSession.Requirements | Scope.Scope> {
   const terminal = yield* ChatTerminal
-  const session = yield* ChatSession.make({ agent, chat, id, recording, terminal }, title)
+  const session = yield* ChatSession.make({ agent, chat, id, recording, terminal, writePage }, title)
   const requestTitle = yield* titleRequest(session, isNew && settings.titles !== false)
   const complete = yield* completer(agent.paths)
 

@@ -7,6 +7,7 @@ import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
 import {
   activityText,
+  currentStep,
   detailLines,
   diffLines,
   firstLines,
@@ -147,8 +148,12 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
             : []
     const more = output.length > body.length && output.length > 1 ? output : []
     const head = status === "success" ? style.dim(text) : style.warn(text)
+    const steps = display?._tag === "Todos" ? terminal.panel(currentStep(display.todos, style)) : Effect.void
     return Effect.andThen(
-      terminal.card({ key: id, isRunning: false, head, body: body.map((line) => truncate(line, width - 2)), more }),
+      Effect.andThen(
+        steps,
+        terminal.card({ key: id, isRunning: false, head, body: body.map((line) => truncate(line, width - 2)), more })
+      ),
       nowWorking
     )
   }

@@ -1,7 +1,7 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { isResponse } from "../../domain/content/Content.ts"
-import { defaults as settingsDefaults } from "../../domain/settings/Settings.ts"
+import { defaults as settingsDefaults, withDefaults } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
 import { ReplayModel } from "../../services/evaluation/ReplayModel.ts"
@@ -22,6 +22,7 @@ import * as Input from "../input/Input.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
+import { version } from "../output/Version.ts"
 
 const replayPrefix = "replay:"
 
@@ -58,6 +59,20 @@ const withChosenSession = Effect.fnUntraced(function* (options: Options, termina
   return Option.isNone(chosen) ? undefined : { ...options, resume: chosen.value }
 })
 
+/** Draws the page of a log as `inspect --html` does. It is loaded when it is used. */
+const drawPage = (log: string, file: string) =>
+  Effect.promise(() => import("./inspect.ts")).pipe(
+    Effect.flatMap(({ inspect }) => Command.runWith(inspect, { version })([log, "--html", file]))
+  )
+
+/** Returns what draws the page of a log, without the notices of `inspect`. */
+const pageWriter = Effect.gen(function* () {
+  const services = yield* Effect.context<Effect.Services<ReturnType<typeof drawPage>>>()
+  const silent = Stdio.make({ ...(yield* Stdio.Stdio), stdout: () => Sink.drain, stderr: () => Sink.drain })
+  return (log: string, file: string) =>
+    drawPage(log, file).pipe(Effect.provideService(Stdio.Stdio, silent), Effect.provideContext(services))
+})
+
 /** Runs one session after another until the user leaves. */
 export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   const terminal = yield* ChatTerminal
@@ -89,6 +104,8 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
       const opened = yield* RuntimeText.orExit(
         SessionOpening.open(yield* ChatFlags.sessionOptions(one), yield* RuntimeText.handlers)
       )
+      yield* terminal.panel([])
+      yield* terminal.configure(withDefaults(opened.settings).terminal)
       if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
       const handlers: AgentHandlers = {
         canRestart: recorded === undefined,
@@ -109,7 +126,7 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
           Effect.andThen(interrupted, Effect.interrupt)
         )
       )
-      const next = yield* ChatLoop.run(opened, worker, recorded?.recording, first)
+      const next = yield* ChatLoop.run(opened, worker, recorded?.recording, yield* pageWriter, first)
       if (next._tag === "Switch" && next.resume === undefined) yield* worker.leave("clear")
       const { next: number } = yield* opened.chat.conversation
       const isKept = number > 1

@@ -67,6 +67,16 @@ export const todoLines = (todos: ReadonlyArray<Todo>, style: Style): ReadonlyArr
     return status === "completed" || status === "cancelled" ? style.dim(line) : line
   })
 
+/** The step at work and how many are done, in one line; none when nothing is left to do. */
+export const currentStep = (todos: ReadonlyArray<Todo>, style: Style): ReadonlyArray<string> => {
+  const current =
+    todos.find(({ status }) => status === "in_progress") ?? todos.find(({ status }) => status === "pending")
+  if (current === undefined) return []
+  const done = todos.filter(({ status }) => status === "completed").length
+  const count = style.dim(` · ${done} of ${plural(todos.length, "step")} done`)
+  return [`${signs[current.status]} ${printableLine(current.description)}${count}`]
+}
+
 /** The summary of a result in the line of its call; empty for none. */
 const displaySummary = (display: Display | null): string => {
   switch (display?._tag) {

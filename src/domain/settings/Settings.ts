@@ -239,6 +239,19 @@ const files = Schema.Struct({
   respectGeminiIgnore: flag("Skip files ignored by .geminiignore", true)
 })
 
+/** How the chat looks and behaves on a terminal. */
+const TerminalSettings = Schema.Struct({
+  theme: field(
+    Schema.Literals(["auto", "dark", "light", "contrast"]),
+    "Colours of the chat; auto asks the terminal for its background",
+    `"auto", "dark", "light" or "contrast"`,
+    "auto"
+  ),
+  keys: field(Schema.Literals(["default", "vim"]), "Keys of the editor", `"default" or "vim"`, "default"),
+  bellAfter: natural("Seconds of work after which its end rings the bell and is announced; 0: never", "seconds", 10)
+})
+export type TerminalSettings = typeof TerminalSettings.Type
+
 const telemetry = Schema.Struct({
   enabled: flag("Record events", false),
   file: optional(
@@ -497,6 +510,12 @@ export const Settings = Schema.Struct({
   ),
   loadMemoryFromIncludeDirectories: flag("Load memory from includeDirectories too", false),
   shellIdle: natural("Seconds without output after which a command is stopped; 0: never", "seconds", 300),
+  terminal: field(
+    TerminalSettings,
+    "How the chat looks and behaves on a terminal",
+    `an object such as {"theme": "light", "bellAfter": 30}`,
+    {}
+  ),
   telemetry: field(
     telemetry,
     "What is recorded, and where",

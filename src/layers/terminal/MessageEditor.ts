@@ -1,6 +1,7 @@
 import { Editor, matchesKey, type TUI, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui"
 import { pasted } from "./SafeText.ts"
 import type { Theme } from "./Theme.ts"
+import { initial, step, type VimState } from "./VimKeys.ts"
 
 /** Stands for a border that is not drawn. */
 const noBorder = "\u0000"
@@ -36,6 +37,10 @@ export class MessageEditor extends Editor {
   placeholder = ""
   /** Takes a message. */
   onMessage: (text: string) => void = () => {}
+  /** Replaces a pasted text by what it stands for. */
+  onPaste: (text: string) => string = (text) => text
+  /** Vim's keys; undefined: the usual ones. */
+  vim: VimState | undefined
   /** The text for which the menu was made. */
   menuText = ""
 
@@ -55,7 +60,8 @@ export class MessageEditor extends Editor {
   }
 
   override render(width: number): Array<string> {
-    const prompt = visibleWidth(this.prompt) * 2 < width ? this.prompt : "> "
+    const usual = visibleWidth(this.prompt) * 2 < width ? this.prompt : "> "
+    const prompt = this.vim?.mode === "normal" ? usual.replace(/>? $/, ": ") : usual
     const indent = visibleWidth(prompt)
     if (this.getPaddingX() !== indent) this.setPaddingX(indent)
     const rows = super.render(width)
@@ -84,12 +90,39 @@ export class MessageEditor extends Editor {
     return this.getExpandedText().replaceAll(tabSign, "\t")
   }
 
+  /** Whether Escape means something here: with Vim's keys it leaves the insert mode. */
+  takesEscape(): boolean {
+    return this.vim?.mode === "insert" && this.getText() !== ""
+  }
+
+  /** Takes a key of Vim's normal mode. Returns whether it was one. */
+  private handleVim(data: string): boolean {
+    if (this.vim === undefined) return false
+    if (matchesKey(data, "escape") && !this.isShowingAutocomplete()) {
+      if (this.vim.mode === "insert" && this.getCursor().col > 0) super.handleInput("\u001b[D")
+      this.vim = { mode: "normal", pending: "" }
+      return true
+    }
+    if (this.vim.mode === "insert" || [...data].length !== 1 || data < " " || data === "\u007f") return false
+    const { keys, state } = step(this.vim, data)
+    this.vim = state
+    for (const key of keys) {
+      if (key === "\n") this.insertTextAtCursor("\n")
+      else super.handleInput(key)
+    }
+    return true
+  }
+
   override handleInput(data: string) {
     if (data.startsWith(pasteStart)) {
-      const text = pasted(data.slice(pasteStart.length, -pasteEnd.length)).replaceAll("\t", tabSign)
+      const given = pasted(data.slice(pasteStart.length, -pasteEnd.length))
+      const replaced = this.onPaste(given)
+      if (replaced !== given) return this.insertTextAtCursor(replaced)
+      const text = given.replaceAll("\t", tabSign)
       super.handleInput(`${pasteStart}${text}${pasteEnd}`)
       return
     }
+    if (this.handleVim(data)) return
     if (data === "\n" || matchesKey(data, "alt+enter")) return this.insertTextAtCursor("\n")
     const isEnter = matchesKey(data, "enter")
     if (this.isShowingAutocomplete() && (isEnter || matchesKey(data, "tab"))) {
@@ -121,6 +154,7 @@ export class MessageEditor extends Editor {
     }
     const message = messageOf(whole).trimEnd()
     this.setText("")
+    if (this.vim !== undefined) this.vim = initial
     if (message.trim() !== "") this.onMessage(message)
   }
 }

@@ -1,4 +1,4 @@
-import { Effect, type FileSystem, Layer, type Path } from "effect"
+import { Effect, type FileSystem, Layer, Path } from "effect"
 import { TerminalCapabilities } from "effect/cli"
 import { stderr, stdin, stdout } from "node:process"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
@@ -28,7 +28,9 @@ export const layer = (
       const { canColor, canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
       if (canPrompt && !isPlain) {
         const { make } = yield* Effect.promise(() => import("./TerminalUi.ts"))
-        return yield* make(streams, yield* InputHistory.open(history), canColor)
+        const path = yield* Path.Path
+        const images = path.join(path.dirname(history), "pasted")
+        return yield* make(streams, yield* InputHistory.open(history), canColor, images)
       }
       const isTerminal = streams.input.isTTY === true && streams.output.isTTY === true
       return yield* isTerminal

@@ -3,6 +3,7 @@ import * as readline from "node:readline"
 import type { Writable } from "node:stream"
 import { printableLine, visibleStream } from "../../domain/text/InvisibleCharacters.ts"
 import { ChatTerminal, Closed, type Inquiry } from "../../services/terminal/ChatTerminal.ts"
+import * as Clipboard from "./Clipboard.ts"
 import type { InputHistory } from "./InputHistory.ts"
 import * as SafeText from "./SafeText.ts"
 import type { Streams } from "./StreamTerminal.ts"
@@ -46,8 +47,10 @@ const output = ({ output: stream }: Streams, note: (line: string) => Effect.Effe
     }) =>
       isRunning ? Effect.void : Effect.andThen(endAnswer, Effect.forEach([head, ...body], note, { discard: true })),
     status: () => Effect.void,
+    panel: () => Effect.void,
+    configure: () => Effect.void,
     title: () => Effect.void,
-    copy: () => Effect.succeed(false),
+    copy: (text: string) => (stream.isTTY === true ? Clipboard.withProgram(text) : Effect.succeed(false)),
     working: () => Effect.void,
     note: Effect.fn("ChatTerminal.note")((line: string) => Effect.andThen(endAnswer, note(line))),
     write: Effect.fn("ChatTerminal.write")((text: string) => Effect.andThen(endAnswer, write(text)))

@@ -9,7 +9,8 @@ import {
   Closed,
   type Completion,
   type Inquiry,
-  type Question
+  type Question,
+  type TerminalOptions
 } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
@@ -17,11 +18,14 @@ import { edited } from "./ExternalEditor.ts"
 import * as Highlight from "./Highlight.ts"
 import type { InputHistory } from "./InputHistory.ts"
 import { MessageEditor } from "./MessageEditor.ts"
+import * as Palette from "./Palette.ts"
+import * as PastedImages from "./PastedImages.ts"
 import * as Picker from "./Picker.ts"
 import * as SafeText from "./SafeText.ts"
 import * as StreamTerminal from "./StreamTerminal.ts"
 import * as Theme from "./Theme.ts"
 import * as Transcript from "./Transcript.ts"
+import * as VimKeys from "./VimKeys.ts"
 
 /**
  * The chat terminal with a conversation that scrolls, and below it what stays: running work, the queue, the status line and the
@@ -35,8 +39,10 @@ const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 const frameMillis = 250
 /** A completion that takes longer is given up. */
 const completionDeadline = "2 seconds"
-/** Work that took this long rings the bell when it ends. */
-const bellMillis = 20_000
+/** How long to wait for the terminal to say its background. */
+const backgroundMillis = 2_000
+/** Rows of the panel that are shown at once. */
+const maxPanelRows = 6
 /** Screens of rows that can still change, as when a card is opened. */
 const keptScreens = 4
 /** Messages of earlier chats that Up recalls. Ctrl+R searches all of them. */
@@ -56,6 +62,8 @@ class Screen extends TuiMainScreen {
   readonly transcript: Transcript.Transcript
   private size = ""
   private readonly below = new Below()
+  /** Puts the colours of the theme into a row; undefined leaves rows as they are. */
+  paint: ((row: string) => string) | undefined
 
   constructor(terminal: ConstructorParameters<typeof TuiMainScreen>[0], transcript: Transcript.Transcript) {
     super(terminal)
@@ -66,6 +74,11 @@ class Screen extends TuiMainScreen {
 
   override addChild(component: Component) {
     this.below.addChild(component)
+  }
+
+  override render(width: number) {
+    const rows = super.render(width)
+    return this.paint === undefined ? rows : rows.map(this.paint)
   }
 
   /** Leaves the transcript on the screen, and the cursor on the row after it. */
@@ -128,7 +141,9 @@ interface OpenInquiry {
 export const make = Effect.fnUntraced(function* (
   streams: StreamTerminal.Streams,
   history: InputHistory,
-  canColor: boolean
+  canColor: boolean,
+  /** The folder that takes copies of pasted images. */
+  images: string
 ) {
   const clock = yield* Clock.Clock
   const run = yield* FiberSet.makeRuntime<never>()
@@ -154,6 +169,8 @@ export const make = Effect.fnUntraced(function* (
   const running = new Map<string, Card>()
   let visible = visibleStream()
   let status: ((columns: number) => string) | undefined
+  let panel: ReadonlyArray<string> = []
+  let options: TerminalOptions = { theme: "dark", keys: "default", bellAfter: 10 }
 
   // --- the screen ---------------------------------------------------------------------------------------------------------
 
@@ -173,7 +190,9 @@ export const make = Effect.fnUntraced(function* (
     invalidate: () => {},
     render: (width) => {
       if (inquiry !== undefined) return []
-      if (work === undefined) return transcript.isEmpty() ? [] : [""]
+      const rows = panel.length > maxPanelRows ? [...panel.slice(0, maxPanelRows - 1), theme.dim("…")] : panel
+      const steps = rows.map((row) => Transcript.fitted(row, width))
+      if (work === undefined) return transcript.isEmpty() ? steps : ["", ...steps]
       const cards = [...running.values()].flatMap((card) =>
         Transcript.cardRows(card, transcript.areCardsOpen(), theme, width, `${sign()} `)
       )
@@ -182,7 +201,7 @@ export const make = Effect.fnUntraced(function* (
       const room = Math.max(1, width - CliOutput.displayWidth(hint) - 2)
       const queued = waiting.map(({ text }) => theme.dim(cut(`queued: ${printableLine(text)}`, width)))
       const help = waiting.length === 0 ? [] : [theme.dim(cut("↑ takes back", width))]
-      return ["", ...cards, cut(`${sign()} ${cut(label, room)}${hint}`, width), ...queued, ...help, ""]
+      return ["", ...cards, cut(`${sign()} ${cut(label, room)}${hint}`, width), ...queued, ...help, "", ...steps]
     }
   }
   const cut = (text: string, columns: number): string =>
@@ -219,6 +238,7 @@ export const make = Effect.fnUntraced(function* (
     if (last !== undefined) editor.fill(last.text)
   }
 
+  editor.onPaste = (text) => (inquiry === undefined ? PastedImages.withReference(text, images) : text)
   editor.onMessage = (text) => {
     if (inquiry !== undefined) {
       Queue.offerUnsafe(inquiry.lines, text.trim())
@@ -329,6 +349,17 @@ export const make = Effect.fnUntraced(function* (
     else show(() => note("Set EDITOR to the command of an editor, for example: export EDITOR=vim"))
   })
 
+  /** Puts the image in the clipboard into the message. */
+  const pasteImage = Effect.gen(function* () {
+    const bytes = yield* Clipboard.image
+    const reference = bytes === undefined ? undefined : PastedImages.keep(images, bytes, ".png")
+    if (reference === undefined) show(() => note("There is no image in the clipboard that can be read here."))
+    else {
+      editor.insertTextAtCursor(`${reference} `)
+      draw()
+    }
+  })
+
   /** Keys that mean the same wherever the focus is. Returns whether the key was one. */
   const onKey = (key: string): boolean => {
     if (!matchesKey(key, "ctrl+c")) {
@@ -346,7 +377,13 @@ export const make = Effect.fnUntraced(function* (
       return true
     }
     if (matchesKey(key, "ctrl+c")) onCtrlC()
-    else if (matchesKey(key, "escape") && !editor.isShowingAutocomplete() && work !== undefined) cancel()
+    else if (
+      matchesKey(key, "escape") &&
+      !editor.isShowingAutocomplete() &&
+      !editor.takesEscape() &&
+      work !== undefined
+    )
+      cancel()
     else if (matchesKey(key, "ctrl+d") && isEmpty) {
       if (inquiry === undefined) leave()
     } else if (matchesKey(key, "up") && isEmpty && waiting.length > 0 && inquiry === undefined) takeLast()
@@ -356,6 +393,7 @@ export const make = Effect.fnUntraced(function* (
       screen.redraw(transcript.areCardsOpen() ? transcript.keepFromCard : transcript.keepLast)
     } else if (matchesKey(key, "ctrl+r") && inquiry === undefined) searchHistory()
     else if (matchesKey(key, "ctrl+g") && inquiry === undefined) run(editOutside)
+    else if (matchesKey(key, "ctrl+v") && inquiry === undefined) run(pasteImage)
     else return false
     draw()
     return true
@@ -462,6 +500,24 @@ export const make = Effect.fnUntraced(function* (
       })
     )
 
+  /** Takes the colours of a theme, for what is drawn from now on. */
+  const paintFor = Effect.fnUntraced(function* (theme: TerminalOptions["theme"]) {
+    if (!canColor) return
+    const isAsked = theme === "auto" || theme === "contrast"
+    const colour = isAsked
+      ? yield* Effect.promise(() => screen.queryTerminalBackgroundColor({ timeoutMs: backgroundMillis }))
+      : undefined
+    if (options.theme !== theme) return
+    screen.paint = Palette.painter(theme, colour === undefined ? "dark" : Palette.backgroundOf(colour))
+    screen.redraw(transcript.keepLast)
+  })
+
+  /** Announces the end of work that the user may have turned away from. */
+  const announce = (seconds: number) => {
+    if (options.bellAfter === 0 || seconds < options.bellAfter) return
+    terminal.write(`\u0007\u001b]9;palimpsest: done after ${Math.round(seconds)} s\u0007`)
+  }
+
   const spin = Effect.forever(
     Effect.andThen(
       Effect.sleep(frameMillis),
@@ -500,7 +556,7 @@ export const make = Effect.fnUntraced(function* (
               work = outer
               running.clear()
               endAnswer(false)
-              if (clock.currentTimeMillisUnsafe() - since >= bellMillis) terminal.write("\u0007")
+              if (outer === undefined) announce((clock.currentTimeMillisUnsafe() - since) / 1_000)
               draw()
             })
           )
@@ -537,6 +593,18 @@ export const make = Effect.fnUntraced(function* (
         status = (columns) => SafeText.shown(line(columns))
         if (inquiry === undefined) editor.status = status
         draw()
+      }),
+    panel: (lines) =>
+      Effect.sync(() => {
+        panel = lines.map(SafeText.shown)
+        draw()
+      }),
+    configure: (given) =>
+      Effect.sync(() => {
+        const isOtherTheme = given.theme !== options.theme
+        options = given
+        editor.vim = given.keys === "vim" ? (editor.vim ?? VimKeys.initial) : undefined
+        if (isOtherTheme) run(paintFor(given.theme))
       }),
     title: (text) => Effect.sync(() => terminal.setTitle(printableLine(text))),
     copy: (text) => Clipboard.copy(text, terminal.write),

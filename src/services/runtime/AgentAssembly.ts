@@ -64,10 +64,12 @@ const openWorkspace = Effect.fnUntraced(function* (
   plans: Plans["Service"] | undefined,
   notify: Notify
 ): Effect.fn.Return<Workspace["Service"], WorkspaceFolderError, RuntimePlatform | Path.Path | SessionFiles> {
-  const { workspace } = yield* RuntimePlatform
+  const { home, workspace } = yield* RuntimePlatform
   const path = yield* Path.Path
   const outputs = yield* outputsOf(id)
-  const readable = [...(outputs === undefined ? [] : [outputs]), ...(plans === undefined ? [] : [plans.kept])]
+  // Images that were pasted into the chat lie there.
+  const pasted = path.join(home, "pasted")
+  const readable = [pasted, ...(outputs === undefined ? [] : [outputs]), ...(plans === undefined ? [] : [plans.kept])]
   const writable = plans === undefined ? [] : [plans.file]
   const root = path.resolve(".")
   const existing = yield* Effect.filter(configured, (folder) =>

@@ -77,6 +77,16 @@ export interface Card {
   readonly more: ReadonlyArray<string>
 }
 
+/** How the chat looks and behaves, from the settings. */
+export interface TerminalOptions {
+  /** The colours: `auto` follows the background of the terminal. */
+  readonly theme: "auto" | "dark" | "light" | "contrast"
+  /** The keys of the editor. */
+  readonly keys: "default" | "vim"
+  /** Seconds of work after which its end is announced; 0: never. */
+  readonly bellAfter: number
+}
+
 /**
  * The terminal of a chat: the only service that reads the user's input and shows output.
  *
@@ -130,9 +140,13 @@ export class ChatTerminal extends Context.Service<
     readonly card: (card: Card) => Effect.Effect<void>
     /** Sets the line that stays beside the prompt; it is made again for each width in columns. */
     readonly status: (line: (columns: number) => string) => Effect.Effect<void>
+    /** Sets the lines that stay above the status line, such as the steps of the work; none when empty. */
+    readonly panel: (lines: ReadonlyArray<string>) => Effect.Effect<void>
+    /** Changes how the chat looks and behaves. */
+    readonly configure: (options: TerminalOptions) => Effect.Effect<void>
     /** Sets the title of the window. */
     readonly title: (text: string) => Effect.Effect<void>
-    /** Copies a text to the user's clipboard. Returns false where that is not possible. */
+    /** Copies a text to the user's clipboard. Returns false where that is not possible, or where the text is too long for it. */
     readonly copy: (text: string) => Effect.Effect<boolean>
     /** Writes a text to stdout unchanged and waits until it is taken. */
     readonly write: (text: string) => Effect.Effect<void>

@@ -37,7 +37,8 @@ const shown = (...events: ReadonlyArray<ChatEvent>) =>
             : `${[head, ...body.map((line) => `  ${line}`)].join("\n")}${more.length === 0 ? "" : ` {${more.join("|")}}`}\n`
         ),
       note: (line) => write(`[${line}]\n`),
-      working: (label) => write(`(${label})`)
+      working: (label) => write(`(${label})`),
+      panel: () => Effect.void
     })
     const screen = yield* Effect.provide(TurnScreen.make(false), terminal)
     for (const event of events) yield* screen.show(event)

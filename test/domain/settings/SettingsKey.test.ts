@@ -43,7 +43,8 @@ describe("a key", () => {
     ["maxDirs", "there is no setting maxDirs (did you mean memory.maxDirs?)"],
     ["context.maxDirs", "there is no setting context.maxDirs (did you mean memory.maxDirs?)"],
     ["window.size", "there is no setting window.size (did you mean prompt.size?)"],
-    ["theme", "there is no setting theme"],
+    ["theme", "there is no setting theme (did you mean terminal.theme?)"],
+    ["spinner", "there is no setting spinner"],
     ["", "there is no setting "],
     ["toString", "there is no setting toString"],
     ["x".repeat(100_000), `there is no setting ${"x".repeat(100_000)}`]

@@ -76,6 +76,7 @@ const all: SettingsFile = {
   includeDirectories: ["../docs"],
   loadMemoryFromIncludeDirectories: true,
   shellIdle: 0,
+  terminal: { theme: "contrast", keys: "vim", bellAfter: 0 },
   telemetry: { enabled: true, file: "events.jsonl", endpoint: "http://localhost:4318", prompts: true, buffer: 1 },
   serve: {
     tokens: [{ tenant: "acme", hash: `sha256:${"0".repeat(64)}` }],

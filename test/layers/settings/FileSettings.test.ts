@@ -157,7 +157,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
       assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
         `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
-        `${root}/here/.palimpsest/settings.json: there is no setting theme; it was left out`,
+        `${root}/here/.palimpsest/settings.json: there is no setting theme (did you mean terminal.theme?); it was left out`,
         `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
         `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
       ])

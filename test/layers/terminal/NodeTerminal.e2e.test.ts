@@ -263,19 +263,21 @@ describe("during work", () => {
   it.effect("the bell rings after long work only", () =>
     Effect.gen(function* () {
       const over = streams(screen)
-      const { during } = yield* terminal(over)
-      for (const [seconds, isHeard] of [
-        [19, false],
-        [20, true]
+      const { configure, during } = yield* terminal(over)
+      const heard = () => over.shown().split("\u0007").length - over.shown().split("\u001b]").length
+      for (const [seconds, bellAfter, isHeard] of [
+        [9, 10, false],
+        [60, 0, false],
+        [10, 10, true]
       ] as const) {
+        yield* configure({ theme: "dark", keys: "default", bellAfter })
         const fiber = yield* Effect.forkChild(
           during("thinking", () => Effect.sleep(`${seconds} seconds`)),
           { startImmediately: true }
         )
         yield* TestClock.adjust(`${seconds} seconds`)
         yield* Fiber.join(fiber)
-        const bells = over.shown().split("\u0007").length - over.shown().split("\u001b]").length
-        assert.strictEqual(bells > 0, isHeard)
+        assert.strictEqual(heard() > 0, isHeard)
       }
     })
   )

@@ -4,11 +4,14 @@ import { type Part, plainText } from "../../../domain/content/Content.ts"
 import { entries, entryId } from "../../../domain/conversation/Conversation.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { Model } from "../../../services/model/Model.ts"
+import type { Environment } from "../../../services/platform/Environment.ts"
 import type { AgentHost } from "../../../services/runtime/AgentHost.ts"
+import type { RuntimePlatform } from "../../../services/runtime/RuntimePlatform.ts"
 import type { OpenSession } from "../../../services/runtime/SessionOpening.ts"
 import type { SessionFiles } from "../../../services/session/SessionFiles.ts"
 import type { SessionStore } from "../../../services/session/SessionStore.ts"
 import type { BlobFolder, TempStore } from "../../../services/session/TempStore.ts"
+import type { Settings } from "../../../services/settings/Settings.ts"
 import type { ChatTerminal } from "../../../services/terminal/ChatTerminal.ts"
 import type { TokenCounter } from "../../../services/tokens/TokenCounter.ts"
 import type { Transcripts } from "../../../services/transcripts/Transcripts.ts"
@@ -39,11 +42,14 @@ export type Requirements =
   | BlobFolder
   | ChatTerminal
   | ChildProcessSpawner.ChildProcessSpawner
+  | Environment
   | FileSystem.FileSystem
   | Model
   | Path.Path
+  | RuntimePlatform
   | SessionFiles
   | SessionStore
+  | Settings
   | Stdio.Stdio
   | TempStore
   | TokenCounter
@@ -59,6 +65,8 @@ export interface ChatSession {
   /** The recording that replaces the model, if any. */
   readonly recording: Recording | undefined
   readonly terminal: ChatTerminal["Service"]
+  /** Writes the page that `inspect` makes of a log. */
+  readonly writePage: (log: string, file: string) => Effect.Effect<void, { readonly message: string }>
   /** Text styles of the terminal. */
   readonly style: Output.Style
   /** Title of the session; undefined until it has one. */
@@ -77,7 +85,7 @@ export interface ChatSession {
 
 /** Makes the shared state of one session. */
 export const make = Effect.fnUntraced(function* (
-  given: Pick<ChatSession, "agent" | "chat" | "id" | "recording" | "terminal">,
+  given: Pick<ChatSession, "agent" | "chat" | "id" | "recording" | "terminal" | "writePage">,
   title: string | undefined
 ): Effect.fn.Return<ChatSession> {
   return {

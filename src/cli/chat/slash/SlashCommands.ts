@@ -5,12 +5,14 @@ import type { Completion } from "../../../services/terminal/ChatTerminal.ts"
 import { definitions } from "../../output/Columns.ts"
 import { agents } from "./agents.ts"
 import { approve } from "./approve.ts"
+import { bug } from "./bug.ts"
 import { tableColumns } from "./ChatSession.ts"
 import { clear } from "./clear.ts"
 import { compress } from "./compress.ts"
 import { context } from "./context.ts"
 import { copy } from "./copy.ts"
 import { cost } from "./cost.ts"
+import { exportCommand } from "./export.ts"
 import { init } from "./init.ts"
 import { label } from "./label.ts"
 import { mcp } from "./mcp.ts"
@@ -22,10 +24,10 @@ import { recall } from "./recall.ts"
 import { redo } from "./redo.ts"
 import { resume } from "./resume.ts"
 import { rewind } from "./rewind.ts"
-import { save } from "./save.ts"
 import { sessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 import { stats } from "./stats.ts"
+import { theme } from "./theme.ts"
 import { tools } from "./tools.ts"
 import { tree } from "./tree.ts"
 import { undo } from "./undo.ts"
@@ -56,13 +58,15 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   agents,
   memory,
   init,
-  save,
+  exportCommand,
   resume,
   sessions,
   copy,
+  theme,
   stats,
   cost,
   clear,
+  bug,
   help,
   quit
 ]
@@ -121,10 +125,12 @@ export const parseLine = (line: string): ParsedLine => {
 
 /** Completes the name of a command, and says what each does. A command that needs an argument gets a space. */
 export const completeCommand = (word: string): Completion => {
-  const all = slashCommands.map(({ help, name, usage }) => ({
+  const typed = word.slice(1).toLowerCase()
+  const all = slashCommands.map(({ aliases = [], help, name, usage }) => ({
     candidate: `/${name}${usage.startsWith("<") ? " " : ""}`,
     help,
-    rank: fuzzyRank(word.slice(1).toLowerCase(), name)
+    // Another name counts when it is typed from its beginning.
+    rank: fuzzyRank(typed, name) ?? (aliases.some((alias) => typed !== "" && alias.startsWith(typed)) ? 0 : undefined)
   }))
   const matching = all.flatMap((one) => (one.rank === undefined ? [] : [{ ...one, rank: one.rank }]))
   const sorted = matching.sort((one, other) => one.rank - other.rank)

@@ -1,0 +1,87 @@
+import { Effect, FileSystem, Path, Result } from "effect"
+import { formatFor, formatProblemText } from "../../../domain/transcripts/FileExtension.ts"
+import { writeMarkdown } from "../../../domain/transcripts/MarkdownWriter.ts"
+import { FormatName } from "../../../domain/transcripts/Transcript.ts"
+import { locateLogs } from "../../../services/session/SessionFiles.ts"
+import { SessionStore } from "../../../services/session/SessionStore.ts"
+import * as TranscriptExport from "../../../services/transcripts/TranscriptExport.ts"
+import { type ChatSession, nameOf, say } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+const saveMarkdown = Effect.fnUntraced(function* (session: ChatSession, file: string) {
+  const { chat, terminal } = session
+  const path = yield* Path.Path
+  const page = writeMarkdown((yield* chat.whole).conversation, yield* nameOf(session))
+  yield* terminal.during(`writing ${file}`, () => TranscriptExport.writeText(path.resolve(file), page))
+  yield* say(session, `Saved to ${file} as Markdown, for reading. /export talk.jsonl also keeps what can be recalled.`)
+})
+
+/** Writes the session in a format that can be imported again. */
+const saveTranscript = Effect.fnUntraced(function* (session: ChatSession, file: string, format: FormatName) {
+  const { id, terminal } = session
+  const path = yield* Path.Path
+  const events = yield* SessionStore.use((store) => store.events(id))
+  const omitted = yield* terminal.during(`writing ${file}`, () =>
+    TranscriptExport.write(path.resolve(file), format, events)
+  )
+  const kinds = Object.entries(omitted).map(([kind, count]) => `${kind} (${count})`)
+  yield* say(
+    session,
+    `Saved to ${file} as ${format}.${kinds.length === 0 ? "" : ` The format cannot hold ${kinds.join(", ")}; the log beside it keeps that.`}`
+  )
+})
+
+/** Writes the session as a page, which `inspect` makes of its log. */
+const savePage = Effect.fnUntraced(function* ({ id, terminal, writePage }: ChatSession, file: string) {
+  const path = yield* Path.Path
+  const log = (yield* locateLogs)(id)
+  if (log === undefined) {
+    return "Not saved: a page is made from a log. /export talk.jsonl first, then: palimpsest inspect talk.jsonl --html talk.html"
+  }
+  yield* terminal.during(`drawing ${file}`, () => writePage(log, path.resolve(file)))
+  return `Saved to ${file} as a page for your browser.`
+})
+
+/** Most characters of a title in the name of a file. */
+const maxNameChars = 40
+
+/** A file name made of a title. */
+export const fileNameOf = (title: string): string => {
+  const words = title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .slice(0, maxNameChars)
+    .replace(/^-+|-+$/g, "")
+  return words === "" ? "conversation" : words
+}
+
+/** A file in the working folder that does not exist yet. */
+const freeFile = Effect.fnUntraced(function* (session: ChatSession) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const name = fileNameOf(yield* nameOf(session))
+  for (let count = 1; ; count += 1) {
+    const file = `${name}${count === 1 ? "" : `-${count}`}.md`
+    if (!(yield* Effect.orElseSucceed(fs.exists(path.resolve(file)), () => false))) return file
+  }
+})
+
+/** `/export [file] [format]`: writes the conversation to a file. Without a format, the file extension selects it. */
+export const exportCommand: SlashCommand = {
+  name: "export",
+  aliases: ["save"],
+  usage: "[file] [format]",
+  help: "Write the conversation to a file: Markdown, .html, .jsonl, or the format of another agent",
+  run: Effect.fnUntraced(function* (session, argument) {
+    const [given = "", formatName] = argument.split(/\s+(?=\S+$)/)
+    const file = given === "" ? yield* freeFile(session) : given
+    if (/\.html?$/i.test(file) && formatName === undefined) return yield* say(session, yield* savePage(session, file))
+    const format = FormatName.literals.find((each) => each === formatName)
+    if (formatName !== undefined && format === undefined) {
+      return yield* say(session, `Unknown format ${formatName}. Formats: ${FormatName.literals.join(", ")}.`)
+    }
+    const written = formatFor(file, format)
+    if (Result.isFailure(written)) return yield* say(session, `Not saved: ${formatProblemText(written.failure)}.`)
+    yield* written.success === "markdown" ? saveMarkdown(session, file) : saveTranscript(session, file, written.success)
+  })
+}

@@ -1,0 +1,48 @@
+import { Effect, Option } from "effect"
+import { type TerminalSettings, withDefaults } from "../../../domain/settings/Settings.ts"
+import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import { Settings } from "../../../services/settings/Settings.ts"
+import { type ChatSession, say } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+type Theme = TerminalSettings["theme"]
+
+const themes: Readonly<Record<Theme, string>> = {
+  auto: "by the background of the terminal",
+  dark: "for a dark background",
+  light: "for a light background",
+  contrast: "nothing dimmed, strong colours"
+}
+
+const isTheme = (name: string): name is Theme => Object.hasOwn(themes, name)
+const names = Object.keys(themes).filter(isTheme)
+
+const chooseTheme = ({ terminal }: ChatSession) =>
+  terminal
+    .choose(
+      "Theme",
+      names.map((value) => ({ value, label: value, about: themes[value] }))
+    )
+    .pipe(Effect.option)
+
+/** `/theme [name]`: changes the colours of the chat, and keeps that in the settings. */
+export const theme: SlashCommand = {
+  name: "theme",
+  usage: "[name]",
+  help: "Choose the colours: auto, dark, light or contrast",
+  run: Effect.fnUntraced(function* (session, given) {
+    const settings = yield* Settings
+    const chosen = given === "" ? yield* chooseTheme(session) : Option.some(Option.some(given.toLowerCase()))
+    // The list was left, or there is none here.
+    if (Option.isSome(chosen) && Option.isNone(chosen.value)) return
+    const name = Option.isSome(chosen) ? Option.getOrElse(chosen.value, () => "") : ""
+    if (!isTheme(name)) {
+      const what = name === "" ? "Name a theme" : `There is no theme ${printableLine(name)}`
+      return yield* say(session, `${what}: ${names.map((each) => `${each} (${themes[each]})`).join(", ")}.`)
+    }
+    const file = yield* settings.set("home", ["terminal", "theme"], name)
+    const { terminal } = withDefaults((yield* settings.read).settings)
+    yield* session.terminal.configure({ ...terminal, theme: name })
+    yield* say(session, `The theme is ${name} from now on (${printableLine(file)}).`)
+  })
+}

@@ -1,0 +1,52 @@
+/** The colours of a theme: which codes stand for those that everything is drawn with. */
+
+/** The background of the terminal. */
+export type Background = "dark" | "light"
+
+/** A theme as the settings name it. */
+export type ThemeName = "auto" | "dark" | "light" | "contrast"
+
+type Codes = Readonly<Record<string, string>>
+
+/** Dim text and bright colours are hard to read on white. */
+const light: Codes = { 2: "90", 32: "38;5;28", 33: "38;5;94", 36: "38;5;25", 22: "22;39" }
+/** Nothing is dimmed, and each colour is the brightest that the background allows. */
+const brightest: Codes = { 2: "22", 31: "91", 32: "92", 33: "93", 34: "94", 35: "95", 36: "96" }
+const darkest: Codes = {
+  2: "22",
+  31: "38;5;88",
+  32: "38;5;22",
+  33: "38;5;94",
+  34: "38;5;18",
+  35: "38;5;54",
+  36: "38;5;24"
+}
+
+const codesOf = (theme: ThemeName, background: Background): Codes | undefined => {
+  switch (theme) {
+    case "dark":
+      return undefined
+    case "light":
+      return light
+    case "contrast":
+      return background === "light" ? darkest : brightest
+    case "auto":
+      return background === "light" ? light : undefined
+  }
+}
+
+/** Whether a colour is a dark or a light background. Components are 0 to 255. */
+export const backgroundOf = ({ b, g, r }: { readonly r: number; readonly g: number; readonly b: number }): Background =>
+  0.299 * r + 0.587 * g + 0.114 * b > 127 ? "light" : "dark"
+
+/** Returns what puts the colours of a theme into a row; undefined where rows stay as they are. */
+export const painter = (theme: ThemeName, background: Background): ((row: string) => string) | undefined => {
+  const codes = codesOf(theme, background)
+  if (codes === undefined) return undefined
+  return (row) =>
+    // oxlint-disable-next-line no-control-regex
+    row.replace(/\u001b\[(\d{1,2})m/g, (whole, code: string) => {
+      const other = codes[code]
+      return other === undefined ? whole : `\u001b[${other}m`
+    })
+}

@@ -1,0 +1,28 @@
+import { assert, describe, it } from "@effect/vitest"
+import { backgroundOf, painter } from "../../../src/layers/terminal/Palette.ts"
+
+describe("the colours of a theme", () => {
+  const row = "\u001b[2mdim\u001b[22m \u001b[36maccent\u001b[39m \u001b[1mbold\u001b[22m"
+
+  it("leaves rows as they are on a dark background", () => {
+    assert.isUndefined(painter("auto", "dark"))
+    assert.isUndefined(painter("dark", "light"))
+  })
+
+  for (const [theme, background, expected] of [
+    ["auto", "light", "\u001b[90mdim\u001b[22;39m \u001b[38;5;25maccent\u001b[39m \u001b[1mbold\u001b[22;39m"],
+    ["contrast", "dark", "\u001b[22mdim\u001b[22m \u001b[96maccent\u001b[39m \u001b[1mbold\u001b[22m"]
+  ] as const) {
+    it(`${theme} on a ${background} background`, () => assert.strictEqual(painter(theme, background)?.(row), expected))
+  }
+
+  it("tells light backgrounds from dark ones", () => {
+    const rows = [
+      [{ r: 255, g: 255, b: 255 }, "light"],
+      [{ r: 253, g: 246, b: 227 }, "light"],
+      [{ r: 0, g: 43, b: 54 }, "dark"],
+      [{ r: 40, g: 40, b: 40 }, "dark"]
+    ] as const
+    for (const [colour, expected] of rows) assert.strictEqual(backgroundOf(colour), expected)
+  })
+})
