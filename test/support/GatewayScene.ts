@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import http from "node:http"
 import type { AddressInfo } from "node:net"
 import { type Dialect, dialects } from "../../src/domain/gateway/Dialect.ts"
+import { estimateText } from "../../src/domain/tokens/Tokens.ts"
 import * as GatewayHttp from "../../src/layers/gateway/GatewayHttp.ts"
 import * as MemoryGatewayStore from "../../src/layers/testing/MemoryGatewayStore.ts"
 import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
@@ -81,7 +82,7 @@ export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
       }
       const answer: Answer = {
         blocks: isFault(blocks) ? [{ kind: "text", text: "broken off" }] : blocks,
-        counts: { input: text.length, output: 7 }
+        counts: { input: estimateText(text), output: 7 }
       }
       counted.push(answer.counts)
       if (JSON.parse(text).stream === true || url.includes("stream")) {

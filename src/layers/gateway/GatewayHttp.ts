@@ -5,20 +5,29 @@ import { hash } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { pipeline } from "node:stream"
 import {
-  type Dialect,
   type Provider,
   providerOf,
   providerOfOther,
   type Route,
   routeOf
 } from "../../domain/gateway/Dialect.ts"
+import { isTooLong as isRefusedAsTooLong, usageOf } from "../../domain/gateway/AnswerUsage.ts"
 import { answerDialects } from "../../domain/gateway/DialectForms.ts"
 import { failureBody } from "../../domain/gateway/FailureBody.ts"
 import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
+import { builtInPrices, priceOf, requestCost } from "../../domain/tokens/Prices.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway, type GatewayPlan, type SentView } from "../../services/gateway/Gateway.ts"
-import { compressionsDone, failuresPassed, requestsPassed, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
+import {
+  compressionsDone,
+  failuresPassed,
+  microDollars,
+  requestsPassed,
+  tokensCounted,
+  tokensSaved
+} from "../../services/gateway/GatewayMetrics.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
+import { meter } from "./AnswerMeter.ts"
 import { endToEnd, readAll, send, type UpstreamRequest, UpstreamFailed } from "./UpstreamRequests.ts"
 
 /**
@@ -118,7 +127,7 @@ interface Passing {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly upstream: UpstreamRequest
-  readonly dialect: Dialect | undefined
+  readonly route: Route | undefined
 }
 
 const asSent = ({ upstream }: Passing, body: Buffer) =>
@@ -142,6 +151,26 @@ const withText = ({ upstream }: Passing, text: string, isRead: boolean) => {
 }
 
 const typeOf = ({ headers }: IncomingMessage): string => headers["content-type"] ?? ""
+
+/** Counts what an answer cost, and learns from it. */
+const account = Effect.fnUntraced(function* (
+  { route }: Passing,
+  model: string,
+  estimated: number | undefined,
+  counts: unknown
+) {
+  const usage = route === undefined ? undefined : usageOf(route.dialect, counts)
+  if (usage === undefined) return
+  const { learn } = yield* Gateway
+  if (estimated !== undefined) learn(model, estimated, usage.prompt)
+  const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
+  const kinds = { input: prompt - cached - cacheWrite, cached, written: cacheWrite, output: answer + thoughts }
+  for (const [kind, tokens] of Object.entries(kinds)) {
+    if (tokens > 0) yield* Metric.update(Metric.withAttributes(tokensCounted, { kind }), tokens)
+  }
+  const price = priceOf(builtInPrices.table, model)
+  if (price !== undefined) yield* Metric.update(microDollars, Math.round(requestCost(price, usage)))
+}, Effect.catchCause((cause) => reportFailure(cause)))
 
 /** Reads a stream of events while it passes it on, and asks again as long as the model calls our tool. */
 const passStream = Effect.fnUntraced(function* (
@@ -168,22 +197,36 @@ const passStream = Effect.fnUntraced(function* (
         answer.pause()
         response.once("drain", () => answer.resume())
       }
+      // An exception in a listener would end the process.
+      const safely = (work: () => void) => () => {
+        try {
+          work()
+        } catch (cause) {
+          answer.destroy()
+          resume(Effect.die(cause))
+        }
+      }
       const read = (piece: string) => {
         for (const event of splitter.push(piece)) take(stream.push(event))
       }
-      answer.on("data", (piece: Buffer) => read(decoder.decode(piece, { stream: true })))
-      answer.once("end", () => {
-        read(decoder.decode())
-        for (const event of splitter.end()) take(stream.push(event))
-        resume(Effect.void)
-      })
+      answer.on("data", (piece: Buffer) => safely(() => read(decoder.decode(piece, { stream: true })))())
+      answer.once(
+        "end",
+        safely(() => {
+          read(decoder.decode())
+          for (const event of splitter.end()) take(stream.push(event))
+          resume(Effect.void)
+        })
+      )
       answer.once("error", failed)
       answer.once("close", () => {
         if (!answer.complete) failed(undefined)
       })
       return Effect.sync(() => void answer.destroy())
     })
-    const step = yield* nextStep(gateway, sent, rounds, stream.read())
+    const read = stream.read()
+    yield* account(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
+    const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
     if (step._tag === "End") {
       yield* write(response, stream.finish(step.ending))
       response.end()
@@ -217,7 +260,8 @@ const passWhole = Effect.fnUntraced(function* (passing: Passing, sent: SentView,
       response.end(body)
       return
     }
-    const step = yield* nextStep(gateway, sent, rounds, read)
+    yield* account(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
+    const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
     if (step._tag === "End") {
       const text = Buffer.from(whole.finish(step.ending))
       response.writeHead(200, [
@@ -233,18 +277,63 @@ const passWhole = Effect.fnUntraced(function* (passing: Passing, sent: SentView,
   }
 })
 
-/** Sends a request on, and its answer back. */
-const pass = Effect.fnUntraced(function* (passing: Passing, plan: GatewayPlan, body: Buffer) {
-  if (plan._tag === "Unchanged")
-    return yield* Effect.flatMap(asSent(passing, body), (answer) => passAnswer(answer, passing.response))
-  const { declaration } = plan.sent
-  const answer = yield* withText(passing, plan.text, declaration !== undefined)
-  if (declaration === undefined || answer.statusCode !== 200) return yield* passAnswer(answer, passing.response)
+/** Bodies of refusals that are looked at. */
+const maxRefusalBytes = 65_536
+
+/** Passes an answer on that nobody changes, and counts what it cost. */
+const passUnread = Effect.fnUntraced(function* (
+  passing: Passing,
+  { model, tokens }: { readonly model: string; readonly tokens: number | undefined },
+  answer: IncomingMessage
+) {
+  const context = yield* Effect.context<Gateway>()
+  if (answer.statusCode === 200 && passing.route?.asks === "answer") {
+    meter(answer, (counts) => void Effect.runForkWith(context)(account(passing, model, tokens, counts)))
+  }
+  yield* passAnswer(answer, passing.response)
+})
+
+/** Passes back an answer whose body was read. */
+const passRead = ({ response }: Passing, answer: IncomingMessage, body: Buffer): void => {
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", endToEnd(answer.rawHeaders))
+  response.end(body)
+}
+
+/** Sends a request on, and its answer back. `retry` makes a plan for a request that the provider refused as too long. */
+const pass = Effect.fnUntraced(function* (
+  passing: Passing,
+  plan: GatewayPlan,
+  body: Buffer,
+  retry: Effect.Effect<GatewayPlan | undefined, never, Gateway>
+): Effect.fn.Return<void, UpstreamFailed, Gateway> {
+  const isChanged = plan._tag === "Changed"
+  const declaration = isChanged ? plan.sent.declaration : undefined
+  const answer = isChanged
+    ? yield* withText(passing, plan.text, declaration !== undefined)
+    : yield* asSent(passing, body)
+  const status = answer.statusCode ?? 502
+  const size = Number(answer.headers["content-length"] ?? 0)
+  if ((status === 400 || status === 413) && passing.route?.asks === "answer" && size < maxRefusalBytes) {
+    const refusal = yield* readAll(answer)
+    if (isRefusedAsTooLong(status, refusal.toString("utf8"))) {
+      const next = yield* retry
+      if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
+    } else if (isChanged && plan.before < plan.sent.limit) {
+      // What we made of the request may be what it refused.
+      yield* reportFailure(Cause.fail(new Error(`the provider refused a compressed request (${status})`)))
+      return yield* pass(passing, { _tag: "Unchanged", model: plan.model, tokens: plan.before }, body, Effect.undefined)
+    }
+    return passRead(passing, answer, refusal)
+  }
+  const tokens = isChanged ? plan.after : plan.tokens
+  if (!isChanged || declaration === undefined || status !== 200) {
+    return yield* passUnread(passing, { model: plan.model, tokens }, answer)
+  }
   if (typeOf(answer).includes("event-stream")) return yield* passStream(passing, plan.sent, declaration.name, answer)
   if (typeOf(answer).includes("json") && !plan.sent.body.isStream) {
     return yield* passWhole(passing, plan.sent, declaration.name, answer)
   }
-  return yield* passAnswer(answer, passing.response)
+  return yield* passUnread(passing, { model: plan.model, tokens }, answer)
 })
 
 const textOf = (body: Buffer, { headers }: IncomingMessage): string | undefined => {
@@ -253,14 +342,20 @@ const textOf = (body: Buffer, { headers }: IncomingMessage): string | undefined 
 }
 
 /** Decides what goes out for a request. Whatever fails here, the request goes out as it came. */
-const planFor = Effect.fnUntraced(function* (route: Route, owner: string, body: Buffer, request: IncomingMessage) {
+const planFor = Effect.fnUntraced(function* (
+  route: Route,
+  owner: string,
+  body: Buffer,
+  request: IncomingMessage,
+  isTooLong: boolean
+) {
   const gateway = yield* Gateway
   const text = textOf(body, request)
   const unchanged: GatewayPlan = { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
   if (text === undefined) return unchanged
   const session = request.headers[sessionHeader]
   const plan = yield* gateway
-    .plan({ owner, route, text, ...(typeof session === "string" ? { session } : {}) })
+    .plan({ owner, route, text, isTooLong, ...(typeof session === "string" ? { session } : {}) })
     .pipe(Effect.catchCause((cause) => Effect.as(reportFailure(cause), unchanged)))
   if (plan._tag === "Changed") {
     yield* Metric.update(tokensSaved, Math.max(0, plan.before - plan.after))
@@ -315,7 +410,7 @@ const handle = Effect.fnUntraced(function* (
   const passing: Passing = {
     request,
     response,
-    dialect: route?.dialect,
+    route,
     upstream: { url: target, method, headers: endToEnd(request.rawHeaders, ["host", sessionHeader]) }
   }
   const declared = Number(request.headers["content-length"] ?? 0)
@@ -334,13 +429,15 @@ const handle = Effect.fnUntraced(function* (
     })
     return yield* passAnswer(answer, response)
   }
-  const plan =
+  const owner = ownerOf(request, url)
+  const planned = (isTooLong: boolean) =>
     route === undefined
-      ? ({ _tag: "Unchanged", model: "", tokens: undefined } as const)
-      : yield* planFor(route, ownerOf(request, url), received.body, request)
+      ? Effect.succeed<GatewayPlan>({ _tag: "Unchanged", model: "", tokens: undefined })
+      : planFor(route, owner, received.body, request, isTooLong)
+  const plan = yield* planned(false)
   const view = plan._tag === "Changed" ? "compressed" : "unchanged"
   yield* Metric.update(Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view }), 1)
-  return yield* pass(passing, plan, received.body)
+  return yield* pass(passing, plan, received.body, planned(true))
 })
 
 const explained = (options: GatewayHttpOptions, cause: NodeJS.ErrnoException): GatewayListenError => {
@@ -389,6 +486,9 @@ export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, G
           )
         )
         running.add(fiber)
+        // A client that is gone is told of by "close".
+        request.on("error", () => {})
+        response.on("error", () => {})
         response.once("close", () => {
           // The client is gone: the provider need not go on.
           if (!response.writableFinished) fiber.interruptUnsafe()

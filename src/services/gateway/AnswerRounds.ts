@@ -1,9 +1,9 @@
-import { Effect, Metric } from "effect"
+import { type Cause, Effect, Metric } from "effect"
 import type { Ending, ReadAnswer } from "../../domain/gateway/Answer.ts"
 import { answerDialects } from "../../domain/gateway/DialectForms.ts"
-import type { HiddenRound } from "../../domain/gateway/HiddenExchange.ts"
+import type { HiddenExchange, HiddenRound } from "../../domain/gateway/HiddenExchange.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
-import type { Gateway, GatewayError, SentView } from "./Gateway.ts"
+import type { Gateway, SentView } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
 
 /** The rounds of one answer: the provider is asked again until it calls our tool no more. */
@@ -30,28 +30,36 @@ const maxRounds = 8
 /** Share of the free window that a round may fill. */
 const roomShare = 0.5
 
+/** The answer to a call that failed in the gateway itself. */
+const unavailable = { text: "what left the window cannot be read at the moment", isFailure: true }
+
 /** Answers the calls of our tool in an answer. What the client does not see is kept before its answer ends. */
 export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   gateway: Gateway["Service"],
   sent: SentView,
   { rounds, tokens }: Rounds,
-  answer: ReadAnswer
-): Effect.fn.Return<NextStep, GatewayError> {
+  answer: ReadAnswer,
+  report: (cause: Cause.Cause<unknown>) => Effect.Effect<void>
+): Effect.fn.Return<NextStep> {
   const { calls, hasOthers, visible } = answer
   const isOver = rounds.length >= maxRounds
+  // What cannot be kept costs the provider's cache, not the answer.
+  const remember = (exchange: HiddenExchange) => Effect.catchCause(gateway.remember(sent, exchange), report)
   if (calls.length === 0 || (isOver && !hasOthers)) {
-    if (rounds.length > 0) yield* gateway.remember(sent, { rounds })
+    yield* remember({ rounds })
     return { _tag: "End", ending: calls.length === 0 ? "as sent" : "stopped" }
   }
   const room = Math.floor((sent.limit - sent.tokens - tokens) * roomShare)
-  const recalled = yield* gateway.recall(sent, calls, room)
+  const recalled = yield* gateway.recall(sent, calls, room).pipe(
+    Effect.catchCause((cause) => Effect.as(report(cause), calls.map(() => unavailable)))
+  )
   yield* Metric.update(recallsAnswered, calls.length)
   const results = answerDialects[sent.body.dialect].results(
     calls,
     recalled.map(({ text }) => text)
   )
   if (hasOthers) {
-    yield* gateway.remember(sent, { rounds, beside: { calls: calls.map(({ json }) => json), results } })
+    yield* remember({ rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }
   }
   const all = [...rounds, { sent: [...answer.sent, ...results], visible }]

@@ -1,9 +1,11 @@
 import { Effect } from "effect"
 import {
   append,
+  appendAll,
   compressed,
   type Conversation,
   empty,
+  entries,
   type EntryId,
   entryId,
   type Patch,
@@ -90,6 +92,31 @@ export const withMessages = Effect.fnUntraced(function* (
   const trailing = groups.length === 0 ? [...log.trailing, ...jsons(0, messages.length)] : jsons(last, messages.length)
   return { ...log, conversation, sources, trailing } satisfies ConversationLog
 })
+
+/** Returns the log as it was when only the first `end` of the messages that `base` has not were added. */
+export const cutAt = (
+  whole: ConversationLog,
+  base: ConversationLog,
+  messages: ReadonlyArray<SentMessage>,
+  end: number
+): ConversationLog => {
+  const added = entries(whole.conversation).filter(
+    ({ id }) => !base.sources.has(id) && (whole.sources.get(id)?.end ?? Infinity) <= end
+  )
+  const last = added.reduce((most, { id }) => Math.max(most, whole.sources.get(id)?.end ?? 0), 0)
+  const sources = new Map(base.sources)
+  for (const { id } of added) {
+    const source = whole.sources.get(id)
+    if (source !== undefined) sources.set(id, source)
+  }
+  const rest = messages.slice(last, end).map(({ json }) => json)
+  return {
+    ...base,
+    conversation: appendAll(base.conversation, added),
+    sources,
+    trailing: added.length === 0 ? [...base.trailing, ...rest] : rest
+  }
+}
 
 /** The end of what a patch changes, within the messages that were added last. */
 export const changedEnd = (

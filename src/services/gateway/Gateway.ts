@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Schema } from "effect"
-import { patchOf, tokensOf as outcomeTokens } from "../../domain/compression/Compression.ts"
+import { patchOf } from "../../domain/compression/Compression.ts"
 import { outputText } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
@@ -33,6 +33,7 @@ import type { CallContext } from "../tools/Tool.ts"
 import {
   addedSince,
   changedEnd,
+  cutAt,
   type ConversationLog,
   emptyLog,
   viewMessages,
@@ -57,6 +58,8 @@ export interface GatewayRequest {
   readonly text: string
   /** The name that the client gives to its conversation. */
   readonly session?: string | undefined
+  /** Compress although the estimate says that the request fits: the provider refused it as too long. */
+  readonly isTooLong?: boolean | undefined
 }
 
 /** A request that goes out with other messages than it came with. */
@@ -114,8 +117,10 @@ export class Gateway extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<Recalled>, GatewayError>
     /** Writes the request that follows: the same, and what was said since. */
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
-    /** Keeps what the client did not see of an answer. */
+    /** Keeps what the client did not see of an answer, or that there was nothing. */
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
+    /** Learns from the provider's count of a request how far estimates for its model are off. */
+    readonly learn: (model: string, estimated: number, counted: number) => void
   }
 >()("palimpsest/services/gateway/Gateway") {
   static readonly layer = (
@@ -134,6 +139,16 @@ const maxRecallTokens = 4_000
 const minRecallTokens = 200
 /** Tokens that a message takes beside its parts. */
 const frameTokens = 4
+/** Share of the window by which a request grows between two compressions at least, as long as it fits at all. */
+const minGrowth = 0.1
+const maxFill = 0.95
+/** A request that the provider refused as too long has this many times the estimated tokens at least. */
+const refusedFactor = 1.3
+/** What estimates may be off by, and the weight of the newest count. */
+const factorBounds = { min: 0.8, max: 1.6 }
+const factorWeight = 0.3
+/** Conversations that another process may have compressed are looked for again after this time. */
+const namesAgeMillis = 5_000
 
 /** A map that forgets what was added first. */
 class Bounded<V> {
@@ -160,6 +175,7 @@ class Bounded<V> {
 interface Known {
   readonly views: Set<string>
   readonly hidden: Set<string>
+  readonly readAt: number
 }
 
 const decodeView = Schema.decodeUnknownEffect(CompressedViewJson)
@@ -191,13 +207,19 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const views = new Bounded<CompressedView>(maxLogs)
   const logs = new Bounded<ConversationLog>(maxLogs)
   const counts = new Bounded<number>(maxCounts)
+  /** Tokens at which a compression found nothing to do, by the beginning that it went on from. */
+  const inVain = new Bounded<number>(maxCounts)
+  const factors = new Bounded<number>(maxLogs)
 
-  const knownOf = Effect.fnUntraced(function* (owner: string) {
+  /** What is known of an owner; `isFresh` asks the store again after a while. */
+  const knownOf = Effect.fnUntraced(function* (owner: string, isFresh = false) {
     const held = owners.get(owner)
-    if (held !== undefined) return held
+    const now = yield* Clock.currentTimeMillis
+    if (held !== undefined && (!isFresh || now - held.readAt < namesAgeMillis)) return held
     const known: Known = {
       views: new Set(yield* store.names(owner, "view")),
-      hidden: new Set(yield* store.names(owner, "hidden"))
+      hidden: new Set(yield* store.names(owner, "hidden")),
+      readAt: now
     }
     owners.set(owner, known)
     return known
@@ -294,13 +316,13 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     names: ReadonlyArray<string>,
     parent: CompressedView | undefined,
     rest: ReadonlyArray<SentMessage>,
-    size: { readonly head: number; readonly limit: number }
+    size: { readonly overhead: number; readonly limit: number; readonly before: number }
   ) {
     const base = yield* logOf(owner, body, names, parent)
     const whole = yield* withMessages(base, rest, isOwnTool)
     const { dropped, outcome } = yield* compression.compress({
       conversation: whole.conversation,
-      policy: gatewayPolicy(size.limit, options.threshold, size.head),
+      policy: gatewayPolicy(size.limit, options.threshold, size.overhead),
       forced: true,
       mustFit: true,
       memory: freshMemory,
@@ -314,21 +336,22 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     const messages = rest[end - 1]?.upTo
     const name = messages === undefined ? undefined : names[messages]
     if (messages === undefined || name === undefined) return undefined
-    const begun = yield* withMessages(base, rest.slice(0, end), isOwnTool)
+    const begun = cutAt(whole, base, rest, end)
     const log = withPatch(begun, { patch, dropped: dropped ?? null })
-    const { after, before } = outcomeTokens(outcome)
+    const sent = viewMessages(log)
+    const after = size.overhead + counted(body.dialect, [...sent, ...rest.slice(end).map(({ json }) => json)])
     const view: CompressedView = {
       version: 1,
       name,
       messages,
       parent: parent?.name ?? null,
-      sent: viewMessages(log),
+      sent,
       patch,
       dropped: dropped ?? null,
       handles: entries(begun.conversation).flatMap(({ handles, id }) => (base.sources.has(id) ? [] : handles)),
       model: body.model,
       at: yield* Clock.currentTimeMillis,
-      tokens: { before, after }
+      tokens: { before: Math.round(size.before), after: Math.round(after) }
     }
     yield* store.put(
       owner,
@@ -350,25 +373,27 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const plan = Effect.fn("Gateway.plan")(function* (
     request: GatewayRequest
   ): Effect.fn.Return<GatewayPlan, GatewayError> {
-    const { owner, route, session = "", text } = request
+    const { isTooLong = false, owner, route, session = "", text } = request
     const body = text.length < minBytes ? undefined : readBody(route, text)
     if (body === undefined) return { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
     const { dialect, messages, model } = body
-    const limit = requestLimit(options, model, body.maxAnswer)
-    const trigger = limit * options.threshold
-    const known = yield* knownOf(owner)
+    const factor = Math.max(factors.get(model) ?? 1, isTooLong ? refusedFactor : 0)
+    const limit = Math.floor(requestLimit(options, model, body.maxAnswer) / factor)
+    const trigger = isTooLong ? 0 : limit * options.threshold
     const isSmall = text.length < trigger
+    const known = yield* knownOf(owner, !isSmall)
     if (isSmall && known.views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
     const names = beginningsOf(`${dialect} ${session}`, messages, store.hash)
-    const head = headOf(body)
-    const headTokens = countOfText(head)
+    let view = yield* deepest(owner, names)
+    if (view === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }
+    const headTokens = countOfText(headOf(body))
     const before =
       headTokens + messages.reduce((sum, json, at) => sum + countOf(dialect, json, names[at + 1] ?? json), 0)
-    let view = yield* deepest(owner, names)
     if (view === undefined && (before < trigger || route.asks === "count")) {
       return { _tag: "Unchanged", model, tokens: before }
     }
-    let rest = sentMessages(dialect, messages, view?.messages ?? 0, yield* hiddenOf(owner, names, view?.messages ?? 0))
+    const from = view?.messages ?? 0
+    let rest = sentMessages(dialect, messages, from, yield* hiddenOf(owner, names, from))
     const declaration =
       body.canRecall && options.recall !== false && route.asks === "answer"
         ? recallDeclaration(dialect, body.tools === undefined ? "" : text.slice(body.tools.start, body.tools.end))
@@ -377,9 +402,14 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     const tokensOf = () => overhead + counted(dialect, [...(view?.sent ?? []), ...rest.map(({ json }) => json)])
     let tokens = tokensOf()
     let isNew = false
-    if (tokens >= trigger && route.asks === "answer") {
-      const made = yield* provide(compress(request, body, names, view, rest, { head: overhead, limit }))
-      if (made !== undefined) {
+    const begun = `${owner}/${view?.name ?? names[1] ?? ""}`
+    // A head that fills the window must not lead to a compression in every turn.
+    const grown = Math.min(maxFill * limit, (view?.tokens.after ?? 0) + minGrowth * limit)
+    const due = isTooLong ? 0 : Math.max(trigger, grown, inVain.get(begun) ?? 0)
+    if (tokens >= due && route.asks === "answer") {
+      const made = yield* provide(compress(request, body, names, view, rest, { overhead, limit, before: tokens }))
+      if (made === undefined) inVain.set(begun, tokens * (1 + minGrowth))
+      else {
         view = made.view
         rest = made.rest
         tokens = tokensOf()
@@ -464,9 +494,17 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     plan,
     recall,
     following: ({ body, declaration, messages }, since) => bodyWith(body, [...messages, ...since], declaration),
+    learn: (model, estimated, counted) => {
+      if (estimated <= 0 || counted <= 0) return
+      const before = factors.get(model) ?? 1
+      const now = Math.min(factorBounds.max, Math.max(factorBounds.min, counted / estimated))
+      factors.set(model, before + (now - before) * factorWeight)
+    },
     remember: Effect.fn("Gateway.remember")(function* ({ names, owner }, exchange) {
       const name = names.at(-1)
       if (name === undefined) return
+      // Another answer to the same request, of which nothing was hidden, takes the place of an earlier one.
+      if (exchange.rounds.length === 0 && exchange.beside === undefined && !(yield* knownOf(owner)).hidden.has(name)) return
       yield* store.put(owner, "hidden", name, yield* Effect.orDie(encodeHidden(exchange)))
       const known = yield* knownOf(owner)
       known.hidden.add(name)

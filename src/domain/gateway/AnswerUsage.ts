@@ -1,0 +1,78 @@
+import { isJson, type Json } from "../model/MessageForm.ts"
+import { valueEnd } from "../text/JsonSpans.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import { latestCounts } from "./AddedCounts.ts"
+import type { Dialect } from "./Dialect.ts"
+
+/** What an answer cost, by the provider's own counts. */
+
+const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
+  let at: unknown = value
+  for (const key of path) at = isJson(at) ? at[key] : undefined
+  return typeof at === "number" && Number.isFinite(at) && at > 0 ? Math.round(at) : 0
+}
+
+/** Reads the counts of a provider; undefined where there are none. */
+export const usageOf = (dialect: Dialect, counts: unknown): Usage | undefined => {
+  if (!isJson(counts)) return undefined
+  switch (dialect) {
+    case "anthropic": {
+      const cached = numberAt(counts, "cache_read_input_tokens")
+      const cacheWrite = numberAt(counts, "cache_creation_input_tokens")
+      return {
+        prompt: numberAt(counts, "input_tokens") + cached + cacheWrite,
+        answer: numberAt(counts, "output_tokens"),
+        thoughts: 0,
+        cached,
+        cacheWrite,
+        cacheWriteHour: numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens")
+      }
+    }
+    case "gemini":
+      return {
+        prompt: numberAt(counts, "promptTokenCount"),
+        answer: numberAt(counts, "candidatesTokenCount"),
+        thoughts: numberAt(counts, "thoughtsTokenCount"),
+        cached: numberAt(counts, "cachedContentTokenCount")
+      }
+    case "chat": {
+      const thoughts = numberAt(counts, "completion_tokens_details", "reasoning_tokens")
+      return {
+        prompt: numberAt(counts, "prompt_tokens"),
+        answer: Math.max(0, numberAt(counts, "completion_tokens") - thoughts),
+        thoughts,
+        cached: numberAt(counts, "prompt_tokens_details", "cached_tokens")
+      }
+    }
+    case "responses": {
+      const thoughts = numberAt(counts, "output_tokens_details", "reasoning_tokens")
+      return {
+        prompt: numberAt(counts, "input_tokens"),
+        answer: Math.max(0, numberAt(counts, "output_tokens") - thoughts),
+        thoughts,
+        cached: numberAt(counts, "input_tokens_details", "cached_tokens")
+      }
+    }
+  }
+}
+
+const countsKey = /"usage(?:Metadata)?"\s*:\s*(?=\{)/g
+
+/** Finds the counts in the beginning and the end of an answer that was passed on unread: the latest of each. */
+export const countsIn = (texts: ReadonlyArray<string>): unknown => {
+  let counts: unknown
+  for (const text of texts) {
+    for (const { 0: key, index } of text.matchAll(countsKey)) {
+      const start = index + key.length
+      const end = valueEnd(text, start)
+      if (end > 0) counts = latestCounts(counts, parsedOrUndefined(text.slice(start, end)))
+    }
+  }
+  return counts
+}
+
+/** Whether a provider refused a request because it has too many tokens. */
+export const isTooLong = (status: number, body: string): boolean =>
+  (status === 400 || status === 413) &&
+  /prompt is too long|context_length_exceeded|exceed(?:s|ed)? (?:the )?(?:maximum|context)|input token count/i.test(body)
