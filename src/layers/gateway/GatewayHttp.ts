@@ -4,14 +4,8 @@ import { Buffer, isUtf8 } from "node:buffer"
 import { hash } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { pipeline } from "node:stream"
-import {
-  type Provider,
-  providerOf,
-  providerOfOther,
-  type Route,
-  routeOf
-} from "../../domain/gateway/Dialect.ts"
 import { isTooLong as isRefusedAsTooLong, usageOf } from "../../domain/gateway/AnswerUsage.ts"
+import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Dialect.ts"
 import { answerDialects } from "../../domain/gateway/DialectForms.ts"
 import { failureBody } from "../../domain/gateway/FailureBody.ts"
 import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
@@ -153,24 +147,22 @@ const withText = ({ upstream }: Passing, text: string, isRead: boolean) => {
 const typeOf = ({ headers }: IncomingMessage): string => headers["content-type"] ?? ""
 
 /** Counts what an answer cost, and learns from it. */
-const account = Effect.fnUntraced(function* (
-  { route }: Passing,
-  model: string,
-  estimated: number | undefined,
-  counts: unknown
-) {
-  const usage = route === undefined ? undefined : usageOf(route.dialect, counts)
-  if (usage === undefined) return
-  const { learn } = yield* Gateway
-  if (estimated !== undefined) learn(model, estimated, usage.prompt)
-  const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
-  const kinds = { input: prompt - cached - cacheWrite, cached, written: cacheWrite, output: answer + thoughts }
-  for (const [kind, tokens] of Object.entries(kinds)) {
-    if (tokens > 0) yield* Metric.update(Metric.withAttributes(tokensCounted, { kind }), tokens)
-  }
-  const price = priceOf(builtInPrices.table, model)
-  if (price !== undefined) yield* Metric.update(microDollars, Math.round(requestCost(price, usage)))
-}, Effect.catchCause((cause) => reportFailure(cause)))
+const account = Effect.fnUntraced(
+  function* ({ route }: Passing, model: string, estimated: number | undefined, counts: unknown) {
+    const usage = route === undefined ? undefined : usageOf(route.dialect, counts)
+    if (usage === undefined) return
+    const { learn } = yield* Gateway
+    if (estimated !== undefined) learn(model, estimated, usage.prompt)
+    const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
+    const kinds = { input: prompt - cached - cacheWrite, cached, written: cacheWrite, output: answer + thoughts }
+    for (const [kind, tokens] of Object.entries(kinds)) {
+      if (tokens > 0) yield* Metric.update(Metric.withAttributes(tokensCounted, { kind }), tokens)
+    }
+    const price = priceOf(builtInPrices.table, model)
+    if (price !== undefined) yield* Metric.update(microDollars, Math.round(requestCost(price, usage)))
+  },
+  Effect.catchCause((cause) => reportFailure(cause))
+)
 
 /** Reads a stream of events while it passes it on, and asks again as long as the model calls our tool. */
 const passStream = Effect.fnUntraced(function* (

@@ -51,7 +51,12 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   }
   const room = Math.floor((sent.limit - sent.tokens - tokens) * roomShare)
   const recalled = yield* gateway.recall(sent, calls, room).pipe(
-    Effect.catchCause((cause) => Effect.as(report(cause), calls.map(() => unavailable)))
+    Effect.catchCause((cause) =>
+      Effect.as(
+        report(cause),
+        calls.map(() => unavailable)
+      )
+    )
   )
   yield* Metric.update(recallsAnswered, calls.length)
   const results = answerDialects[sent.body.dialect].results(

@@ -504,7 +504,8 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
       const name = names.at(-1)
       if (name === undefined) return
       // Another answer to the same request, of which nothing was hidden, takes the place of an earlier one.
-      if (exchange.rounds.length === 0 && exchange.beside === undefined && !(yield* knownOf(owner)).hidden.has(name)) return
+      if (exchange.rounds.length === 0 && exchange.beside === undefined && !(yield* knownOf(owner)).hidden.has(name))
+        return
       yield* store.put(owner, "hidden", name, yield* Effect.orDie(encodeHidden(exchange)))
       const known = yield* knownOf(owner)
       known.hidden.add(name)

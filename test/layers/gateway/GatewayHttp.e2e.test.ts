@@ -1,0 +1,321 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import http from "node:http"
+import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
+import { type Block, codecs } from "../../support/GatewayDialects.ts"
+import { type FakeModel, makeClient, makeGateway, makeProvider } from "../../support/GatewayScene.ts"
+
+/** What the gateway does over sockets besides compressing: pass bytes, and tell both sides of failures. */
+
+const noted: FakeModel = () => [{ kind: "text", text: "Noted." }]
+
+const filler = (turn: number): string =>
+  Array.from(
+    { length: 90 },
+    (_, at) => `Line ${at} of turn ${turn} tells of part ${(turn * 61 + at * 17) % 997}.`
+  ).join("\n")
+
+/** Sends exact bytes, and returns the exact answer. */
+const raw = (url: string, headers: ReadonlyArray<string>, body: string, method = "POST") =>
+  Effect.callback<{ readonly status: number; readonly headers: ReadonlyArray<string>; readonly body: string }, Error>(
+    (resume) => {
+      const request = http.request(url, { method, headers: ["Host", new URL(url).host, ...headers] }, (response) => {
+        let text = ""
+        response.setEncoding("utf8")
+        response.on("data", (piece: string) => {
+          text += piece
+        })
+        response.on("end", () =>
+          resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.rawHeaders, body: text }))
+        )
+        response.on("error", (error) => resume(Effect.fail(error)))
+      })
+      request.on("error", (error) => resume(Effect.fail(error)))
+      request.end(body)
+      return Effect.sync(() => void request.destroy())
+    }
+  )
+
+/** A client whose history is above the threshold of a small window, and compressed. */
+const compressedClient = Effect.fnUntraced(function* (dialect: Dialect, url: string, isStream = true, key?: string) {
+  const client = makeClient(dialect, url, isStream, key)
+  for (let turn = 1; turn <= 6; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
+  return client
+})
+
+const small = { window: 8_192 }
+
+describe("a request that fits", () => {
+  it.live("goes out byte for byte, and so does its answer", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url)
+      const body = `{ "model":"claude-sonnet-4-5",\n "messages" : [ {"role":"user","content":"h\\u00e9\\ud83d\\ude00 é"} ],\t"max_tokens":1e2 }`
+      const headers = [
+        "X-Api-Key",
+        "k",
+        "Content-Type",
+        "application/json",
+        "x-Odd",
+        "1",
+        "Content-Length",
+        String(Buffer.byteLength(body))
+      ]
+      const direct = yield* raw(`${provider.url}/v1/messages`, headers, body)
+      const through = yield* raw(`${gateway.url}/v1/messages?beta=true`, headers, body)
+      const [one, other] = provider.requests
+      assert.strictEqual(other?.text, body)
+      assert.strictEqual(other?.url, "/v1/messages?beta=true")
+      const sent = (rawHeaders: ReadonlyArray<string> = []) =>
+        rawHeaders.filter((_, at) => !/^(?:host|connection)$/i.test(rawHeaders[at - (at % 2)] ?? ""))
+      assert.deepStrictEqual(sent(other?.rawHeaders), sent(one?.rawHeaders))
+      assert.strictEqual(through.body, direct.body)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("may go to any path, and may be larger than what is read", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, { maxBodyBytes: 1_000 })
+      const models = yield* raw(`${gateway.url}/v1/models?after=x`, [], "", "GET")
+      assert.deepStrictEqual(JSON.parse(models.body), { path: "/v1/models?after=x", text: "" })
+      const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user(filler(1).repeat(300)), false))
+      yield* raw(`${gateway.url}/v1/messages`, ["Content-Length", String(Buffer.byteLength(body))], body)
+      yield* raw(`${gateway.url}/v1/messages`, ["Transfer-Encoding", "chunked"], body)
+      assert.deepStrictEqual(
+        provider.requests.map(({ text }) => text === body),
+        [true, true]
+      )
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("failures", () => {
+  it.live.each(dialects)("of a provider come back as they are (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(() => ({ status: 429, body: `{"error": {"message":"slow down"}}` }))
+      const gateway = yield* makeGateway(provider.url)
+      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
+      const answer = yield* raw(
+        `${gateway.url}${codecs[dialect].path(true)}`,
+        ["Content-Type", "application/json"],
+        body
+      )
+      assert.strictEqual(answer.status, 429)
+      assert.strictEqual(answer.body, `{"error": {"message":"slow down"}}`)
+      assert.include(answer.headers.join("\n"), "retry-after\n1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each(dialects)("to reach a provider are told in the form of the dialect (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway("http://127.0.0.1:9")
+      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
+      const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, [], body)
+      assert.strictEqual(answer.status, 502)
+      assert.include(JSON.parse(answer.body).error.message, "127.0.0.1:9")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each([false, true])(
+    "of a provider in the middle break the client's connection (compressed: %s)",
+    (isCompressed) =>
+      Effect.gen(function* () {
+        let isBroken = false
+        const provider = yield* makeProvider(() => (isBroken ? { breakAfter: 3 } : [{ kind: "text", text: "Noted." }]))
+        const gateway = yield* makeGateway(provider.url, small)
+        const client = isCompressed
+          ? yield* compressedClient("anthropic", gateway.url)
+          : makeClient("anthropic", gateway.url, true)
+        isBroken = true
+        const said = yield* Effect.exit(Effect.tryPromise(() => client.say("and now?", () => "")))
+        assert.isTrue(Exit.isFailure(said))
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("of the store leave requests as they came", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      class Gone extends Map<string, string> {
+        override set(): this {
+          throw new Error("no space left")
+        }
+      }
+      const gateway = yield* makeGateway(provider.url, small, new Gone())
+      const client = yield* compressedClient("chat", gateway.url)
+      const [last = ""] = provider.requests.slice(-1).map(({ text }) => text)
+      assert.lengthOf(codecs.chat.messages(last), client.history.length)
+      const metrics = yield* raw(`${gateway.url}/metrics`, [], "", "GET")
+      assert.match(metrics.body, /palimpsest_gateway_failures_total [1-9]/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("of what the gateway made of a request are not the client's", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(({ text }) =>
+        text.includes("left the window")
+          ? { status: 400, body: `{"error":{"message":"unknown field"}}` }
+          : [{ kind: "text", text: "Noted." }]
+      )
+      const gateway = yield* makeGateway(provider.url, { window: 8_192, threshold: 0.4 })
+      const client = makeClient("gemini", gateway.url, true)
+      for (let turn = 1; turn <= 4; turn += 1)
+        yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
+      assert.isTrue(provider.requests.some(({ text }) => text.includes("left the window")))
+      assert.lengthOf(client.history, 8)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a request that a provider refuses as too long", () => {
+  it.live.each(dialects)("is compressed and sent again (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(({ text }) =>
+        text.length > 9_000
+          ? {
+              status: 400,
+              body: `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum","code":"context_length_exceeded"}}`
+            }
+          : [{ kind: "text", text: "Noted." }]
+      )
+      const gateway = yield* makeGateway(provider.url, { window: 16_384 })
+      const client = yield* compressedClient(dialect, gateway.url, false)
+      assert.lengthOf(client.history, 12)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect) => {
+  it.live.each([true, false])("is answered with the client's own result (stream: %s)", (isStream) =>
+    Effect.gen(function* () {
+      let step = 0
+      const provider = yield* makeProvider(({ text }) => {
+        const name = /"(palimpsest_recall)"/.exec(text)?.[1]
+        if (name === undefined || step > 1) return [{ kind: "text", text: "Noted." }]
+        step += 1
+        const calls: ReadonlyArray<Block> = [
+          { kind: "call", id: "c1", name, args: { grep: "turn 1 tells of part 61" } },
+          { kind: "call", id: "c2", name: "read_file", args: { path: "a" } }
+        ]
+        return step === 1 ? [{ kind: "text", text: "Both. " }, ...calls] : [{ kind: "text", text: "Done." }]
+      })
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = yield* compressedClient(dialect, gateway.url, isStream)
+      assert.strictEqual(step, 2)
+      const text = JSON.stringify(client.history)
+      assert.include(text, "read_file")
+      assert.notInclude(text, "palimpsest")
+      const answered = provider.requests.find((request) =>
+        codecs[dialect].messages(request.text).join().includes('"c1"')
+      )
+      assert.include(codecs[dialect].messages(answered?.text ?? "").join(), "Line 0 of turn 1")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("what is kept", () => {
+  it.live("lets a restarted gateway send the same bytes", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const first = yield* makeGateway(provider.url, small)
+      const client = yield* compressedClient("responses", first.url)
+      const second = yield* makeGateway(provider.url, small, first.held)
+      yield* Effect.promise(() => client.say("Go on.", () => ""))
+      const again = makeClient("responses", second.url, true)
+      again.history.push(...client.history.slice(0, -2))
+      yield* Effect.promise(() => again.say("Go on.", () => ""))
+      const [one, other] = provider.requests.slice(-2)
+      assert.strictEqual(other?.text, one?.text)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("belongs to the key of the client", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, small)
+      yield* compressedClient("chat", gateway.url, true, "key-one")
+      const owners = () => new Set([...gateway.held.keys()].map((name) => name.split("/")[0]))
+      assert.strictEqual(owners().size, 1)
+      yield* compressedClient("chat", gateway.url, true, "key-two")
+      assert.strictEqual(owners().size, 2)
+      assert.notInclude([...gateway.held].flat().join(), "key-one")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is left where the client goes back before it", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = yield* compressedClient("anthropic", gateway.url)
+      const back = makeClient("anthropic", gateway.url, true)
+      back.history.push(...client.history.slice(0, 2))
+      yield* Effect.promise(() => back.say("Something else.", () => ""))
+      const [last] = provider.requests.slice(-1)
+      assert.deepStrictEqual(
+        codecs.anthropic.messages(last?.text ?? ""),
+        back.history.slice(0, 3).map((message) => JSON.stringify(message))
+      )
+      yield* Effect.promise(() => client.say("The first again.", () => ""))
+      assert.include(provider.requests.at(-1)?.text ?? "", "left the window")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("connections", () => {
+  it.live("of a client that goes away end the provider's answer", () =>
+    Effect.gen(function* () {
+      const closed = yield* Deferred.make<void>()
+      const server = http.createServer((request, response) => {
+        request.resume()
+        response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write("event: ping\ndata: {}\n\n")
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void server.close().closeAllConnections())
+      )
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const gateway = yield* makeGateway(`http://127.0.0.1:${port}`)
+      const leaving = new AbortController()
+      const response = yield* Effect.promise(() =>
+        fetch(`${gateway.url}/v1/messages`, {
+          method: "POST",
+          body: `{"messages":[{}],"stream":true}`,
+          signal: leaving.signal
+        })
+      )
+      yield* Effect.promise(async () => response.body?.getReader().read())
+      leaving.abort()
+      yield* Deferred.await(closed)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("let a running answer end when the gateway stops", () =>
+    Effect.gen(function* () {
+      let finish: () => void = () => {}
+      const server = http.createServer((request, response) => {
+        request.resume()
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write("data: first\n\n")
+        finish = () => void response.end("data: last\n\n")
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void server.close().closeAllConnections())
+      )
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const scope = yield* Scope.make()
+      const gateway = yield* Scope.provide(makeGateway(`http://127.0.0.1:${port}`), scope)
+      const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
+      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      // New connections are refused.
+      yield* Effect.flip(Effect.tryPromise(() => fetch(`${gateway.url}/health`))).pipe(Effect.retry({ times: 1_000 }))
+      finish()
+      assert.strictEqual(yield* Effect.promise(() => response.text()), "data: first\n\ndata: last\n\n")
+      yield* Fiber.join(stopping)
+    }).pipe(Effect.scoped)
+  )
+})
