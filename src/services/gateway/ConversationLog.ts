@@ -129,6 +129,15 @@ export const changedEnd = (
   return changed.reduce((end, id) => Math.max(end, added.has(id) ? (sources.get(id)?.end ?? 0) : 0), 0)
 }
 
+/** Whether a place within the messages that were added last separates messages that belong together. */
+export const isWithinGroup = ({ sources }: ConversationLog, added: ReadonlySet<EntryId>, at: number): boolean => {
+  for (const id of added) {
+    const source = sources.get(id)
+    if (source !== undefined && source.group.from < at && at < source.end) return true
+  }
+  return false
+}
+
 /** The ids of entries that one log has and an earlier one has not. */
 export const addedSince = (log: ConversationLog, earlier: ConversationLog): ReadonlySet<EntryId> =>
   new Set([...log.sources.keys()].filter((id) => !earlier.sources.has(id)))

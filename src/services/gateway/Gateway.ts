@@ -36,6 +36,7 @@ import {
   cutAt,
   type ConversationLog,
   emptyLog,
+  isWithinGroup,
   viewMessages,
   withMessages,
   withPatch
@@ -331,8 +332,9 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     })
     const patch = patchOf(outcome)
     if (patch === undefined) return undefined
-    let end = Math.max(1, changedEnd(whole, patch, addedSince(whole, base)))
-    while (end < rest.length && rest[end - 1]?.isEnd !== true) end += 1
+    const added = addedSince(whole, base)
+    let end = Math.max(1, changedEnd(whole, patch, added))
+    while (end < rest.length && (rest[end - 1]?.isEnd !== true || isWithinGroup(whole, added, end))) end += 1
     const messages = rest[end - 1]?.upTo
     const name = messages === undefined ? undefined : names[messages]
     if (messages === undefined || name === undefined) return undefined

@@ -1,0 +1,228 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { handleOf } from "../../../src/domain/content/Handle.ts"
+import { type Dialect, dialects, routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { answerDialects } from "../../../src/domain/gateway/DialectForms.ts"
+import { SseSplitter } from "../../../src/domain/gateway/SseEvents.ts"
+import * as Sha256 from "../../../src/layers/platform/Sha256.ts"
+import { nextStep, noRounds } from "../../../src/services/gateway/AnswerRounds.ts"
+import { Gateway, type GatewayPlan, type SentView } from "../../../src/services/gateway/Gateway.ts"
+import { type Block, codecs, type Json } from "../../support/GatewayDialects.ts"
+import { gatewayLayer } from "../../support/GatewayScene.ts"
+import { scriptRuns } from "../../support/runs.ts"
+
+/**
+ * The law of the gateway, over generated conversations: between compressions each request extends the one before it byte for byte;
+ * one that fits goes out unchanged; whatever left can be read back exactly; the client sees all but our calls.
+ */
+
+/** Numbers from a seed. */
+const randomOf = (seed: number) => {
+  let state = seed
+  return (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+const words = (random: (below: number) => number, count: number): string =>
+  Array.from(
+    { length: count },
+    () => ["alpha", "src/a.ts", "42", "wörter", '"quoted"', "line\n", "tab\t", "😀", "path/to/b"][random(9)]
+  ).join(" ")
+
+const window = 6_000
+
+/** One conversation: what the client has, and what the provider last got of it. */
+interface Line {
+  history: Array<Json>
+  last: ReadonlyArray<string> | undefined
+}
+
+/** Moves the client's cache mark to the last message, as Claude Code does. */
+const marked = (dialect: Dialect, history: ReadonlyArray<Json>): ReadonlyArray<Json> =>
+  dialect !== "anthropic"
+    ? history
+    : history.map((message, at) =>
+        at < history.length - 1
+          ? message
+          : {
+              ...message,
+              content: message["content"].map((block: Json, index: number) =>
+                index === message["content"].length - 1 ? { ...block, cache_control: { type: "ephemeral" } } : block
+              )
+            }
+      )
+
+const unmarked = (message: string): string => message.replaceAll(',"cache_control":{"type":"ephemeral"}', "")
+
+const session = Effect.fnUntraced(function* (dialect: Dialect, seed: number) {
+  const random = randomOf(seed)
+  const codec = codecs[dialect]
+  const held = new Map<string, string>()
+  let gateway = yield* Effect.provide(Gateway, gatewayLayer({ window, threshold: 0.75 }, held))
+  const route = routeOf("POST", codec.path(true).replace(/\?.*/, ""))
+  if (route === undefined) return assert.fail("no route")
+  let calls = 0
+  const spoken: Array<string> = []
+  const compressed = { count: 0, recalls: 0, unchanged: 0 }
+  const line: Line = { history: [], last: undefined }
+
+  /** What the model says: it calls what is declared to it, ours among it. */
+  const said = (tool: string | undefined): ReadonlyArray<Block> => {
+    calls += 1
+    const own: Block = {
+      kind: "call",
+      id: `r${calls}`,
+      name: tool ?? "",
+      args: { grep: ["alpha", "nothing", "("][random(3)] }
+    }
+    const other: Block = { kind: "call", id: `c${calls}`, name: "read_file", args: { path: "a" } }
+    const text: Block = { kind: "text", text: words(random, 3 + random(8)) }
+    const thought: Block = { kind: "thought", text: "hm", signature: `s${calls}` }
+    const kind = random(tool === undefined ? 3 : 7)
+    const start = random(2) === 0 ? [thought] : []
+    return [
+      ...start,
+      ...(kind === 1
+        ? [other]
+        : kind < 3
+          ? [text]
+          : kind === 3
+            ? [own]
+            : kind === 4
+              ? [text, own]
+              : kind === 5
+                ? [text, own, other]
+                : [own, own2(own)])
+    ]
+  }
+  const own2 = (own: Block): Block =>
+    own.kind === "call" ? { ...own, id: `${own.id}b`, args: { handle: "h_aaaaaaaaaa" } } : own
+
+  const sentTo = (text: string, isNew: boolean): void => {
+    assert.deepStrictEqual(codec.problems(JSON.parse(text)), [])
+    const now = codec.messages(text).map(unmarked)
+    if (!isNew && line.last !== undefined) {
+      assert.deepStrictEqual(now.slice(0, line.last.length), line.last, "a request does not extend the one before")
+    }
+    line.last = now
+  }
+
+  /** Sends the client's history, and returns the calls that the client has to answer. */
+  const ask = Effect.fnUntraced(function* () {
+    const text = JSON.stringify(codec.body(marked(dialect, line.history), true))
+    const plan: GatewayPlan = yield* gateway.plan({ owner: "me", route, text })
+    if (plan._tag === "Unchanged") {
+      compressed.unchanged += 1
+      sentTo(text, line.last !== undefined && line.last.length > line.history.length)
+      return said(undefined)
+    }
+    if (plan.isNew) compressed.count += 1
+    assert.isAtMost(plan.after, window, "the request does not fit")
+    sentTo(plan.text, plan.isNew)
+    const { sent } = plan
+    const tool = sent.declaration?.name ?? ""
+    const stream = answerDialects[dialect].stream(tool)
+    const visible: Array<Block> = []
+    let client = ""
+    let counts = 0
+    let rounds = noRounds
+    for (;;) {
+      const blocks = rounds.rounds.length > 6 ? [{ kind: "text" as const, text: "Enough." }] : said(tool)
+      visible.push(...blocks.filter((block) => block.kind !== "call" || block.name !== tool))
+      counts += 11
+      const splitter = new SseSplitter()
+      for (const event of codec
+        .events({ blocks, counts: { input: 11, output: 3 } })
+        .flatMap((each) => splitter.push(each))) {
+        client += stream.push(event)
+      }
+      const step = yield* nextStep(gateway, sent, rounds, stream.read(), () => Effect.void)
+      compressed.recalls += blocks.filter((block) => block.kind === "call" && block.name === tool).length
+      if (step._tag === "End") {
+        client += stream.finish(step.ending)
+        break
+      }
+      client += stream.next()
+      rounds = step.rounds
+      sentTo(step.text, false)
+    }
+    assert.notInclude(client, "palimpsest_recall")
+    const answer = codec.readEvents(client)
+    const shown = (list: ReadonlyArray<Block>) =>
+      list.map((block) => (block.kind === "call" ? block : { ...block, signature: "" }))
+    const isJoined = dialect === "chat" || dialect === "gemini"
+    if (isJoined) {
+      const textOf = (list: ReadonlyArray<Block>) =>
+        list.map((block) => (block.kind === "text" ? block.text : "")).join("")
+      assert.strictEqual(textOf(answer.blocks), textOf(visible))
+    } else {
+      const plain = (list: ReadonlyArray<Block>) =>
+        shown(list).map((block) =>
+          "text" in block && dialect === "responses" && block.kind === "thought" ? { ...block, text: "" } : block
+        )
+      assert.deepStrictEqual(plain(answer.blocks), plain(visible))
+    }
+    assert.strictEqual(answer.counts.input, counts)
+    yield* everythingAnswers(sent)
+    return answer.blocks
+  })
+
+  /** Whatever the request does not show is read back exactly. */
+  const everythingAnswers = Effect.fnUntraced(function* (sent: SentView) {
+    const whole = sent.messages.join("\n")
+    const history = JSON.stringify(line.history)
+    const gone = spoken.filter((text) => {
+      const written = JSON.stringify(text).slice(1, -1)
+      return history.includes(written) && !whole.includes(written)
+    })
+    const text = gone[random(Math.max(1, gone.length))]
+    if (text === undefined) return
+    const handle = handleOf(Sha256.hashSync(text))
+    const [recalled] = yield* gateway.recall(sent, [{ id: "x", name: "", args: { handle }, json: "" }], 100_000)
+    assert.strictEqual(recalled?.text, text)
+  })
+
+  for (let turn = 0; turn < 22; turn += 1) {
+    const event = random(12)
+    if (event === 0 && line.history.length > 8) {
+      // The client goes back: another line, of which nothing was sent yet.
+      const users = line.history.flatMap((message, at) => (JSON.stringify(message).includes("Turn ") ? [at] : []))
+      line.history = line.history.slice(0, users[random(users.length)])
+      line.last = undefined
+    }
+    if (event === 1) gateway = yield* Effect.provide(Gateway, gatewayLayer({ window, threshold: 0.75 }, held))
+    const text = `Turn ${turn}: ${words(random, 60 + random(180))}`
+    spoken.push(text)
+    line.history.push(...codec.user(text))
+    for (let asked = 0; asked < 4; asked += 1) {
+      const blocks = yield* ask()
+      line.history.push(...codec.assistant(blocks))
+      const own = blocks.flatMap((block) => (block.kind === "call" ? [block] : []))
+      if (own.length === 0) break
+      const results = own.map(({ id, name }) => ({
+        id,
+        name,
+        text: `Result ${id}: ${words(random, 40 + random(150))}`
+      }))
+      spoken.push(...results.map((result) => result.text))
+      line.history.push(...codec.results(results))
+    }
+    const last = JSON.stringify(line.history.at(-1))
+    // A turn that was broken off: the client says nothing more of it.
+    if (/tool_result|functionResponse|function_call_output|"tool"/.test(last)) {
+      line.history.push(...codec.assistant([{ kind: "text", text: "Stopped." }]))
+    }
+  }
+  return compressed
+})
+
+describe.each(dialects)("conversations in the dialect %s", (dialect) => {
+  it.effect.prop(
+    "extend what the provider saw, fit, and lose nothing",
+    [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))],
+    ([seed]) => Effect.asVoid(session(dialect, seed)),
+    { arbitrary: { runs: scriptRuns(12, 2) } }
+  )
+})
