@@ -393,13 +393,20 @@ class Tree {
     return known === undefined ? { line: line.previous, guessed: true } : { line: known, guessed: false }
   }
 
-  /** Returns the conversation from its first line to the leaf. */
-  chain(): ReadonlyArray<Line> | Problem {
+  /** Returns the conversation from its first line to the leaf. A lenient chain goes over a circle to the line before it. */
+  chain(isLenient: boolean): ReadonlyArray<Line> | Problem {
     const seen = new Set<Line>()
+    let isMended = false
     for (let line = this.leaf; line !== undefined;) {
       seen.add(line)
       const next = this.before(line)
       if (next.line !== undefined && seen.has(next.line)) {
+        if (isLenient) {
+          isMended = true
+          do line = line.previous
+          while (line !== undefined && seen.has(line))
+          continue
+        }
         if (next.guessed) break
         return problemAt(
           line.number,
@@ -408,7 +415,8 @@ class Tree {
       }
       line = next.line
     }
-    return [...seen].reverse()
+    const chain = [...seen].reverse()
+    return isMended ? chain.sort((one, other) => one.number - other.number) : chain
   }
 }
 
@@ -646,9 +654,10 @@ function* transcript(
   tree: Tree,
   queue: Queue,
   cwd: string | undefined,
-  skipped: Skipped
+  skipped: Skipped,
+  isLenient: boolean
 ): SlicedWork<Transcript | Problem> {
-  const lines = tree.chain()
+  const lines = tree.chain(isLenient)
   if (isProblem(lines)) return lines
   const onChain = new Set(lines)
   const side = tree.leaf?.sidechain ?? false
@@ -688,9 +697,10 @@ function* transcript(
 
 /**
  * Reads a Claude Code transcript. The conversation is the chain from the last message back by `parentUuid`, over a compact
- * boundary by `logicalParentUuid`; one API message is one Content, and answers to its calls follow it as one Content.
+ * boundary by `logicalParentUuid`; one API message is one Content, and answers to its calls follow it as one Content. `isLenient`
+ * reads a chain that leads back to itself.
  */
-export const claudeReader = (): LineReader => {
+export const claudeReader = (isLenient = false): LineReader => {
   const tree = new Tree()
   const skipped = new Skipped()
   const queue = new Queue()
@@ -736,7 +746,7 @@ export const claudeReader = (): LineReader => {
       })
       return undefined
     },
-    end: () => transcript(tree, queue, cwd, skipped)
+    end: () => transcript(tree, queue, cwd, skipped, isLenient)
   }
 }
 

@@ -273,14 +273,25 @@ const readUsage = (record: Json): Usage | undefined => {
     : undefined
 }
 
-/** Returns the path from the root to the last entry. It begins after an unknown parent, which is not in the file. */
-const pathOf = (entries: ReadonlyArray<Entry>, tree: boolean): ReadonlyArray<Entry> | Problem => {
+/**
+ * Returns the path from the root to the last entry. It begins after an unknown parent, which is not in the file. A lenient path
+ * goes on with the entry before the gap, or before a circle.
+ */
+const pathOf = (entries: ReadonlyArray<Entry>, tree: boolean, isLenient: boolean): ReadonlyArray<Entry> | Problem => {
   if (!tree) return entries
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
+  const places = new Map(entries.map((entry, place) => [entry, place]))
   const seen = new Set<Entry>()
+  let isMended = false
   for (let entry = entries.at(-1); entry !== undefined;) {
     seen.add(entry)
     const parent = entry.parent === null ? undefined : byId.get(entry.parent)
+    if (isLenient && entry.parent !== null && (parent === undefined || seen.has(parent))) {
+      isMended = true
+      let place = (places.get(entry) ?? 0) - 1
+      for (entry = entries[place]; entry !== undefined && seen.has(entry); entry = entries[place]) place -= 1
+      continue
+    }
     if (parent !== undefined && seen.has(parent)) {
       return problemAt(
         entry.number,
@@ -289,7 +300,8 @@ const pathOf = (entries: ReadonlyArray<Entry>, tree: boolean): ReadonlyArray<Ent
     }
     entry = parent
   }
-  return [...seen].reverse()
+  const path = [...seen].reverse()
+  return isMended ? path.sort((one, other) => one.number - other.number) : path
 }
 
 const draft = (entries: ReadonlyArray<Entry>): Draft => {
@@ -387,9 +399,10 @@ function* transcript(
   entries: ReadonlyArray<Entry>,
   header: Json,
   tree: boolean,
-  skipped: Skipped
+  skipped: Skipped,
+  isLenient: boolean
 ): SlicedWork<Transcript | Problem> {
-  const path = pathOf(entries, tree)
+  const path = pathOf(entries, tree, isLenient)
   if (isProblem(path)) return path
   const steps = new Path()
   for (const entry of path) {
@@ -424,9 +437,9 @@ const headerProblem = (header: Json): RecordProblem | undefined => {
 
 /**
  * Reads a Pi session of version 1 to 3. The conversation is the path from the root to the last entry; tool results that
- * follow each other are one Content.
+ * follow each other are one Content. `isLenient` reads a path with gaps and circles.
  */
-export const piReader = (): LineReader => {
+export const piReader = (isLenient = false): LineReader => {
   const skipped = new Skipped()
   const entries: Array<Entry> = []
   const ids = new Set<string>()
@@ -472,6 +485,6 @@ export const piReader = (): LineReader => {
       })
       return undefined
     },
-    end: () => transcript(entries, header ?? {}, isTree(), skipped)
+    end: () => transcript(entries, header ?? {}, isTree(), skipped, isLenient)
   }
 }

@@ -56,11 +56,11 @@ const readerOf = (
     case "gemini":
       return isGeminiDocument(head) ? documentReader(path, format, readGeminiDocument) : lines(geminiReader())
     case "claude":
-      return lines(claudeReader())
+      return lines(claudeReader(lenient))
     case "codex":
       return lines(codexReader())
     case "pi":
-      return lines(piReader())
+      return lines(piReader(lenient))
     case "opencode":
       return isOpencodeRows(head) ? lines(opencodeReader()) : documentReader(path, format, readOpencodeDocument)
     case "palimpsest":
@@ -81,7 +81,10 @@ export const chooseReader = (
   if (startsAs(head, "SQLite format 3")) {
     return Effect.fail(transcriptError(path, 0, "is a database; palimpsest find lists the sessions in opencode's"))
   }
-  if (head.includes(0)) return Effect.fail(transcriptError(path, 0, `is binary; expected UTF-8 text (${readable})`))
+  // A crash can leave zeros where a record was being written.
+  const isText = options.lenient === true && head.includes(0) && detectFormat(lineText(head, 1)) !== undefined
+  if (head.includes(0) && !isText)
+    return Effect.fail(transcriptError(path, 0, `is binary; expected UTF-8 text (${readable})`))
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return Effect.fail(transcriptError(path, 0, "is compressed with gzip; unpack it first"))
   }

@@ -1,8 +1,6 @@
-import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { Effect } from "effect"
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { isCall, isResponse, isText } from "../../../src/domain/content/Content.ts"
 import { entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
@@ -10,39 +8,13 @@ import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
 import { recall } from "../../../src/domain/conversation/Recall.ts"
 import { recallableOf } from "../../../src/domain/session/Session.ts"
 import type { WritableAgent } from "../../../src/domain/transcripts/CarriedSession.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
-import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
-import { AgentSessions } from "../../../src/services/transcripts/AgentSessions.ts"
 import { carryOver } from "../../../src/services/transcripts/CarryOver.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { breaks } from "../../support/brokenSessions.ts"
+import { inHome, lines, recorded } from "../../support/carriedSessions.ts"
 import { illegal } from "../../support/legal.ts"
-import { root } from "../../support/paths.ts"
-
-const lines = readFileSync(path.join(root, "examples/claude-code-subagent.jsonl"), "utf8").trimEnd().split("\n")
-
-const layer = (home: string) =>
-  Transcripts.layer.pipe(
-    Layer.provideMerge(Offline.layer),
-    Layer.provideMerge(FileTempStore.folders),
-    Layer.provideMerge(NodeServices.layer),
-    Layer.merge(
-      Layer.succeed(AgentSessions, {
-        roots: Effect.succeed(
-          (["claude", "codex", "gemini", "pi"] as const).map((agent) => ({ agent, path: `${home}/${agent}` }))
-        ),
-        files: () => Effect.succeed({ files: [], problems: [] }),
-        records: () => Effect.succeed({ end: 0, line: 1, broken: 0 })
-      })
-    )
-  )
-
-const inHome = <A, E, R>(use: (home: string) => Effect.Effect<A, E, R>) =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => mkdtempSync(path.join(tmpdir(), "carry-"))),
-    (home) => Effect.provide(use(home), layer(home)),
-    (home) => Effect.sync(() => rmSync(home, { recursive: true }))
-  )
+import { runsOf } from "../../support/runs.ts"
+import { brokenSession, userTexts } from "../../support/seededBreaks.ts"
 
 const written = Effect.fnUntraced(function* (home: string, text: string, agent: WritableAgent, below: number) {
   const file = `${home}/session.jsonl`
@@ -112,5 +84,43 @@ describe("a session that is carried over", () => {
           )
         })
       )
+  )
+})
+
+describe("100 sessions broken by seeds", () => {
+  it.effect("become ones that are legal, have all that the user said, and give everything back", () =>
+    inHome((home) =>
+      Effect.gen(function* () {
+        writeFileSync(`${home}/projects.json`, JSON.stringify({ projects: { "/work/here": "here" } }))
+        const sessions = yield* recorded(home)
+        const transcripts = yield* Transcripts
+        for (let seed = 0; seed < runsOf(100); seed += 1) {
+          const broken = brokenSession(seed, sessions, { image: 1_100_000, records: 300 })
+          const file = `${home}/session.jsonl`
+          writeFileSync(file, broken.text)
+          const loaded = yield* transcripts.load(file, { lenient: true })
+          const { format: agent, name } = broken
+          const carried = yield* carryOver({ loaded, file, agent, from: undefined, below: 9_000, folder: "/work/here" })
+          const alone = `${home}/alone.jsonl`
+          copyFileSync(carried.file, alone)
+          const seen = yield* transcripts.load(alone)
+          assert.isUndefined(illegal(projectMessages(seen.session.conversation).map(({ content }) => content)), name)
+          assert.isBelow(carried.bytes.after, 700_000, name)
+          const { session } = yield* transcripts.load(carried.file)
+          const all = recallableOf(session)
+          const kept = new Set<string>()
+          for (const { content, handles } of entries(loaded.session.conversation)) {
+            for (const [at, part] of content.parts.entries()) {
+              if (isText(part)) kept.add((part.text ?? "").trim())
+              if (!isText(part) && !isCall(part) && !isResponse(part)) continue
+              assert.isDefined(recall(all, handles[at] ?? ""), `${name}: ${JSON.stringify(part).slice(0, 80)}`)
+            }
+          }
+          for (const text of userTexts(broken)) {
+            assert.isTrue(kept.has(text.trim()), `${name}: ${text.slice(0, 80)}`)
+          }
+        }
+      })
+    )
   )
 })
