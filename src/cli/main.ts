@@ -6,6 +6,7 @@ import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
 import { shutdown } from "../services/platform/Shutdown.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
+import type { ServeMcp } from "../services/transcripts/McpHttp.ts"
 import { withCommand, withResume } from "./input/BareArguments.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText } from "./output/HelpText.ts"
@@ -144,7 +145,12 @@ const commands = {
       import("../layers/LiveAgentSessions.ts"),
       import("../layers/platform/HomeFolder.ts")
     ])
-    return Command.provide(mcp(userHome), layer)
+    const serve: ServeMcp = (...given) =>
+      Effect.flatMap(
+        Effect.promise(() => import("../layers/serve/McpHttpServing.ts")),
+        ({ serveMcp }) => serveMcp(...given)
+      )
+    return Command.provide(mcp(userHome, serve), layer)
   }),
   secrets: command("Find keys, passwords and personal data in sessions, without showing them", async () => {
     const [{ secrets }, { layer }] = await Promise.all([

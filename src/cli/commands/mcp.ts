@@ -1,13 +1,15 @@
-import { Cause, Effect, Exit, Fiber, FileSystem, Layer, Option, Path } from "effect"
+import { Cause, Config, Effect, Exit, Fiber, FileSystem, Layer, Option, Path, Redacted, type Stdio } from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
 import { Argument, Command, Flag } from "effect/cli"
 import { clients, setupLine } from "../../domain/settings/McpClients.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { newToken } from "../../services/serve/ApiTokens.ts"
+import type { McpHttpOptions, ServeMcp } from "../../services/transcripts/McpHttp.ts"
 import { makeSessionAnswers } from "../../services/transcripts/SessionAnswers.ts"
 import * as SessionMcpTools from "../../services/transcripts/SessionMcpTools.ts"
 import * as Input from "../input/Input.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
-import { badInput } from "../output/ExitError.ts"
+import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 
@@ -22,8 +24,35 @@ const protocols = [
 /** The program as a client starts it. */
 const program = "palimpsest"
 
-/** The command `palimpsest mcp`. `home`: the user's home folder. */
-export const mcp = (home: string) =>
+/** Serves over HTTP, and says how a client reaches it. */
+const overHttp = Effect.fnUntraced(function* (
+  serve: ServeMcp,
+  port: number,
+  about: Omit<McpHttpOptions, "port" | "token">,
+  registrations: Parameters<ServeMcp>[1]
+) {
+  const own = yield* Effect.orElseSucceed(Config.option(Config.Redacted(tokenVariable)), () => Option.none())
+  const token = Option.isSome(own) ? own.value : yield* newToken
+  const shown = Option.isSome(own) ? `$${tokenVariable}` : Redacted.value(token)
+  const context = yield* Effect.context<Stdio.Stdio>()
+  const started = (url: string) =>
+    Output.text(
+      `${url}\nclaude mcp add --transport http ${program} ${url} --header "Authorization: Bearer ${shown}"`
+    ).pipe(
+      Effect.andThen(Output.notice(`listening (Ctrl+C stops); ${tokenVariable} keeps a token between starts`)),
+      Effect.provideContext(context),
+      Effect.ignore
+    )
+  return yield* Effect.mapError(serve({ ...about, port, token }, registrations, started), ({ message }) =>
+    failed(message)
+  )
+})
+
+/** The variable with the token of the server over HTTP. */
+const tokenVariable = "PALIMPSEST_MCP_TOKEN"
+
+/** The command `palimpsest mcp`. `home`: the user's home folder. `serve`: serves over HTTP. */
+export const mcp = (home: string, serve: ServeMcp) =>
   Command.make(
     "mcp",
     {
@@ -39,6 +68,10 @@ export const mcp = (home: string) =>
       ),
       others: Input.flag("others", "Serve the folder's other sessions too"),
       secrets: Input.flag("with-secrets", "Keep secrets in answers"),
+      http: Input.optional(
+        Flag.Int("http").pipe(Flag.withMetavar("port")),
+        "Serve over HTTP to programs of this machine, at this port (0: any that is free), with a token"
+      ),
       setup: Input.optional(
         Flag.Literals("setup", clients).pipe(Flag.withMetavar("client")),
         "Print the line that adds the server to a client"
@@ -54,6 +87,9 @@ export const mcp = (home: string) =>
         return yield* writeServer(input.setup, folder, home)
       }
       if (input.write) return yield* badInput("--write needs --setup CLIENT")
+      if (input.http !== undefined && (input.http < 0 || input.http > 65_535)) {
+        return yield* badInput(`--http ${input.http}: expected a port, 0 to 65535`)
+      }
       const file = input.session === undefined ? undefined : path.resolve(input.session)
       if (
         file !== undefined &&
@@ -73,13 +109,10 @@ export const mcp = (home: string) =>
         others: input.others,
         showsSecrets: input.secrets
       })
-      const server = McpServer.layerStdio({
-        name: program,
-        version,
-        instructions: SessionMcpTools.instructions,
-        protocols,
-        registrations: SessionMcpTools.layer(answers, input.others)
-      })
+      const about = { name: program, version, instructions: SessionMcpTools.instructions, protocols }
+      const registrations = SessionMcpTools.layer(answers, input.others)
+      if (input.http !== undefined) return yield* overHttp(serve, input.http, about, registrations)
+      const server = McpServer.layerStdio({ ...about, registrations })
       // The server interrupts its own fiber when the client closes standard input: that is the end, and no failure.
       const running = yield* Effect.forkChild(Layer.launch(server))
       const exit = yield* Fiber.await(running)
@@ -90,6 +123,10 @@ export const mcp = (home: string) =>
     Command.withExamples([
       { command: "palimpsest mcp --setup claude", description: "Print how Claude Code is told to use it" },
       { command: "palimpsest mcp --setup codex --write", description: "Add it to Codex's settings" },
+      {
+        command: "palimpsest mcp --http 4402",
+        description: "Serve over HTTP to programs of this machine, with a token"
+      },
       {
         command: "palimpsest mcp --others",
         description: "Serve all sessions of this folder over standard input and output"
