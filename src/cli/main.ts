@@ -121,10 +121,13 @@ const commands = {
       )
     )
   ),
-  inspect: command(
-    "Show where the tokens of a conversation go",
-    async () => (await import("./commands/inspect.ts")).inspect
-  ),
+  inspect: command("Show where the tokens of a conversation go", async () => {
+    const [{ inspect }, { layer }] = await Promise.all([
+      import("./commands/inspect.ts"),
+      import("../layers/platform/ProcessEnvironment.ts")
+    ])
+    return Command.provide(inspect, layer)
+  }),
   find: command("Find sessions of every agent on this machine, and search everything in them", async () => {
     const [{ find }, { layer }] = await Promise.all([
       import("./commands/find.ts"),

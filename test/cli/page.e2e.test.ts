@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { mkdtemp, readFile, writeFile } from "node:fs/promises"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
@@ -241,6 +242,79 @@ const tests = () => {
         await page.emulateMedia({ media: "print" })
         assert.strictEqual(await ground(), light)
         assert.isFalse(await page.locator("nav").isVisible())
+        await check()
+      })
+    })
+  )
+
+  it.effect("has nothing that an accessibility checker calls serious, and shows two runs side by side", () =>
+    Effect.gen(function* () {
+      const source = yield* Effect.promise(() =>
+        readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"))
+      )
+      const folder = yield* scratch
+      const html = path.join(folder, "beside.html")
+      const { status } = yield* run(["inspect", example, "--beside", sessionFile("claude-code-short"), "--html", html])
+      assert.strictEqual(status, 0)
+      for (const [file, scheme, width] of [
+        [html, "light", 1_280],
+        [html, "dark", 360],
+        [yield* compared, "dark", 1_280]
+      ] as const) {
+        const { check, page } = yield* open(file, { scheme, width })
+        yield* Effect.promise(async () => {
+          await evaluate(
+            page,
+            `document.querySelectorAll("#e1 details, #e2 details, #e3 details").forEach((each) => { each.open = true })`
+          )
+          assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+          await page.evaluate(String(source))
+          const serious = await evaluate<ReadonlyArray<string>>(
+            page,
+            `axe.run().then(({ violations }) => violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+              .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html)))`
+          )
+          assert.deepStrictEqual(serious, [], `${scheme}, ${width} pixels`)
+          if (file === html) assert.strictEqual(await page.locator("#beside .plot:visible path").count(), 2)
+          await check()
+        })
+      }
+    })
+  )
+
+  it.effect("marks the hits of a search, and steps through them by keyboard", () =>
+    Effect.gen(function* () {
+      const { check, page } = yield* open(yield* session)
+      yield* Effect.promise(async () => {
+        await page.fill("#search", "session_live")
+        await untilFiltered(page, /^\d+ of 280$/)
+        const marked = () =>
+          evaluate<ReadonlyArray<string>>(
+            page,
+            `["hit", "now"].map((name) => [...CSS.highlights.get(name)].map((range) => range.toString().toLowerCase()))
+              .map((texts) => texts.length + " " + [...new Set(texts)].join())`
+          )
+        const [all = ""] = await marked()
+        assert.match(all, /^\d+ session_live$/)
+        await page.press("#search", "Enter")
+        await page.press("#search", "Enter")
+        await page
+          .locator("#hits")
+          .filter({ hasText: /^2 of \d+ hits$/ })
+          .waitFor()
+        assert.deepStrictEqual(await marked(), [all, "1 session_live"])
+        const isSeen = () =>
+          evaluate<boolean>(
+            page,
+            `(() => {
+              const { top, bottom, width } = [...CSS.highlights.get("now")][0].getBoundingClientRect()
+              return width > 0 && top >= 0 && bottom <= innerHeight
+            })()`
+          )
+        while (!(await isSeen())) await page.waitForTimeout(50)
+        await page.click("#filter button[type=reset]")
+        await page.locator("#hits:empty").waitFor({ state: "attached" })
+        assert.deepStrictEqual(await marked(), ["0 ", "0 "])
         await check()
       })
     })

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Command } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import type { Decision, NoopReason, Plan } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { empty as nothingSaid, view as conversationView } from "../../domain/conversation/Conversation.ts"
@@ -10,15 +10,19 @@ import type { Session } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Chain from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { tokensOfCost } from "../../domain/tokens/Prices.ts"
+import { type Prices, tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { snapshotByCode } from "../../services/evaluation/Evaluation.ts"
 import { HandleIndex } from "../../services/session/EntryBuilder.ts"
+import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import * as FileWindow from "../input/FileWindow.ts"
 import * as Input from "../input/Input.ts"
 import * as PageFlag from "../input/PageFlag.ts"
 import * as PricesFlag from "../input/PricesFlag.ts"
+import * as ShareFlags from "../input/ShareFlags.ts"
+import { badInput } from "../output/ExitError.ts"
+import { comparisonRows, namesOf } from "../output/InspectComparison.ts"
 import { dollars, kindNames, Report } from "../output/InspectReport.ts"
 import * as Output from "../output/Output.ts"
 import { renderPage } from "../page/Page.ts"
@@ -359,7 +363,57 @@ const flags = {
   ...Input.conversation,
   prices: PricesFlag.flag,
   html: PageFlag.flag,
+  beside: Input.optional(
+    Flag.String("beside").pipe(Flag.withMetavar("file")),
+    "Show the figures of another conversation beside these"
+  ),
+  ...ShareFlags.flags,
   json: Input.json
+}
+
+/** What `inspect` knows of one file. */
+const inspected = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  { file, prices }: { readonly file: string; readonly prices: Prices }
+) {
+  const { survey } = loaded
+  const { started } = loaded.session
+  const model = loaded.transcript?.model ?? started?.model ?? null
+  const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
+  const about = { model: model ?? undefined, cwd: cwd ?? undefined, prices }
+  const surveyResult = survey === undefined ? undefined : yield* Work.run(survey.finish(about))
+  // For a log too large to load, this is the part that the model sees, unless that is too large as well.
+  const session = survey === undefined ? loaded.session : survey.shown
+  const window = FileWindow.windowOf(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
+  const report: Report = {
+    file,
+    format: loaded.format,
+    bytes: loaded.bytes,
+    session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
+    model,
+    cwd,
+    ...(surveyResult?.inspection ??
+      (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })).pipe(
+        Output.progress(`measuring ${file}`)
+      ))),
+    dropped: survey?.dropped ?? droppedRanges(loaded.session),
+    skipped: loaded.skipped,
+    next:
+      session === undefined
+        ? null
+        : yield* nextCompression(session, yield* window).pipe(Output.progress("planning a compression")),
+    torn: loaded.torn ?? null
+  }
+  const surveyed =
+    survey === undefined || surveyResult === undefined
+      ? undefined
+      : { sizes: surveyResult.sizes, cuts: survey.cuts, span: survey.span }
+  return { report, conversation: session?.conversation ?? nothingSaid, survey: surveyed, prices }
+})
+
+const besideText = (one: Report, other: Report, style: Output.Style): string => {
+  const names = namesOf(one, other).map((file) => cell(file, 30, "end"))
+  return table([["", ...names, "change"].map(style.dim), ...comparisonRows(one, other)], "lrrr")
 }
 
 /** The command `palimpsest inspect <file>`. */
@@ -368,53 +422,32 @@ export const inspect = Command.make(
   flags,
   Effect.fn("cli.inspect")(function* (input) {
     yield* PageFlag.checkPlace(input.file, input.html)
+    const sharing = yield* ShareFlags.sharingOf(input)
+    if (input.beside !== undefined && input.json) return yield* badInput("use either --beside or --json, not both")
+    if (input.beside === "-" && input.file === "-") return yield* badInput("standard input has one conversation only")
     const prices = yield* PricesFlag.read(input.prices)
-    const loaded = yield* Input.load({ ...input, surveys: true })
-    const { survey } = loaded
-    const { started } = loaded.session
-    const model = loaded.transcript?.model ?? started?.model ?? null
-    const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
-    const about = { model: model ?? undefined, cwd: cwd ?? undefined, prices }
-    const surveyResult = survey === undefined ? undefined : yield* Work.run(survey.finish(about))
-    // For a log too large to load, this is the part that the model sees, unless that is too large as well.
-    const session = survey === undefined ? loaded.session : survey.shown
-    const window = FileWindow.windowOf(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
-    const report: Report = {
-      file: input.file,
-      format: loaded.format,
-      bytes: loaded.bytes,
-      session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
-      model,
-      cwd,
-      ...(surveyResult?.inspection ??
-        (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })).pipe(
-          Output.progress(`measuring ${input.file}`)
-        ))),
-      dropped: survey?.dropped ?? droppedRanges(loaded.session),
-      skipped: loaded.skipped,
-      next:
-        session === undefined
-          ? null
-          : yield* nextCompression(session, yield* window).pipe(Output.progress("planning a compression")),
-      torn: loaded.torn ?? null
-    }
-    const conversation = session?.conversation ?? nothingSaid
+    const read = Effect.fnUntraced(function* (file: string, surveys: boolean) {
+      const given = yield* Input.load({ ...input, file, surveys })
+      const { loaded, name } = yield* sharing.clean(given, file)
+      return { loaded, ...(yield* inspected(loaded, { file: name, prices })) }
+    })
+    const { loaded, ...one } = yield* read(input.file, true)
+    const other = input.beside === undefined ? undefined : yield* read(input.beside, false)
+    const { report, survey } = one
     if (input.html !== undefined) {
-      const surveyed =
-        survey === undefined || surveyResult === undefined
-          ? undefined
-          : { sizes: surveyResult.sizes, cuts: survey.cuts, span: survey.span }
       const byCode = survey === undefined && report.compactions.length > 0 ? yield* snapshotByCode(loaded) : undefined
       yield* PageFlag.write(
         input.html,
-        renderPage({ report, conversation, survey: surveyed, prices, snapshotByCode: byCode })
+        renderPage({ ...one, snapshotByCode: byCode, hidesTexts: input.redactTexts, beside: other })
       )
     }
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {
-      const sizes = surveyResult === undefined ? viewSizes(conversation) : Array.from(surveyResult.sizes)
-      yield* Output.text(describe(report, sizes, yield* Output.style))
+      const style = yield* Output.style
+      const sizes = survey === undefined ? viewSizes(one.conversation) : Array.from(survey.sizes)
+      yield* Output.text(other === undefined ? describe(report, sizes, style) : besideText(report, other.report, style))
     }
+    yield* sharing.tell
   })
 ).pipe(
   Command.withExamples([
@@ -423,6 +456,11 @@ export const inspect = Command.make(
       description: "Inspect a Claude Code transcript"
     },
     { command: "palimpsest inspect session.json --json | jq .tokens", description: "Use the numbers in a script" },
-    { command: "palimpsest inspect session.jsonl --html session.html", description: "Open it in a browser" }
+    { command: "palimpsest inspect session.jsonl --html session.html", description: "Open it in a browser" },
+    {
+      command: "palimpsest inspect session.jsonl --html session.html --share",
+      description: "Make a page for others, without secrets and names of accounts"
+    },
+    { command: "palimpsest inspect before.jsonl --beside after.jsonl", description: "Compare two runs" }
   ])
 )

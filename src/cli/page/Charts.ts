@@ -130,6 +130,8 @@ export const draw = (chart: Chart, size: Size): string => {
   })
   // The page has a single style sheet, and its policy allows no other.
   for (const style of svg.querySelectorAll("style")) style.remove()
+  // A label without a role says nothing to screen readers; the chart has its own.
+  for (const group of svg.querySelectorAll("g[aria-label]")) group.removeAttribute("aria-label")
   svg.setAttribute("font-size", "12")
   svg.setAttribute("class", `plot ${size}`)
   svg.setAttribute("role", "group")

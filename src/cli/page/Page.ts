@@ -225,14 +225,19 @@ const filterForm = (report: Report): Html => {
       <option value="left">not in the view</option>
     </select>
     <button type="submit" value="next">Next</button>
-    <button type="submit" value="back" aria-label="Previous hit">Back</button>
+    <button type="submit" value="back">Back</button>
     <button type="reset">Clear</button>
     <output id="hits" aria-live="polite"></output>
     <output id="told" aria-live="polite"></output>
   </form> `
 }
 
-const conversationSection = (report: Report, rows: Html, extent: Entries.Extent, isSurvey: boolean): Html => {
+const conversationSection = (
+  report: Report,
+  rows: Html,
+  extent: Entries.Extent,
+  { hidesTexts, isSurvey }: { readonly hidesTexts: boolean; readonly isSurvey: boolean }
+): Html => {
   const all = isSurvey ? report.messages : extent.messages
   const left = all - extent.shown
   const notes = [
@@ -242,9 +247,11 @@ const conversationSection = (report: Report, rows: Html, extent: Entries.Extent,
     left > 0 && !isSurvey
       ? `${number(extent.shown)} of ${plural(extent.messages, "message")} are on this page: the first, the last, those that the tables name and the largest. ${plural(left, "message")} are not.`
       : "",
-    extent.partLimit > 0
-      ? `Texts are shown up to ${number(extent.partLimit)} characters a part; characters that cannot be seen are shown by their names.`
-      : "There is too much text for one page: none of it is shown."
+    hidesTexts
+      ? "All texts were left out."
+      : extent.partLimit > 0
+        ? `Texts are shown up to ${number(extent.partLimit)} characters a part; characters that cannot be seen are shown by their names.`
+        : "There is too much text for one page: none of it is shown."
   ].filter((text) => text !== "")
   const body = markup`<p class="note">${notes.join(" ")}</p>
 ${filterForm(report)}
@@ -380,7 +387,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     Sections.compactions(report, link, recall),
     Sections.next(report),
     Sections.oddities(report, link),
-    conversationSection(report, listed.markup, listed.extent, survey !== undefined)
+    conversationSection(report, listed.markup, listed.extent, { hidesTexts, isSurvey: survey !== undefined })
   ]
   const present = contents.filter((_, index) => sections[index] !== none)
   const name = nameOf(report)
@@ -389,7 +396,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     header: markup`<p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
 ${Sections.verdict(verdict, link)}
-${Sections.facts(report, span(survey?.span ?? spanOf(conversation)))}
+${Sections.facts(report, span(survey?.span ?? spanOf(conversation)), hidesTexts)}
 ${Sections.numbers(report)}`,
     contents: present,
     main: sections,

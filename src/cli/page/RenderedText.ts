@@ -69,7 +69,7 @@ const blockMarkup = (block: MarkdownBlock): Html => {
       return markup`<p class="item d${block.depth}"><span>${block.marker}</span> ${task}${inline(block.text)}</p>`
     }
     case "Table":
-      return markup`<div class="wrap" tabindex="0" role="group" aria-label="Table"><table><thead><tr>${block.head.map((cell) => markup`<th scope="col">${inline(cell)}</th>`)}</tr></thead><tbody>${block.rows.map(
+      return markup`<div class="wrap"><table><thead><tr>${block.head.map((cell) => markup`<th scope="col">${inline(cell)}</th>`)}</tr></thead><tbody>${block.rows.map(
         (row) => markup`<tr>${block.head.map((_, at) => markup`<td>${inline(row[at] ?? "")}</td>`)}</tr>`
       )}</tbody></table></div>`
     case "Paragraph":

@@ -61,7 +61,7 @@ const lead = ({ strategies, window }: Report): string => {
 const comparison = ({ strategies }: Report): Html =>
   table(
     "Figures by strategy",
-    [{ head: "" }, ...strategies.map(({ strategy }) => ({ head: strategy, form: "n" as const }))],
+    [{ head: "figure" }, ...strategies.map(({ strategy }) => ({ head: strategy, form: "n" as const }))],
     figureRows(strategies).map(({ isPart, name, values }) => [
       markup`<span class="${isPart ? "any within" : "any"}">${name}</span>`,
       ...values

@@ -2,6 +2,7 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
+import { comparisonRows, namesOf } from "../output/InspectComparison.ts"
 import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
 import { number, share, plural } from "../output/Output.ts"
 import { bar, kindOrder, swatch } from "./KindBars.ts"
@@ -141,13 +142,13 @@ export const numbers = (report: Report): Html => {
 }
 
 /** Facts about the file. */
-export const facts = (report: Report, span: string): Html => {
+export const facts = (report: Report, span: string, hidesTexts: boolean): Html => {
   const { environment } = report.tokens
   const all: ReadonlyArray<readonly [name: string, value: string | null]> = [
     ["format", report.format],
     ["session", report.session],
     ["model", report.model],
-    ["folder", report.cwd],
+    ["folder", hidesTexts ? null : report.cwd],
     ["time", span === "" ? null : span],
     ["size", `${plural(report.bytes, "byte")}, ${plural(report.messages, "message")}`],
     ["not counted", environment > 0 ? `${plural(environment, "token")} in the environment message` : null]
@@ -274,50 +275,22 @@ export const growth = (report: Report, drawn: Drawn | undefined, largest: number
 
 /** The figures of two conversations beside each other. */
 export const beside = (one: Report, other: Report, drawn: Drawn): Html => {
-  const both = [one, other]
-  const fileOf = ({ file }: Report) => clipped(file.split(/[\\/]/).at(-1) ?? file, 60)
-  const row = (label: string, figure: (report: Report) => number | null, form = number): ReadonlyArray<Cell> => {
-    const [a, b] = both.map(figure)
-    const told = (value: number | null | undefined) => (value === null || value === undefined ? "–" : form(value))
-    const change =
-      typeof a !== "number" || typeof b !== "number" || a === 0 || a === b
-        ? ""
-        : `${b < a ? "−" : "+"}${share(Math.abs(b - a), a)}`
-    return [label, told(a), told(b), change]
-  }
-  const kinds = kindOrder.filter((kind) => both.some((report) => report.kinds.some((each) => each.kind === kind)))
+  const names = namesOf(one, other).map((file) => clipped(file, 60))
+  const keys = names.map(
+    (file, at) => markup`<span class="keyed"><i class="key series-${at}"></i>${file}</span>
+`
+  )
   return section(
     "beside",
     "Side by side",
-    markup`${figure(
-      drawn,
-      markup`${both.map(
-        (report, at) => markup`<span class="keyed"><i class="key series-${at}"></i>${fileOf(report)}</span>
-`
-      )}Tokens in the view after each message.`
-    )}${table(
+    markup`${figure(drawn, markup`${keys}Tokens in the view after each message.`)}${table(
       "Figures of both",
       [
-        { head: "" },
-        { head: fileOf(one), form: "n any" },
-        { head: fileOf(other), form: "n any" },
+        { head: "figure" },
+        ...names.map((head) => ({ head, form: "n any" as const })),
         { head: "change", form: "n extra" }
       ],
-      [
-        row("tokens in all", ({ tokens }) => tokens.all),
-        row("tokens in view", ({ tokens }) => tokens.view),
-        row("messages", ({ messages }) => messages),
-        row("turns", ({ turns }) => turns),
-        row("tool calls", ({ tools }) => tools.reduce((sum, tool) => sum + tool.calls, 0)),
-        row("compactions", ({ compactions }) => compactions.length),
-        row("tokens by rereading files", ({ reads }) => reads.reduce((sum, read) => sum + read.repeated, 0)),
-        row("sent, as recorded", ({ usage }) => usage?.recorded.prompt ?? null),
-        row("of which from a cache", ({ usage }) => usage?.recorded.cached ?? null),
-        row("cost", ({ cost }) => cost.total, dollars),
-        ...kinds.map((kind) =>
-          row(kindNames[kind], ({ kinds }) => kinds.find((each) => each.kind === kind)?.tokens ?? 0)
-        )
-      ]
+      comparisonRows(one, other)
     )}`
   )
 }

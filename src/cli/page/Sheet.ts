@@ -278,7 +278,15 @@ export const script = `
     const element = hit.startContainer.parentElement;
     if (element.closest("summary") === null) for (let fold = element.closest("details"); fold !== null; fold = fold.parentElement.closest("details")) fold.open = true;
     if (marks) { marks.now.clear(); marks.now.add(hit); }
-    element.scrollIntoView({ block: "center" });
+    /* The hit itself comes into view, also within a box that scrolls. Rows take their height when they are near: hence again. */
+    const show = () => {
+      const box = element.closest("pre, .code");
+      if (box !== null) box.scrollTop += hit.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
+      scrollBy(0, hit.getBoundingClientRect().top - innerHeight / 2);
+    };
+    element.scrollIntoView({ block: "nearest" });
+    show();
+    requestAnimationFrame(() => requestAnimationFrame(show));
     count.value = (at + 1).toLocaleString("en") + " of " + hits.length.toLocaleString("en") + (hits.length === 1 ? " hit" : " hits");
   };
   const rows = [...document.querySelectorAll("ol.rows > li")];
@@ -327,6 +335,16 @@ export const script = `
     addEventListener("hashchange", unfold);
     unfold();
   }
+  /* What scrolls is reached by keyboard. */
+  const reach = (boxes) => {
+    for (const box of boxes) {
+      if (box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+    }
+  };
+  const reachTables = () => reach(document.querySelectorAll("section > .wrap"));
+  addEventListener("resize", reachTables);
+  reachTables();
+  document.addEventListener("toggle", (event) => reach(event.target.querySelectorAll("pre, .code, .wrap")), true);
   const button = get("scheme");
   const root = document.documentElement;
   button.hidden = false;

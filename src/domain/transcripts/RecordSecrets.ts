@@ -1,3 +1,4 @@
+import { accountFinder, minAccountChars } from "../text/AccountNames.ts"
 import { type JsonString, jsonStrings, withStrings } from "../text/JsonStrings.ts"
 import { personalDataIn, personalKinds } from "../text/PersonalData.ts"
 import { distinctiveSecrets, finding, type Finding, markStart, type Secret } from "../text/Redaction.ts"
@@ -14,6 +15,8 @@ export interface SecretSearch {
   readonly personal: boolean
   /** Values that are secrets wherever they stand, such as those of environment variables. */
   readonly known: ReadonlyArray<Secret>
+  /** Names of accounts, found as whole words and with their home folders. */
+  readonly accounts?: ReadonlyArray<string> | undefined
 }
 
 /** Strings that carry bytes or signatures, which no rule reads. */
@@ -103,6 +106,7 @@ export class SessionSecrets {
   private readonly found = new Map<string, Secret>()
   private readonly names = new Map<string, string>()
   private readonly counts = new Map<string, number>()
+  private readonly accounts: ReturnType<typeof accountFinder>
   private values: ReadonlyArray<KnownValue>
   /** Texts without a secret: agents record the same results several times. */
   private readonly clean = new Set<string>()
@@ -110,6 +114,7 @@ export class SessionSecrets {
   constructor(search: SecretSearch) {
     this.search = search
     this.values = search.known.map(withForms)
+    this.accounts = accountFinder(search.accounts ?? [])
   }
 
   /** Returns the secrets of a record, and remembers those that are recognizable without their surroundings. */
@@ -204,7 +209,8 @@ export class SessionSecrets {
     if (this.clean.has(text)) return []
     const found = [
       ...(this.search.secrets ? yield* finding(text) : []),
-      ...(this.search.personal ? personalDataIn(text) : [])
+      ...(this.search.personal ? personalDataIn(text) : []),
+      ...this.accounts(text)
     ].map((one): Place => ({ ...one, value: text.slice(one.start, one.end) }))
     const known = knownIn(text, this.values)
     yield (text.length * this.values.length) / 8
@@ -253,8 +259,9 @@ export class SessionSecrets {
         }
       }
     }
+    const least = this.search.accounts === undefined ? minSecretChars : minAccountChars
     for (const [index, { isKey, value }] of strings.entries()) {
-      if (value.length < minSecretChars || (isKey && value.length < 2 * minSecretChars)) continue
+      if (value.length < least || (isKey && value.length < 2 * minSecretChars)) continue
       const own = yield* isJsonText(value) ? this.placesInJsonText(value) : this.placesInText(value)
       places[index]?.push(...own)
     }
@@ -287,7 +294,7 @@ export class SessionSecrets {
   }
 }
 
-const personalData = new Set(personalKinds)
+const personalData = new Set([...personalKinds, "home folder", "account"])
 /** Only texts of this length are remembered, and this many. */
 const minCleanChars = 200
 const maxClean = 5_000

@@ -1,12 +1,14 @@
 import { Effect, Result } from "effect"
 import { decodeLine, encodeLine } from "../../domain/session/LogFormat.ts"
-import { entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
+import { accountNamesIn } from "../../domain/text/AccountNames.ts"
 import { maxLogDepth, parsedOrUndefined, parseJson } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
+import type { Loaded } from "./LoadedTranscript.ts"
 
 /** Makes copies of sessions without their secrets. */
 
@@ -48,6 +50,26 @@ export const secretsIn = Effect.fn("RedactSession.secretsIn")(function* (
   for (const event of events) yield* Work.run(secrets.collect(encodeLine(event)))
   secrets.settle()
   return secrets
+})
+
+/**
+ * Returns a conversation without its secrets, personal data, home folders and names of accounts: those whose home folders it
+ * names, and those of `search`. Also how many places were replaced, and a function that replaces them in another text.
+ */
+export const redactLoaded = Effect.fn("RedactSession.redactLoaded")(function* (loaded: Loaded, search: SecretSearch) {
+  const accounts = new Set(search.accounts)
+  for (const event of loaded.events) {
+    for (const name of accountNamesIn(encodeLine(event))) accounts.add(name)
+    yield* Effect.yieldNow
+  }
+  const secrets = yield* secretsIn(loaded.events, { ...search, accounts: [...accounts] })
+  const { copy, replaced } = yield* redactEvents(loaded.events, secrets)
+  const session = copy.reduce(applyEvent, emptySession)
+  return {
+    loaded: { ...loaded, events: copy, session, transcript: undefined } satisfies Loaded,
+    replaced,
+    inText: (text: string) => Work.runSync(secrets.replaceText(text)).text
+  }
 })
 
 const handleForm = /h_[a-z2-7]{10,52}/g

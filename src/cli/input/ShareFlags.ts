@@ -1,0 +1,62 @@
+import { Effect } from "effect"
+import { Flag } from "effect/cli"
+import { accountOf } from "../../domain/text/AccountNames.ts"
+import { Environment } from "../../services/platform/Environment.ts"
+import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
+import { redactLoaded } from "../../services/transcripts/RedactSession.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+import * as Input from "./Input.ts"
+import * as SecretFlags from "./SecretFlags.ts"
+
+/** The flags for output that others will see. */
+export const flags = {
+  share: Input.flag("share", "Write for other people: with --redact, unless you say --no-redact"),
+  redact: Input.optional(
+    Flag.Boolean("redact"),
+    "Put placeholders in place of secrets, personal data, home folders and names of accounts"
+  ),
+  redactTexts: Input.flag("redact-texts", "Leave all texts out of the page; with --redact")
+}
+
+interface Given {
+  readonly share: boolean
+  readonly redact: boolean | undefined
+  readonly redactTexts: boolean
+  readonly html: string | undefined
+}
+
+/** Cleans conversations as the flags ask, and tells at the end what was taken out. */
+export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactTexts, share }: Given) {
+  if (redactTexts && html === undefined) return yield* badInput("--redact-texts needs --html")
+  if (redactTexts && redact === false) return yield* badInput("use either --redact-texts or --no-redact, not both")
+  const isClean = redact ?? (share || redactTexts)
+  const variables = yield* Environment.use((environment) => environment.variables)
+  const search = { ...(yield* SecretFlags.searchOf(undefined)), accounts: accountOf(variables) }
+  let replaced = 0
+  /** Returns the conversation, and the name of its file, as they are shown. */
+  const clean = Effect.fnUntraced(function* (loaded: Loaded, file: string) {
+    if (!isClean) return { loaded, name: file }
+    if (loaded.survey !== undefined) {
+      return yield* badInput(`${file} is too large to be searched for secrets; use --no-redact to show it as it is`)
+    }
+    const made = yield* redactLoaded(loaded, search).pipe(
+      Output.progress("searching for secrets"),
+      Effect.mapError((error) => failed(error.message))
+    )
+    replaced += made.replaced
+    return { loaded: made.loaded, name: made.inText(file.split(/[\\/]/).at(-1) ?? file) }
+  })
+  const tell = Effect.suspend(() => {
+    if (!isClean) {
+      return share ? Output.notice("nothing was taken out: secrets and names are in it as they were") : Effect.void
+    }
+    const rest = redactTexts
+      ? "; all texts were left out"
+      : html === undefined
+        ? ""
+        : "; --redact-texts leaves out all texts"
+    return Output.notice(`replaced ${Output.plural(replaced, "secret or name", "secrets and names")}${rest}`)
+  })
+  return { clean, tell }
+})

@@ -1,0 +1,75 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { readFile, writeFile } from "node:fs/promises"
+import path from "node:path"
+import { sessionText } from "../support/sessions.ts"
+import { program, run } from "./program.ts"
+
+/** What is given to other people: the page and the text of `inspect`, without what is nobody else's. */
+
+const key = `ghp_${"abcdefghijklmnopqrstuvwxyzABCDEF1234"}`
+const own = /marotte|ghp_abc/i
+
+/** The large recording as somebody's own, with a key in it. */
+const recording = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const file = path.join(folder, "marotte.jsonl")
+      const text = sessionText("claude-code-1512-lines")
+        .replaceAll("home/USER", "home/marotte")
+        .replaceAll("home-USER", "home-marotte")
+        .replaceAll('"continue"', `"continue, says Marotte with ${key}"`)
+      yield* Effect.promise(() => writeFile(file, text))
+      return file
+    })
+  )
+)
+
+describe("inspect for other people", () => {
+  const rows: ReadonlyArray<readonly [flags: ReadonlyArray<string>, isOwn: boolean, hasTexts: boolean, told: RegExp]> =
+    [
+      [["--share"], false, true, /replaced [\d,]+ secrets and names; --redact-texts leaves out all texts\n$/],
+      [["--redact-texts"], false, false, /replaced [\d,]+ secrets and names; all texts were left out\n$/],
+      [["--share", "--no-redact"], true, true, /nothing was taken out/]
+    ]
+  for (const [flags, isOwn, hasTexts, told] of rows) {
+    it.effect(flags.join(" "), () =>
+      Effect.gen(function* () {
+        const html = path.join((yield* program).folder, `share${flags.length}.html`)
+        const { status, stderr } = yield* run(["inspect", yield* recording, "--html", html, ...flags])
+        assert.strictEqual(status, 0, stderr)
+        assert.match(stderr, told)
+        const page = yield* Effect.promise(() => readFile(html, "utf8"))
+        assert.deepStrictEqual([own.test(page), page.includes("defmodule")], [isOwn, hasTexts])
+        assert.isBelow(page.length, 2_000_000)
+      })
+    )
+  }
+
+  it.effect("--share, as text and JSON", () =>
+    Effect.gen(function* () {
+      for (const flags of [["--share"], ["--share", "--json"]]) {
+        const { status, stdout } = yield* run(["inspect", yield* recording, ...flags])
+        assert.strictEqual(status, 0)
+        assert.notMatch(String(stdout), own)
+        assert.include(String(stdout), "[redacted: home folder #1]/projects")
+      }
+    })
+  )
+
+  const refused: ReadonlyArray<readonly [flags: ReadonlyArray<string>, told: RegExp]> = [
+    [["--redact-texts"], /--redact-texts needs --html/],
+    [["--redact-texts", "--no-redact", "--html", "x.html"], /either --redact-texts or --no-redact/],
+    [["--beside", "other.jsonl", "--json"], /either --beside or --json/]
+  ]
+  for (const [flags, told] of refused) {
+    it.effect(`${flags.join(" ")} is refused`, () =>
+      Effect.gen(function* () {
+        const { status, stderr } = yield* run(["inspect", "talk.jsonl", ...flags])
+        assert.strictEqual(status, 2)
+        assert.match(stderr, told)
+      })
+    )
+  }
+})
