@@ -181,7 +181,7 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
       : yield* SessionObservers.session(session.session, source, notify)
 
   // Memory, tools and context.
-  const { agents, background, definitions, skills, tools } =
+  const { agents, background, commands, definitions, skills, tools } =
     options.tools === false
       ? AgentEquipment.noEquipment
       : yield* AgentEquipment.make({
@@ -260,6 +260,7 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
     tools,
     paths,
     context,
+    commands,
     rewind: yield* FileRewind.make(chat, workspace),
     recent: telemetry.recent,
     clearing: Ref.getAndSet(clearing, undefined),

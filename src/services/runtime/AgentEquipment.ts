@@ -29,6 +29,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Approval } from "../tools/Approval.ts"
 import { activateSkill } from "../tools/builtin/ActivateSkill.ts"
 import { askUser } from "../tools/builtin/AskUser.ts"
+import * as BackgroundCommands from "../tools/builtin/BackgroundCommands.ts"
 import { FileRecorder } from "../tools/builtin/FileChange.ts"
 import { enterPlanMode, exitPlanMode } from "../tools/builtin/PlanMode.ts"
 import { recall } from "../tools/builtin/Recall.ts"
@@ -100,10 +101,13 @@ export interface AgentEquipment extends Pick<AgentHost, "agents" | "definitions"
   readonly tools: ReadonlyArray<Tool>
   readonly skills: ReadonlyArray<Offer>
   readonly background: Pick<Profile, "inbox" | "reminder">
+  /** The commands that were started in the background. */
+  readonly commands: AgentHost["commands"]
 }
 
 /** The equipment of an agent without tools. */
 export const noEquipment: AgentEquipment = {
+  commands: Effect.succeed([]),
   agents: { tools: [], batch: undefined, runner: () => undefined, sources: Effect.succeed([]) },
   definitions: { agents: [], problems: [] },
   tools: [],
@@ -157,8 +161,10 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
       .flatMap(fileWords)
       .map((word): readonly [string, string] => [path.resolve(workspace.root, word), commandReason])
   ])
+  const commandList = yield* BackgroundCommands.make
   const own = yield* builtinTools(settings, isRootTrusted, steering).pipe(
     Effect.provideService(Workspace, workspace),
+    Effect.provideService(BackgroundCommands.BackgroundCommands, commandList),
     Effect.provideService(FileRecorder, recorderOf(chat, "tool"))
   )
   const touching = yield* onTouch([...own, ...serverTools]).pipe(
@@ -231,6 +237,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
           Effect.provideService(Workspace, workspace)
         )
   return {
+    commands: commandList.all,
     agents: subagents,
     definitions,
     skills: offeredSkills.map(({ description, name }) => ({ name, description })),

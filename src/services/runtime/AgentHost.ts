@@ -19,6 +19,7 @@ import type { SessionStore } from "../session/SessionStore.ts"
 import type { Settings } from "../settings/Settings.ts"
 import type { Closed } from "../terminal/ChatTerminal.ts"
 import type { Approval, ApprovalOptions } from "../tools/Approval.ts"
+import type { BackgroundCommandList } from "../tools/builtin/BackgroundCommands.ts"
 import type { Tool } from "../tools/Tool.ts"
 import type { UserQuestion } from "../tools/UserPrompt.ts"
 import type { Trust } from "../workspace/Trust.ts"
@@ -78,6 +79,8 @@ export interface AgentHost {
   readonly context: AgentContext
   /** Files and folders below the working folder that no rule ignores, for completion; looked up again after some seconds. */
   readonly paths: Effect.Effect<ReadonlyArray<string>>
+  /** The commands that were started in the background, oldest first. */
+  readonly commands: BackgroundCommandList["all"]
   /** Puts files back as they were at an earlier message. */
   readonly rewind: FileRewind
   /** The latest events, by kind. */

@@ -27,6 +27,7 @@ import { rewind } from "./rewind.ts"
 import { sessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 import { stats } from "./stats.ts"
+import { tasks } from "./tasks.ts"
 import { theme } from "./theme.ts"
 import { tools } from "./tools.ts"
 import { tree } from "./tree.ts"
@@ -54,6 +55,7 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   model,
   tools,
   mcp,
+  tasks,
   approve,
   agents,
   memory,

@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Exit, Schema, Scope } from "effect"
+import { Clock, Duration, Effect, Exit, type PlatformError, Schema, Scope } from "effect"
 import { endText, outputText } from "../../../domain/agent/DecodedOutput.ts"
 import { redactHidden } from "../../../domain/text/ChildEnvironment.ts"
 import { headAndTail } from "../../../domain/text/HeadAndTail.ts"
@@ -8,6 +8,7 @@ import { makeProgramFinder } from "../../platform/ProgramLookup.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { ShellGrammar } from "../ShellGrammar.ts"
 import { type CallContext, makePrepared, pathArgument, type Tool, type ToolFailure } from "../Tool.ts"
+import { BackgroundCommands } from "./BackgroundCommands.ts"
 import {
   backgroundScript,
   FindProgram,
@@ -92,8 +93,8 @@ const latestOutput = ({ err, hidden, out }: RunningCommand): string =>
     .filter((text) => text !== "")
     .join("\n")
 
-/** The answer of a call. Releases the captured output. */
-const resultOf = (state: State, running: RunningCommand): ToolResult<string> => {
+/** The answer of a call. Releases the captured output, and keeps `keptBytes` of what follows. */
+const resultOf = (state: State, running: RunningCommand, keptBytes = 0): ToolResult<string> => {
   const stdout = redactHidden(outputText(running.out.kept()), running.hidden)
   const stderr = redactHidden(outputText(running.err.kept()), running.hidden)
   const how =
@@ -104,8 +105,8 @@ const resultOf = (state: State, running: RunningCommand): ToolResult<string> => 
         : `exit code ${state.code}`
       : `ended by ${state.signal}`)
   const display = textDisplay([lastLines(stdout), lastLines(stderr), how].filter((text) => text !== "").join("\n"))
-  running.out = headAndTail(0)
-  running.err = headAndTail(0)
+  running.out = headAndTail(keptBytes)
+  running.err = headAndTail(keptBytes)
   return { value: labelled(state, stdout, stderr), display }
 }
 
@@ -167,11 +168,15 @@ const foreground = Effect.fnUntraced(function* (
   )
 })
 
+/** How a command in the background ended. */
+const endOf = (exit: Exit.Exit<number, PlatformError.PlatformError>): string =>
+  Exit.isSuccess(exit) ? `exit code ${exit.value}` : `ended by ${signalOf(exit) ?? "a signal"}`
+
 /** Starts a command and returns while it runs, unless it ends at once. */
 const background = Effect.fnUntraced(function* (
   { command }: Parameters,
   { cwd, folder }: WorkingFolder,
-  scope: Scope.Scope
+  scope: Scope.Closeable
 ): Effect.fn.Return<CallEnd, ToolFailure, ShellServices> {
   const running = yield* startCommand(backgroundScript, command, cwd, scope)
   const { handle } = running
@@ -179,7 +184,22 @@ const background = Effect.fnUntraced(function* (
   const exit = yield* Effect.exit(handle.exitCode).pipe(
     Effect.timeoutOrElse({ duration: backgroundCheck, orElse: () => Effect.undefined })
   )
-  if (exit === undefined) return { isRunning: true, result: resultOf(state, running) }
+  if (exit === undefined) {
+    const result = resultOf(state, running, shownBytes)
+    const commands = yield* BackgroundCommands
+    yield* commands.add({
+      id: handle.pid,
+      command,
+      startedAt: yield* Clock.currentTimeMillis,
+      ended: handle.isRunning.pipe(
+        Effect.flatMap((isRunning) => (isRunning ? Effect.undefined : Effect.map(Effect.exit(handle.exitCode), endOf))),
+        Effect.orElseSucceed(() => "ended")
+      ),
+      output: Effect.sync(() => latestOutput(running)),
+      stop: Scope.close(scope, Exit.void)
+    })
+    return { isRunning: true, result }
+  }
   yield* awaitOutput(running)
   const code = Exit.isSuccess(exit) ? exit.value : undefined
   // It may have left something running on purpose, as daemons do.
@@ -219,9 +239,11 @@ export const shell: Effect.Effect<Tool, never, ShellServices | Scope.Scope> = Ef
   const settings = yield* ShellSettings
   const workspace = yield* Workspace
   const find = yield* makeProgramFinder(workspace.folders)
+  const commands = yield* BackgroundCommands
   const outlasting = yield* Scope.fork(yield* Effect.scope, "parallel")
   const provided = <A, E>(work: Effect.Effect<A, E, ShellServices>): Effect.Effect<A, E> =>
     work.pipe(
+      Effect.provideService(BackgroundCommands, commands),
       Effect.provideService(FindProgram, find),
       Effect.provideService(ShellGrammar, grammar),
       Effect.provideService(ShellSettings, settings),

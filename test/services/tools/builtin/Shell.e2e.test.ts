@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import { execFileSync } from "node:child_process"
 import * as TreeSitterGrammar from "../../../../src/layers/tools/TreeSitterGrammar.ts"
 import { Environment } from "../../../../src/services/platform/Environment.ts"
+import * as BackgroundCommands from "../../../../src/services/tools/builtin/BackgroundCommands.ts"
 import { shell } from "../../../../src/services/tools/builtin/Shell.ts"
 import { ShellSettings } from "../../../../src/services/tools/builtin/ShellProcess.ts"
 import type { CallContext, Tool } from "../../../../src/services/tools/Tool.ts"
@@ -364,6 +365,28 @@ describe("run_shell_command", () => {
         assert.lengthOf(living(group), 1)
         yield* Scope.close(scope, Exit.void)
         yield* untilNone(() => living(group))
+      })
+    )
+  )
+
+  it.effect("a command in the background is listed with its output, and can be stopped", () =>
+    live(
+      Effect.gen(function* () {
+        const list = yield* BackgroundCommands.make
+        const tool = yield* Effect.provideService(shell, BackgroundCommands.BackgroundCommands, list)
+        const text = yield* call(tool, { command: "sleep 0.4; echo late; sleep 1000", is_background: true })
+        const [task] = yield* list.all
+        if (task === undefined) return assert.fail("nothing is listed")
+        assert.strictEqual(String(task.id), field(text, "Process Group PGID"))
+        assert.isUndefined(yield* task.ended)
+        const fs = yield* FileSystem.FileSystem
+        // Looking at a file lets the output arrive.
+        yield* Effect.repeat(Effect.andThen(fs.exists("/"), task.output), {
+          until: (output) => output.includes("late")
+        })
+        yield* task.stop
+        assert.strictEqual(yield* task.ended, "ended by SIGTERM")
+        yield* untilNone(() => living(String(task.id)))
       })
     )
   )
