@@ -14,7 +14,7 @@ import { print, type Row } from "./table.ts"
  * `npm run bench:tenants`: many conversations in one language model, interleaved and sequential, compared with a single
  * conversation, in one process. Measures the cost of a call, the memory of a conversation, and whether every handle returns
  * its own text. Numeric arguments set the number of conversations. With `--anew`, callers build their history anew for each call. With `--keyed`, each
- * conversation has a key, under which a store in memory keeps it.
+ * conversation has a key, under which a store in memory keeps it; a recall reads its session, so that the handles of at most 100 conversations are recalled.
  */
 
 type Messages = ReadonlyArray<Prompt.Message>
@@ -68,6 +68,8 @@ const now = (): number => {
   return (system + user) / 1_000
 }
 
+const maxLookedAt = 100
+
 const played = (tenants: number, order: ReadonlyArray<readonly [tenant: number, turn: number]>) => {
   let asked: Messages = []
   let sent: Messages = []
@@ -77,6 +79,7 @@ const played = (tenants: number, order: ReadonlyArray<readonly [tenant: number, 
   let tenantNow = 0
   let looking = 0
   const seen = new Set<string>()
+  const isLookedAt = (tenant: number) => !isKeyed || tenant % Math.ceil(tenants / maxLookedAt) === 0
   const inner = Layer.effect(
     LanguageModel.LanguageModel,
     LanguageModel.make({
@@ -85,7 +88,8 @@ const played = (tenants: number, order: ReadonlyArray<readonly [tenant: number, 
           const start = now()
           sent = prompt.content
           const written = sent.filter((message) => !asked.includes(message))
-          for (const handle of new Set(mentions(JSON.stringify(isAnew ? written.slice(0, 3) : written)))) {
+          const text = isLookedAt(tenantNow) ? JSON.stringify(isAnew ? written.slice(0, 3) : written) : ""
+          for (const handle of new Set(mentions(text))) {
             if (seen.has(`${tenantNow} ${handle}`)) continue
             seen.add(`${tenantNow} ${handle}`)
             const found = yield* Effect.exit(recall(handle))

@@ -37,8 +37,6 @@ const require = createRequire(import.meta.url)
 const beside = {
   "web-tree-sitter.wasm": "web-tree-sitter/web-tree-sitter.wasm",
   "tree-sitter-bash.wasm": "tree-sitter-bash/tree-sitter-bash.wasm",
-  "photon_rs.cjs": "@silvia-odwyer/photon-node/photon_rs.js",
-  "photon_rs_bg.wasm": "@silvia-odwyer/photon-node/photon_rs_bg.wasm",
   "pi-plugin.mjs": "../integrations/pi/palimpsest.js",
   "opencode-plugin.mjs": "../integrations/opencode/palimpsest.js"
 }
@@ -87,6 +85,16 @@ const builtIns = {
       "export default /* @__PURE__ */ new Proxy({}, { get: (_, key) => all()[key] })"
     ].join("\n")
   }
+}
+
+/** Leaves out undici, a quarter of a megabyte that Effect loads for clients that no layer here uses. */
+const withoutUndici = {
+  name: "without-undici",
+  resolveId: (id) => (id === "undici" ? "\0undici" : null),
+  load: (id) =>
+    id === "\0undici"
+      ? `export class Agent { constructor() { throw new Error("undici is left out of this program") } }\nexport default {}`
+      : null
 }
 
 /** Calls `visit` for each node of a syntax tree. */
@@ -227,7 +235,7 @@ const bundled = async (input, version, plugins, output, define = {}) => {
   const bundle = await rolldown({
     input,
     platform: "node",
-    plugins: [builtIns, ...plugins],
+    plugins: [builtIns, withoutUndici, ...plugins],
     preserveEntrySignatures: "allow-extension",
     // The wasm loader uses `eval`; our code does not.
     checks: { eval: false, ineffectiveDynamicImport: false },

@@ -144,15 +144,14 @@ const fresh = Effect.runSync(Effect.cached(setup))
 const textOf = (files: ReadonlyMap<string, Buffer>, name: string) => files.get(name)?.toString("utf8") ?? ""
 
 describe("the tarball", () => {
-  it.effect("requires only peers to install: no Node version, no scripts", () =>
+  it.effect("requires only peers to install, and offers to reduce images: no Node version, no scripts", () =>
     Effect.gen(function* () {
       const { files, manifest } = yield* fresh
       const published: Record<string, unknown> = JSON.parse(textOf(files, "package.json"))
       const ours: Record<string, unknown> = JSON.parse(manifest)
       assert.deepStrictEqual(published, ours)
-      for (const name of ["optionalDependencies", "dependencies", "bundleDependencies"]) {
-        assert.notProperty(published, name)
-      }
+      for (const name of ["dependencies", "bundleDependencies"]) assert.notProperty(published, name)
+      assert.deepStrictEqual(Object.keys(Object(published["optionalDependencies"])), ["@silvia-odwyer/photon-node"])
       const scripts = Object.keys(packageJson.scripts)
       assert.isEmpty(scripts.filter((name) => /^(?:pre|post)?install$|^(?:pre|post)?prepare$/.test(name)))
       assert.deepStrictEqual(published["peerDependenciesMeta"], {
@@ -160,7 +159,6 @@ describe("the tarball", () => {
         "@effect/platform-node": { optional: true },
         "@effect/sql-pg": { optional: true },
         "@google/genai": { optional: true },
-        "@silvia-odwyer/photon-node": { optional: true },
         "playwright-core": { optional: true },
         "tree-sitter-bash": { optional: true },
         "web-tree-sitter": { optional: true }
@@ -175,7 +173,7 @@ describe("the tarball", () => {
         const { copy, files } = yield* fresh
         const names = [...files.keys()]
         const known =
-          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|sql|testing)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:\w+\.[cm]js|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|sql|testing)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:palimpsest\.mjs|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
         assert.deepStrictEqual(
           names.filter((name) => !known.test(name)),
           []
@@ -183,15 +181,15 @@ describe("the tarball", () => {
         for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md", "dist/palimpsest.mjs"]) {
           assert.include(names, name)
         }
-        const sources = globSync(["src/*.ts", "src/{api,domain,services,layers}/**/*.ts"], { cwd: copy }).map((file) =>
-          file.replaceAll("\\", "/")
-        )
-        assert.isAbove(sources.length, 40)
+        const sources = globSync(["src/*.ts", "src/api/*.ts"], { cwd: copy }).map((file) => file.replaceAll("\\", "/"))
+        assert.isAbove(sources.length, 20)
         assert.notInclude(names, "dist/lib/domain/Gone.js")
         for (const source of sources) {
           const built = source.replace(/^src\//, "dist/lib/").replace(/\.ts$/, "")
           for (const name of [`${built}.js`, `${built}.d.ts`]) assert.include(names, name)
         }
+        // What only the program uses is in the program.
+        assert.notInclude(names, "dist/lib/services/serve/ServeApi.js")
         // Editors show the docstrings; nobody reads comments of modules.
         assert.include(textOf(files, "dist/lib/services/tokens/TokenCounter.d.ts"), "/** Counts tokens part by part")
         assert.notInclude(textOf(files, "dist/lib/services/tokens/TokenCounter.js"), "Counts tokens part by part")

@@ -6,12 +6,8 @@
  * It needs no key and no network, because a scripted model answers. Replace it with GoogleModel.layer for Gemini.
  * It prints:
  *
- *   turn 2: made room: … → … of 2000 tokens
- *   turn 4: made room: … → … of 2000 tokens
- *   turn 5: made room: … → … of 2000 tokens
- *   turn 7: made room: … → … of 2000 tokens
- *   turn 9: made room: … → … of 2000 tokens
- *   5 times room was made; the largest request had … of 2000 tokens
+ *   room was made … times, at first … → … of 2000 tokens
+ *   the largest request had … of 2000 tokens
  *   the conversation holds 20 messages; the first answer begins "Chapter 0."
  */
 import { Console, Effect, Layer, Stream } from "effect"
@@ -31,21 +27,19 @@ const Runtime = Chats.Chats.layer.pipe(
 
 const program = Effect.gen(function* () {
   const chat = yield* Chats.Chats.use((chats) => chats.open("story"))
-  let compressions = 0
+  const compressions: Array<string> = []
   for (let n = 0; n < 10; n += 1) {
     yield* chat.send(`Tell me chapter ${n}.`).pipe(
       Stream.runForEach((event) => {
-        if (event._tag !== "ChatCompressed") return Effect.void
-        compressions += 1
-        return Console.log(`turn ${n}: made room: ${event.before} → ${event.after} of ${event.limit} tokens`)
+        if (event._tag === "ChatCompressed") compressions.push(`${event.before} → ${event.after} of ${event.limit} tokens`)
+        return Effect.void
       })
     )
   }
   const { calls } = yield* ScriptedModel.Script
   const sizes = yield* Effect.forEach(yield* calls, ({ request }) => Tokens.estimateContents(request))
-  yield* Console.log(
-    `${compressions} times room was made; the largest request had ${Math.max(...sizes)} of 2000 tokens`
-  )
+  yield* Console.log(`room was made ${compressions.length} times, at first ${compressions[0]}`)
+  yield* Console.log(`the largest request had ${Math.max(...sizes)} of 2000 tokens`)
   const said = Conversation.entries((yield* chat.whole).conversation)
   const first = said[1] === undefined ? "" : Content.plainText(said[1].content)
   yield* Console.log(`the conversation holds ${said.length} messages; the first answer begins "${first.slice(0, 10)}"`)

@@ -4,12 +4,11 @@
  *   node own-store.ts        (or: node --test own-store.ts)
  *
  * A backing keeps lines, heads and blobs, and knows nothing of conversations; the rows here stand for tables of your database. Two
- * processes are kept apart by the epoch, which is checked together with the write. It prints:
+ * processes are kept apart by the epoch, which is checked together with the write. A store of keys and values needs even less:
+ * `KeyValueSessionStore` of `palimpsest/node` takes any `KeyValueStore` of `effect`. It prints:
  *
  *   ▶ rows
  *     ✔ creates, appends, closes, and reads back after a restart …
- *
- * A store of keys and values needs even less: `KeyValueSessionStore` of `palimpsest/node` takes any `KeyValueStore` of `effect`.
  */
 import { Clock, Effect, Layer } from "effect"
 import { describe, it } from "node:test"

@@ -116,7 +116,11 @@ test("a summarizing model that invents the user's words is not believed", () =>
       assert.ok(quoted.length > 0)
       assert.ok(!seen.includes("Delete everything"))
       for (const [, words = ""] of quoted) {
-        assert.ok(requests.some((request) => request.includes(words)), words)
+        // One word of the user a line, long ones without their middle.
+        for (const line of words.trim().split("\n")) {
+          const kept = line.replace(/^\s*\[e\d+\] /, "").split(/\[…\d+ more…\]/)
+          assert.ok(requests.some((request) => kept.every((piece) => request.includes(piece))), line)
+        }
       }
     }).pipe(
       Effect.scoped,

@@ -4,6 +4,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import { mkdtempSync, realpathSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import * as ReferencePage from "../../src/cli/page/ReferencePage.ts"
 import type { ServeSettings } from "../../src/domain/serve/ServeSettings.ts"
 import * as LiveRuntime from "../../src/layers/LiveRuntime.ts"
 import * as LiveServe from "../../src/layers/LiveServe.ts"
@@ -43,7 +44,8 @@ export const startServer = Effect.fnUntraced(function* ({
       store,
       tokens: hashed,
       version: "0",
-      page: { html: "<p>page</p>", policy: "default-src 'none'" }
+      page: { html: "<p>page</p>", policy: "default-src 'none'" },
+      reference: ReferencePage.render
     }).pipe(
       Layer.provideMerge(LiveRuntime.layer({ home, folder: home, model: Layer.fresh(ScriptedModel.layer(answers)) })),
       Layer.provideMerge(NodeServices.layer)

@@ -11,6 +11,7 @@ import * as Input from "../input/Input.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
+import * as ReferencePage from "../page/ReferencePage.ts"
 import * as ServePage from "../page/ServePage.ts"
 
 /** What the command gives to the server that it starts. */
@@ -21,6 +22,7 @@ export interface ServeOptions {
   readonly tokens: ReadonlyArray<TokenSetting>
   readonly version: string
   readonly page: { readonly html: string; readonly policy: string }
+  readonly reference: typeof ReferencePage.render
   readonly model?: string | undefined
   readonly store: ServeStore
 }
@@ -161,7 +163,17 @@ export const serve = <E extends { readonly message: string }, R>(
       }
       shutdown.graceMillis = (settings.drainSeconds ?? defaultDrainSeconds) * 1_000
       const { host, model, port } = input
-      const options = { host, port, model, settings, store, tokens, version, page: yield* ServePage.render }
+      const options = {
+        host,
+        port,
+        model,
+        settings,
+        store,
+        tokens,
+        version,
+        page: yield* ServePage.render,
+        reference: ReferencePage.render
+      }
       return yield* Effect.gen(function* () {
         const { address } = yield* HttpServer.HttpServer
         const listening = "port" in address ? address.port : port

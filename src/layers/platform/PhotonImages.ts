@@ -1,7 +1,5 @@
 import { Effect, Layer } from "effect"
-import { access } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { fileURLToPath } from "node:url"
 import { Worker } from "node:worker_threads"
 import { withExif } from "../../domain/content/Exif.ts"
 import { type ImageData, ImageReducer } from "../../services/compression/strategies/ImageReducer.ts"
@@ -34,14 +32,18 @@ interface Reply {
   readonly mimeType: string
 }
 
-/** The library's file: the copy beside the built program, or that of the installed package. */
-const library = Effect.suspend(() => {
-  const beside = fileURLToPath(new URL("photon_rs.cjs", import.meta.url))
-  return Effect.tryPromise(() => access(beside)).pipe(
-    Effect.as(beside),
-    Effect.catch(() => Effect.try(() => createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node")))
+/** The library's file, in the package that is installed beside this program or library. */
+const library = Effect.runSync(
+  Effect.cached(
+    Effect.tapError(
+      Effect.try(() => createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node")),
+      () =>
+        Effect.logWarning(
+          "large images cannot be reduced, and notes stand for them; install the package @silvia-odwyer/photon-node"
+        )
+    )
   )
-})
+)
 
 const reduced = Effect.fn("PhotonImages.reduce")(function* (
   { data, mimeType }: ImageData,

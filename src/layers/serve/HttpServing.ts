@@ -1,6 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Cause, Effect, Layer, Schema } from "effect"
-import * as HttpApiScalar from "effect/http-api/HttpApiScalar"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
@@ -12,6 +12,12 @@ import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
 
 /** Serves the API and the page over HTTP with Node. */
 
+/** A page, and the content security policy of its answer. */
+interface Page {
+  readonly html: string
+  readonly policy: string
+}
+
 /** Options of the server. */
 export interface HttpServingOptions {
   readonly host: string
@@ -20,8 +26,9 @@ export interface HttpServingOptions {
   /** The most bytes of a request's body. */
   readonly bodyBytes: number
   readonly version: string
-  /** The page, and its content security policy. */
-  readonly page: { readonly html: string; readonly policy: string }
+  readonly page: Page
+  /** Makes the page of the reference from the OpenAPI document. */
+  readonly reference: (spec: OpenApi.OpenAPISpec) => Effect.Effect<Page>
 }
 
 /** The server cannot listen at its address. */
@@ -83,27 +90,18 @@ const answers = (bodyBytes: number) =>
     { global: true }
   )
 
-const page = ({ html, policy }: HttpServingOptions["page"]) =>
-  HttpRouter.add(
-    "GET",
-    "/",
-    Effect.succeed(HttpServerResponse.setHeader(HttpServerResponse.html(html), "content-security-policy", policy))
-  )
+const shown = ({ html, policy }: Page) =>
+  HttpServerResponse.setHeader(HttpServerResponse.html(html), "content-security-policy", policy)
 
-// The program of this page is inlined by Effect, and styles itself.
-const referencePolicy =
-  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+const page = (made: Page) => HttpRouter.add("GET", "/", Effect.succeed(shown(made)))
 
-const reference = HttpApiScalar.layer(ServeApi, {
-  path: "/docs",
-  scalar: { withDefaultFonts: false }
-}).pipe(
-  Layer.provide(
-    HttpRouter.middleware((work) =>
-      Effect.map(work, HttpServerResponse.setHeader("content-security-policy", referencePolicy))
-    ).layer
+/** The reference of the API, made when it is first looked at. */
+const reference = (render: HttpServingOptions["reference"]) =>
+  Layer.unwrap(
+    Effect.map(Effect.cached(Effect.suspend(() => render(OpenApi.fromApi(ServeApi)))), (made) =>
+      HttpRouter.add("GET", "/docs", Effect.map(made, shown))
+    )
   )
-)
 
 const explainListening = ({ host, port }: HttpServingOptions, cause: unknown): ListenError => {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
@@ -141,7 +139,7 @@ export const layer = (options: HttpServingOptions) =>
   ).pipe(
     Layer.provideMerge(
       HttpRouter.serve(
-        Layer.mergeAll(ServeHandlers.routes(options.version), page(options.page), reference).pipe(
+        Layer.mergeAll(ServeHandlers.routes(options.version), page(options.page), reference(options.reference)).pipe(
           Layer.provide(answers(options.bodyBytes))
         ),
         { disableLogger: true, disableListenLog: true }

@@ -1,0 +1,66 @@
+/** Writes JSON Schema as the shorter types that people read: `{ id: string, title: string | null }`. */
+
+type Json = unknown
+
+const isRecord = (value: Json): value is Readonly<Record<string, Json>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const listOf = (value: Json): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
+
+/** The name at the end of a reference, without what marks the form in which it is sent. */
+const referenceName = (reference: string): string => (reference.split("/").at(-1) ?? reference).replace(/Encoded$/, "")
+
+/** A name of a field as it is written in a type. */
+const fieldName = (name: string): string => (/^[\w$]+$/.test(name) ? name : JSON.stringify(name))
+
+const bounds = ({ maximum, maxLength, minimum, minLength }: Readonly<Record<string, Json>>): string => {
+  const least = minimum ?? minLength
+  const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : (maximum ?? maxLength)
+  if (typeof most !== "number") return ""
+  const unit = maxLength === undefined ? "" : " characters"
+  return typeof least === "number" ? ` (${least} to ${most}${unit})` : ` (at most ${most}${unit})`
+}
+
+const objectText = (schema: Readonly<Record<string, Json>>, indent: string): string => {
+  const properties = isRecord(schema["properties"]) ? Object.entries(schema["properties"]) : []
+  const required = new Set(listOf(schema["required"]))
+  const rest = schema["additionalProperties"]
+  const inner = `${indent}  `
+  const fields = properties.map(
+    ([name, field]) => `${inner}${fieldName(name)}${required.has(name) ? "" : "?"}: ${schemaText(field, inner)}`
+  )
+  if (isRecord(rest)) fields.push(`${inner}[key: string]: ${schemaText(rest, inner)}`)
+  return fields.length === 0 ? "{}" : `{\n${fields.join("\n")}\n${indent}}`
+}
+
+/** The type that a schema describes. Lines after the first begin with `indent`. */
+export const schemaText = (schema: Json, indent = ""): string => {
+  if (!isRecord(schema)) return "unknown"
+  const { $ref, type } = schema
+  if (typeof $ref === "string") return referenceName($ref)
+  if (schema["const"] !== undefined) return JSON.stringify(schema["const"])
+  const choices = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])]
+  if (choices.length > 0) return [...new Set(choices.map((choice) => schemaText(choice, indent)))].join(" | ")
+  const values = listOf(schema["enum"])
+  if (values.length > 0) return values.map((value) => JSON.stringify(value)).join(" | ")
+  if (Array.isArray(type)) return type.join(" | ")
+  switch (type) {
+    case "object":
+      return objectText(schema, indent)
+    case "array": {
+      const fixed = listOf(schema["prefixItems"])
+      return fixed.length > 0
+        ? `[${fixed.map((item) => schemaText(item, indent)).join(", ")}]`
+        : `Array<${schemaText(schema["items"], indent)}>`
+    }
+    case "string":
+    case "number":
+    case "integer":
+      return `${type}${bounds(schema)}`
+    case "boolean":
+    case "null":
+      return type
+    default:
+      return isRecord(schema["properties"]) ? objectText(schema, indent) : "unknown"
+  }
+}
