@@ -217,7 +217,8 @@ const gatherCall = (
   const file = fileOf(state, actions)
   if (answer === undefined) return file
   const source = index < taskSearchEntries && tasks.length < maxTasks ? taskSource(call) : undefined
-  if (source !== undefined && !isErrorResponse(answer.part)) {
+  const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
+  if (source !== undefined && isRead && !isErrorResponse(answer.part)) {
     const text = withoutPosing(printedText(answerText(answer.part))).trim()
     if (text.length >= 80) tasks.push({ entry: entry.id, text, handle: answer.handle, source })
   }

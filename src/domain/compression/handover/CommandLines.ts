@@ -1,5 +1,6 @@
 import { firstUnits } from "../../text/Bytes.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
+import { anchorsOf } from "../Anchors.ts"
 import type { CommandRun } from "../evidence/CommandHistory.ts"
 import { isMilestone } from "../evidence/Commands.ts"
 import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
@@ -10,15 +11,13 @@ import { newestFirst, ofEntry } from "./Room.ts"
 
 /** A command as a snapshot lists it. */
 export interface ListedCommand {
-  /** The command on one line, without the text that it was given as input. */
-  readonly text: string
-  /** The command without what only chooses which lines of its output are shown. */
+  /** The command on one line, without the text that it was given as input and what only chooses which lines of its output are shown. */
   readonly same: string
   /** The characters that no other command begins with. */
   readonly distinct: number
   /** Nothing for a success; the handle stands in it where there is room. */
   readonly result: (isShort: boolean) => string
-  /** 2: work was published or an item closed; 1: any other state; 0: a look, or a command that was run again since. */
+  /** 2: work was published or an item closed; 1: any other state; 0: a look. */
   readonly worth: 0 | 1 | 2
 }
 
@@ -31,7 +30,8 @@ const maxTextChars = 400
 
 const resultText = ({ entry, exit, handle, ok }: CommandRun, isShort: boolean): string => {
   if (ok === true) return ""
-  const hidden = ok === undefined ? "exit 0 behind a pipe" : "failed behind a pipe"
+  // Behind a pipe, the exit code is that of another program.
+  const hidden = ok === undefined ? "no clear result" : "failed"
   const shown = exit === undefined ? "no exit code" : exit === 0 ? hidden : `exit ${exit}`
   return ` → ${shown} (${isShort ? entry : ofEntry(entry, handle)})`
 }
@@ -62,16 +62,20 @@ export const listedCommands = (
 ): ReadonlyArray<ListedCommand> => {
   const runs = newestFirst(commands).map(([command, run]) => {
     const text = firstUnits(withoutInput(short(command)).replace(/\s+/g, " ").trim(), maxTextChars)
-    return { command, run, text, same: withoutView(text) }
+    return { command, run, same: withoutView(text) }
   })
   const distinct = distinctions(runs.map(({ same }) => same))
   const seen = new Set<string>()
   return runs
-    .map(({ command, run, same, text }): ListedCommand => {
+    .filter(({ command, same }) => {
       const isOutdated = seen.has(same)
       seen.add(same)
-      const worth = isOutdated || isLook(command) ? 0 : run.ok === true && isMilestone(command) ? 2 : 1
-      return { text, same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
+      // A look at nothing that has a name (`git status`) tells nothing.
+      return !isOutdated && (!isLook(command) || anchorsOf(same).size > 0)
+    })
+    .map(({ command, run, same }): ListedCommand => {
+      const worth = isLook(command) ? 0 : run.ok === true && isMilestone(command) ? 2 : 1
+      return { same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
     })
     .sort((a, b) => b.worth - a.worth)
 }
@@ -89,9 +93,8 @@ const lineTokens = 2
 /** A clipped command ends at the end of a word, when there is one so near. */
 const maxWordChars = 12
 
-const lineOf = ({ distinct, result: resultOf, same, text }: ListedCommand, length: number): string => {
+const lineOf = ({ distinct, result: resultOf, same }: ListedCommand, length: number): string => {
   const result = resultOf(length < minHandleLength)
-  if (text.length <= length + 2) return `${text}${result}`
   const end = /\s/.exec(same.slice(Math.max(length, distinct)))?.index ?? maxWordChars
   const chars = Math.max(length, distinct) + (end < maxWordChars ? end : 0)
   return `${same.length <= chars + 2 ? same : `${firstUnits(same, chars).trimEnd()}…`}${result}`

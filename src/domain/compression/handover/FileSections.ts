@@ -3,6 +3,7 @@ import { oneLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { carriedTo } from "./CarriedStatements.ts"
 import {
+  byFolder,
   type ListedLine,
   listedLine,
   listing,
@@ -40,12 +41,22 @@ const byWeight = (files: ReadonlyArray<readonly [string, FileState]>): ReadonlyA
 
 /** Lines of an edit that are shown, and characters of each. */
 const shownEdit = { lines: 10, chars: 140 }
+const minEditChars = 24
 
 /** Lines that only import say less than those that follow. */
 const importing = /^\s*(?:import\b|from\s|use\s|using\s|#include|package\s|require\b|alias\s|"[\w./-]+"$)/
 
+/** Returns a function that names a file by its last segment, if no other of these has it. */
+const uniqueNames = (paths: ReadonlyArray<string>): ((path: string) => string) => {
+  const lastOf = (path: string) => path.slice(path.lastIndexOf("/") + 1)
+  const counts = new Map<string, number>()
+  for (const path of paths) counts.set(lastOf(path), (counts.get(lastOf(path)) ?? 0) + 1)
+  return (path) => (counts.get(lastOf(path)) === 1 ? lastOf(path) : path)
+}
+
 /** Writes what the latest edits wrote: the latest of each file first, then those before. */
 const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
+  const nameOf = uniqueNames([...evidence.files].flatMap(([path, file]) => (file.state === "read" ? [] : [path])))
   const counts = new Map<string, number>()
   return newestFirst(evidence.edits)
     .map((edit) => {
@@ -54,11 +65,13 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
       return { ...edit, rank }
     })
     .sort((a, b) => a.rank - b.rank)
-    .map(({ entry, path, text }, index) => {
+    .flatMap(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
       const shown = lines.filter((line) => line.trim().length > 2 && !importing.test(line)).slice(0, shownEdit.lines)
+      // A line or two of imports say nothing.
+      if (shown.join("").trim().length < minEditChars) return []
       const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
-      return statement(`edit ${entry} ${index}`, `last written to ${path} (${entry}):`, [
+      return statement(`edit ${entry} ${index}`, `last written to ${nameOf(path)} (${entry}):`, [
         ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
         ...more
       ])
@@ -106,7 +119,7 @@ export const artifactItems = (material: Material): Writer => {
   const edits = editItems(material)
   const carried = carriedTo(evidence, "artifact_trail")
   return (share) => {
-    const artifacts = within(files, share("changed"))
+    const artifacts = byFolder(within(files, share("changed")), ({ key }) => key)
     // Every changed file is named, whatever else can be said of it.
     const told = new Set(artifacts.map(({ key }) => key))
     const others = names.filter(({ path }) => !told.has(path))

@@ -189,6 +189,16 @@ export const endsOf = (line: string, length: number): string => {
   return `${firstUnits(line, Math.floor(length * 0.65)).trimEnd()} … ${lastUnits(line, Math.floor(length * 0.33)).trimStart()}`
 }
 
+/** Puts files of one top folder next to each other, those of the first file's folder first. */
+export const byFolder = <A>(all: ReadonlyArray<A>, pathOf: (one: A) => string): Array<A> => {
+  const folders = new Map<string, Array<A>>()
+  for (const one of all) {
+    const [folder = ""] = pathOf(one).split("/", 1)
+    folders.set(folder, [...(folders.get(folder) ?? []), one])
+  }
+  return [...folders.values()].flat()
+}
+
 /** A line of a listing, and its tokens. */
 export interface ListedLine {
   readonly text: string
@@ -198,7 +208,7 @@ export interface ListedLine {
 /** Returns the text as a line of a listing. */
 export const listedLine = (text: string): ListedLine => ({ text, tokens: estimateText(text) + 2 })
 
-/** Returns one statement with as many of the lines as fit the budget; none for no lines. */
+/** Returns one statement with as many of the lines of files as fit the budget; none for no lines. */
 export const listing = (
   key: string,
   heading: string,
@@ -211,5 +221,6 @@ export const listing = (
     left -= tokens
     return [text]
   })
-  return fitting.length === 0 ? [] : [statement(key, heading, fitting)]
+  const sorted = byFolder(fitting, (text) => text)
+  return sorted.length === 0 ? [] : [statement(key, heading, sorted)]
 }

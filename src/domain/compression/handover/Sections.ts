@@ -233,7 +233,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
-      `${oneLine(short(command), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+      `${oneLine(short(withoutView(command)), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
   const latest = new Set(evidence.lastWords.slice(-4).map(({ entry }) => entry))
