@@ -249,12 +249,14 @@ function* withIndex(
   let left = Math.min(options.budget - estimateText(text) - 32, options.budget * indexShare)
   // Of the characters, the index has at most 40 %: two thirds of what stands before it.
   let room = text.length * (2 / 3) - 60
-  const names: Array<IndexedName> = []
+  const names: Array<IndexedName | undefined> = []
+  const places = new Map<string, number>()
   const files = new Set<string>()
+  const shown = new Set(inSnapshot)
   let misses = 0
   for (const { file, name } of earlierNamesFirst(candidates.slice(0, options.budget * 4), evidence)) {
     if (left < 3 || room < 8) break
-    if (inSnapshot.has(name) || inTail.has(name)) continue
+    if (shown.has(name) || inTail.has(name)) continue
     const group = file === undefined ? undefined : shortest(file, whole)
     // Names in a row share their rounding; the first of a file brings the file's name.
     const tokens = estimateText(name) - 0.4 + (group === undefined || files.has(group) ? 0 : estimateText(group) + 2)
@@ -263,19 +265,36 @@ function* withIndex(
     const chars = name.length + 1 + (group === undefined || files.has(group) ? 0 : group.length + 6)
     if (tokens > left || chars > room) continue
     room -= chars
-    names.push({ name, file: group })
-    if (group !== undefined) files.add(group)
     left -= tokens
+    let place = names.length
+    for (const other of [...namesIn(name), shortHash(name)]) {
+      shown.add(other)
+      // A folder is shown by a file in it, which takes its place.
+      const at = other === name ? undefined : places.get(other)
+      if (at === undefined) continue
+      place = Math.min(place, at)
+      places.delete(other)
+      room += other.length + 1
+      left += estimateText(other) - 0.4
+      names[at] = undefined
+    }
+    names[place] = { name, file: group }
+    places.set(name, place)
+    if (group !== undefined) files.add(group)
     yield 2_000
   }
-  const { final, restored } = shrunkIndex(snapshot, names, options.budget)
+  const { final, restored } = shrunkIndex(
+    snapshot,
+    names.filter((each) => each !== undefined),
+    options.budget
+  )
   const rendered = renderSnapshot(final)
   const checked = candidates.slice(0, audited)
   let held = 0
   let tail = 0
-  const shown = namesIn(writtenOut(rendered))
+  const told = namesIn(writtenOut(rendered))
   for (const name of checked) {
-    if (shown.has(name)) held += 1
+    if (told.has(name)) held += 1
     else if (inTail.has(name)) tail += 1
     yield 100
   }
@@ -285,6 +304,11 @@ function* withIndex(
     audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored }
   }
 }
+
+const hash = /^[0-9a-f]{8,64}$/
+
+/** Returns the form in which a commit is named briefly, and any other name unchanged: the long one shows both. */
+const shortHash = (name: string): string => (hash.test(name) ? name.slice(0, 7) : name)
 
 /** A file that the text names is known by its last segment. */
 const shortest = (file: string, text: string): string => {

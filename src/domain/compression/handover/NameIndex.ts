@@ -19,13 +19,13 @@ const tagLike = /^\/[A-Za-z][\w-]*$/
 
 /** Two sentences without a blank between them look like one name: `runs.But`, `detectedLet`. */
 const joinedSentences =
-  /[a-z\d)][.!?]?(?:Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
+  /[a-z\d)][.!?]?(?:Wait|Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
 
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
   if (declared.has(name) || isStandardName(name)) return false
-  if (tagLike.test(name) || joinedSentences.test(name)) return false
+  if (tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$")) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
 }
@@ -40,6 +40,12 @@ export const isStillTelling = (name: string, declared: ReadonlySet<string>): boo
 const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
 const lengthPenalty = 0.7
 
+/** Returns a path without `./` before it and a slash after it, where it is a path without them. */
+const plainPath = (path: string): string => {
+  const plain = path.replace(/^\.\//, "").replace(/\/+$/, "")
+  return plain.includes("/") ? plain : path
+}
+
 /** Returns the names of the evidence, best first. `isWanted`: the user asked for what mentions it. */
 export const rankedNames = (
   evidence: Evidence,
@@ -48,7 +54,7 @@ export const rankedNames = (
 ): ReadonlyArray<string> => {
   const weights = new Map<string, { kind: AnchorKind; weight: number }>()
   for (const [whole, { kind, used, weight }] of evidence.anchors) {
-    const name = kind === "symbol" ? ownName(whole) : kind === "path" ? relativePath(whole, cwd) : whole
+    const name = kind === "symbol" ? ownName(whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
     if (name === undefined || !isTelling(name, kind, used, evidence.declared)) continue
     const known = weights.get(name)
     weights.set(name, { kind, weight: weight + (known?.weight ?? 0) })
