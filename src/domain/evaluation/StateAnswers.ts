@@ -1,6 +1,6 @@
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { hasWords, plain, readContext, type ReadContext, type Statement, wholeWord } from "./Statements.ts"
-import type { StateQuestion } from "./StateQuestions.ts"
+import { maxWholeChars, type StateQuestion } from "./StateQuestions.ts"
 import { toldStates, ungrouped } from "./ToldFiles.ts"
 import { around, citedEntry, clippedPlace, isResult, type Told, toldResults, toldTests } from "./ToldResults.ts"
 
@@ -82,8 +82,6 @@ const toldItems = ({ statements }: ReadContext, item: string, others: ReadonlyAr
 // The user's words
 
 const endChars = 40
-/** A longer message may be shown by its ends. */
-const maxWholeChars = 280
 
 const isShown = (context: string, words: string, byEnds: boolean): boolean =>
   context.includes(words) ||

@@ -42,6 +42,8 @@ const maxOfKind = 40
 const maxMessageChars = 2_000
 
 const minOrderWords = 3
+/** A longer message may be shown by its ends. */
+export const maxWholeChars = 280
 
 /** What is known of a subject. */
 interface Known {
@@ -158,7 +160,8 @@ export function* stateQuestions(
       // "Yes" and "go on" are no orders that anybody has to remember.
       if (text.split(" ").length >= minOrderWords) orders.set(text, id)
       mentioned += `\n${span.text.slice(0, maxMessageChars)}`
-      if (span.text.length > maxMessageChars) continue
+      // A short message is asked for as a whole, as an order.
+      if (span.text.length > maxMessageChars || (orders.has(text) && text.length <= maxWholeChars)) continue
       for (const constraint of constraintsIn(span)) constraints.set(plain(constraint.text), id)
     }
     for (const [at, part] of content.parts.entries()) {

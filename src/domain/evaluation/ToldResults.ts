@@ -87,6 +87,20 @@ export const around = (
 /** Matches what says nothing of a result beside a command: its entry and handle, and how often it ran. */
 const onlyWhere = /^[\s.:,;]*(?:\((?:e\d+)?[\s,]*(?:h_\w+)?[\s,]*(?:\d+ (?:times|runs?)|×\d+)?\))?[\s.:,;]*$/
 
+/** A commit as a context tells it: its hash, and what stands after it. */
+const toldCommit = /\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b[\s:`"'*–—-]*(.+)$/
+const minSubjectChars = 12
+
+/** Whether a statement tells a commit whose message is that of this command: it was made. */
+const isToldCommit = (text: string, command: string): boolean => {
+  if (!/\bgit\b[^|;&]*\bcommit\b/.test(command)) return false
+  const subject = (toldCommit.exec(text)?.[1] ?? "")
+    .replace(/\s*\([^()]*\)\s*$/, "")
+    .replace(/["'…]+$/, "")
+    .trim()
+  return subject.length >= minSubjectChars && command.includes(subject)
+}
+
 /** Returns the results that a context tells of a command. Of a failure and its end it counts only when nothing else is told. */
 export const toldResults = (
   { statements }: ReadContext,
@@ -95,7 +109,9 @@ export const toldResults = (
 ): ReadonlyArray<Told> => {
   const told = statements.flatMap(({ isQuoted, text, under }) => {
     const place = isQuoted ? undefined : around(text, command, others)
-    if (place === undefined) return []
+    if (place === undefined) {
+      return !isQuoted && isToldCommit(text, command) ? [{ answer: "0", entry: citedEntry(text) }] : []
+    }
     const { after, before } = place
     const answer =
       resultIn(after) ??

@@ -4,7 +4,7 @@ import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { escape } from "effect/RegExp"
 import { gunzipSync } from "node:zlib"
 import { type Evidence, gatherEvidence, type RecentCall } from "../../../src/domain/compression/evidence/Evidence.ts"
-import { afterView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
+import { afterView, withoutView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
 import { indexedNames } from "../../../src/domain/compression/handover/NameIndex.ts"
@@ -200,10 +200,11 @@ const sectionsOf = (rendered: string): Readonly<Record<SectionName, string>> => 
 
 const fileLine = /^- (.+): (read|created|modified|deleted) \(/gm
 /** A command in the list of commands, with its result unless it succeeded. */
-const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no exit code|failed) (?:behind a pipe )?\(e\d[^)]*\))?$/gm
+const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no exit code|no clear result|failed) \(e\d[^)]*\))?$/gm
 
-/** A command as the list shows it: here-documents are left out. */
-const commandShown = (command: string): string => oneLine(command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…"), 120)
+/** The beginning of a command as the list shows it, without here-documents and what only chooses lines of its output. */
+const commandShown = (command: string): string =>
+  withoutView(oneLine(command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…"), 400)).slice(0, 120)
 
 /** Whether a line shows a command: whole, clipped, or without what only chooses which lines of its output are shown. */
 const isShownAs = (command: string, shown: string): boolean => {
@@ -416,9 +417,12 @@ layer(services)((it) => {
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const section = sectionsOf(composed(evidence, ample).text).recent_actions
-        for (const { command, exit } of golden.commands) {
+        // The last run of a command counts, whatever was shown of its output; a commit is told by its subject.
+        const runs = new Map(golden.commands.map((run) => [commandShown(run.command), run]))
+        for (const [same, { command, exit }] of runs) {
           if (/^\s*(?:ls|pwd|cd|echo|date)\b/.test(command)) continue
-          const shown = `\n    ${commandShown(command)}`
+          const commit = evidence.commits.find(({ subject }) => command.includes(subject))
+          const shown = commit === undefined ? `\n    ${same}` : `\n- commit ${commit.hash}: `
           assert.include(section, shown)
           if (exit === null || exit === 0) continue
           const line = section.split("\n").find((each) => `\n${each}`.startsWith(shown) && each.includes(" → exit "))
@@ -466,7 +470,14 @@ layer(services)((it) => {
         const names = indexedNames(composed(evidence, ample).snapshot).map((each) => each.name)
         assert.isAbove(names.length, 0)
         // A name without the variable before it: `point.toolUse` as `toolUse`.
-        const known = new Set([...evidence.anchors.keys()].flatMap((word) => [word, word.split(".").at(-1) ?? word]))
+        // A path without what says nothing: `./lib/` as `lib`.
+        const known = new Set(
+          [...evidence.anchors.keys()].flatMap((word) => [
+            word,
+            word.split(".").at(-1) ?? word,
+            word.replace(/^\.\//, "").replace(/\/+$/, "")
+          ])
+        )
         assert.deepStrictEqual(
           names.filter((word) => !known.has(word)),
           []

@@ -96,9 +96,10 @@ describe("the questions", () => {
     [
       "ask for constraints word for word",
       "constraint",
-      [says(text("Fix it. Never touch the API."))],
+      [says(text(`Fix it. ${"Read the code first. ".repeat(20)}Never touch the API.`))],
       ["Never touch the API.: said"]
     ],
+    ["ask for a short message once, as an order", "constraint", [says(text("Fix it. Never touch the API."))], []],
     [
       "ask for every message of the user",
       "order",

@@ -72,8 +72,20 @@ export const requestSpans = (entry: Entry): Array<Span> =>
           : []
       )
 
+/** Words that constrain in any sentence. */
 const limiting =
-  /\b(?:must(?:n't)?|never|always|don'?t|do not|shall(?: not)?|should(?:n'?t)?|only|make sure|ensure|without|avoid|prefer|instead of|keep|have to|has to|required?|not allowed|forbidden|no longer|at (?:most|least)|nicht|niemals|immer|muss|nur|jamais|toujours|doit|nunca|siempre|debe)\b|必须|不要|不得|禁止|只能|务必|必ず|してはいけない|絶対/i
+  /\b(?:must(?:n't)?|never|don'?t|do not|shall(?: not)?|should(?:n'?t)?|make sure|ensure|prefer|have to|has to|not allowed|forbidden|no longer|at (?:most|least)|nicht|niemals|immer|muss|nur|jamais|toujours|doit|nunca|siempre|debe)\b|必须|不要|不得|禁止|只能|务必|必ず|してはいけない|絶対/i
+/** Words that constrain, and describe as well: "it always returns 0". */
+const limitingOrTelling = /\b(?:always|only|without|avoid|instead of|keep|required?)\b/i
+/** Whom a sentence addresses, or what it begins with, when it is no description. */
+const addressing = /^\W*(?:always|avoid|keep|use)\b|\b(?:I|I'd|we|we'd|let'?s|us|you|please|want|need|my|our)\b/i
+/** Descriptions are longer. */
+const maxTerseWords = 12
+
+const isConstraining = (text: string): boolean =>
+  limiting.test(text) ||
+  (limitingOrTelling.test(text) && (addressing.test(text) || text.split(/\s+/).length <= maxTerseWords))
+
 /** Matches a sentence. A full stop ends it only before white space, so `src/a.ts` stays whole. */
 export const sentence = /(?:[^\n.!?。！？]|[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|[。！？]+|\n|$)/g
 
@@ -84,15 +96,22 @@ const pasted =
 /** Longer sentences are text that was pasted. */
 const maxConstraintChars = 600
 
+/** Blocks between fences: what stands there is quoted. */
+const fenced = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1|(?![^]))/gm
+
 /** Returns the sentences of a request that constrain how the work is done. */
-export const constraintsIn = (span: Span): ReadonlyArray<Span> =>
-  [...span.text.slice(0, 50_000).matchAll(sentence)].flatMap((match) => {
+export const constraintsIn = (span: Span): ReadonlyArray<Span> => {
+  // Of the same length, so that places stay.
+  const own = span.text.slice(0, 50_000).replace(fenced, (block) => block.replace(/[^\n]/g, " "))
+  return [...own.matchAll(sentence)].flatMap((match) => {
     const piece = match[0]
     const text = piece.trim()
-    if (!limiting.test(piece) || text.length < 8 || text.length > maxConstraintChars || pasted.test(piece)) return []
+    if (text.length < 8 || text.length > maxConstraintChars || text.endsWith(":")) return []
+    if (!isConstraining(text) || pasted.test(piece)) return []
     const start = span.start + match.index + (piece.length - piece.trimStart().length)
     return [{ ...span, start, end: start + text.length, text }]
   })
+}
 
 /** Tells whether the user wrote these words in that entry. */
 export type UserWordsWitness = (words: UserWords) => boolean

@@ -17,8 +17,8 @@ export interface ListedCommand {
   readonly distinct: number
   /** Nothing for a success; the handle stands in it where there is room. */
   readonly result: (isShort: boolean) => string
-  /** 2: work was published or an item closed; 1: any other state; 0: a look. */
-  readonly worth: 0 | 1 | 2
+  /** 2: work was published or an item closed; 1: any other state; 0: a look; -1: a look that names nothing. */
+  readonly worth: -1 | 0 | 1 | 2
 }
 
 /** A here-document is input; what it says stands in the file or the commit that it became. */
@@ -67,14 +67,15 @@ export const listedCommands = (
   const distinct = distinctions(runs.map(({ same }) => same))
   const seen = new Set<string>()
   return runs
-    .filter(({ command, same }) => {
+    .filter(({ same }) => {
       const isOutdated = seen.has(same)
       seen.add(same)
-      // A look at nothing that has a name (`git status`) tells nothing.
-      return !isOutdated && (!isLook(command) || anchorsOf(same).size > 0)
+      return !isOutdated
     })
     .map(({ command, run, same }): ListedCommand => {
-      const worth = isLook(command) ? 0 : run.ok === true && isMilestone(command) ? 2 : 1
+      // A look at nothing that has a name (`git status`) tells least.
+      const look = anchorsOf(same).size > 0 ? 0 : -1
+      const worth = isLook(command) ? look : run.ok === true && isMilestone(command) ? 2 : 1
       return { same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
     })
     .sort((a, b) => b.worth - a.worth)

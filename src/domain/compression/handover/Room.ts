@@ -70,7 +70,15 @@ export const shareOf = (budget: number, name: Share): number => Math.floor(budge
  * (or else the latest ones), all items, all changed files, the last results of commands, and the agent's last words. They
  * shrink together only below `fullScale`, where nothing else is left to shrink.
  */
-export const leastShares = { messages: 0.6, latestMessages: 0.4, todos: 0.1, changed: 0.1, commands: 0.14, now: 0.05 }
+export const leastShares = {
+  messages: 0.6,
+  latestMessages: 0.4,
+  todos: 0.1,
+  changed: 0.1,
+  commits: 0.06,
+  commands: 0.14,
+  now: 0.05
+}
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
 
@@ -216,9 +224,14 @@ export const listing = (
   budget: number
 ): Array<SnapshotItem> => {
   let left = budget - estimateText(heading) - 2
+  const folders = new Set<string>()
   const fitting = lines.flatMap(({ text, tokens }) => {
-    if (tokens > left) return []
-    left -= tokens
+    const folder = text.slice(0, text.lastIndexOf("/") + 1)
+    // Below a folder that stands there already, a file takes its own name and the indent.
+    const size = folders.has(folder) ? Math.max(3, tokens - estimateText(folder) + 1) : tokens
+    if (size > left) return []
+    left -= size
+    folders.add(folder)
     return [text]
   })
   const sorted = byFolder(fitting, (text) => text)

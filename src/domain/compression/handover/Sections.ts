@@ -212,15 +212,31 @@ const taskItems = (material: Material): Writer => {
   }
 }
 
-/** Writes the commits, then the commands with their last results. */
+/** Writes the commits, then the commands with their last results; one whose commit is told needs no line of its own. */
 const actionItems = ({ evidence, short }: Material): Writer => {
-  const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) =>
-    statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
-  )
-  const commands = commandItems(listedCommands(evidence.commands, short))
+  const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) => ({
+    subject,
+    item: statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
+  }))
+  const listedBut = (subjects: ReadonlyArray<string>) =>
+    commandItems(
+      listedCommands(
+        new Map([...evidence.commands].filter(([command]) => !subjects.some((subject) => command.includes(subject)))),
+        short
+      )
+    )
+  /** By the number of commits that are told. */
+  const lists = new Map<number, ReturnType<typeof listedBut>>()
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
-    const actions = [...within(commits, share("commits")), ...commands(share.least("commands"))]
+    const items = within(
+      commits.map(({ item }) => item),
+      share.least("commits")
+    )
+    const subjects = commits.flatMap(({ item, subject }) => (items.includes(item) ? [subject] : []))
+    const list = lists.get(items.length) ?? listedBut(subjects)
+    lists.set(items.length, list)
+    const actions = [...items, ...list(share.least("commands"))]
     actions.push(...within(carried(actions), share("carried")))
     return actions
   }
