@@ -49,7 +49,7 @@ import { type Call, type Tool, ToolFailure, type ToolKind } from "../../src/serv
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { illegal } from "../support/legal.ts"
 import { watched } from "../support/processGroups.ts"
-import { scriptRuns } from "../support/runs.ts"
+import { runsOf } from "../support/runs.ts"
 import { begin } from "../support/sending.ts"
 
 /**
@@ -334,7 +334,7 @@ const wrong = Effect.fnUntraced(function* (
 const delays = { attempts: 1, initialDelayMillis: 1, maxDelayMillis: 1 }
 const once = { call: { ...delays, maxServerDelayMillis: 1 }, answer: delays }
 
-const thousand = { runs: scriptRuns(1_000, 60), seed: "agent, interleavings", size: 12, maxShrinks: 300 }
+const thousand = { runs: runsOf(1_000, 60), seed: "agent, interleavings", size: 12, maxShrinks: 300 }
 
 describe("any interleaving", () => {
   it.effect.prop(

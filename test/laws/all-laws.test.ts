@@ -14,7 +14,7 @@ import {
   thousand,
   worldOf
 } from "../support/generate.ts"
-import { scriptRuns } from "../support/runs.ts"
+import { runsOf } from "../support/runs.ts"
 import { progress, sendsLess } from "./alwaysProgress.ts"
 import { noForgedVoice, readsAsWritten } from "./noForgedVoice.ts"
 import { noSnapshotIsLost, nothingIsLost } from "./nothingIsLost.ts"
@@ -135,7 +135,7 @@ describe("a script with actions in any order", () => {
           ]) {
             assert.isAbove(ends.get(end) ?? 0, 0, end)
           }
-          assert.isAbove(ends.get("Compressed") ?? 0, scriptRuns(500, 5))
+          assert.isAbove(ends.get("Compressed") ?? 0, runsOf(500, 5))
         })
       )
   )

@@ -582,7 +582,8 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
           (exit, k) => {
             done.push(Exit.isSuccess(exit))
             return log.append(after(k))
-          }
+          },
+          1
         )
       }).pipe(Effect.scoped, Effect.provide(real(folder)))
       assert.isAtLeast(done.length, 100)

@@ -25,7 +25,7 @@ import {
   worldOf
 } from "../support/generate.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
-import { scriptRuns } from "../support/runs.ts"
+import { runsOf, strideOf } from "../support/runs.ts"
 
 /**
  * Law 2: whatever stops an operation, the conversation is as before it, or as after it.
@@ -148,8 +148,13 @@ interface Swept {
   readonly violation: string | undefined
 }
 
-/** Interrupts an operation at every suspension point, up to the first violation. */
-const interrupted = Effect.fnUntraced(function* (world: World, script: Script, operation: Operation) {
+/** Interrupts an operation at its suspension points, up to the first violation. */
+const interrupted = Effect.fnUntraced(function* (
+  world: World,
+  script: Script,
+  operation: Operation,
+  stride?: number
+) {
   const session = yield* readyFor(script, operation)
   const allowed = yield* allowedStates(script, session, operation)
   let begun: Begun | undefined
@@ -166,7 +171,8 @@ const interrupted = Effect.fnUntraced(function* (world: World, script: Script, o
         const problem = yield* inconsistent(script, begun, session, allowed)
         if (problem === undefined) return
         return yield* Effect.fail<Swept>({ points: k, violation: `${operation} interrupted at point ${k}: ${problem}` })
-      })
+      }),
+    stride
   ).pipe(
     Effect.map((points): Swept => ({ points, violation: undefined })),
     Effect.catch((swept) => Effect.succeed(swept))
@@ -195,11 +201,11 @@ class ActAt extends Scheduler.MixedScheduler {
   }
 }
 
-/** Cancels a compression at every point, until there is none left. */
+/** Cancels a compression at its suspension points, until there is none left. */
 const cancelled = Effect.fnUntraced(function* (world: World, script: Script) {
   const session = yield* readyFor(script, "compress")
   const allowed = yield* allowedStates(script, session, "compress")
-  for (let k = 1; ; k += 1) {
+  for (let k = 1; ; k += strideOf(59, 7)) {
     const cancel = yield* Deferred.make<void>()
     const scheduler = new ActAt(k, () => Deferred.doneUnsafe(cancel, Exit.void))
     const begun = yield* beginning(world, session)
@@ -323,7 +329,7 @@ describe("law 2: every operation is atomic", () => {
         const stopped = yield* cancelled(worldOf(), script)
         return stopped.violation === undefined ? true : yield* Effect.fail(stopped.violation)
       }).pipe(inWorld(worldOf())),
-    { arbitrary: { runs: scriptRuns(14, 2), seed: "law 2", size: 10, maxShrinks: 100 } }
+    { arbitrary: { runs: runsOf(14, 2), seed: "law 2", size: 10, maxShrinks: 100 } }
   )
 
   it.effect.prop(
@@ -352,7 +358,7 @@ describe("law 2: every operation is atomic", () => {
         }).pipe(inWorld(world))
         return true
       }),
-    { arbitrary: { runs: scriptRuns(1_000, 20), seed: "law 2, trouble", size: 10, maxShrinks: 100 } }
+    { arbitrary: { runs: runsOf(1_000, 20), seed: "law 2, trouble", size: 10, maxShrinks: 100 } }
   )
 
   it.effect("a hung log: reading works, an interruption waits, and the operation is complete", () =>
@@ -505,8 +511,8 @@ describe("law 2: every operation is atomic", () => {
             append: (event) => Effect.interruptible(Effect.andThen(log.append(event), Effect.yieldNow))
           })
         })
-        assert.isDefined((yield* interrupted(world, busy, "compress")).violation)
-        assert.isDefined((yield* interrupted(world, busy, "undo")).violation)
+        assert.isDefined((yield* interrupted(world, busy, "compress", 1)).violation)
+        assert.isDefined((yield* interrupted(world, busy, "undo", 1)).violation)
       }).pipe(inWorld(worldOf()))
     )
 

@@ -17,7 +17,7 @@ import {
   type ModelRequest
 } from "../../src/services/model/Model.ts"
 import { overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
-import { scriptRuns } from "../support/runs.ts"
+import { runsOf } from "../support/runs.ts"
 import { begin, brief, endingOf, taken } from "../support/sending.ts"
 
 /**
@@ -236,7 +236,7 @@ const turned = (turn: {
 }
 
 const cases = Arbitrary.schema(Case)
-const runs = scriptRuns(200, 20)
+const runs = runsOf(200, 50)
 
 describe("learned counts", () => {
   for (const strategy of ["palimpsest", "gemini"] as const) {

@@ -36,7 +36,7 @@ import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
 import type { TempStore } from "../../src/services/session/TempStore.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
-import { scriptRuns } from "./runs.ts"
+import { runsOf } from "./runs.ts"
 
 /**
  * Generates ordinary and malformed conversations for the tests of the laws. A case is a script: the messages before the test,
@@ -701,7 +701,7 @@ const unitScripts = 10
 
 /** Size and seed of a run of the engine: the same cases in every run. A failure prints the seed and the smallest case. */
 export const thousand = (seed: string, runs = 1_000) => ({
-  runs: scriptRuns(runs, unitScripts),
+  runs: runsOf(runs, unitScripts),
   seed,
   size: 24,
   maxShrinks: 400

@@ -1,8 +1,5 @@
 import { Effect, type Exit, Fiber, Scheduler } from "effect"
-import { sizeOf } from "./runs.ts"
-
-/** The unit tier tries some of the points, the other tiers all of them. */
-const unitStride = sizeOf(1, 59)
+import { strideOf } from "./runs.ts"
 
 /** Interrupts one fiber at the k-th opportunity to yield, anywhere in its tree. */
 class InterruptAt extends Scheduler.MixedScheduler {
@@ -36,11 +33,11 @@ export const interruptSweep = Effect.fnUntraced(function* <A, E, R, E2, R2>(
   /** A fresh program for each run: new folders, new stores. */
   program: (k: number) => Effect.Effect<A, E, R>,
   check: (exit: Exit.Exit<A, E>, k: number) => Effect.Effect<void, E2, R2>,
-  /** Tries only every n-th point: for programs that start processes. */
-  stride = 1
+  /** Tries only every n-th point. All points are tried in the laws tier, unless a program starts processes. */
+  stride = strideOf(59, 7)
 ): Effect.fn.Return<number, E2, R | R2> {
   const context = yield* Effect.context<R>()
-  for (let k = 1; ; k += stride * unitStride) {
+  for (let k = 1; ; k += stride) {
     const scheduler = new InterruptAt(k)
     const fiber = Effect.runForkWith(context)(Effect.provideService(program(k), Scheduler.Scheduler, scheduler))
     scheduler.root = fiber

@@ -1,17 +1,23 @@
-const isUnit = process.env["MODE"] === "unit"
+const mode = process.env["MODE"]
 
 /** Runs of a property in `npm run test:unit`, which has to be quick. */
 const unitRuns = 20
 
-/** The number of runs of a property: `full` in every tier except the unit tier. */
-export const runsOf = (full: number, inUnit = unitRuns): number => (isUnit ? Math.min(inUnit, full) : full)
+/** The share of the runs of a property in `npm test` and `npm run test:e2e`. */
+const restShare = 1 / 8
 
-/** The share of the runs of costly properties outside of `npm run test:laws`, which has all of them. */
-const restShare = 1 / 3
+/**
+ * The number of runs of a property: `full` in `npm run test:laws`, at most `inUnit` in the unit tier, and the first eighth elsewhere,
+ * but not fewer than in the unit tier. The cases of a tier are the same in every run.
+ */
+export const runsOf = (full: number, inUnit = unitRuns): number => {
+  if (mode === "laws") return full
+  return Math.min(full, mode === "unit" ? inUnit : Math.max(inUnit, Math.ceil(full * restShare)))
+}
 
-/** The runs of a property that plays whole conversations: all in the laws tier, the first third in others. */
-export const scriptRuns = (full: number, inUnit: number): number =>
-  runsOf(process.env["MODE"] === "laws" ? full : Math.ceil(full * restShare), inUnit)
+/** Every n-th of many similar steps, such as suspension points: all in the laws tier, few in the unit tier. */
+export const strideOf = (inUnit: number, elsewhere: number): number =>
+  mode === "laws" ? 1 : mode === "unit" ? inUnit : elsewhere
 
 /** The size of an input: `full` in every tier except the unit tier. For tests of a bound, or of time that grows as the input does. */
-export const sizeOf = (full: number, inUnit: number): number => (isUnit ? inUnit : full)
+export const sizeOf = (full: number, inUnit: number): number => (mode === "unit" ? inUnit : full)
