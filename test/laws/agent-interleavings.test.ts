@@ -49,7 +49,7 @@ import { type Call, type Tool, ToolFailure, type ToolKind } from "../../src/serv
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { illegal } from "../support/legal.ts"
 import { watched } from "../support/processGroups.ts"
-import { runsOf } from "../support/runs.ts"
+import { runsOf, strideOf } from "../support/runs.ts"
 import { begin } from "../support/sending.ts"
 
 /**
@@ -586,7 +586,7 @@ describe("interrupted at every suspension point", () => {
             const left = names.filter((name) => /\.(?:tmp|lock)|\.lock/.test(name))
             assert.deepStrictEqual(left, [], `interrupted at ${k}`)
           }),
-        151
+        151 * strideOf(3, 3)
       )
       assert.strictEqual(finished, 1)
       assert.isAbove(groups.length, 1)

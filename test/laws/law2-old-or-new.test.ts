@@ -149,12 +149,7 @@ interface Swept {
 }
 
 /** Interrupts an operation at its suspension points, up to the first violation. */
-const interrupted = Effect.fnUntraced(function* (
-  world: World,
-  script: Script,
-  operation: Operation,
-  stride?: number
-) {
+const interrupted = Effect.fnUntraced(function* (world: World, script: Script, operation: Operation, stride?: number) {
   const session = yield* readyFor(script, operation)
   const allowed = yield* allowedStates(script, session, operation)
   let begun: Begun | undefined

@@ -12,7 +12,7 @@ import type { Memory } from "../../../src/services/memory/Memory.ts"
 import { standing, type TrustAnswer, withParents } from "../../../src/services/workspace/Trust.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
-import { runsOf } from "../../support/runs.ts"
+import { runsOf, strideOf } from "../../support/runs.ts"
 import { placeOf, watchedFiles } from "../../support/watchedFiles.ts"
 import { temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
@@ -1059,7 +1059,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         const points = yield* interruptSweep(
           () => Effect.flatMap(setup, (memory) => planned(memory, "x")),
           (exit) => check(exit._tag === "Success"),
-          3
+          3 * strideOf(59, 7)
         )
         assert.isAbove(points, 0)
         for (const verdict of ["fail", "half"] as const) {
@@ -1145,7 +1145,7 @@ layer(NodeServices.layer)("memory files", (it) => {
               const last = made.at(-1)
               if (last !== undefined) assert.deepStrictEqual(shownIn(yield* last.load), ["GEMINI.md", "b/GEMINI.md"])
             }),
-          7
+          7 * strideOf(29, 5)
         )
         assert.isAbove(points, 0)
       })

@@ -14,6 +14,7 @@ import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../..
 import { estimateContents } from "../../../src/services/tokens/Calibrations.ts"
 import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
+import { strideOf } from "../../support/runs.ts"
 import { endingOf, taken } from "../../support/sending.ts"
 
 /** A snapshot that is prepared while the chat goes on: when it begins, how it is used, and how it ends. */
@@ -373,7 +374,7 @@ describe("a prepared snapshot", () => {
             yield* consistent(one)
             assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
           }),
-        61
+        61 * strideOf(7, 5)
       )
       assert.isAbove(points, 1_000)
       assert.include(kinds(one?.events ?? []), "Prepared")

@@ -13,6 +13,7 @@ import { asking, calling, saying, tool, transcript } from "../../support/agents.
 import { type Answers, hookedAgent, of } from "../../support/hooks.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { illegal } from "../../support/legal.ts"
+import { strideOf } from "../../support/runs.ts"
 import { taken } from "../../support/sending.ts"
 
 const upper = tool("read", "read", (word) => Effect.succeed(word.toUpperCase()))
@@ -653,7 +654,7 @@ describe("interrupted at every suspension point", () => {
               assert.lengthOf(contents, 8)
             }
           }),
-        7
+        7 * strideOf(29, 5)
       )
       assert.isAbove(points, 50)
       assert.isAtLeast(finished, 1)
