@@ -22,10 +22,10 @@ export default defineConfig(({ mode }) => {
       // Loading Effect costs more than most tests: workers keep their modules from file to file.
       pool: "threads",
       isolate: false,
-      // Even on one core: many tests wait for processes and servers.
-      maxWorkers: Math.max(2, availableParallelism()),
+      // More than there are cores: many tests wait for processes and servers.
+      maxWorkers: availableParallelism() + 1,
       // These end what hangs, and nothing else: a busy machine may be ten times slower than a quiet one.
-      testTimeout: 600_000,
+      testTimeout: mode === "laws" ? 600_000 : 300_000,
       hookTimeout: 300_000,
       reporters: ["default", "./test/support/slowestFiles.ts", "./test/support/skippedTests.ts"]
     }

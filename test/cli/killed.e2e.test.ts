@@ -89,7 +89,8 @@ const scenes: ReadonlyArray<Scene> = [
   },
   {
     name: "an MCP server that does not mind the end of its input",
-    settings: { mcpServers: { stubborn: { command: "/bin/sh", args: ["-c", tree] } } },
+    // It is spoken to once the program knows that it runs.
+    settings: { mcpServers: { stubborn: { command: "/bin/sh", args: ["-c", `read -r line; ${tree}`] } } },
     answers: [says("Never said.")]
   }
 ]

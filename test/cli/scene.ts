@@ -167,8 +167,11 @@ export const chat = Effect.fnUntraced(function* (
 /** Waits until a file holds a whole line, and answers that. */
 export const lineOf = (file: string) =>
   Effect.sync(() => (existsSync(file) ? readFileSync(file, "utf8") : "")).pipe(
-    Effect.filterOrFail((text) => text.endsWith("\n")),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(15_000)])),
+    Effect.filterOrFail(
+      (text) => text.endsWith("\n"),
+      (text) => new Error(`waited for a line in ${file}, which holds ${JSON.stringify(text)}`)
+    ),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(3_000)])),
     Effect.map((text) => text.trim())
   )
 

@@ -14,7 +14,9 @@ import { says } from "./scene.ts"
 
 const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "serve-")))
 
-const answer = `**Well.** <img src=x onerror="document.title='hacked'">\n${"It goes on. ".repeat(60)}`
+// The same words again and again would end the turn.
+const steps = Array.from({ length: 60 }, (_, step) => `It goes on. Step ${step} is one of many.`).join(" ")
+const answer = `**Well.** <img src=x onerror="document.title='hacked'">\n${steps}`
 
 /** Starts the program, and waits until it takes requests. It ends with the scope. */
 const serving = Effect.gen(function* () {
@@ -70,7 +72,7 @@ const open = Effect.fnUntraced(function* (address: string, width: number, colorS
   )
   return yield* Effect.promise(async () => {
     const page = await context.newPage()
-    page.setDefaultTimeout(300_000)
+    page.setDefaultTimeout(60_000)
     const problems: Array<string> = []
     page.on("console", (message) => problems.push(`console: ${message.text()}`))
     page.on("pageerror", (error) => problems.push(`error: ${error.message}`))
@@ -89,55 +91,51 @@ const open = Effect.fnUntraced(function* (address: string, width: number, colorS
 const fits = (page: Page) => page.evaluate<boolean>("document.documentElement.scrollWidth <= innerWidth")
 
 needs("Chromium")("the page", () => {
-  // On a busy machine the page sometimes shows a session as it was before its last answer. Why is not known yet.
-  it.live(
-    "shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard",
-    () =>
-      Effect.gen(function* () {
-        const { child, ended, token, url } = yield* serving
-        const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
-        yield* Effect.promise(async () => {
-          page.setDefaultTimeout(15_000)
-          await page.getByRole("heading", { name: "Sessions" }).waitFor()
-          assert.notInclude(page.url(), token)
-          // By keyboard alone: a new session, a message.
-          await page.getByRole("button", { name: "New session" }).focus()
-          await page.keyboard.press("Enter")
-          await page.getByText("There are no messages.").waitFor()
-          await page.getByLabel("Message").focus()
-          await page.keyboard.type("Tell me <b>more</b>")
-          await page.keyboard.press("Control+Enter")
-          await page.locator("#e2 details").waitFor()
-          assert.include(await page.locator("#e1 pre").innerText(), "Tell me <b>more</b>")
-          assert.include(await page.locator("#e2 pre").innerText(), `<img src=x onerror=`)
-          assert.isTrue(await fits(page))
-          // The text behind a handle, and a line of it.
-          await page.locator("#e2 button.handle").focus()
-          await page.keyboard.press("Enter")
-          await page.locator("#excerpt", { hasText: "It goes on." }).waitFor()
-          await page.getByLabel("Lines, such as 10-20").fill("1")
-          await page.keyboard.press("Enter")
-          await page.locator("#excerpt", { hasText: />$/ }).waitFor()
-          await page.keyboard.press("Escape")
-          assert.isFalse(await page.locator("dialog").isVisible())
+  it.live("shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard", () =>
+    Effect.gen(function* () {
+      const { child, ended, token, url } = yield* serving
+      const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
+      yield* Effect.promise(async () => {
+        page.setDefaultTimeout(60_000)
+        await page.getByRole("heading", { name: "Sessions" }).waitFor()
+        assert.notInclude(page.url(), token)
+        // By keyboard alone: a new session, a message.
+        await page.getByRole("button", { name: "New session" }).focus()
+        await page.keyboard.press("Enter")
+        await page.getByText("There are no messages.").waitFor()
+        await page.getByLabel("Message").focus()
+        await page.keyboard.type("Tell me <b>more</b>")
+        await page.keyboard.press("Control+Enter")
+        // The browser renders new rows when they come into view: until then they have no inner text.
+        await page.locator("#e1 pre", { hasText: "Tell me <b>more</b>" }).waitFor()
+        await page.locator("#e2 pre", { hasText: "<img src=x onerror=" }).waitFor()
+        assert.isTrue(await fits(page))
+        // The text behind a handle, and a line of it.
+        await page.locator("#e2 button.handle").focus()
+        await page.keyboard.press("Enter")
+        await page.locator("#excerpt", { hasText: "It goes on." }).waitFor()
+        await page.getByLabel("Lines, such as 10-20").fill("1")
+        await page.keyboard.press("Enter")
+        await page.locator("#excerpt", { hasText: />$/ }).waitFor()
+        await page.keyboard.press("Escape")
+        assert.isFalse(await page.locator("dialog").isVisible())
 
-          await page.emulateMedia({ colorScheme: "dark" })
-          await page.setViewportSize({ width: 360, height: 800 })
-          assert.isTrue(await fits(page))
-          const dark = await page.evaluate<string>("getComputedStyle(document.body).backgroundColor")
-          await page.getByRole("button", { name: "Light / dark" }).click()
-          assert.notStrictEqual(await page.evaluate<string>("getComputedStyle(document.body).backgroundColor"), dark)
-          await page.getByRole("link", { name: "All sessions" }).click()
-          await page.locator("#rows tr").waitFor()
-          assert.isTrue(await fits(page))
-          assert.include(await page.locator("#rows").innerText(), "Tell me <b>more</b>")
-          assert.deepStrictEqual(problems, [])
-          assert.notInclude(await page.title(), "hacked")
-          child.kill("SIGTERM")
-        })
-        assert.strictEqual(yield* Effect.promise(() => ended), 143)
-      }),
-    { retry: 4 }
+        await page.emulateMedia({ colorScheme: "dark" })
+        await page.setViewportSize({ width: 360, height: 800 })
+        assert.isTrue(await fits(page))
+        const dark = await page.evaluate<string>("getComputedStyle(document.body).backgroundColor")
+        await page.getByRole("button", { name: "Light / dark" }).click()
+        assert.notStrictEqual(await page.evaluate<string>("getComputedStyle(document.body).backgroundColor"), dark)
+        await page.getByRole("link", { name: "All sessions" }).click()
+        await page.locator("#rows tr").waitFor()
+        assert.isTrue(await fits(page))
+        assert.include(await page.locator("#rows").innerText(), "Tell me <b>more</b>")
+        assert.deepStrictEqual(problems, [])
+        assert.notInclude(await page.title(), "hacked")
+        child.kill("SIGTERM")
+      })
+      assert.strictEqual(yield* Effect.promise(() => ended), 143)
+    })
   )
 })
 

@@ -31,7 +31,7 @@ export interface Screen {
   readonly paste: (text: string) => Effect.Effect<void, TmuxError>
   /** What is shown now; no white space at the ends of lines and of the screen. */
   readonly capture: Effect.Effect<string, TmuxError>
-  /** Waits until the screen shows something, and answers what; fails with the screen when it does not within five minutes. */
+  /** Waits until the screen shows something, and answers what; fails with the screen when it does not within a minute, or more on a busy machine. */
   readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
   /** Waits until the program has ended. */
   readonly ended: Effect.Effect<void, TmuxError>
@@ -48,7 +48,7 @@ const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
 
 /** A screen is looked at this often, and so many times. */
 const everyMillis = 10
-const looks = 30_000
+const looks = 6_000
 
 /** Starts a program on a server of its own, which ends with the scope. The screen stays when the program has ended. */
 export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.Return<Screen, TmuxError, Scope.Scope> {

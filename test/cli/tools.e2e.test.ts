@@ -43,7 +43,7 @@ const isAlive = (pid: number) => {
 const lineOf = (file: string) =>
   Effect.sync(() => (existsSync(file) ? readFileSync(file, "utf8") : "")).pipe(
     Effect.filterOrFail((text) => text.endsWith("\n")),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(15_000)])),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(3_000)])),
     Effect.map((text) => text.trim())
   )
 

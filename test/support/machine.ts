@@ -149,12 +149,12 @@ export const programOf = (kind: Kind): string | undefined => {
   return found.get(kind)
 }
 
-/** A group of tests with requirements, skipped where one is missing. */
+/** A group of tests with requirements, skipped where one is missing. Its name says what it needs, so that `-t` can choose it. */
 export const needs =
   (kind: Kind) =>
   (name: string, tests: () => void): void => {
     const isMissing = programOf(kind) === undefined
-    describe.skipIf(isMissing)(isMissing ? `${name} [needs ${kind}: ${table[kind].get}]` : name, tests)
+    describe.skipIf(isMissing)(`${name} [${isMissing ? `needs ${kind}: ${table[kind].get}` : kind}]`, tests)
   }
 
 /** The missing requirements of a skipped test, by the names of its groups, with how to get them. */

@@ -40,17 +40,23 @@ export const processes = (): ReadonlyArray<Process> =>
 /** A turn of the real clock, even in a test with a test clock. */
 const moment = Effect.callback<void>((resume) => void setTimeout(() => resume(Effect.void), 10))
 
+/** How often is looked before a wait is given up: half a minute, and more on a busy machine, where each look takes longer. */
+const looks = 3_000
+
 /** Waits until none of these is left: on a busy machine a killed process takes time to end. */
 export const untilNone = Effect.fnUntraced(function* (left: () => ReadonlyArray<unknown>) {
   for (let look = 0; left().length > 0; look += 1) {
-    if (look > 30_000) return yield* Effect.die(new Error(`still at work: ${JSON.stringify(left())}`))
+    if (look > looks) return yield* Effect.die(new Error(`still at work: ${JSON.stringify(left())}`))
     yield* moment
   }
 })
 
 /** Waits until the effect of a process is visible, and its output so far has been read. */
 export const untilThere = Effect.fnUntraced(function* <E, R>(look: Effect.Effect<boolean, E, R>) {
-  while (!(yield* look)) yield* moment
+  for (let looked = 0; !(yield* look); looked += 1) {
+    if (looked > looks) return yield* Effect.die(new Error("waited for the effect of a process, which did not come"))
+    yield* moment
+  }
   yield* moment
 })
 

@@ -335,7 +335,7 @@ export const serveScript = `
     if (scope !== current) return;
     // Whoever writes already keeps the focus.
     if (document.activeElement !== get("text")) get("name").focus({ preventScroll: true });
-    void follow(scope, view.running === null ? view.lastEvent : null);
+    void follow(scope, view.lastEvent);
   });
   get("say").addEventListener("submit", (event) => {
     event.preventDefault();

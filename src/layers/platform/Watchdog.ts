@@ -65,6 +65,7 @@ const make = () => {
   }
 
   return {
+    start,
     watch: (group: number): void => {
       groups.add(group)
       if (tell === undefined) start()
@@ -133,7 +134,7 @@ export const layer: Layer.Layer<
   Effect.gen(function* () {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
     if (platform === "win32") return spawner
-    const { end, forget, watch } = make()
+    const { end, forget, start, watch } = make()
     const untilEmpty = makeLooking()
     yield* Effect.addFinalizer(() => Effect.sync(end))
     const scope = yield* Effect.scope
@@ -142,6 +143,8 @@ export const layer: Layer.Layer<
         // Of a pipeline only the last process is visible: its scope ends with the caller's, as do those of the others.
         const isOne = command._tag === "StandardCommand"
         if (isOne && command.options.detached === false) return yield* spawner.spawn(command)
+        // Runs already when the process begins: a kill soon after would find it untold.
+        start()
         const own = yield* Scope.fork(yield* Effect.scope)
         let group: number | undefined
         let isGone = false

@@ -370,16 +370,17 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         Effect.map(create(tenant, options), (summary) => row(tenant, summary))
       ),
     read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
+      // Taken before the messages: a turn that ends in between is in the stream, if not in what is read.
+      const lastEvent = opened.get(keyOf(tenant, id))?.lastEvent ?? null
       const { events, session } = yield* load(tenant, id)
       const shown = shownMessages(session, messages, chars)
       const sums = ledgerTotals(session, events)
-      const live = opened.get(keyOf(tenant, id))
       return {
         ...row(tenant, yield* existing(tenant, id)),
         totals: sums,
         messages: shown,
         earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
-        lastEvent: live === undefined ? null : live.events.idOf(live.events.last)
+        lastEvent
       }
     }),
     remove,

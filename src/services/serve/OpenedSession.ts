@@ -82,6 +82,15 @@ export class OpenedSession {
     }
   }
 
+  /** The id of the event after which a reader goes on who has read the stored messages: the last one before a turn that runs. */
+  get lastEvent(): string {
+    return this.events.idOf(this.start)
+  }
+
+  private get start(): number {
+    return this.running === undefined ? this.events.last : this.running.start - 1
+  }
+
   /** Tells an event: at once, or with a journal once it is stored. */
   publish(event: ServedEvent): void {
     if (this.save === undefined) return this.tell([event])
@@ -196,7 +205,7 @@ export class OpenedSession {
 
   /** The stream of a session. Without an id it begins at the running turn, or now. */
   stream(lastId: string | undefined): Stream.Stream<StreamEvent> {
-    const start = this.running === undefined ? this.events.last : this.running.start - 1
+    const { start } = this
     if (lastId === undefined) return this.from(start)
     const after = this.events.numberOf(lastId)
     return after === undefined ? Stream.concat(Stream.make(reset), this.from(start)) : this.from(after)

@@ -56,7 +56,7 @@ export const SessionView = Schema.Struct({
   messages: Schema.Array(ShownMessage),
   /** Messages before these. */
   earlier: Schema.Natural,
-  /** The id of the last event: the stream of events goes on after it. */
+  /** The id of an event: the stream after it has what these messages have not. Before a running turn, else the last one. */
   lastEvent: Schema.NullOr(Schema.String)
 })
 export type SessionView = typeof SessionView.Type
