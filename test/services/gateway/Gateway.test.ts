@@ -9,7 +9,7 @@ import { nextStep, noRounds } from "../../../src/services/gateway/AnswerRounds.t
 import { Gateway, type GatewayPlan, type SentView } from "../../../src/services/gateway/Gateway.ts"
 import { type Block, codecs, type Json } from "../../support/GatewayDialects.ts"
 import { gatewayLayer } from "../../support/GatewayScene.ts"
-import { scriptRuns } from "../../support/runs.ts"
+import { runsOf } from "../../support/runs.ts"
 
 /**
  * The law of the gateway, over generated conversations: between compressions each request extends the one before it byte for byte;
@@ -223,6 +223,6 @@ describe.each(dialects)("conversations in the dialect %s", (dialect) => {
     "extend what the provider saw, fit, and lose nothing",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))],
     ([seed]) => Effect.asVoid(session(dialect, seed)),
-    { arbitrary: { runs: scriptRuns(12, 2) } }
+    { arbitrary: { runs: runsOf(12, 2) } }
   )
 })
