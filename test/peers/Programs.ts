@@ -18,6 +18,8 @@ export interface Ran {
 
 /** What a run has beyond what every run has. */
 export interface Extra {
+  /** Where the models are, if not at the server. */
+  readonly models?: string
   readonly env?: Readonly<Record<string, string>>
   /** Arguments before the others. */
   readonly args?: ReadonlyArray<string>
@@ -32,7 +34,14 @@ export interface Program {
   readonly name: "claude" | "codex" | "gemini" | "pi"
   /** Name and version, as it is printed. */
   readonly title: string
-  readonly resume: (file: string, prompt: string, home: string, server: FakeProviders, extra?: Extra) => Promise<Ran>
+  /** Goes on with a session file; without one, begins a session. */
+  readonly resume: (
+    file: string | undefined,
+    prompt: string,
+    home: string,
+    server: FakeProviders,
+    extra?: Extra
+  ) => Promise<Ran>
 }
 
 /** Each program is given this long; the slowest takes about ten seconds on a quiet machine. */
@@ -111,6 +120,8 @@ const write = (file: string, text: string | Buffer): void => {
   writeFileSync(file, text)
 }
 
+const textOf = (file: string | undefined): string => (file === undefined ? "" : readFileSync(file, "utf8"))
+
 /** The value of a key in the first line that has it, as our own writers spell it. */
 const valueIn = (text: string, name: string): string => new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1] ?? ""
 
@@ -120,23 +131,25 @@ const lastModel = (text: string): string =>
 const claude: Program = {
   name: "claude",
   title: "Claude Code 2.1.197",
-  resume: (file, prompt, home, server) => {
+  resume: (file, prompt, home, server, { args = [], models = server.url } = {}) => {
     const cwd = path.join(home, "work")
     const config = path.join(home, "config")
-    const text = readFileSync(file, "utf8")
+    const text = textOf(file)
     const session = valueIn(text, "sessionId")
-    write(path.join(config, "projects", cwd.replaceAll(/[^a-zA-Z0-9]/g, "-"), `${session}.jsonl`), text)
+    if (file !== undefined) {
+      write(path.join(config, "projects", cwd.replaceAll(/[^a-zA-Z0-9]/g, "-"), `${session}.jsonl`), text)
+    }
     const wrapper = path.join(packageFolder("@anthropic-ai/claude-code"), "cli-wrapper.cjs")
     return run(
       {
         file: process.execPath,
-        args: [wrapper, "--print", "--resume", session, prompt],
+        args: [wrapper, "--print", ...args, ...(file === undefined ? [] : ["--resume", session]), prompt],
         cwd,
         env: {
           HOME: home,
           USERPROFILE: home,
           CLAUDE_CONFIG_DIR: config,
-          ANTHROPIC_BASE_URL: server.url,
+          ANTHROPIC_BASE_URL: models,
           ANTHROPIC_API_KEY: key,
           // Claude Code gives a model only its own thoughts back.
           ANTHROPIC_MODEL: lastModel(text),
@@ -154,12 +167,14 @@ const claude: Program = {
 const codex: Program = {
   name: "codex",
   title: "Codex 0.169.0",
-  resume: (file, prompt, home, server, { args = [], env = {} } = {}) => {
-    const text = readFileSync(file, "utf8")
+  resume: (file, prompt, home, server, { args = [], env = {}, models = server.url } = {}) => {
+    const text = textOf(file)
     const session = valueIn(text, "id")
     const at = "2026-01-01T00-00-00"
     const config = path.join(home, "codex")
-    write(path.join(config, "sessions", "2026", "01", "01", `rollout-${at}-${session}.jsonl`), text)
+    if (file !== undefined) {
+      write(path.join(config, "sessions", "2026", "01", "01", `rollout-${at}-${session}.jsonl`), text)
+    }
     write(
       path.join(config, "config.toml"),
       [
@@ -170,7 +185,7 @@ const codex: Program = {
         "enabled = false",
         "[model_providers.local]",
         'name = "local"',
-        `base_url = "${server.url}/v1"`,
+        `base_url = "${models}/v1"`,
         'env_key = "OPENAI_API_KEY"',
         'wire_api = "responses"',
         ""
@@ -180,7 +195,13 @@ const codex: Program = {
     return run(
       {
         file: process.execPath,
-        args: [script, "exec", ...args, "resume", "--skip-git-repo-check", session, prompt],
+        args: [
+          script,
+          "exec",
+          ...args,
+          ...(file === undefined ? ["--skip-git-repo-check"] : ["resume", "--skip-git-repo-check", session]),
+          prompt
+        ],
         cwd: path.join(home, "work"),
         env: { HOME: home, USERPROFILE: home, CODEX_HOME: config, OPENAI_API_KEY: key, ...env }
       },
@@ -192,15 +213,17 @@ const codex: Program = {
 const gemini: Program = {
   name: "gemini",
   title: "Gemini CLI 0.61.0",
-  resume: (file, prompt, home, server, { args = [], env = {}, settings = {} } = {}) => {
+  resume: (file, prompt, home, server, { args = [], env = {}, models = server.url, settings = {} } = {}) => {
     const cwd = path.join(home, "work")
     const config = path.join(home, ".gemini")
-    const text = readFileSync(file, "utf8")
+    const text = textOf(file)
     const session = valueIn(text, "sessionId")
     const folder = path.join(config, "tmp", "work")
     write(path.join(config, "projects.json"), JSON.stringify({ projects: { [cwd]: "work" } }))
     write(path.join(folder, ".project_root"), cwd)
-    write(path.join(folder, "chats", `session-2026-01-01T00-00-${session.slice(0, 8)}${path.extname(file)}`), text)
+    if (file !== undefined) {
+      write(path.join(folder, "chats", `session-2026-01-01T00-00-${session.slice(0, 8)}${path.extname(file)}`), text)
+    }
     write(
       path.join(config, "settings.json"),
       JSON.stringify({
@@ -216,13 +239,20 @@ const gemini: Program = {
     return run(
       {
         file: process.execPath,
-        args: [script, "--skip-trust", ...args, "--resume", session, "--prompt", prompt],
+        args: [
+          script,
+          "--skip-trust",
+          ...args,
+          ...(file === undefined ? [] : ["--resume", session]),
+          "--prompt",
+          prompt
+        ],
         cwd,
         env: {
           HOME: home,
           USERPROFILE: home,
           GEMINI_CLI_HOME: home,
-          GOOGLE_GEMINI_BASE_URL: server.url,
+          GOOGLE_GEMINI_BASE_URL: models,
           GEMINI_API_KEY: key,
           ...env
         }
@@ -235,21 +265,23 @@ const gemini: Program = {
 const pi: Program = {
   name: "pi",
   title: "Pi 0.73.1",
-  resume: (file, prompt, home, server, { env = {}, input } = {}) => {
+  resume: (file, prompt, home, server, { env = {}, input, models = server.url } = {}) => {
     const session = path.join(home, "session.jsonl")
     const agent = path.join(home, "agent")
     const cwd = path.join(home, "work")
     // Pi resumes a session only where its folder still is; the recorded one is on somebody else's machine.
-    const [header = "", ...entries] = readFileSync(file, "utf8").split("\n")
-    write(
-      session,
-      [header.replace(/"cwd":"(?:[^"\\]|\\.)*"/, () => `"cwd":${JSON.stringify(cwd)}`), ...entries].join("\n")
-    )
+    const [header = "", ...entries] = textOf(file).split("\n")
+    if (file !== undefined) {
+      write(
+        session,
+        [header.replace(/"cwd":"(?:[^"\\]|\\.)*"/, () => `"cwd":${JSON.stringify(cwd)}`), ...entries].join("\n")
+      )
+    }
     const model = { id: "local", input: ["text", "image"], contextWindow: 1_000_000, maxTokens: 8_000 }
     write(
       path.join(agent, "models.json"),
       JSON.stringify({
-        providers: { local: { baseUrl: server.url, api: "anthropic-messages", apiKey: key, models: [model] } }
+        providers: { local: { baseUrl: models, api: "anthropic-messages", apiKey: key, models: [model] } }
       })
     )
     const script = path.join(packageFolder("@mariozechner/pi-coding-agent"), "dist", "cli.js")

@@ -22,6 +22,8 @@ export interface Counts {
 }
 
 export interface Answer {
+  /** Programs take answers with the same id for one. */
+  readonly number?: number
   readonly blocks: ReadonlyArray<Block>
   readonly counts: Counts
 }
@@ -120,9 +122,9 @@ const anthropic: DialectCodec = {
     stream
   }),
   messages: slices("messages"),
-  json: ({ blocks, counts }) =>
+  json: ({ blocks, counts, number = 1 }) =>
     JSON.stringify({
-      id: "msg_1",
+      id: `msg_${number}`,
       type: "message",
       role: "assistant",
       model: "claude-sonnet-4-5",
@@ -131,11 +133,11 @@ const anthropic: DialectCodec = {
       stop_sequence: null,
       usage: { input_tokens: counts.input, output_tokens: counts.output }
     }),
-  events: ({ blocks, counts }) => [
+  events: ({ blocks, counts, number = 1 }) => [
     named({
       type: "message_start",
       message: {
-        id: "msg_1",
+        id: `msg_${number}`,
         type: "message",
         role: "assistant",
         content: [],
@@ -414,6 +416,14 @@ const responsesBlocks = (items: ReadonlyArray<Json>): ReadonlyArray<Block> =>
         : { kind: "call", id: item["call_id"], name: item["name"], args: JSON.parse(item["arguments"]) }
   )
 
+const responsesUsage = ({ input, output }: Counts): Json => ({
+  input_tokens: input,
+  input_tokens_details: { cached_tokens: 0 },
+  output_tokens: output,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: input + output
+})
+
 const responses: DialectCodec = {
   path: () => "/v1/responses",
   user: (text) => [{ type: "message", role: "user", content: [{ type: "input_text", text }] }],
@@ -430,15 +440,15 @@ const responses: DialectCodec = {
     stream
   }),
   messages: slices("input"),
-  json: ({ blocks, counts }) =>
+  json: ({ blocks, counts, number = 1 }) =>
     JSON.stringify({
-      id: "resp_1",
+      id: `resp_${number}`,
       object: "response",
       status: "completed",
       output: responsesItems(blocks),
-      usage: { input_tokens: counts.input, output_tokens: counts.output }
+      usage: responsesUsage(counts)
     }),
-  events: ({ blocks, counts }) => {
+  events: ({ blocks, counts, number = 1 }) => {
     let sequence_number = 0
     const event = (type: string, data: Json) => {
       const text = named({ type, sequence_number, ...data })
@@ -446,8 +456,8 @@ const responses: DialectCodec = {
       return text
     }
     return [
-      event("response.created", { response: { id: "resp_1", status: "in_progress", output: [] } }),
-      event("response.in_progress", { response: { id: "resp_1", status: "in_progress", output: [] } }),
+      event("response.created", { response: { id: `resp_${number}`, status: "in_progress", output: [] } }),
+      event("response.in_progress", { response: { id: `resp_${number}`, status: "in_progress", output: [] } }),
       ...responsesItems(blocks).flatMap((item, output_index) => [
         event("response.output_item.added", {
           output_index,
@@ -466,10 +476,10 @@ const responses: DialectCodec = {
       ]),
       event("response.completed", {
         response: {
-          id: "resp_1",
+          id: `resp_${number}`,
           status: "completed",
           output: responsesItems(blocks),
-          usage: { input_tokens: counts.input, output_tokens: counts.output }
+          usage: responsesUsage(counts)
         }
       })
     ]

@@ -81,6 +81,7 @@ export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
         return
       }
       const answer: Answer = {
+        number: requests.length,
         blocks: isFault(blocks) ? [{ kind: "text", text: "broken off" }] : blocks,
         counts: { input: estimateText(text), output: 7 }
       }
