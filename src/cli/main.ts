@@ -241,13 +241,10 @@ const commands = {
   ),
   serve: command("Serve sessions over HTTP: an API with event streams, and a page", async () => {
     const { serve } = await import("./commands/serve.ts")
-    return serve((options) =>
-      Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("../layers/LiveServe.ts")),
-          ({ layer }) => layer(options)
-        )
-      )
+    const live = Effect.promise(() => import("../layers/LiveServe.ts"))
+    return serve(
+      (options) => Layer.unwrap(Effect.map(live, ({ layer }) => layer(options))),
+      Effect.flatMap(live, ({ hasSqlite }) => hasSqlite)
     )
   }),
   gateway: command("Keep any client within its window: a proxy that compresses what it sends", async () => {

@@ -14,6 +14,7 @@ import { SessionStore } from "../services/session/SessionStore.ts"
 import { Settings } from "../services/settings/Settings.ts"
 import * as LiveRuntime from "./LiveRuntime.ts"
 import { homeFolder } from "./platform/HomeFolder.ts"
+import * as SqliteClient from "./platform/SqliteClient.ts"
 import * as ClusterEngine from "./serve/ClusterEngine.ts"
 import * as HttpServing from "./serve/HttpServing.ts"
 import * as SqlTurnJournal from "./serve/SqlTurnJournal.ts"
@@ -36,6 +37,9 @@ export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "
   readonly model?: string | undefined
   readonly store?: ServeStore | undefined
 }
+
+/** Whether this Node has the database of the store `Sqlite`. */
+export const hasSqlite = SqliteClient.isAvailable
 
 const defaultBodyBytes = 4 * 1024 * 1024
 const defaultDrainSeconds = 20
@@ -119,7 +123,7 @@ const runner = (options: LiveServeOptions) =>
   Layer.effectDiscard(ServedSessions.use(({ drain }) => Effect.addFinalizer(() => drain))).pipe(
     Layer.provideMerge(SessionEntity.handlers),
     Layer.provide(LocalSessions.layer(options)),
-    Layer.provide([DurableCompression.layer, SqlTurnJournal.layer]),
+    Layer.provide(DurableCompression.layer),
     Layer.provide(ClusterEngine.workflows),
     Layer.merge(ClusterEngine.pruning)
   )
@@ -141,6 +145,7 @@ const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { reado
       const sessions = ClusterSessions.layer(options)
       return (isRunner ? Layer.merge(sessions, runner(options)) : sessions).pipe(
         Layer.provideMerge(Layer.provide(engine, sql)),
+        Layer.provide(SqlTurnJournal.layer),
         Layer.provide(sql),
         Layer.provideMerge(tenantRuntimes(options, Context.get(client, SqlClient.SqlClient)))
       )

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { execFileSync, spawn } from "node:child_process"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { chownSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -10,15 +10,16 @@ import { programOf } from "./machine.ts"
 /** PostgreSQL refuses to run as root; this user is on every system. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
-const freePort = Effect.callback<number>((resume) => {
+/** A port that is free now. */
+export const freePort = Effect.callback<number>((resume) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
     const address = server.address()
     server.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
   })
 })
 
-/** Starts a server of the machine's PostgreSQL on an empty folder, until the scope closes. Returns its URL. */
-export const postgres = Effect.gen(function* () {
+/** Starts a server of the machine's PostgreSQL on an empty folder, until the scope closes. */
+export const postgresServer = Effect.gen(function* () {
   const initdb = programOf("PostgreSQL") ?? "initdb"
   const folder = yield* Effect.acquireRelease(
     // Beside the folder of the tests, which only its owner may enter.
@@ -35,24 +36,30 @@ export const postgres = Effect.gen(function* () {
     cwd: folder,
     stdio: "ignore"
   })
-  const server = yield* Effect.acquireRelease(
-    Effect.sync(() =>
-      spawn(
-        path.join(path.dirname(initdb), "postgres"),
-        ["-D", data, "-k", folder, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"],
-        { ...nobody, cwd: folder, stdio: ["ignore", "ignore", "pipe"] }
-      )
-    ),
-    (child) =>
-      Effect.callback<void>((resume) => {
-        child.on("exit", () => resume(Effect.void))
-        child.kill("SIGINT")
-      })
-  )
-  yield* Effect.callback<void>((resume) => {
-    server.stderr.on("data", (text: Buffer) => {
+  let server: ChildProcess | undefined
+  const start = Effect.callback<void>((resume) => {
+    const child = spawn(
+      path.join(path.dirname(initdb), "postgres"),
+      ["-D", data, "-k", folder, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"],
+      { ...nobody, cwd: folder, stdio: ["ignore", "ignore", "pipe"] }
+    )
+    server = child
+    child.stderr.on("data", (text: Buffer) => {
       if (text.includes("ready to accept connections")) resume(Effect.void)
     })
   })
-  return `postgres://palimpsest@127.0.0.1:${port}/postgres`
+  const stop = Effect.callback<void>((resume) => {
+    if (server === undefined || server.exitCode !== null) return resume(Effect.void)
+    server.on("exit", () => resume(Effect.void))
+    server.kill("SIGINT")
+  })
+  yield* Effect.acquireRelease(start, () => stop)
+  return {
+    url: `postgres://palimpsest@127.0.0.1:${port}/postgres`,
+    /** Stops it with all its connections, and starts it again on the same folder and port. */
+    restart: Effect.andThen(stop, start)
+  }
 })
+
+/** The same; only its URL. */
+export const postgres = Effect.map(postgresServer, ({ url }) => url)

@@ -1,4 +1,4 @@
-import { Config, Effect, type Layer, Redacted, Schema } from "effect"
+import { Config, Effect, type Layer, Option, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import { isTenantName, localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
@@ -47,9 +47,16 @@ const defaultRunner = "127.0.0.1:4401"
 
 /** Reads the flags that say where sessions are and what this process does for them. */
 const storeOf = Effect.fnUntraced(function* (
-  store: string,
+  given: string | undefined,
+  hasSqlite: Effect.Effect<boolean>,
   role: { readonly runner: boolean; readonly front: boolean; readonly address: string | undefined }
-): Effect.fn.Return<ServeStore, ExitError> {
+): Effect.fn.Return<ServeStore, ExitError, Stdio.Stdio> {
+  const store = given ?? ((yield* hasSqlite) ? "sqlite" : "files")
+  if (given === undefined && store === "files") {
+    yield* Output.notice(
+      "this Node has no SQLite (22.16 has it), so sessions are files: a crash may cut an answer short"
+    )
+  }
   const isShared = /^postgres(?:ql)?:\/\//.test(store)
   if (!isShared && (role.runner || role.front || role.address !== undefined)) {
     return yield* badInput("--runner, --front and --address need --store postgres://…, which several servers share")
@@ -93,10 +100,11 @@ const printToken = Effect.fnUntraced(function* (tenant: string) {
 
 /**
  * The command `palimpsest serve`. `start` makes the server; it is a parameter so that this file does not import the server's
- * layers.
+ * layers. `hasSqlite`: whether this Node has the database that sessions are in by default.
  */
 export const serve = <E extends { readonly message: string }, R>(
-  start: (options: ServeOptions) => Layer.Layer<HttpServer.HttpServer, E, R>
+  start: (options: ServeOptions) => Layer.Layer<HttpServer.HttpServer, E, R>,
+  hasSqlite: Effect.Effect<boolean>
 ) =>
   Command.make(
     "serve",
@@ -114,10 +122,11 @@ export const serve = <E extends { readonly message: string }, R>(
       model: Input.optional(Flag.String("model"), "Model of new sessions"),
       store: Flag.String("store").pipe(
         Flag.withDescription(
-          "Where sessions are: files (default), sqlite, or postgres://… for several servers; also PALIMPSEST_STORE"
+          "Where sessions are: sqlite (default where Node has it), files, or postgres://… for several servers; also PALIMPSEST_STORE"
         ),
         Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE")),
-        Flag.withDefault("files")
+        Flag.optional,
+        Flag.map(Option.getOrUndefined)
       ),
       runner: Input.flag("runner", "Run sessions only: the API is served elsewhere"),
       front: Input.flag("front", "Serve the API only: sessions run elsewhere"),
@@ -144,7 +153,7 @@ export const serve = <E extends { readonly message: string }, R>(
       if (input.port < 0 || input.port > 65_535) return yield* badInput(`--port ${input.port}: expected 0 to 65535`)
       const own = yield* effective
       const configured = own.tokens ?? []
-      const store = yield* storeOf(input.store, input)
+      const store = yield* storeOf(input.store, hasSqlite, input)
       if (configured.length === 0 && !isLoopback(input.host)) {
         return yield* badInput(
           `--host ${input.host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`

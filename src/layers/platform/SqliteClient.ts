@@ -46,6 +46,15 @@ const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.R
   return typeof database.isTransaction === "boolean" ? database : yield* tooOld(undefined)
 })
 
+/** Whether this Node has an SQLite that a database can be kept in. */
+export const isAvailable: Effect.Effect<boolean> = Effect.map(sqlite, (loaded) => {
+  if (loaded === undefined) return false
+  const database = new loaded.DatabaseSync(":memory:")
+  const isNewEnough = typeof database.isTransaction === "boolean"
+  database.close()
+  return isNewEnough
+})
+
 const isBusy = ({ reason }: SqlError.SqlError): boolean => reason._tag === "LockTimeoutError"
 
 const sqlError = (cause: unknown): SqlError.SqlError => {

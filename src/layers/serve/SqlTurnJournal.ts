@@ -2,14 +2,15 @@ import { Array as Arr, Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { TurnJournal } from "../../services/serve/TurnJournal.ts"
+import { type JournaledTurn, TurnJournal } from "../../services/serve/TurnJournal.ts"
+import { DatabaseError } from "./ClusterEngine.ts"
 
 /** The events of running turns in a table of the database. */
 
 const Rows = Schema.Array(
   Schema.Struct({
     name: Schema.String,
-    number: Schema.Union([Schema.Finite, Schema.FiniteFromString]),
+    number: Schema.Finite,
     event: fromJson(ServedEvent)
   })
 )
@@ -18,62 +19,94 @@ const encode = Schema.encodeEffect(fromJson(ServedEvent))
 /** A turn whose server is lost is taken up within seconds; what is older than this is never read again. */
 const keptMillis = 86_400_000
 
-/** The journal, with its table. */
-export const layer = Layer.effect(
-  TurnJournal,
+/** Half a second lies between two attempts: so long a database may be away before streams end. */
+const maxRetries = 40
+
+const tables = SqlClient.SqlClient.use((sql) =>
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_turn_events (
       tenant TEXT NOT NULL,
       session TEXT NOT NULL,
-      number BIGINT NOT NULL,
+      number INTEGER NOT NULL,
       name TEXT NOT NULL,
       event TEXT NOT NULL,
       at BIGINT NOT NULL,
       PRIMARY KEY (tenant, session, number)
     )`
+    yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_turn_owners (
+      tenant TEXT NOT NULL,
+      session TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      PRIMARY KEY (tenant, session)
+    )`
+  })
+)
+
+/** The journal, with its tables. */
+export const layer = Layer.effect(
+  TurnJournal,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    // Of two servers that make a table at the same time, one fails, and finds it then.
+    yield* Effect.retry(tables, { times: 3 }).pipe(
+      Effect.mapError(({ message }) => new DatabaseError({ message: `the tables of turns cannot be made: ${message}` }))
+    )
     const prune = Effect.flatMap(
       Clock.currentTimeMillis,
       (now) => sql`DELETE FROM palimpsest_turn_events WHERE at < ${now - keptMillis}`
     )
     yield* Effect.forkScoped(Effect.repeat(Effect.ignore(prune, { log: "Warn" }), Schedule.spaced("1 hour")))
-    return {
-      load: (tenant, id) =>
+
+    const take = Effect.fnUntraced(function* (tenant: string, id: string, owner: string) {
+      yield* sql`INSERT INTO palimpsest_turn_owners ${sql.insert({ tenant, session: id, owner })}
+        ON CONFLICT (tenant, session) DO UPDATE SET owner = excluded.owner`
+      const rows = yield* Effect.flatMap(
         sql`SELECT name, number, event FROM palimpsest_turn_events
-          WHERE tenant = ${tenant} AND session = ${id} ORDER BY number`.pipe(
-          Effect.flatMap(Schema.decodeUnknownEffect(Rows)),
-          Effect.map((rows) => {
-            const last = rows.at(-1)
-            if (last === undefined) return undefined
-            // What a process wrote that no longer had the session does not follow on.
-            const events = rows
-              .filter(
-                ({ name, number }, index) => name === last.name && last.number - number === rows.length - 1 - index
-              )
-              .map(({ event, number }) => ({ ...event, number }))
-            return { name: last.name, events }
-          }),
+          WHERE tenant = ${tenant} AND session = ${id} ORDER BY number`,
+        Schema.decodeUnknownEffect(Rows)
+      )
+      const { name } = rows.at(-1) ?? {}
+      return name === undefined ? undefined : { name, events: rows.map(({ event, number }) => ({ ...event, number })) }
+    })
+
+    const save = Effect.fnUntraced(function* (
+      tenant: string,
+      id: string,
+      { events, first, name }: JournaledTurn & { readonly first: number | undefined },
+      owner: string
+    ) {
+      const at = yield* Clock.currentTimeMillis
+      const rows = yield* Effect.forEach(events, ({ event, message, number }) =>
+        Effect.map(encode({ event, message }), (text) => ({ tenant, session: id, number, name, event: text, at }))
+      )
+      // The row is locked until the end, so that whoever takes the journal sees everything or keeps it out.
+      const owned = yield* sql`UPDATE palimpsest_turn_owners SET owner = owner
+        WHERE tenant = ${tenant} AND session = ${id} AND owner = ${owner} RETURNING owner`
+      if (owned.length === 0) return false
+      if (first !== undefined) {
+        yield* sql`DELETE FROM palimpsest_turn_events
+          WHERE tenant = ${tenant} AND session = ${id} AND (number < ${first} OR name <> ${name})`
+      }
+      if (Arr.isArrayNonEmpty(rows)) yield* sql`INSERT INTO palimpsest_turn_events ${sql.insert(rows)}`
+      return true
+    }, sql.withTransaction)
+
+    return {
+      take: (tenant, id, owner) =>
+        take(tenant, id, owner).pipe(
           Effect.tapError((error) => Effect.logWarning(`serve: the events of a turn cannot be read: ${error.message}`)),
           Effect.orElseSucceed(() => undefined)
         ),
-      save: (tenant, id, { events, first, name }) =>
-        Effect.gen(function* () {
-          const at = yield* Clock.currentTimeMillis
-          const rows = yield* Effect.forEach(events, ({ event, message, number }) =>
-            Effect.map(encode({ event, message }), (text) => ({ tenant, session: id, number, name, event: text, at }))
-          )
-          if (Arr.isArrayNonEmpty(rows)) {
-            yield* sql`INSERT INTO palimpsest_turn_events ${sql.insert(rows)}
-              ON CONFLICT (tenant, session, number) DO UPDATE
-              SET name = excluded.name, event = excluded.event, at = excluded.at`
-          }
-          if (first !== undefined) {
-            yield* sql`DELETE FROM palimpsest_turn_events
-              WHERE tenant = ${tenant} AND session = ${id} AND (number < ${first} OR name <> ${name})`
-          }
-        }).pipe(
+      save: (tenant, id, turn, owner) =>
+        save(tenant, id, turn, owner).pipe(
+          Effect.retry({ schedule: Schedule.spaced("500 millis"), times: maxRetries }),
           Effect.tapError((error) => Effect.logWarning(`serve: the events of a turn are not stored: ${error.message}`)),
-          Effect.ignore
+          Effect.orElseSucceed(() => false)
+        ),
+      forget: (tenant, id) =>
+        sql`DELETE FROM palimpsest_turn_events WHERE tenant = ${tenant} AND session = ${id}`.pipe(
+          Effect.andThen(sql`DELETE FROM palimpsest_turn_owners WHERE tenant = ${tenant} AND session = ${id}`),
+          Effect.ignore({ log: "Warn" })
         )
     }
   })

@@ -1,16 +1,20 @@
-import { Deferred, Effect, FiberSet, Layer, Option, Ref, Schedule, Stream } from "effect"
+import { Deferred, Effect, FiberSet, Layer, Option, Ref, Schedule, Schema, Stream } from "effect"
+import { EntityAddress, EntityId, MessageStorage, Sharding } from "effect/cluster"
+import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { ledgerOf, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { storeError } from "./Failures.ts"
+import { reset } from "./OpenedSession.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
 import { entityId, SessionEntity } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
+import { TurnJournal } from "./TurnJournal.ts"
 
 /**
  * The sessions of a cluster, as a front offers them: it reads the store itself, and sends everything that needs an open session
@@ -33,12 +37,19 @@ const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }
 const isServeError = (error: { readonly _tag: string }): error is ServeError =>
   ["BadRequest", "NotFound", "Conflict", "TooMany", "Failed", "Unavailable"].includes(error._tag)
 
+const isFailedSend = Schema.is(
+  Schema.Struct({ _tag: Schema.tag("Success"), value: Schema.Struct({ status: Schema.Literal("failed") }) })
+)
+
 const away = () => new Unavailable({ message: "no runner has this session now; try again in a moment" })
 
 const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
   const { copy, create, existing, inTenant, load, store, totals } = yield* StoredSessions.make(model)
   const limiter = yield* TenantLimiter
   const clientOf = yield* SessionEntity.client
+  const journal = yield* TurnJournal
+  const sharding = yield* Sharding.Sharding
+  const storage = yield* MessageStorage.MessageStorage
   const sends = yield* FiberSet.make<void>()
   const closing = yield* Deferred.make<void>()
   let isDraining = false
@@ -66,26 +77,45 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
   const counted = (tenant: string) =>
     Effect.asVoid(Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release))
 
-  /** The events of a session or a turn, from whichever runner has it. A new runner's stream begins with `Reset`. */
-  const watch = (tenant: string, id: string, message: string | null, first: string | undefined) =>
-    Stream.unwrap(
-      Effect.map(Ref.make(first), (last) =>
-        Stream.suspend(() =>
-          Stream.unwrap(
-            Effect.map(Ref.get(last), (lastId) => client(tenant, id).Watch({ message, lastId: lastId ?? null }))
-          )
-        ).pipe(
-          // A turn that its runner stopped goes on at another one.
-          Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
-          Stream.tap(({ id: at }) => (at === undefined ? Effect.void : Ref.set(last, at))),
-          // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
-          Stream.catchCause(() => Stream.empty),
-          Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
-          Stream.forever,
-          Stream.interruptWhen(Deferred.await(closing))
-        )
+  /** A message that failed, and is sent again, is answered again. */
+  const forgetFailure = Effect.fnUntraced(function* (tenant: string, id: string, message: string) {
+    const entity = EntityId.make(entityId(tenant, id))
+    const shardId = sharding.getShardId(entity, "default")
+    const address = EntityAddress.make({ entityType: SessionEntity.type, entityId: entity, shardId })
+    const request = yield* storage.requestIdForPrimaryKey({ address, tag: "Send", id: message })
+    if (Option.isNone(request)) return
+    const reply = (yield* storage.repliesForUnfiltered([request.value])).at(-1)
+    if (reply?._tag === "WithExit" && isFailedSend(reply.exit)) yield* sharding.reset(request.value)
+  }, Effect.mapError(away))
+
+  /**
+   * The events of a session or a turn, from whichever runner has it. `over`: when this ends, the runner is asked once more, which
+   * may be another one than that whose stream has come to a halt.
+   */
+  const watch = (
+    tenant: string,
+    id: string,
+    message: string | null,
+    first: string | undefined,
+    over: Effect.Effect<void> = Effect.never
+  ) =>
+    Stream.suspend(() => {
+      const joined = new JoinedStream<StreamEvent>(first, reset)
+      return Stream.suspend(() => client(tenant, id).Watch({ message, lastId: joined.last ?? null })).pipe(
+        // A turn that its runner stopped goes on at another one.
+        Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
+        // A runner that lives sends a ping more often.
+        Stream.timeout("20 seconds"),
+        Stream.interruptWhen(over),
+        // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
+        Stream.catchCause(() => Stream.empty),
+        Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
+        Stream.forever,
+        // When its runner goes, the engine sends a request again as it was, and the next runner begins anew.
+        Stream.flatMap((event) => Stream.fromIterable(joined.next(event))),
+        Stream.interruptWhen(Deferred.await(closing))
       )
-    )
+    })
 
   const isEnd = (message: string) => (event: StreamEvent) =>
     event.event === "TurnEnded" && event.data.message === message
@@ -94,6 +124,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     yield* accepting
     yield* existing(tenant, id)
     yield* limiter.checkTokens(tenant)
+    if (message.id !== undefined) yield* forgetFailure(tenant, id, message.id)
     const messageId = message.id ?? (yield* StoredSessions.newId)
     yield* counted(tenant)
     const stored = yield* Deferred.make<void, ServeError>()
@@ -116,11 +147,16 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       )
     }
     const seen = yield* Ref.make(false)
-    return watch(tenant, id, messageId, lastId).pipe(
+    const isAsked = yield* Ref.make(false)
+    const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
+    const over = Effect.flatMap(Ref.get(isAsked), (asked) =>
+      asked ? Effect.never : Effect.andThen(late, Ref.set(isAsked, true))
+    )
+    return watch(tenant, id, messageId, lastId, over).pipe(
       Stream.takeUntil(isEnd(messageId)),
       Stream.tap((event) => (isEnd(messageId)(event) ? Ref.set(seen, true) : Effect.void)),
       // What ended without a stream is told all the same.
-      Stream.interruptWhen(Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))),
+      Stream.interruptWhen(Effect.andThen(late, Effect.sleep("10 seconds"))),
       Stream.concat(
         Stream.unwrap(
           Effect.map(Effect.all([Ref.get(seen), Deferred.poll(ended)]), ([isSeen, end]) =>
@@ -188,6 +224,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
             : storeError(error)
         )
       )
+      if (journal !== undefined) yield* journal.forget(tenant, id)
     }),
     fork: Effect.fnUntraced(function* (tenant, id, options) {
       yield* accepting

@@ -87,7 +87,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         name,
         journal === undefined
           ? undefined
-          : { save: (turn) => journal.save(tenant, id, turn), last: yield* journal.load(tenant, id) }
+          : { save: (turn) => journal.save(tenant, id, turn, name), last: yield* journal.take(tenant, id, name) }
       )
       if (journal !== undefined) {
         yield* Effect.addFinalizer(() => session.flush)
@@ -156,9 +156,10 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       Effect.suspend(() => {
         if (Exit.isFailure(exit)) {
           const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+          // In a cluster, a database that is away comes back, and the turn is taken up again.
           const isTaken =
             error?._tag === "SessionStoreError" &&
-            (error.reason._tag === "SessionTaken" || error.reason._tag === "SessionChanged")
+            (journal !== undefined || error.reason._tag === "SessionTaken" || error.reason._tag === "SessionChanged")
           end =
             Cause.hasInterrupts(exit.cause) || isTaken
               ? { status: "stopped", error: "another server took over, or this one stopped; send the message again" }
@@ -256,7 +257,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         return begun
       }, Effect.uninterruptible)
     )
-    if (typeof turn === "string") return recordedTurn(messageId, turn)
+    if (typeof turn === "string") return recordedTurn(messageId, turn, lastId)
     const cancels = (message.onDisconnect ?? settings.onDisconnect ?? "continue") === "cancel"
     if (cancels) {
       yield* Effect.addFinalizer(() =>
@@ -280,7 +281,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       return yield* new NotFound({ message: `session ${id} has no message ${message}; send it with this id` })
     }
     return "text" in turn
-      ? recordedTurn(message, turn.text)
+      ? recordedTurn(message, turn.text, lastId)
       : yield* streamed(tenant, id, (session) => session.turnStream(turn, lastId))
   })
 
@@ -298,9 +299,10 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
     const key = keyOf(tenant, id)
     const session = opened.get(key)
     if (session === undefined) return
-    Deferred.doneUnsafe(session.closing, Effect.void)
     const fiber = session.running?.fiber
     if (fiber !== undefined) yield* Fiber.interrupt(fiber)
+    yield* session.flush
+    Deferred.doneUnsafe(session.closing, Effect.void)
     yield* RcMap.invalidate(sessions, key)
   })
 
@@ -469,7 +471,10 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       isDraining = true
       yield* Effect.timeoutOption(FiberSet.awaitEmpty(turns), `${settings.drainSeconds ?? 20} seconds`)
       yield* FiberSet.clear(turns)
-      for (const session of opened.values()) Deferred.doneUnsafe(session.closing, Effect.void)
+      for (const session of opened.values()) {
+        yield* session.flush
+        Deferred.doneUnsafe(session.closing, Effect.void)
+      }
     })
   })
 })

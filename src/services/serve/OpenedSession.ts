@@ -30,8 +30,11 @@ const pingMillis = 15_000
 /** Events of this time are stored together. */
 const batchMillis = 100
 
-/** Stores events before they are told: the function gets them, and the number of the first one to keep when that changes. */
-type Save = (turn: JournaledTurn & { readonly first: number | undefined }) => Effect.Effect<void>
+/**
+ * Stores events before they are told: the function gets them, and the number of the first one to keep when that changes. False:
+ * another process has the session now.
+ */
+type Save = (turn: JournaledTurn & { readonly first: number | undefined }) => Effect.Effect<boolean>
 
 const makeTurn = (message: string, start: number, ended: TurnStatus | undefined): ServedTurn => ({
   message,
@@ -58,6 +61,7 @@ export class OpenedSession {
   private waiting: Array<ServedEvent> = []
   private isWaiting = Deferred.makeUnsafe<void>()
   private isUrgent = Deferred.makeUnsafe<void>()
+  private isLost = false
   /** The number of the first event in the journal. */
   private kept: number | undefined
 
@@ -93,10 +97,17 @@ export class OpenedSession {
 
   /** Tells an event: at once, or with a journal once it is stored. */
   publish(event: ServedEvent): void {
+    if (this.isLost) return
     if (this.save === undefined) return this.tell([event])
     this.waiting.push(event)
     Deferred.doneUnsafe(this.isWaiting, Effect.void)
     if (event.event._tag === "TurnEnded") Deferred.doneUnsafe(this.isUrgent, Effect.void)
+  }
+
+  /** Tells nothing more: another process has the session, and tells what it does. */
+  private lose(): void {
+    this.isLost = true
+    Deferred.doneUnsafe(this.closing, Effect.void)
   }
 
   /** Adds events, and wakes the readers. */
@@ -121,9 +132,8 @@ export class OpenedSession {
     const first = Math.max(begun ?? this.kept ?? this.events.first, this.events.first)
     const isKept = first === this.kept
     this.kept = first
-    return Effect.andThen(
-      this.save({ name: this.events.name, events, first: isKept ? undefined : first }),
-      Effect.sync(() => this.tell(batch))
+    return Effect.map(this.save({ name: this.events.name, events, first: isKept ? undefined : first }), (isStored) =>
+      isStored ? this.tell(batch) : this.lose()
     )
   }).pipe(this.saving.withPermit, Effect.uninterruptible)
 
@@ -224,15 +234,20 @@ export class OpenedSession {
 }
 
 const ping: StreamEvent = { event: "Ping", data: { message: null, event: { _tag: "Ping" } } }
-const reset: StreamEvent = { event: "Reset", data: { message: null, event: { _tag: "Reset" } } }
+/** What a client has of the stream is void; it reads the session again. */
+export const reset: StreamEvent = { event: "Reset", data: { message: null, event: { _tag: "Reset" } } }
 
-/** The stream of a turn that ended before the session was opened: its answer, as the session holds it. */
-export const recordedTurn = (message: string, text: string): Stream.Stream<StreamEvent> => {
+/**
+ * The stream of a turn that ended before the session was opened: its answer, as the session holds it. `lastId`: what the client
+ * has of it already is void.
+ */
+export const recordedTurn = (message: string, text: string, lastId: string | undefined): Stream.Stream<StreamEvent> => {
   const events: ReadonlyArray<ServedEvent["event"]> = [
     { _tag: "Content", text },
     { _tag: "TurnEnded", status: "answered", error: null }
   ]
-  return Stream.fromIterable(events.map((event): StreamEvent => ({ event: event._tag, data: { message, event } })))
+  const told = events.map((event): StreamEvent => ({ event: event._tag, data: { message, event } }))
+  return Stream.fromIterable(lastId === undefined ? told : [reset, ...told])
 }
 
 /** How a turn ended, by its events. */

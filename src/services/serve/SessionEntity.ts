@@ -118,6 +118,8 @@ export const handlers = SessionEntity.toLayer(
       Send: ({ payload: { message, text } }) =>
         answered(message, text).pipe(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
+          // The store may be away for a moment.
+          Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
           Effect.catch(({ message: why }: ServeError) => Effect.succeed({ status: "failed" as const, error: why })),
           Effect.catchCause((cause) =>
             Cause.hasInterruptsOnly(cause)

@@ -11,14 +11,17 @@ export interface JournaledTurn {
 
 /** Stores the events of each session's last turn, so that another process goes on with the stream where it ended. */
 export interface Journal {
-  /** The events of the last turn; undefined when there are none, or they cannot be read. */
-  readonly load: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
-  /** Stores events, and with `first` forgets those before this number. Never fails: what is not stored cannot be resumed. */
+  /** Makes `owner` the only writer, and returns the events of the last turn; undefined when there are none, or they cannot be read. */
+  readonly take: (tenant: string, id: string, owner: string) => Effect.Effect<JournaledTurn | undefined>
+  /** Stores events, and with `first` forgets those before this number. Returns false when another one is the writer now. */
   readonly save: (
     tenant: string,
     id: string,
-    turn: JournaledTurn & { readonly first: number | undefined }
-  ) => Effect.Effect<void>
+    turn: JournaledTurn & { readonly first: number | undefined },
+    owner: string
+  ) => Effect.Effect<boolean>
+  /** Forgets the events of a session that was deleted. */
+  readonly forget: (tenant: string, id: string) => Effect.Effect<void>
 }
 
 /** The journal of this server. Default: none; a stream of another process begins with `Reset`. */

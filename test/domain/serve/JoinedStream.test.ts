@@ -1,0 +1,49 @@
+import { assert, describe, it } from "@effect/vitest"
+import { JoinedStream } from "../../../src/domain/serve/JoinedStream.ts"
+
+interface Event {
+  readonly id?: string
+  readonly event: string
+}
+
+const reset: Event = { event: "Reset" }
+const at = (id: string): Event => ({ id, event: "Content" })
+const recorded: Event = { event: "Content" }
+const ping: Event = { event: "Ping" }
+
+const table: ReadonlyArray<{
+  readonly name: string
+  readonly last?: string
+  readonly given: ReadonlyArray<Event>
+  readonly told: ReadonlyArray<Event>
+}> = [
+  { name: "one server", given: [ping, at("a.1"), at("a.2")], told: [ping, at("a.1"), at("a.2")] },
+  {
+    name: "a server that begins anew",
+    given: [at("a.9"), at("a.10"), at("a.9"), at("a.10"), at("a.11")],
+    told: [at("a.9"), at("a.10"), at("a.11")]
+  },
+  { name: "a client that comes again", last: "a.2", given: [at("a.1"), at("a.2"), at("a.3")], told: [at("a.3")] },
+  {
+    name: "a server with other events",
+    given: [at("a.1"), at("b.1"), at("b.2")],
+    told: [at("a.1"), reset, at("b.1"), at("b.2")]
+  },
+  { name: "a server that says so itself", given: [at("a.1"), reset, at("b.1")], told: [at("a.1"), reset, at("b.1")] },
+  {
+    name: "an answer as the session holds it",
+    given: [at("a.1"), recorded, recorded],
+    told: [at("a.1"), reset, recorded, recorded]
+  },
+  { name: "such an answer, and nothing before", given: [recorded, recorded], told: [recorded, recorded] }
+]
+
+describe("streams of several servers, joined", () => {
+  it.each(table)("$name", ({ given, last, told }) => {
+    const joined = new JoinedStream<Event>(last, reset)
+    assert.deepStrictEqual(
+      given.flatMap((event) => joined.next(event)),
+      told
+    )
+  })
+})
