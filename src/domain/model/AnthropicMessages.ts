@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import type { Content, Part } from "../content/Content.ts"
 import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, type ToolResult } from "./Dialogue.ts"
+import { isCompaction, thinkingOf } from "./ProviderSignature.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
 /** Requests in the dialect of Anthropic's Messages API. */
@@ -76,7 +77,7 @@ const canThink = (messages: ReadonlyArray<Message>): boolean => {
   const [before, last] = messages.slice(-2)
   return (
     last?.content[0]?.["type"] !== "tool_result" ||
-    /^(?:redacted_)?thinking$/.test(String(before?.content[0]?.["type"]))
+    /^(?:redacted_)?thinking$/.test(String(before?.content.find((block) => !isCompaction(block))?.["type"]))
   )
 }
 
@@ -141,6 +142,14 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
   }
   return { body, messages }
 }
+
+/** The name of the feature that a request needs in order to carry back what the server compacted. Undefined: it carries nothing back. */
+export const betaOf = ({ contents }: AnthropicRequest): string | undefined =>
+  contents.some(({ parts }) =>
+    parts.some(({ thoughtSignature = "" }) => isCompaction(thinkingOf(thoughtSignature, provider)))
+  )
+    ? "compact-2026-01-12"
+    : undefined
 
 /** The body of a request that only counts tokens. */
 export const countBody = (request: AnthropicRequest, names: ToolNames): Block => prepared(request, names).body

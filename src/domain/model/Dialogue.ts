@@ -11,7 +11,7 @@ import {
   PartShape,
   type Role
 } from "../content/Content.ts"
-import { thinkingOf } from "./ProviderSignature.ts"
+import { isCompaction, thinkingOf } from "./ProviderSignature.ts"
 
 /**
  * A conversation in the form that the dialects of Anthropic and OpenAI share: turns alternate, the first and the last are the user's, every call
@@ -33,7 +33,7 @@ export interface ToolResult {
 export type ModelBlock =
   | { readonly _tag: "Text"; readonly text: string }
   | { readonly _tag: "Call"; readonly id: string; readonly name: string; readonly args: unknown }
-  /** Thinking that goes back to the provider it came from. */
+  /** Thinking, or what a server compacted, that goes back to the provider it came from. */
   | { readonly _tag: "Thinking"; readonly block: unknown }
 
 /** A turn of the user: the results of the calls before it, in their order, then texts and media. */
@@ -43,7 +43,7 @@ export interface UserTurn {
   readonly parts: ReadonlyArray<Part>
 }
 
-/** A turn of the model. It has a text or a call. */
+/** A turn of the model. It has a text, a call, or what a server compacted. */
 export interface ModelTurn {
   readonly role: "model"
   readonly blocks: ReadonlyArray<ModelBlock>
@@ -53,7 +53,7 @@ export interface ModelTurn {
 export type DialogueTurn = UserTurn | ModelTurn
 
 /** Stand where the dialects require words and the conversation has none. */
-const noWords = {
+export const noWords = {
   opening: "(the conversation goes on)",
   user: "Continue.",
   model: "(no answer)",
@@ -158,8 +158,8 @@ const modelTurn = (parts: ReadonlyArray<Part>, provider: string, ids: CallIds) =
     else blocks.push({ _tag: "Text", text })
   }
   const filled = blocks.filter((block) => !isEmptyText(block))
-  // Thinking is valid only before what it led to.
-  const end = filled.findLastIndex(({ _tag }) => _tag !== "Thinking") + 1
+  // Thinking is valid only before what it led to. What a server compacted stands for all before it.
+  const end = filled.findLastIndex((block) => block._tag !== "Thinking" || isCompaction(block.block)) + 1
   const turn: ModelTurn = {
     role: "model",
     blocks: end === 0 ? [{ _tag: "Text", text: noWords.model }] : filled.slice(0, end)

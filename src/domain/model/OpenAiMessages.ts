@@ -1,5 +1,5 @@
 import type { Content, Part } from "../content/Content.ts"
-import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, type ToolResult } from "./Dialogue.ts"
+import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, noWords, type ToolResult } from "./Dialogue.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
 /** Requests in the two dialects of OpenAI: Responses, and Chat Completions, which many other servers speak. */
@@ -162,7 +162,8 @@ const chatMessages =
     return [
       {
         role: "assistant",
-        content: text === "" ? null : text,
+        // A turn of nothing but what a server compacted says nothing in this dialect.
+        content: text !== "" ? text : calls.length === 0 ? noWords.model : null,
         ...(calls.length === 0
           ? {}
           : {

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { provider } from "../../domain/model/AnthropicMessages.ts"
-import { signatureOf } from "../../domain/model/ProviderSignature.ts"
+import { isCompaction, signatureOf } from "../../domain/model/ProviderSignature.ts"
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
 import { callPart, malformed } from "./AnswerCalls.ts"
@@ -73,6 +73,23 @@ const finishReasons: Readonly<Record<string, string>> = {
   model_context_window_exceeded: "MAX_TOKENS"
 }
 
+const record = Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+/** The event with all fields of its block. */
+const WholeEvent = Schema.Struct({ content_block: record, delta: record })
+type WholeEvent = typeof WholeEvent.Type
+const readWhole = Schema.decodeUnknownOption(WholeEvent)
+
+/** Adds what a piece of a block says to the block: texts at the end of texts. */
+const added = (block: OpaqueBlock, { type: _, ...piece }: OpaqueBlock): OpaqueBlock => {
+  const joined = Object.entries(piece).map(([name, value]) => {
+    const before = block[name]
+    return [name, typeof before === "string" && typeof value === "string" ? before + value : value]
+  })
+  return { ...block, ...Object.fromEntries(joined) }
+}
+
+type OpaqueBlock = Readonly<Record<string, unknown>>
+
 /** A block that has begun. Mutable. */
 interface OpenBlock {
   readonly type: string
@@ -81,6 +98,8 @@ interface OpenBlock {
   readonly data: string
   readonly pieces: Array<string>
   signature: string
+  /** What the server compacted, as it came. */
+  compaction: OpaqueBlock | undefined
 }
 
 /** Reads one answer of the Messages API. */
@@ -89,19 +108,25 @@ export const makeReader = (names: ToolNames, provided: ProviderNames, hide: (tex
   let counts: Counts = {}
   let isMalformed = false
 
-  const begin = ({ content_block: block, index = 0 }: Event): ReadonlyArray<Part> => {
+  const begin = ({ content_block: block, index = 0 }: Event, whole: OpaqueBlock): ReadonlyArray<Part> => {
     if (block === undefined) return []
     const { data, id, input, name, signature, thinking, type } = block
     const first = type === "text" ? block.text : thinking
     // Some servers give the whole input at once.
-    const whole = input !== undefined && JSON.stringify(input) !== "{}" ? [JSON.stringify(input)] : []
-    const pieces = type === "tool_use" ? whole : first ? [first] : []
-    blocks.set(index, { type, id: id ?? "", name: name ?? "", data: data ?? "", pieces, signature: signature ?? "" })
+    const given = input !== undefined && JSON.stringify(input) !== "{}" ? [JSON.stringify(input)] : []
+    const pieces = type === "tool_use" ? given : first ? [first] : []
+    const compaction = isCompaction(whole) ? whole : undefined
+    const named = { type, id: id ?? "", name: name ?? "", data: data ?? "", signature: signature ?? "" }
+    blocks.set(index, { ...named, pieces, compaction })
     return type === "text" && first ? [{ text: first }] : []
   }
 
-  const go = ({ delta, index = 0 }: Event): ReadonlyArray<Part> => {
+  const go = ({ delta, index = 0 }: Event, whole: OpaqueBlock): ReadonlyArray<Part> => {
     const block = blocks.get(index)
+    if (block?.compaction !== undefined) {
+      block.compaction = added(block.compaction, whole)
+      return []
+    }
     if (delta?.text) return [{ text: delta.text }]
     if (block === undefined || delta === undefined) return []
     if (delta.signature) block.signature += delta.signature
@@ -115,7 +140,8 @@ export const makeReader = (names: ToolNames, provided: ProviderNames, hide: (tex
     const block = blocks.get(index)
     blocks.delete(index)
     if (block === undefined) return []
-    const { data, id, name, pieces, signature, type } = block
+    const { compaction, data, id, name, pieces, signature, type } = block
+    if (compaction !== undefined) return [{ text: "", thoughtSignature: signatureOf(provider, compaction) }]
     switch (type) {
       case "thinking":
         return signature === ""
@@ -151,15 +177,16 @@ export const makeReader = (names: ToolNames, provided: ProviderNames, hide: (tex
 
   const parts = (made: ReadonlyArray<Part>) => Effect.succeed(made.length === 0 ? undefined : { parts: made })
 
-  const read = (event: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {
+  const read = (event: Event, whole: unknown): Effect.Effect<ModelChunk | undefined, ModelError> => {
+    const { content_block = {}, delta = {} } = Option.getOrElse(readWhole(whole), (): WholeEvent => ({}))
     switch (event.type) {
       case "message_start":
         counts = event.message?.usage ?? {}
         return Effect.undefined
       case "content_block_start":
-        return parts(begin(event))
+        return parts(begin(event, content_block))
       case "content_block_delta":
-        return parts(go(event))
+        return parts(go(event, delta))
       case "content_block_stop":
         return parts(end(event))
       case "message_delta":
@@ -173,7 +200,7 @@ export const makeReader = (names: ToolNames, provided: ProviderNames, hide: (tex
     read: (event) => {
       const known = Option.getOrUndefined(readEvent(event))
       if (known === undefined) return Effect.fail(unusable("it contains an event of an unknown form"))
-      if (known.type !== "error") return read(known)
+      if (known.type !== "error") return read(known, event)
       const { kind, message } = faultIn(event) ?? { kind: "", message: "" }
       return Effect.fail(failed(reasonOfEvent({ kind, message: hide(message) }, provided)))
     },

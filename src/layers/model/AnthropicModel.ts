@@ -1,5 +1,5 @@
 import { type Config, Effect, Layer, Schema, Stream } from "effect"
-import { type AnthropicRequest, countBody, requestBody } from "../../domain/model/AnthropicMessages.ts"
+import { type AnthropicRequest, betaOf, countBody, requestBody } from "../../domain/model/AnthropicMessages.ts"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/tokens/ModelLimits.ts"
 import { Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
@@ -35,9 +35,17 @@ const requestOf = (provider: Provider, given: ModelRequest) =>
     return { request, tools }
   })
 
+/** The provider with the header for what a request carries. */
+const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
+  const beta = betaOf(request)
+  return beta === undefined
+    ? provider
+    : { ...provider, headers: (key) => ({ ...provider.headers(key), "anthropic-beta": beta }) }
+}
+
 const stream = (provider: Provider, request: ModelRequest) =>
   Effect.map(requestOf(provider, request), ({ request, tools }) =>
-    chunks(events(provider, "v1/messages", requestBody(request, tools)), () =>
+    chunks(events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
       makeReader(tools, names, hideKey(provider))
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
@@ -53,7 +61,7 @@ const countTokens = Effect.fn("Model.countTokens")(function* (
     model: request.model,
     contents: request.contents
   })
-  const answer = yield* call(provider, "v1/messages/count_tokens", countBody(bare, tools))
+  const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
   const { input_tokens: tokens } = yield* readCount(answer).pipe(Effect.mapError(() => unusable("it has no count")))
   return tokens
 })

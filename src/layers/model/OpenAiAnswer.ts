@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { provider } from "../../domain/model/OpenAiMessages.ts"
-import { signatureOf } from "../../domain/model/ProviderSignature.ts"
+import { isCompaction, signatureOf } from "../../domain/model/ProviderSignature.ts"
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
@@ -65,6 +65,8 @@ const ResponseEvent = Schema.Struct({
   )
 })
 type ResponseEvent = typeof ResponseEvent.Type
+/** An item with all its fields. */
+const readWholeItem = Schema.decodeUnknownOption(Schema.Struct({ item: Schema.Record(Schema.String, Schema.Unknown) }))
 const readResponseEvent = Schema.decodeUnknownOption(ResponseEvent)
 
 /** Reads one answer of the Responses API. */
@@ -75,7 +77,11 @@ export const makeResponsesReader = (
 ): EventReader => {
   let isMalformed = false
 
-  const itemParts = ({ item }: ResponseEvent): ReadonlyArray<Part> => {
+  const itemParts = ({ item }: ResponseEvent, whole: unknown): ReadonlyArray<Part> => {
+    if (isCompaction(item)) {
+      const { item: compaction } = Option.getOrElse(readWholeItem(whole), () => ({ item: {} }))
+      return [{ text: "", thoughtSignature: signatureOf(provider, compaction) }]
+    }
     if (item?.type === "function_call") {
       const { arguments: args, call_id: id, name } = item
       const part = callPart({ id: id ?? undefined, name: name ?? "", args: args ?? "" }, names)
@@ -131,7 +137,7 @@ export const makeResponsesReader = (
         case "response.reasoning_text.delta":
           return parts(delta === "" ? [] : [{ text: delta, thought: true }])
         case "response.output_item.done":
-          return parts(itemParts(event))
+          return parts(itemParts(event, value))
         case "response.completed":
         case "response.incomplete":
           return finish(event)
