@@ -102,6 +102,29 @@ describe("the sessions of other agents", () => {
       )
       assert.match(readFileSync(out, "utf8"), /"deploy with \[redacted: GitHub token #1\]"\}\}\n\{"type":"us$/)
       assert.deepStrictEqual(before(), files)
+
+      const beside = path.join(home, ".claude/projects/-home-marco-projects-spotter/leaky")
+      for (const [name, text] of [
+        [
+          "subagents/agent-1.jsonl",
+          `{"type":"user","isSidechain":true,"sessionId":"leaky","message":{"content":"${token}"}}\n`
+        ],
+        ["tool-results/out.txt", `the token is ${token}\n`]
+      ] as const) {
+        mkdirSync(path.dirname(path.join(beside, name)), { recursive: true })
+        writeFileSync(path.join(beside, name), text)
+      }
+      const whole = yield* run(["export", "leaky", out, "--redact", "--all"], { env })
+      assert.include(whole.stderr, "2 files of subagents and outputs in ")
+      assert.include(whole.stderr, "replaced 3 secrets")
+      const copies = readdirSync(path.join(home, "..", "copy"), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name, parentPath }) => readFileSync(path.join(parentPath, name), "utf8"))
+      assert.strictEqual(copies.length, 2)
+      for (const text of copies) {
+        assert.include(text, "[redacted: GitHub token #1]")
+        assert.notInclude(text, token)
+      }
     })
   )
 })

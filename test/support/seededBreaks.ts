@@ -34,9 +34,10 @@ const recordOf = (line: string): Json => {
 
 const time = (at: number): string => new Date(1_780_000_000_000 + at * 1_000).toISOString()
 
-/** A record in which the user says a text, or shows an image, after the record before it. */
-const userRecord = (
+/** A record in which someone says a text, or the user shows an image, after the record before it. */
+const saidRecord = (
   format: FileFormat,
+  role: "user" | "assistant",
   before: string,
   text: string,
   image: string | undefined,
@@ -45,32 +46,27 @@ const userRecord = (
   const last = recordOf(before)
   const id = `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`
   const mime = "image/png"
+  const isUser = role === "user"
   switch (format) {
     case "claude": {
       const source = { type: "base64", media_type: mime, data: image }
-      const content = image === undefined ? text : [{ type: "image", source }]
+      const content = image === undefined ? [{ type: "text", text }] : [{ type: "image", source }]
       const { cwd, sessionId, uuid, version } = last
       const about = { cwd, sessionId, version, isSidechain: false, userType: "external" }
-      return JSON.stringify({
-        ...about,
-        type: "user",
-        uuid: id,
-        parentUuid: uuid ?? null,
-        timestamp: time(at),
-        message: { role: "user", content }
-      })
+      const message = isUser ? { role, content } : { id: `msg_${at}`, role, model: "claude-sonnet-4-5", content }
+      return JSON.stringify({ ...about, type: role, uuid: id, parentUuid: uuid ?? null, timestamp: time(at), message })
     }
     case "codex": {
       const part =
         image === undefined
-          ? { type: "input_text", text }
+          ? { type: isUser ? "input_text" : "output_text", text }
           : { type: "input_image", image_url: `data:${mime};base64,${image}` }
-      const payload = { type: "message", role: "user", content: [part] }
+      const payload = { type: "message", role, content: [part] }
       return JSON.stringify({ timestamp: time(at), type: "response_item", payload })
     }
     case "gemini": {
       const part = image === undefined ? { text } : { inlineData: { mimeType: mime, data: image } }
-      return JSON.stringify({ id, timestamp: time(at), type: "user", content: [part] })
+      return JSON.stringify({ id, timestamp: time(at), type: isUser ? "user" : "gemini", content: [part] })
     }
     case "pi": {
       const part = image === undefined ? { type: "text", text } : { type: "image", data: image, mimeType: mime }
@@ -79,7 +75,7 @@ const userRecord = (
         id: `u${at}`,
         parentId: last["id"] ?? null,
         timestamp: time(at),
-        message: { role: "user", content: [part], timestamp: at }
+        message: { role, content: [part], timestamp: at }
       })
     }
   }
@@ -99,7 +95,8 @@ const added = (
   const all = [...lines]
   let before = lastNamed(lines)
   for (let index = 0; index < count; index += 1) {
-    before = userRecord(format, before, text(index), image, index)
+    const role = image === undefined && index % 2 === 1 ? "assistant" : "user"
+    before = saidRecord(format, role, before, text(index), image, index)
     all.push(before)
   }
   return all
@@ -152,7 +149,7 @@ const ways: Readonly<Record<string, Break>> = {
   },
   "large images": (lines, _, format, { image }) => added(format, lines, 2, () => "", "A".repeat(image)),
   "many records": (lines, _, format, { records }) =>
-    added(format, lines, Math.max(0, records - lines.length), (index) => `Message ${index} of the user`),
+    added(format, lines, Math.max(0, records - lines.length), (index) => `Message ${index} of ${records}`),
   truncated: (lines, random) => {
     const text = lines.join("\n")
     return text.slice(0, Math.floor(text.length * (0.4 + random() * 0.6)))

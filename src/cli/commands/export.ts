@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Result } from "effect"
+import { Effect, FileSystem, Path, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -18,19 +18,40 @@ import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
-const copyFile = Effect.fnUntraced(function* (
-  session: FoundSession,
-  file: string,
-  secrets: SessionSecrets | undefined
-) {
+const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {
   const fs = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(fs.readFileString(session.path), ({ message }) => badInput(message))
+  const text = yield* Effect.mapError(fs.readFileString(source), ({ message }) => badInput(message))
   const made = secrets === undefined ? { copy: text, replaced: 0 } : yield* redactFile(text, secrets)
   if (secrets?.isRevealedBy(made.copy) === true) {
     return yield* failed("a secret could not be removed; nothing was written")
   }
   yield* Effect.mapError(Export.writeText(file, made.copy), (error) => failed(error.message))
   return made.replaced
+})
+
+/**
+ * Writes copies of the files that a session has beside its own: those of subagents, and large outputs. They lie in the folder
+ * that has the copy's name without its ending, as the agent has them beside the session.
+ */
+const copyOthers = Effect.fnUntraced(function* (
+  { files, path: own }: FoundSession,
+  file: string,
+  secrets: SessionSecrets | undefined
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const stem = (name: string) => name.slice(0, name.length - path.extname(name).length)
+  let replaced = 0
+  for (const other of files.slice(1)) {
+    const place = path.relative(stem(own), other.path)
+    const copy = path.join(stem(file), place.startsWith("..") ? path.basename(other.path) : place)
+    yield* Effect.mapError(fs.makeDirectory(path.dirname(copy), { recursive: true }), ({ message }) => failed(message))
+    replaced += yield* copyFile(other.path, copy, secrets)
+  }
+  if (files.length > 1) {
+    yield* Output.notice(`${Output.plural(files.length - 1, "file")} of subagents and outputs in ${stem(file)}`)
+  }
+  return replaced
 })
 
 /** Reads the conversation and writes it in a format. */
@@ -74,9 +95,13 @@ export const exported = Command.make(
       "Format (default: the session's own for .jsonl and .json where it can be written, Markdown for .md)"
     ),
     redact: Input.flag("redact", "Put placeholders in place of secrets and personal data"),
-    only: SecretFlags.only
+    only: SecretFlags.only,
+    all: Input.flag(
+      "all",
+      "Copy the files of its subagents and its large outputs too, into the folder FILE without its ending"
+    )
   },
-  Effect.fn("cli.export")(function* ({ file, only, redact, session: name, to }) {
+  Effect.fn("cli.export")(function* ({ all, file, only, redact, session: name, to }) {
     yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
     if (only !== undefined && !redact) return yield* badInput("--only needs --redact")
     const list = yield* Output.progress("reading the sessions of your agents")(
@@ -94,9 +119,13 @@ export const exported = Command.make(
     const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
     const isOther = isFile && byEnding !== "markdown" && to === undefined
-    const replaced = isOther
-      ? yield* copyFile(session, file, secrets)
+    if (all && !isOther) {
+      return yield* badInput("--all copies files as they are; leave --to out, and use the ending of the session's file")
+    }
+    const own = isOther
+      ? yield* copyFile(session.path, file, secrets)
       : yield* writeConversation(session, file, to ?? byEnding, secrets)
+    const replaced = own + (all ? yield* copyOthers(session, file, secrets) : 0)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")}; ${name} is unchanged`)
   })
 ).pipe(
