@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
+import { replayVerdict } from "../../domain/evaluation/ReplayVerdict.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { number, plural, share } from "../output/Output.ts"
 import { isChange, type Report, type Result } from "../output/ReplayReport.ts"
@@ -8,7 +9,7 @@ import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { thinned } from "./Page.ts"
-import { type Drawn, figure, section, table } from "./Sections.ts"
+import { type Drawn, figure, section, table, verdict } from "./Sections.ts"
 
 /** The page of `replay`: strategies side by side. */
 
@@ -47,15 +48,13 @@ const caption = ({ strategies }: Report): Html => markup`${strategies.map(
 )}
 Each circle is the first request after a compression.`
 
-const lead = ({ strategies, window }: Report): string => {
-  const [least, ...others] = [...strategies].sort((a, b) => a.sent - b.sent)
-  const turns = plural(strategies[0]?.turns ?? 0, "turn")
-  if (least === undefined) return ""
-  const played = `${turns} in a window of ${number(window)} tokens.`
-  const most = others.at(-1)
-  return most === undefined || most.sent === 0
-    ? `${played} ${least.strategy} sent ${plural(least.sent, "token")}.`
-    : `${played} ${least.strategy} sent least: ${plural(least.sent, "token")}, ${share(most.sent - least.sent, most.sent)} less than ${most.strategy}.`
+const lead = ({ strategies, window }: Report): Html => {
+  const played = strategies.map(({ compressions, refused, ...one }) => ({
+    ...one,
+    refused: refused.length,
+    compressions: compressions.filter(isChange).length
+  }))
+  return verdict(replayVerdict(played, { window, turns: strategies[0]?.turns ?? 0 }), (entry) => markup`${entry}`)
 }
 
 const comparison = ({ strategies }: Report): Html =>
@@ -118,7 +117,7 @@ export const renderReplayPage = Effect.fn("ReplayPage.renderReplayPage")(functio
     title: `${name}: strategies side by side`,
     header: markup`<p class="over">Palimpsest · replay</p>
 <h1>${name}</h1>
-<p class="lead">${lead(report)}</p>
+${lead(report)}
 <p class="note">${report.format}, ${plural(report.messages, "message")}; compressed at ${triggersText(report.strategies)} tokens.</p>`,
     contents: [
       ["requests", "Requests"],

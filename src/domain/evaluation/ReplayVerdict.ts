@@ -1,0 +1,79 @@
+import { dollars, number, plural, share } from "../text/NumberText.ts"
+
+/** Says in at most three sentences what a replay showed: what it costs, what stays at hand, and what to do. */
+
+/** The figures of one strategy. */
+export interface PlayedStrategy {
+  readonly strategy: string
+  /** Tokens of all requests. */
+  readonly sent: number
+  /** US dollars; null without a price. */
+  readonly cost: number | null
+  /** Messages that no request could hold. */
+  readonly refused: number
+  /** Compressions that changed something. */
+  readonly compressions: number
+  /** Of the facts used again after a compression: those in the context, those a recall away, those lost. */
+  readonly facts: {
+    readonly used: number
+    readonly inContext: number
+    readonly behindHandle: number
+    readonly lost: number
+  }
+}
+
+const named = ({ strategy }: PlayedStrategy): string => `\`${strategy}\``
+
+const costSentence = (played: ReadonlyArray<PlayedStrategy>, window: number, turns: number): string => {
+  const isPriced = played.every(({ cost }) => cost !== null)
+  const sizeOf = (one: PlayedStrategy) => (isPriced ? (one.cost ?? 0) : one.sent)
+  const told = (one: PlayedStrategy) => (isPriced ? dollars(one.cost ?? 0) : plural(one.sent, "token"))
+  const [least, ...others] = [...played].sort((a, b) => sizeOf(a) - sizeOf(b))
+  const most = others.at(-1)
+  const place = `in a window of ${number(window)} tokens`
+  if (least === undefined) return ""
+  if (most === undefined) {
+    const paid = isPriced ? `, ${told(least)}` : ""
+    return `${plural(turns, "turn")} ${place} took ${plural(least.compressions, "compression")} with ${named(least)}: ${plural(least.sent, "token")} sent${paid}.`
+  }
+  if (sizeOf(most) === sizeOf(least))
+    return `All strategies ${isPriced ? "cost" : "send"} the same ${place}: ${told(least)}.`
+  return `${named(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${told(least)}, ${share(sizeOf(most) - sizeOf(least), sizeOf(most))} less than ${named(most)} (${told(most)}).`
+}
+
+const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<string> => {
+  const tested = played.filter(({ facts }) => facts.used > 0)
+  const kept = ({ facts }: PlayedStrategy) => facts.inContext / facts.used
+  const [best, ...others] = [...tested].sort((a, b) => kept(b) - kept(a))
+  if (best === undefined) return []
+  const { behindHandle, inContext, lost, used } = best.facts
+  const rest = others.map((one) => `${share(one.facts.inContext, one.facts.used)} with ${named(one)}`).join(", ")
+  const gone = tested.reduce((sum, { facts }) => sum + facts.lost, 0)
+  const missing =
+    gone === 0
+      ? "the others are one recall away"
+      : others.length === 0
+        ? `${number(behindHandle)} are one recall away, ${number(lost)} are lost`
+        : `lost are ${tested.map((one) => `${number(one.facts.lost)} with ${named(one)}`).join(", ")}`
+  return [
+    `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} still stand in the context with ${named(best)}${rest === "" ? "" : `, ${rest}`}; ${missing}.`
+  ]
+}
+
+const advice = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<string> => {
+  const refusing = played.filter(({ refused }) => refused > 0)
+  if (refusing.length > 0) {
+    const told = refusing.map((one) => `${number(one.refused)} with ${named(one)}`).join(", ")
+    return [`Messages that no request could hold: ${told}; take a larger window.`]
+  }
+  return played.every(({ compressions }) => compressions === 0)
+    ? ["Nothing was compressed; a smaller window shows what a strategy does."]
+    : []
+}
+
+/** Returns the sentences. There is one at least when something was played. */
+export const replayVerdict = (
+  played: ReadonlyArray<PlayedStrategy>,
+  { turns, window }: { readonly window: number; readonly turns: number }
+): ReadonlyArray<string> =>
+  played.length === 0 ? [] : [costSentence(played, window, turns), ...factsSentence(played), ...advice(played)]

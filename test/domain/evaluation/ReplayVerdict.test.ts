@@ -1,0 +1,74 @@
+import { assert, describe, it } from "@effect/vitest"
+import { type PlayedStrategy, replayVerdict } from "../../../src/domain/evaluation/ReplayVerdict.ts"
+
+const facts = (used: number, inContext: number, lost = 0) => ({
+  used,
+  inContext,
+  lost,
+  behindHandle: used - inContext - lost
+})
+const one: PlayedStrategy = {
+  strategy: "palimpsest",
+  sent: 3_041_713,
+  cost: 3.83,
+  refused: 0,
+  compressions: 7,
+  facts: facts(377, 320)
+}
+const other: PlayedStrategy = { ...one, strategy: "pi", sent: 4_775_948, cost: 4.8, facts: facts(332, 305) }
+
+const rows: ReadonlyArray<
+  readonly [rule: string, played: ReadonlyArray<PlayedStrategy>, verdict: ReadonlyArray<string>]
+> = [
+  ["nothing", [], []],
+  [
+    "one strategy",
+    [one],
+    [
+      "139 turns in a window of 64,000 tokens took 7 compressions with `palimpsest`: 3,041,713 tokens sent, $3.83.",
+      "Of 377 facts that the agent used again, 85 % still stand in the context with `palimpsest`; the others are one recall away."
+    ]
+  ],
+  [
+    "two strategies",
+    [one, other],
+    [
+      "`palimpsest` costs least in a window of 64,000 tokens: $3.83, 20 % less than `pi` ($4.80).",
+      "Of 332 facts that the agent used again, 92 % still stand in the context with `pi`, 85 % with `palimpsest`; the others are one recall away."
+    ]
+  ],
+  [
+    "without prices, with losses and refusals",
+    [
+      { ...one, cost: null, facts: facts(100, 50, 20), refused: 2 },
+      { ...other, cost: null, facts: facts(100, 40, 30) }
+    ],
+    [
+      "`palimpsest` sends least in a window of 64,000 tokens: 3,041,713 tokens, 36 % less than `pi` (4,775,948 tokens).",
+      "Of 100 facts that the agent used again, 50 % still stand in the context with `palimpsest`, 40 % with `pi`; lost are 20 with `palimpsest`, 30 with `pi`.",
+      "Messages that no request could hold: 2 with `palimpsest`; take a larger window."
+    ]
+  ],
+  [
+    "no compression",
+    [{ ...one, cost: null, compressions: 0, facts: facts(0, 0) }],
+    [
+      "139 turns in a window of 64,000 tokens took 0 compressions with `palimpsest`: 3,041,713 tokens sent.",
+      "Nothing was compressed; a smaller window shows what a strategy does."
+    ]
+  ],
+  [
+    "equal costs",
+    [one, { ...one, strategy: "pi", facts: facts(0, 0) }],
+    [
+      "All strategies cost the same in a window of 64,000 tokens: $3.83.",
+      "Of 377 facts that the agent used again, 85 % still stand in the context with `palimpsest`; the others are one recall away."
+    ]
+  ]
+]
+
+describe("the verdict on a replay", () => {
+  for (const [rule, played, verdict] of rows) {
+    it(rule, () => assert.deepStrictEqual(replayVerdict(played, { window: 64_000, turns: 139 }), verdict))
+  }
+})
