@@ -58,6 +58,20 @@ describe("inspect for other people", () => {
     })
   )
 
+  it.effect("sessions export --redact, as a page", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const html = path.join(folder, "session.html")
+      const env = { PALIMPSEST_HOME: path.join(folder, "share-home") }
+      yield* run(["sessions", "import", yield* recording], { env })
+      const { status, stderr } = yield* run(["sessions", "export", "latest", html, "--redact"], { env })
+      assert.strictEqual(status, 0, stderr)
+      const page = yield* Effect.promise(() => readFile(html, "utf8"))
+      assert.match(page, /<h1>Work on bead/)
+      assert.notMatch(page, own)
+    })
+  )
+
   const refused: ReadonlyArray<readonly [flags: ReadonlyArray<string>, told: RegExp]> = [
     [["--redact-texts"], /--redact-texts needs --html/],
     [["--redact-texts", "--no-redact", "--html", "x.html"], /either --redact-texts or --no-redact/],

@@ -1,23 +1,10 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import type { Decision, NoopReason, Plan } from "../../domain/compression/Compression.ts"
-import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
-import { empty as nothingSaid, view as conversationView } from "../../domain/conversation/Conversation.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { type Compaction, viewSizes } from "../../domain/evaluation/Compactions.ts"
-import { inspect as inspectConversation } from "../../domain/evaluation/Inspection.ts"
-import type { Session } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as Chain from "../../domain/text/PersistentList.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
-import { type Prices, tokensOfCost } from "../../domain/tokens/Prices.ts"
-import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { Compression } from "../../services/compression/Compression.ts"
-import { snapshotByCode } from "../../services/evaluation/Evaluation.ts"
-import { HandleIndex } from "../../services/session/EntryBuilder.ts"
-import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
-import * as FileWindow from "../input/FileWindow.ts"
+import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import * as Input from "../input/Input.ts"
+import { inspected, writePage } from "../input/InspectedFile.ts"
 import * as PageFlag from "../input/PageFlag.ts"
 import * as PricesFlag from "../input/PricesFlag.ts"
 import * as ShareFlags from "../input/ShareFlags.ts"
@@ -25,7 +12,6 @@ import { badInput } from "../output/ExitError.ts"
 import { comparisonRows, namesOf } from "../output/InspectComparison.ts"
 import { dollars, kindNames, Report } from "../output/InspectReport.ts"
 import * as Output from "../output/Output.ts"
-import { renderPage } from "../page/Page.ts"
 
 const { number, share, table } = Output
 
@@ -313,40 +299,6 @@ export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Ou
   ].join("\n\n")
 }
 
-const droppedRanges = (session: Session): Report["dropped"] =>
-  Chain.toArray(session.ranges).flatMap(({ entries, handle }) => {
-    const [first] = entries
-    const last = entries.at(-1)
-    return first === undefined || last === undefined
-      ? []
-      : [{ handle, messages: entries.length, from: first.id, to: last.id }]
-  })
-
-/** Plans a compression with the default policy in the window of the conversation's model. */
-const nextCompression = Effect.fnUntraced(function* (session: Session, window: number) {
-  const compression = yield* Compression
-  const policy = { ...defaultPolicy, limit: TokenCount.make(window) }
-  const request = { conversation: session.conversation, memory: freshMemory, policy, held: new HandleIndex() }
-  const forced = yield* compression.plan({ ...request, forced: true })
-  return {
-    waits: waitsFor(forced, policy.threshold * policy.limit),
-    forced: forced._tag === "Skip" ? null : { ...forced.plan, messages: summarised(session, forced.plan) }
-  } satisfies Report["next"]
-})
-
-/** Returns why an automatic compression would not run, or null. From the threshold on it behaves like a forced one. */
-export const waitsFor = (forced: Decision, due: number): NoopReason | null => {
-  const reason = forced._tag === "Skip" ? forced.reason : null
-  const before = forced._tag === "Skip" ? forced.before : forced.plan.before
-  return before < due && reason !== "empty" ? "below threshold" : reason
-}
-
-const summarised = (session: Session, plan: Plan): number => {
-  const layout = plan.steps.find((step) => step._tag === "Layout")
-  const entries = conversationView(session.conversation).filter(({ entry }) => entry.author !== "environment")
-  return layout === undefined ? 0 : entries.length - layout.kept.length
-}
-
 const nextText = (next: Report["next"]): string => {
   if (next === null)
     return `not planned: the conversation is too large to load here; run "palimpsest compress FILE --plan"`
@@ -371,46 +323,6 @@ const flags = {
   json: Input.json
 }
 
-/** What `inspect` knows of one file. */
-const inspected = Effect.fnUntraced(function* (
-  loaded: Loaded,
-  { file, prices }: { readonly file: string; readonly prices: Prices }
-) {
-  const { survey } = loaded
-  const { started } = loaded.session
-  const model = loaded.transcript?.model ?? started?.model ?? null
-  const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
-  const about = { model: model ?? undefined, cwd: cwd ?? undefined, prices }
-  const surveyResult = survey === undefined ? undefined : yield* Work.run(survey.finish(about))
-  // For a log too large to load, this is the part that the model sees, unless that is too large as well.
-  const session = survey === undefined ? loaded.session : survey.shown
-  const window = FileWindow.windowOf(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
-  const report: Report = {
-    file,
-    format: loaded.format,
-    bytes: loaded.bytes,
-    session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
-    model,
-    cwd,
-    ...(surveyResult?.inspection ??
-      (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })).pipe(
-        Output.progress(`measuring ${file}`)
-      ))),
-    dropped: survey?.dropped ?? droppedRanges(loaded.session),
-    skipped: loaded.skipped,
-    next:
-      session === undefined
-        ? null
-        : yield* nextCompression(session, yield* window).pipe(Output.progress("planning a compression")),
-    torn: loaded.torn ?? null
-  }
-  const surveyed =
-    survey === undefined || surveyResult === undefined
-      ? undefined
-      : { sizes: surveyResult.sizes, cuts: survey.cuts, span: survey.span }
-  return { report, conversation: session?.conversation ?? nothingSaid, survey: surveyed, prices }
-})
-
 const besideText = (one: Report, other: Report, style: Output.Style): string => {
   const names = namesOf(one, other).map((file) => cell(file, 30, "end"))
   return table([["", ...names, "change"].map(style.dim), ...comparisonRows(one, other)], "lrrr")
@@ -428,18 +340,17 @@ export const inspect = Command.make(
     const prices = yield* PricesFlag.read(input.prices)
     const read = Effect.fnUntraced(function* (file: string, surveys: boolean) {
       const given = yield* Input.load({ ...input, file, surveys })
-      const { loaded, name } = yield* sharing.clean(given, file)
+      const { loaded, name } = yield* sharing.clean(
+        given,
+        sharing.isClean ? (file.split(/[\\/]/).at(-1) ?? file) : file
+      )
       return { loaded, ...(yield* inspected(loaded, { file: name, prices })) }
     })
     const { loaded, ...one } = yield* read(input.file, true)
     const other = input.beside === undefined ? undefined : yield* read(input.beside, false)
     const { report, survey } = one
     if (input.html !== undefined) {
-      const byCode = survey === undefined && report.compactions.length > 0 ? yield* snapshotByCode(loaded) : undefined
-      yield* PageFlag.write(
-        input.html,
-        renderPage({ ...one, snapshotByCode: byCode, hidesTexts: input.redactTexts, beside: other })
-      )
+      yield* writePage(input.html, loaded, one, { hidesTexts: input.redactTexts, beside: other })
     }
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {

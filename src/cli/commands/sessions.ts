@@ -12,12 +12,17 @@ import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { findSession } from "../../services/runtime/SessionOpening.ts"
+import { locateLogs } from "../../services/session/SessionFiles.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
 import { isSessionId, SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
 import { redactEvents, secretsIn } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as Input from "../input/Input.ts"
+import { inspected, writePage } from "../input/InspectedFile.ts"
+import * as PricesFlag from "../input/PricesFlag.ts"
 import * as SecretFlags from "../input/SecretFlags.ts"
+import * as ShareFlags from "../input/ShareFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -251,13 +256,22 @@ const exported = Command.make(
     ),
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),
-      "Format (default: Markdown for .md, contents for .json, else palimpsest)"
+      "Format (default: Markdown for .md, a page for .html, contents for .json, else palimpsest)"
     ),
     redact: Input.flag("redact", "Put placeholders in place of secrets and personal data")
   },
   Effect.fn("cli.sessions.export")(function* ({ file, redact, session: sessionName, to }) {
     yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
     const { loaded, summary } = yield* read(sessionName)
+    if (to === undefined && /\.html?$/i.test(file)) {
+      const sharing = yield* ShareFlags.sharingOf({ share: false, redact, redactTexts: false, html: undefined })
+      const cleaned = yield* sharing.clean(loadedFrom(loaded.events), headingOf(summary))
+      const log = redact ? undefined : (yield* locateLogs)(summary.id)
+      const about = { file: log ?? "session.jsonl", prices: yield* PricesFlag.read(undefined) }
+      const one = yield* inspected(cleaned.loaded, about)
+      yield* writePage(file, cleaned.loaded, one, { title: cleaned.name })
+      return yield* sharing.tell
+    }
     const secrets = redact ? yield* secretsIn(loaded.events, yield* SecretFlags.searchOf(undefined)) : undefined
     const { copy, replaced } =
       secrets === undefined
@@ -289,6 +303,7 @@ const exported = Command.make(
       command: "palimpsest sessions export latest talk.jsonl",
       description: "Export with everything that can be recalled"
     },
+    { command: "palimpsest sessions export latest talk.html", description: "Export a page for a browser" },
     { command: "palimpsest sessions export 3 talk.jsonl --to claude", description: "Export for Claude Code" }
   ])
 )

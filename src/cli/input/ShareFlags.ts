@@ -34,18 +34,18 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
   const variables = yield* Environment.use((environment) => environment.variables)
   const search = { ...(yield* SecretFlags.searchOf(undefined)), accounts: accountOf(variables) }
   let replaced = 0
-  /** Returns the conversation, and the name of its file, as they are shown. */
-  const clean = Effect.fnUntraced(function* (loaded: Loaded, file: string) {
-    if (!isClean) return { loaded, name: file }
+  /** Returns the conversation, and its name, as they are shown. */
+  const clean = Effect.fnUntraced(function* (loaded: Loaded, name: string) {
+    if (!isClean) return { loaded, name }
     if (loaded.survey !== undefined) {
-      return yield* badInput(`${file} is too large to be searched for secrets; use --no-redact to show it as it is`)
+      return yield* badInput(`${name} is too large to be searched for secrets; use --no-redact to show it as it is`)
     }
     const made = yield* redactLoaded(loaded, search).pipe(
       Output.progress("searching for secrets"),
       Effect.mapError((error) => failed(error.message))
     )
     replaced += made.replaced
-    return { loaded: made.loaded, name: made.inText(file.split(/[\\/]/).at(-1) ?? file) }
+    return { loaded: made.loaded, name: made.inText(name) }
   })
   const tell = Effect.suspend(() => {
     if (!isClean) {
@@ -58,5 +58,5 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
         : "; --redact-texts leaves out all texts"
     return Output.notice(`replaced ${Output.plural(replaced, "secret or name", "secrets and names")}${rest}`)
   })
-  return { clean, tell }
+  return { isClean, clean, tell }
 })

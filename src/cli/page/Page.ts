@@ -1,11 +1,5 @@
 import { Effect } from "effect"
-import {
-  type Conversation,
-  entries,
-  type EntryId,
-  entryTokens,
-  sequenceOf
-} from "../../domain/conversation/Conversation.ts"
+import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
 import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
@@ -14,11 +8,12 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { kindNames, type Report } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
-import type { Chart, Mark, Point } from "./Charts.ts"
+import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
+import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
 import * as Sections from "./Sections.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
@@ -33,6 +28,8 @@ export interface Page {
   readonly prices?: Prices | undefined
   /** A snapshot by code in place of the last compaction's, of the same size. */
   readonly snapshotByCode?: string | undefined
+  /** The heading. Absent: the file's name. */
+  readonly title?: string | undefined
   /** Whether the page shows sizes in place of texts and names from them. */
   readonly hidesTexts?: boolean | undefined
   /** Another conversation, whose figures stand beside these. */
@@ -49,129 +46,11 @@ export interface Surveyed {
   readonly span: { readonly from: number; readonly to: number }
 }
 
-/** Maximum points of a chart line; more cannot be distinguished. */
-const pointLimit = 800
-/** Maximum number of messages marked on a chart. */
-const markLimit = 10
-/** Maximum number of compactions on a chart. */
-const cutLimit = 200
-
-/** Reduces points to at most `limit`, keeping highs and lows. */
-export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): ReadonlyArray<Point> => {
-  if (points.length <= limit) return points
-  const columns = Math.max(1, Math.floor(limit / 4))
-  return Array.from({ length: columns }, (_, column) => {
-    const run = points.slice(
-      Math.floor((column * points.length) / columns),
-      Math.floor(((column + 1) * points.length) / columns)
-    )
-    const [first] = run
-    const last = run.at(-1)
-    if (first === undefined || last === undefined) return []
-    let low = first
-    let high = first
-    for (const point of run) {
-      if (point.tokens < low.tokens) low = point
-      if (point.tokens > high.tokens) high = point
-    }
-    return [...new Set([first, low, high, last])].sort((a, b) => a.message - b.message)
-  }).flat()
-}
-
 const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** A shell word, quoted if necessary. */
 const word = (text: string): string =>
   /^(?:-|[\w./][\w./~+@%:,=-]*)$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
-
-/** Returns the messages that added most to the view. */
-function* marksOf(
-  conversation: Conversation,
-  sizes: ReadonlyArray<number>,
-  isShown: (entry: EntryId) => boolean
-): Work.SlicedWork<ReadonlyArray<Mark>> {
-  let marks: Array<Mark & { readonly added: number }> = []
-  for (const [index, entry] of entries(conversation).entries()) {
-    const added = entry.author === "environment" ? 0 : entryTokens(entry)
-    yield 50
-    if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
-    const mark = {
-      added,
-      message: index + 1,
-      tokens: sizes[index] ?? 0,
-      href: isShown(entry.id) ? `#${entry.id}` : undefined,
-      title: `${entry.id} added ${plural(added, "token")}`
-    }
-    marks = [...marks, mark].sort((a, b) => b.added - a.added).slice(0, markLimit)
-  }
-  return marks.sort((a, b) => a.message - b.message)
-}
-
-/** The chart of the view's growth, with the messages that added most. */
-function* growthChart(
-  report: Report,
-  sizes: ReadonlyArray<number>,
-  laidAt: ReadonlyArray<number>,
-  marks: ReadonlyArray<Mark>
-): Work.SlicedWork<Chart> {
-  const points = thinned(sizes.map((tokens, index) => ({ message: index + 1, tokens })))
-  yield sizes.length * 20
-  const cuts = laidAt.map((laid, index) => {
-    const tokens = report.compactions[index]?.tokens
-    return {
-      message: laid + 0.5,
-      before: tokens?.before ?? 0,
-      after: tokens?.after ?? 0,
-      title:
-        tokens === undefined ? "compaction" : `compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens`
-    }
-  })
-  return {
-    label: "Tokens in the view after each message",
-    description: `${plural(sizes.length, "message")}, at most ${plural(maxOf(sizes), "token")}, ${plural(cuts.length, "compaction")}`,
-    messages: sizes.length,
-    lines: [{ name: "ours", points, filled: true, stepped: true }],
-    marks,
-    cuts: cuts.slice(-cutLimit)
-  }
-}
-
-/** The chart of the provider's token counts and our estimates. */
-const usageChart = ({ usage }: Report, places: ReadonlyMap<EntryId, number>, messages: number): Chart => {
-  const points = usage?.points ?? []
-  const line = (tokensOf: (point: (typeof points)[number]) => number) =>
-    thinned(
-      points.map((point) => ({ message: places.get(point.entry) ?? sequenceOf(point.entry), tokens: tokensOf(point) }))
-    )
-  return {
-    label: "Tokens of each request, as the provider counted them and as we do",
-    description: `${plural(points.length, "request")}`,
-    messages,
-    lines: [
-      { name: "ours", points: line((point) => point.ours), filled: false, stepped: false },
-      { name: "recorded", points: line((point) => point.recorded), filled: false, stepped: false }
-    ],
-    marks: [],
-    cuts: []
-  }
-}
-
-type Grown = readonly [report: Report, sizes: ReadonlyArray<number>]
-
-/** The growth of two conversations in one chart. */
-const comparisonChart = (one: Grown, other: Grown): Chart => ({
-  label: "Tokens in the view after each message, of both",
-  description: [one, other].map(([{ file }, sizes]) => `${file}: ${plural(sizes.length, "message")}`).join("; "),
-  messages: Math.max(one[1].length, other[1].length),
-  lines: [one, other].map(([, sizes], index) => ({
-    name: `series-${index}`,
-    points: thinned(sizes.map((tokens, at) => ({ message: at + 1, tokens }))),
-    filled: false,
-    stepped: true
-  })),
-  marks: [],
-  cuts: []
-})
 
 /** The entries that the figures on the page link to. */
 const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
@@ -317,7 +196,8 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   prices,
   report,
   snapshotByCode,
-  survey
+  survey,
+  title
 }: Page): Effect.fn.Return<string> {
   const charts = yield* Effect.promise(() => import("./Charts.ts"))
   const sizes = survey === undefined ? viewSizes(conversation) : Array.from(survey.sizes)
@@ -390,7 +270,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     conversationSection(report, listed.markup, listed.extent, { hidesTexts, isSurvey: survey !== undefined })
   ]
   const present = contents.filter((_, index) => sections[index] !== none)
-  const name = nameOf(report)
+  const name = printableLine(title ?? nameOf(report))
   return yield* renderDocument({
     title: `${name}: where the tokens went`,
     header: markup`<p class="over">Palimpsest · inspect</p>

@@ -8,7 +8,7 @@ import { costNote, figureRows, triggersText } from "../output/ReplayTable.ts"
 import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import { type Html, markup, none } from "./Markup.ts"
-import { thinned } from "./Page.ts"
+import { thinned } from "./PageCharts.ts"
 import { type Drawn, figure, section, table, verdict } from "./Sections.ts"
 
 /** The page of `replay`: strategies side by side. */

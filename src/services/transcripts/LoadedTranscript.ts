@@ -1,6 +1,6 @@
 import type { Effect, FileSystem, Path, Stdio } from "effect"
 import type { Survey } from "../../domain/evaluation/Survey.ts"
-import type { Session, SessionEvent } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SourceFormat, Transcript } from "../../domain/transcripts/Transcript.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -26,6 +26,19 @@ export interface Loaded {
    */
   readonly survey: Survey | undefined
 }
+
+/** The events of a session, as reading its log gives them. */
+export const loadedFrom = (events: ReadonlyArray<SessionEvent>): Loaded => ({
+  format: "palimpsest",
+  events,
+  session: events.reduce(applyEvent, emptySession),
+  bytes: 0,
+  skipped: {},
+  torn: undefined,
+  transcript: undefined,
+  sidecar: undefined,
+  survey: undefined
+})
 
 /** The result of a reader: everything that does not depend on the file's bytes and neighbours. */
 export type ReadTranscript = Omit<Loaded, "bytes" | "sidecar">

@@ -1,0 +1,133 @@
+import {
+  type Conversation,
+  entries,
+  type EntryId,
+  entryTokens,
+  sequenceOf
+} from "../../domain/conversation/Conversation.ts"
+import type * as Work from "../../domain/text/SlicedWork.ts"
+import type { Report } from "../output/InspectReport.ts"
+import { number, plural } from "../output/Output.ts"
+import type { Chart, Mark, Point } from "./Charts.ts"
+
+/** The data of the charts on the page of `inspect`. */
+
+const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
+
+/** Maximum points of a chart line; more cannot be distinguished. */
+const pointLimit = 800
+/** Maximum number of messages marked on a chart. */
+const markLimit = 10
+/** Maximum number of compactions on a chart. */
+const cutLimit = 200
+
+/** Reduces points to at most `limit`, keeping highs and lows. */
+export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): ReadonlyArray<Point> => {
+  if (points.length <= limit) return points
+  const columns = Math.max(1, Math.floor(limit / 4))
+  return Array.from({ length: columns }, (_, column) => {
+    const run = points.slice(
+      Math.floor((column * points.length) / columns),
+      Math.floor(((column + 1) * points.length) / columns)
+    )
+    const [first] = run
+    const last = run.at(-1)
+    if (first === undefined || last === undefined) return []
+    let low = first
+    let high = first
+    for (const point of run) {
+      if (point.tokens < low.tokens) low = point
+      if (point.tokens > high.tokens) high = point
+    }
+    return [...new Set([first, low, high, last])].sort((a, b) => a.message - b.message)
+  }).flat()
+}
+
+/** Returns the messages that added most to the view. */
+export function* marksOf(
+  conversation: Conversation,
+  sizes: ReadonlyArray<number>,
+  isShown: (entry: EntryId) => boolean
+): Work.SlicedWork<ReadonlyArray<Mark>> {
+  let marks: Array<Mark & { readonly added: number }> = []
+  for (const [index, entry] of entries(conversation).entries()) {
+    const added = entry.author === "environment" ? 0 : entryTokens(entry)
+    yield 50
+    if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
+    const mark = {
+      added,
+      message: index + 1,
+      tokens: sizes[index] ?? 0,
+      href: isShown(entry.id) ? `#${entry.id}` : undefined,
+      title: `${entry.id} added ${plural(added, "token")}`
+    }
+    marks = [...marks, mark].sort((a, b) => b.added - a.added).slice(0, markLimit)
+  }
+  return marks.sort((a, b) => a.message - b.message)
+}
+
+/** The chart of the view's growth, with the messages that added most. */
+export function* growthChart(
+  report: Report,
+  sizes: ReadonlyArray<number>,
+  laidAt: ReadonlyArray<number>,
+  marks: ReadonlyArray<Mark>
+): Work.SlicedWork<Chart> {
+  const points = thinned(sizes.map((tokens, index) => ({ message: index + 1, tokens })))
+  yield sizes.length * 20
+  const cuts = laidAt.map((laid, index) => {
+    const tokens = report.compactions[index]?.tokens
+    return {
+      message: laid + 0.5,
+      before: tokens?.before ?? 0,
+      after: tokens?.after ?? 0,
+      title:
+        tokens === undefined ? "compaction" : `compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens`
+    }
+  })
+  return {
+    label: "Tokens in the view after each message",
+    description: `${plural(sizes.length, "message")}, at most ${plural(maxOf(sizes), "token")}, ${plural(cuts.length, "compaction")}`,
+    messages: sizes.length,
+    lines: [{ name: "ours", points, filled: true, stepped: true }],
+    marks,
+    cuts: cuts.slice(-cutLimit)
+  }
+}
+
+/** The chart of the provider's token counts and our estimates. */
+export const usageChart = ({ usage }: Report, places: ReadonlyMap<EntryId, number>, messages: number): Chart => {
+  const points = usage?.points ?? []
+  const line = (tokensOf: (point: (typeof points)[number]) => number) =>
+    thinned(
+      points.map((point) => ({ message: places.get(point.entry) ?? sequenceOf(point.entry), tokens: tokensOf(point) }))
+    )
+  return {
+    label: "Tokens of each request, as the provider counted them and as we do",
+    description: `${plural(points.length, "request")}`,
+    messages,
+    lines: [
+      { name: "ours", points: line((point) => point.ours), filled: false, stepped: false },
+      { name: "recorded", points: line((point) => point.recorded), filled: false, stepped: false }
+    ],
+    marks: [],
+    cuts: []
+  }
+}
+
+type Grown = readonly [report: Report, sizes: ReadonlyArray<number>]
+
+/** The growth of two conversations in one chart. */
+export const comparisonChart = (one: Grown, other: Grown): Chart => ({
+  label: "Tokens in the view after each message, of both",
+  description: [one, other].map(([{ file }, sizes]) => `${file}: ${plural(sizes.length, "message")}`).join("; "),
+  messages: Math.max(one[1].length, other[1].length),
+  lines: [one, other].map(([, sizes], index) => ({
+    name: `series-${index}`,
+    points: thinned(sizes.map((tokens, at) => ({ message: at + 1, tokens }))),
+    filled: false,
+    stepped: true
+  })),
+  marks: [],
+  cuts: []
+})
