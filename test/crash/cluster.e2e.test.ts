@@ -73,7 +73,14 @@ const reading = async (front: ServerProcess, session: string, message: string, t
           lastId = id ?? lastId
           if (event._tag === "Content") shown += event.text ?? ""
           if (event._tag === "Retry" || event._tag === "Reset") shown = ""
-          if (event._tag === "TurnEnded") return { message, text: shown, status: String(Reflect.get(event, "status")) }
+          if (event._tag !== "TurnEnded") continue
+          const status = String(Reflect.get(event, "status"))
+          // A message that failed is sent again.
+          if (status === "failed") {
+            shown = ""
+            throw new Error(status)
+          }
+          return { message, text: shown, status }
         }
       }
     } catch {

@@ -249,7 +249,13 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       Effect.andThen(
         accepting,
         Effect.flatMap(StoredSessions.newId, (request) =>
-          ask(tenant, id, (session) => session.Compress({ request, focus: focus ?? null, force: force ?? null }))
+          ask(tenant, id, (session) => session.Compress({ request, focus: focus ?? null, force: force ?? null })).pipe(
+            // A connection without bytes is cut off a little later.
+            Effect.timeoutOrElse({
+              duration: "50 seconds",
+              orElse: () => new Unavailable({ message: "the compression goes on; read the session in a while" })
+            })
+          )
         )
       ),
     plan: (tenant, id) => ask(tenant, id, (session) => session.Plan()),

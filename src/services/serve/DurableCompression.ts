@@ -43,6 +43,10 @@ const digest = (about: unknown) =>
     (bytes) => Hex.encode(new Uint8Array(bytes)).slice(0, 32)
   )
 
+/** So long the engine may take to begin, and to store a result. Then the work is done without it: what it would store is lost. */
+const maxBegin = "20 seconds"
+const maxStore = "10 seconds"
+
 /** The result of an activity. Without a value, the step failed, and is done again. */
 const resultOf = <A>(result: Schema.Codec<A, unknown>) => Schema.Struct({ value: Schema.optionalKey(result) })
 
@@ -53,24 +57,33 @@ const activity =
     Effect.gen(function* () {
       const context = yield* Effect.context<R>()
       const key = about === undefined ? name : `${name}/${yield* digest(about)}`
+      const begun = yield* Deferred.make<void>()
+      const once = yield* Effect.cached(Effect.exit(Effect.provideContext(work, context)))
       let failure: Exit.Exit<A, E> | undefined
-      const execute = work.pipe(
-        Effect.provideContext(context),
-        Effect.exit,
+      const execute = Effect.andThen(Deferred.succeed(begun, undefined), once).pipe(
         Effect.map((exit) => {
           if (Exit.isSuccess(exit)) return { value: exit.value }
           failure = exit
           return {}
         })
       )
-      for (let attempt = 1; ; attempt += 1) {
-        const stored = yield* Activity.make({ name: key, success: resultOf(result), execute }).pipe(
-          Effect.provideService(Activity.CurrentAttempt, attempt),
-          Effect.provideContext(workflow)
-        )
-        if (stored.value !== undefined) return stored.value
-        if (failure !== undefined) return yield* failure
-      }
+      const stored = Effect.gen(function* () {
+        for (let attempt = 1; ; attempt += 1) {
+          const { value } = yield* Activity.make({ name: key, success: resultOf(result), execute }).pipe(
+            Effect.provideService(Activity.CurrentAttempt, attempt),
+            Effect.provideContext(workflow)
+          )
+          if (value !== undefined) return Exit.succeed(value)
+          if (failure !== undefined) return failure
+        }
+      })
+      // An engine whose database was away may have lost the request or the answer.
+      const alone = Deferred.await(begun).pipe(
+        Effect.timeoutOption(maxBegin),
+        Effect.andThen(once),
+        Effect.tap(() => Effect.sleep(maxStore))
+      )
+      return yield* yield* Effect.raceFirst(stored, alone)
     })
 
 const make = Effect.gen(function* () {
@@ -117,8 +130,8 @@ const make = Effect.gen(function* () {
           const idle = yield* Deferred.make<void>()
           let isBegun = false
           const asked: Work = Effect.gen(function* () {
+            if (isBegun || (yield* Deferred.isDone(stopped))) return false
             isBegun = true
-            if (yield* Deferred.isDone(stopped)) return false
             const step = activity(yield* Effect.context<Workflowing>())
             const carriedOut = Effect.provideContext(
               work,
@@ -136,10 +149,16 @@ const make = Effect.gen(function* () {
           }).pipe(Effect.ensuring(Deferred.succeed(idle, undefined)))
           Deferred.doneUnsafe(workOf(executionId), Effect.succeed(asked))
           const execution = engine.execute(Compression, { executionId, payload: { session, version, attempt } })
-          const done = yield* Effect.raceFirst(
+          const alone = Effect.suspend(() => {
+            if (isBegun) return Effect.never
+            isBegun = true
+            return Effect.exit(work).pipe(Effect.ensuring(Deferred.succeed(idle, undefined)))
+          })
+          const done = yield* Effect.raceAllFirst([
             Effect.andThen(execution, Deferred.poll(ended)),
-            Effect.asSome(Effect.exit(Deferred.await(ended)))
-          ).pipe(
+            Effect.asSome(Effect.exit(Deferred.await(ended))),
+            Effect.asSome(Effect.delay(alone, maxBegin))
+          ]).pipe(
             Effect.onInterrupt(() =>
               Effect.andThen(
                 Deferred.succeed(stopped, undefined),
