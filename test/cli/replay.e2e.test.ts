@@ -129,7 +129,7 @@ describe("replay", () => {
       assert.deepStrictEqual([status, String(stdout)], [0, ""])
       assert.include(stderr, `wrote the page to ${html}`)
       const page = readFileSync(html, "utf8")
-      assert.match(page, /palimpsest sent least|pi sent least/)
+      assert.match(page, /<code>(?:palimpsest|pi)<\/code> (?:costs|sends) least in a window of/)
       assert.notMatch(page, /\b(?:src|href)="https?:/)
       const over = yield* run(["replay", html, "--window", "16k", "--html", html])
       assert.strictEqual(over.status, 2)
