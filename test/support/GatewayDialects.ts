@@ -416,6 +416,7 @@ const responsesBlocks = (items: ReadonlyArray<Json>): ReadonlyArray<Block> =>
         : { kind: "call", id: item["call_id"], name: item["name"], args: JSON.parse(item["arguments"]) }
   )
 
+/** Counts as the Responses API gives them; Codex wants all of them. */
 const responsesUsage = ({ input, output }: Counts): Json => ({
   input_tokens: input,
   input_tokens_details: { cached_tokens: 0 },

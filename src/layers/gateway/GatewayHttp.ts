@@ -22,6 +22,7 @@ import {
 } from "../../services/gateway/GatewayMetrics.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
 import { meter } from "./AnswerMeter.ts"
+import { decoded } from "./BodyEncoding.ts"
 import { endToEnd, readAll, send, type UpstreamRequest, UpstreamFailed } from "./UpstreamRequests.ts"
 
 /**
@@ -328,9 +329,10 @@ const pass = Effect.fnUntraced(function* (
   return yield* passUnread(passing, { model: plan.model, tokens }, answer)
 })
 
-const textOf = (body: Buffer, { headers }: IncomingMessage): string | undefined => {
-  const encoding = headers["content-encoding"] ?? "identity"
-  return encoding === "identity" && isUtf8(body) ? body.toString("utf8") : undefined
+/** The text of a body; undefined for bytes that are none, or that take more than the bound. Codex compresses what it sends. */
+const textOf = (body: Buffer, { headers }: IncomingMessage, maxBytes: number): string | undefined => {
+  const plain = decoded(body, headers["content-encoding"] ?? "identity", maxBytes)
+  return plain !== undefined && isUtf8(plain) ? plain.toString("utf8") : undefined
 }
 
 /** Decides what goes out for a request. Whatever fails here, the request goes out as it came. */
@@ -339,10 +341,10 @@ const planFor = Effect.fnUntraced(function* (
   owner: string,
   body: Buffer,
   request: IncomingMessage,
-  isTooLong: boolean
+  { isTooLong, maxBodyBytes }: { readonly isTooLong: boolean; readonly maxBodyBytes: number }
 ) {
   const gateway = yield* Gateway
-  const text = textOf(body, request)
+  const text = textOf(body, request, maxBodyBytes)
   const unchanged: GatewayPlan = { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
   if (text === undefined) return unchanged
   const session = request.headers[sessionHeader]
@@ -425,7 +427,7 @@ const handle = Effect.fnUntraced(function* (
   const planned = (isTooLong: boolean) =>
     route === undefined
       ? Effect.succeed<GatewayPlan>({ _tag: "Unchanged", model: "", tokens: undefined })
-      : planFor(route, owner, received.body, request, isTooLong)
+      : planFor(route, owner, received.body, request, { isTooLong, maxBodyBytes: options.maxBodyBytes })
   const plan = yield* planned(false)
   const view = plan._tag === "Changed" ? "compressed" : "unchanged"
   yield* Metric.update(Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view }), 1)
