@@ -4,6 +4,7 @@ import { Summarizer } from "../services/compression/summary/Summarizer.ts"
 import type { GatewayOptions } from "../services/gateway/Gateway.ts"
 import { Gateway } from "../services/gateway/Gateway.ts"
 import { HookSystem } from "../services/hooks/HookSystem.ts"
+import { TenantLimiter } from "../services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../services/tokens/TokenCounter.ts"
 import * as FileGatewayStore from "./gateway/FileGatewayStore.ts"
 import * as GatewayHttp from "./gateway/GatewayHttp.ts"
@@ -11,7 +12,12 @@ import { homeFolder } from "./platform/HomeFolder.ts"
 import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
 
 /** Options of a gateway. */
-export interface LiveGatewayOptions extends GatewayOptions, GatewayHttp.GatewayHttpOptions {}
+export interface LiveGatewayOptions extends GatewayOptions, GatewayHttp.GatewayHttpOptions {
+  /** What each key may use. Absent: anything. */
+  readonly budgets?: { readonly requests?: number; readonly tokens?: number } | undefined
+  /** Days after which what nobody used is forgotten. */
+  readonly keepDays: number
+}
 
 /** Code writes the snapshots, and no hooks of the user run for the conversations of others. */
 const compression = Compression.layer.pipe(
@@ -19,17 +25,22 @@ const compression = Compression.layer.pipe(
   Layer.provide(HookSystem.layer)
 )
 
-const store = Layer.unwrap(
-  Effect.gen(function* () {
-    const path = yield* Path.Path
-    return FileGatewayStore.layer(path.join(yield* homeFolder, "gateway"))
-  })
-)
+const store = ({ keepDays }: LiveGatewayOptions) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const path = yield* Path.Path
+      return FileGatewayStore.layer(path.join(yield* homeFolder, "gateway"), keepDays)
+    })
+  )
+
+const limiter = ({ budgets: { requests = Infinity, tokens = Infinity } = {} }: LiveGatewayOptions) =>
+  TenantLimiter.layer({ limits: { requests, tokens } })
 
 /** The gateway: it listens until the layer ends. What it knows of conversations is in the folder `gateway` of the home folder. */
 export const layer = (options: LiveGatewayOptions) =>
   GatewayHttp.layer(options).pipe(
     Layer.provide(Gateway.layer(options)),
+    Layer.provide(limiter(options)),
     Layer.provide(compression),
-    Layer.provide(store)
+    Layer.provide(store(options))
   )

@@ -11,6 +11,7 @@ import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts
 import { Gateway, type GatewayOptions } from "../../src/services/gateway/Gateway.ts"
 import { GatewayServer } from "../../src/services/gateway/GatewayServer.ts"
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import { TenantLimiter } from "../../src/services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { type Answer, type Block, codecs, type Json } from "./GatewayDialects.ts"
 
@@ -120,7 +121,8 @@ export const gatewayLayer = (options: GatewayOptions, held: Map<string, string> 
 export const makeGateway = Effect.fnUntraced(function* (
   provider: string,
   options: Partial<GatewayOptions & GatewayHttp.GatewayHttpOptions> = {},
-  held: Map<string, string> = new Map()
+  held: Map<string, string> = new Map(),
+  budgets: { readonly requests?: number; readonly tokens?: number } = {}
 ) {
   const all = { threshold: 0.75, ...options }
   const built = yield* Layer.build(
@@ -132,7 +134,10 @@ export const makeGateway = Effect.fnUntraced(function* (
       page: { html: "<p>page</p>", policy: "default-src 'none'" },
       upstreams: { anthropic: provider, gemini: provider, openai: provider },
       ...all
-    }).pipe(Layer.provide(gatewayLayer(all, held)))
+    }).pipe(
+      Layer.provide(gatewayLayer(all, held)),
+      Layer.provide(TenantLimiter.layer({ limits: { requests: Infinity, tokens: Infinity, ...budgets } }))
+    )
   )
   return { url: `http://127.0.0.1:${Context.get(built, GatewayServer).port}`, held }
 })

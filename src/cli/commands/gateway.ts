@@ -22,6 +22,10 @@ export interface GatewayCommandOptions {
   readonly windows?: Readonly<Record<string, number>> | undefined
   readonly threshold: number
   readonly recall?: boolean | undefined
+  readonly showRecalls?: boolean | undefined
+  readonly keys?: ReadonlyArray<string> | undefined
+  readonly budgets?: { readonly requests?: number; readonly tokens?: number } | undefined
+  readonly keepDays: number
   readonly maxBodyBytes: number
   readonly drainSeconds: number
   readonly page: { readonly html: string; readonly policy: string }
@@ -33,6 +37,7 @@ const Started = Schema.Struct({ url: Schema.String })
 const defaultPort = 4141
 const defaultBodyBytes = 64 * 1024 * 1024
 const defaultDrainSeconds = 120
+const defaultKeepDays = 30
 
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host)
@@ -85,6 +90,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         `Share of the window from which conversations are compressed (default ${defaultThreshold})`
       ),
       noRecall: Input.flag("no-recall", "Do not declare the tool by which models read back what left"),
+      showRecalls: Input.flag("show-recalls", "Show in answers that the model read something back"),
       print: Input.optional(Flag.Literals("print", clients), "Print how a client is pointed at the gateway, and end"),
       json: Input.json
     },
@@ -110,6 +116,10 @@ export const gateway = <E extends { readonly message: string }, R>(
         windows: settings.windows,
         threshold: threshold ?? settings.threshold ?? defaultThreshold,
         recall: input.noRecall ? false : settings.recall,
+        showRecalls: input.showRecalls || settings.showRecalls === true,
+        keys: settings.keys,
+        budgets: settings.budgets,
+        keepDays: settings.keepDays ?? defaultKeepDays,
         maxBodyBytes: settings.bodyBytes ?? defaultBodyBytes,
         drainSeconds,
         page: yield* GatewayPage.render

@@ -46,8 +46,11 @@ export interface AnswerStream {
   readonly push: (event: SseEvent) => string
   /** What the present answer of the provider was. */
   readonly read: () => ReadAnswer
-  /** Begins with the next answer of the provider. Returns what goes to the client of the events that ended this one. */
-  readonly next: () => string
+  /**
+   * Begins with the next answer of the provider. Returns what goes to the client of the events that ended this one, and `note`, a
+   * text of our own, where it is not empty.
+   */
+  readonly next: (note: string) => string
   /** Returns the events that end the answer for the client. */
   readonly finish: (ending: Ending) => string
   /** An event that tells the client of a failure. */
@@ -58,6 +61,8 @@ export interface AnswerStream {
 export interface WholeAnswer {
   /** Reads a body; undefined where it is not understood. */
   readonly push: (body: string) => ReadAnswer | undefined
+  /** Adds a text of our own, where it is not empty. */
+  readonly next: (note: string) => void
   /** Returns the body for the client. */
   readonly finish: (ending: Ending) => string
 }

@@ -123,14 +123,22 @@ class Stream implements AnswerStream {
       this.usage
     )
 
-  readonly next = () => {
+  readonly next = (note: string) => {
     this.earlier = addedCounts(this.earlier, this.usage)
     this.usage = undefined
     this.blocks = new Map()
     this.indexes = new Map()
     this.held = []
     this.rounds += 1
-    return ""
+    if (note === "") return ""
+    const index = this.shown
+    this.shown += 1
+    const events = [
+      { type: "content_block_start", index, content_block: { type: "text", text: "" } },
+      { type: "content_block_delta", index, delta: { type: "text_delta", text: note } },
+      { type: "content_block_stop", index }
+    ]
+    return events.map((data) => sseText({ name: data.type }, data)).join("")
   }
 
   readonly finish: AnswerStream["finish"] = (ending) =>
@@ -178,6 +186,10 @@ class Whole implements WholeAnswer {
     this.usage = addedCounts(this.usage, message["usage"])
     this.shown.push(...blocks.filter((block) => !isRecall(this.tool, block)))
     return answerOf(this.tool, blocks, message["usage"])
+  }
+
+  readonly next: WholeAnswer["next"] = (note) => {
+    if (note !== "") this.shown.push({ type: "text", text: note })
   }
 
   readonly finish: WholeAnswer["finish"] = (ending) => {

@@ -121,7 +121,7 @@ class Stream implements AnswerStream {
     return answerOf(this.tool, message, this.usage)
   }
 
-  readonly next = () => {
+  readonly next = (note: string) => {
     const told = this.held.map((event) => this.contentOf(event)).join("")
     this.earlier = addedCounts(this.earlier, this.usage)
     this.usage = undefined
@@ -130,7 +130,10 @@ class Stream implements AnswerStream {
     this.indexes = new Map()
     this.held = []
     this.rounds += 1
-    return told
+    if (note === "" || this.first === undefined) return told
+    const choice = { index: 0, delta: { content: note }, finish_reason: null }
+    const { usage: _usage, ...rest } = this.first
+    return told + sseText({ name: "" }, { ...rest, choices: [choice] })
   }
 
   /** The text of an event that ends an answer, as some servers send it, without the end. */
@@ -206,6 +209,10 @@ class Whole implements WholeAnswer {
     this.calls = calls.filter((call) => functionOf(call)["name"] !== this.tool)
     this.hasOwn = calls.length > this.calls.length
     return answerOf(this.tool, message, answer["usage"])
+  }
+
+  readonly next: WholeAnswer["next"] = (note) => {
+    this.text += note
   }
 
   readonly finish: WholeAnswer["finish"] = (ending) => {

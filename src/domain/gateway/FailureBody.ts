@@ -1,13 +1,21 @@
 import type { Dialect } from "./Dialect.ts"
 
+type Names = Readonly<Record<number, string>>
+
+const anthropicTypes: Names = { 401: "authentication_error", 429: "rate_limit_error" }
+const geminiStates: Names = { 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED" }
+const openAiTypes: Names = { 401: "invalid_request_error", 429: "rate_limit_exceeded" }
+
 /** The body of a failure of the gateway itself, in the form that a client of the dialect expects. */
 export const failureBody = (dialect: Dialect | undefined, status: number, message: string): string => {
   switch (dialect) {
     case "anthropic":
-      return JSON.stringify({ type: "error", error: { type: "api_error", message } })
+      return JSON.stringify({ type: "error", error: { type: anthropicTypes[status] ?? "api_error", message } })
     case "gemini":
-      return JSON.stringify({ error: { code: status, message, status: "UNAVAILABLE" } })
+      return JSON.stringify({ error: { code: status, message, status: geminiStates[status] ?? "UNAVAILABLE" } })
     default:
-      return JSON.stringify({ error: { message, type: "server_error", param: null, code: null } })
+      return JSON.stringify({
+        error: { message, type: openAiTypes[status] ?? "server_error", param: null, code: null }
+      })
   }
 }

@@ -46,6 +46,40 @@ export const GatewaySettings = Schema.Struct({
       expected: "true or false"
     })
   ),
+  showRecalls: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "Show in answers that the model read something back (default false)",
+      expected: "true or false"
+    })
+  ),
+  keys: Schema.optionalKey(
+    Schema.Array(Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/))).annotate({
+      description: "The keys that may use the gateway, as SHA-256 of their text; without it, all",
+      expected: `a list such as ["sha256:…"]`
+    })
+  ),
+  budgets: Schema.optionalKey(
+    Schema.Struct({
+      requests: Schema.optionalKey(
+        whole(1).annotate({ description: "Requests a minute", expected: "a whole number, such as 60" })
+      ),
+      tokens: Schema.optionalKey(
+        whole(1).annotate({
+          description: "Tokens a day, sent and answered, as the provider counts them",
+          expected: "a whole number, such as 10000000"
+        })
+      )
+    }).annotate({
+      description: "What each key may use; without it, anything",
+      expected: `an object such as {"requests": 60, "tokens": 10000000}`
+    })
+  ),
+  keepDays: Schema.optionalKey(
+    whole(1).annotate({
+      description: "Days after which a conversation that nobody went on with is forgotten (default 30)",
+      expected: "a whole number of days, such as 30"
+    })
+  ),
   bodyBytes: Schema.optionalKey(
     whole(1_024).annotate({
       description: "The most bytes of a body that is looked at; larger ones go through unread (default 67108864)",

@@ -102,7 +102,7 @@ class Stream implements AnswerStream {
     return partsOf(candidateOf(data)).filter((part) => !isRecall(this.tool, part))
   }
 
-  readonly next = () => {
+  readonly next = (note: string) => {
     const told = this.held.map((event) => {
       const data = parsedOrUndefined(event.data)
       const candidate = isJson(data) ? candidateOf(data) : undefined
@@ -118,7 +118,8 @@ class Stream implements AnswerStream {
     this.parts = []
     this.held = []
     this.rounds += 1
-    return told.join("")
+    const noted = { candidates: [{ content: { role: "model", parts: [{ text: note }] }, index: 0 }] }
+    return told.join("") + (note === "" ? "" : sseText({ name: "" }, noted))
   }
 
   readonly finish: AnswerStream["finish"] = () =>
@@ -165,6 +166,10 @@ class Whole implements WholeAnswer {
     this.usage = addedCounts(this.usage, answer["usageMetadata"])
     this.shown.push(...shown)
     return answerOf(this.tool, parts, answer["usageMetadata"])
+  }
+
+  readonly next: WholeAnswer["next"] = (note) => {
+    if (note !== "") this.shown.push({ text: note })
   }
 
   readonly finish: WholeAnswer["finish"] = () => {

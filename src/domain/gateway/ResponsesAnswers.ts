@@ -49,6 +49,15 @@ const answerOf = (tool: string, items: ReadonlyArray<Json>, usage: unknown): Rea
 const outputOf = (response: unknown): ReadonlyArray<Json> =>
   isJson(response) && Array.isArray(response["output"]) ? response["output"].filter(isJson) : []
 
+/** A message of our own, as an item. */
+const noteItem = (text: string, at: number) => ({
+  id: `msg_palimpsest_${at}`,
+  type: "message",
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text, annotations: [] }]
+})
+
 const endings = new Set(["response.completed", "response.incomplete", "response.failed", "response.done"])
 const beginnings = new Set(["response.created", "response.in_progress", "response.queued"])
 
@@ -118,16 +127,42 @@ class Stream implements AnswerStream {
 
   readonly read = (): ReadAnswer => answerOf(this.tool, this.present, this.usage)
 
-  readonly next = () => {
+  readonly next = (note: string) => {
     this.before.push(...this.present.filter((item) => !isRecall(this.tool, item)))
     this.earlier = addedCounts(this.earlier, this.usage)
     this.usage = undefined
     this.items = new Map()
     this.indexes = new Map()
     this.held = []
-    this.shift = this.last + 1
     this.rounds += 1
-    return ""
+    const told = note === "" ? "" : this.noted(note)
+    this.shift = this.last + 1
+    return told
+  }
+
+  /** The events of a message of our own. */
+  private noted(text: string): string {
+    const output_index = this.shown
+    const item = noteItem(text, output_index)
+    const [part] = item.content
+    const open = { ...item, status: "in_progress", content: [] }
+    const at = { output_index, item_id: item.id, content_index: 0 }
+    this.shown += 1
+    this.before.push(item)
+    const events = [
+      { type: "response.output_item.added", output_index, item: open },
+      { type: "response.content_part.added", ...at, part: { ...part, text: "" } },
+      { type: "response.output_text.delta", ...at, delta: text },
+      { type: "response.output_text.done", ...at, text },
+      { type: "response.content_part.done", ...at, part },
+      { type: "response.output_item.done", output_index, item }
+    ]
+    return events
+      .map((data) => {
+        this.last += 1
+        return sseText({ name: data.type }, { ...data, sequence_number: this.last })
+      })
+      .join("")
   }
 
   readonly finish: AnswerStream["finish"] = () =>
@@ -175,6 +210,10 @@ class Whole implements WholeAnswer {
     this.usage = addedCounts(this.usage, response["usage"])
     this.shown.push(...items.filter((item) => !isRecall(this.tool, item)))
     return answerOf(this.tool, items, response["usage"])
+  }
+
+  readonly next: WholeAnswer["next"] = (note) => {
+    if (note !== "") this.shown.push(noteItem(note, this.shown.length))
   }
 
   readonly finish: WholeAnswer["finish"] = () => {

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Layer, Path } from "effect"
+import { Clock, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { hash } from "node:crypto"
 import { pid } from "node:process"
 import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
@@ -8,11 +8,30 @@ const ending = ".json"
 /** Makes names of temporary files distinct within this process. */
 let written = 0
 
+const dayMillis = 86_400_000
+
+/** Removes the files of a folder that are older than this. */
+export const removeOld = Effect.fnUntraced(function* (folder: string, oldest: number) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  for (const name of yield* Effect.orElseSucceed(fs.readDirectory(folder, { recursive: true }), () => [])) {
+    const file = path.join(folder, name)
+    const { mtime, type } = yield* fs.stat(file)
+    if (type === "File" && Option.getOrElse(mtime, () => new Date()).getTime() < oldest) {
+      yield* Effect.ignore(fs.remove(file))
+    }
+  }
+})
+
 /**
  * Files in a folder: `<owner>/<kind>/<name>.json`. A text is renamed into place, so that no reader sees a part of it. Nothing is
- * synced to the disk: what a crash of the machine takes away costs one more compression.
+ * synced to the disk: what a crash of the machine takes away costs one more compression. A text that was neither written nor read
+ * for `keepDays` is removed at the start.
  */
-export const layer = (folder: string): Layer.Layer<GatewayStore, never, FileSystem.FileSystem | Path.Path> =>
+export const layer = (
+  folder: string,
+  keepDays: number
+): Layer.Layer<GatewayStore, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     GatewayStore,
     Effect.gen(function* () {
@@ -27,6 +46,8 @@ export const layer = (folder: string): Layer.Layer<GatewayStore, never, FileSyst
         yield* fs.makeDirectory(place, { recursive: true, mode: 0o700 })
         made.add(place)
       })
+      const oldest = (yield* Clock.currentTimeMillis) - keepDays * dayMillis
+      yield* Effect.forkScoped(Effect.ignore(removeOld(folder, oldest)))
       return {
         hash: (text) => hash("sha256", text, "hex"),
         names: (owner, kind) =>
@@ -41,7 +62,10 @@ export const layer = (folder: string): Layer.Layer<GatewayStore, never, FileSyst
             Effect.mapError(failed("read"))
           ),
         get: (owner, kind, name) =>
-          fs.readFileString(path.join(folderOf(owner, kind), `${name}${ending}`)).pipe(
+          Effect.tap(fs.readFileString(path.join(folderOf(owner, kind), `${name}${ending}`)), () => {
+            const now = new Date()
+            return Effect.ignore(fs.utimes(path.join(folderOf(owner, kind), `${name}${ending}`), now, now))
+          }).pipe(
             Effect.catchIf(
               ({ reason }) => reason._tag === "NotFound",
               () => Effect.undefined

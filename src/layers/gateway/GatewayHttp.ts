@@ -17,10 +17,12 @@ import {
   failuresPassed,
   microDollars,
   requestsPassed,
+  requestsRefused,
   tokensCounted,
   tokensSaved
 } from "../../services/gateway/GatewayMetrics.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
+import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { meter } from "./AnswerMeter.ts"
 import { decoded } from "./BodyEncoding.ts"
 import { endToEnd, readAll, send, type UpstreamRequest, UpstreamFailed } from "./UpstreamRequests.ts"
@@ -40,6 +42,8 @@ export interface GatewayHttpOptions {
   /** Seconds that running requests get when the server stops. */
   readonly drainSeconds: number
   readonly page: { readonly html: string; readonly policy: string }
+  /** The keys that may use the gateway, as `sha256:…`. Absent: all. */
+  readonly keys?: ReadonlyArray<string> | undefined
 }
 
 /** The address cannot be listened at. The message says why, and what to do. */
@@ -51,12 +55,25 @@ const sessionHeader = "x-palimpsest-session"
 
 /** Whose conversations a request may see: the hash of its key, wherever the client puts it. */
 const ownerOf = (request: IncomingMessage, url: URL): string => {
-  const { authorization, "chatgpt-account-id": account, "x-api-key": key, "x-goog-api-key": google } = request.headers
-  const given = [account, key, google, authorization, url.searchParams.get("key")].find(
+  const { authorization, "x-api-key": key, "x-goog-api-key": google } = request.headers
+  const bearer = authorization?.replace(/^Bearer\s+/i, "")
+  const given = [key, google, bearer, url.searchParams.get("key")].find(
     (value) => value !== undefined && value !== null && value !== ""
   )
-  return hash("sha256", `key ${String(given ?? "")}`, "hex")
+  return hash("sha256", String(given ?? ""), "hex")
 }
+
+/** Why a request is refused before it goes out: its key is none of those that may use the gateway, or has used what it may. */
+const refusalOf = Effect.fnUntraced(function* ({ keys }: GatewayHttpOptions, owner: string) {
+  const limiter = yield* TenantLimiter
+  if (keys !== undefined && !keys.includes(`sha256:${owner}`)) {
+    return { status: 401, message: "palimpsest gateway: this key may not use the gateway", retryAfter: undefined }
+  }
+  const used = yield* Effect.result(Effect.andThen(limiter.request(owner), limiter.checkTokens(owner)))
+  return used._tag === "Success"
+    ? undefined
+    : { status: 429, message: `palimpsest gateway: ${used.failure.message}`, retryAfter: used.failure.retryAfter }
+})
 
 /** The body of a request as far as it is not larger than the bound. */
 interface Received {
@@ -108,12 +125,21 @@ const passAnswer = (from: IncomingMessage, to: ServerResponse): Effect.Effect<vo
     return Effect.sync(() => void from.destroy())
   })
 
-const sendJson = (response: ServerResponse, status: number, body: string): void => {
+const sendJson = (
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {}
+): void => {
   if (response.headersSent) {
     response.destroy()
     return
   }
-  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    ...headers
+  })
   response.end(body)
 }
 
@@ -123,6 +149,7 @@ interface Passing {
   readonly response: ServerResponse
   readonly upstream: UpstreamRequest
   readonly route: Route | undefined
+  readonly owner: string
 }
 
 const asSent = ({ upstream }: Passing, body: Buffer) =>
@@ -149,12 +176,14 @@ const typeOf = ({ headers }: IncomingMessage): string => headers["content-type"]
 
 /** Counts what an answer cost, and learns from it. */
 const account = Effect.fnUntraced(
-  function* ({ route }: Passing, model: string, estimated: number | undefined, counts: unknown) {
+  function* ({ owner, route }: Passing, model: string, estimated: number | undefined, counts: unknown) {
     const usage = route === undefined ? undefined : usageOf(route.dialect, counts)
     if (usage === undefined) return
     const { learn } = yield* Gateway
+    const limiter = yield* TenantLimiter
     if (estimated !== undefined) learn(model, estimated, usage.prompt)
     const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
+    yield* limiter.tokens(owner, prompt + answer + thoughts)
     const kinds = { input: prompt - cached - cacheWrite, cached, written: cacheWrite, output: answer + thoughts }
     for (const [kind, tokens] of Object.entries(kinds)) {
       if (tokens > 0) yield* Metric.update(Metric.withAttributes(tokensCounted, { kind }), tokens)
@@ -225,7 +254,7 @@ const passStream = Effect.fnUntraced(function* (
       response.end()
       return
     }
-    const told = stream.next()
+    const told = stream.next(step.note)
     rounds = step.rounds
     yield* write(response, told)
     answer = yield* withText(passing, step.text, true)
@@ -265,6 +294,7 @@ const passWhole = Effect.fnUntraced(function* (passing: Passing, sent: SentView,
       response.end(text)
       return
     }
+    whole.next(step.note)
     rounds = step.rounds
     answer = yield* withText(passing, step.text, true)
   }
@@ -279,7 +309,7 @@ const passUnread = Effect.fnUntraced(function* (
   { model, tokens }: { readonly model: string; readonly tokens: number | undefined },
   answer: IncomingMessage
 ) {
-  const context = yield* Effect.context<Gateway>()
+  const context = yield* Effect.context<Gateway | TenantLimiter>()
   if (answer.statusCode === 200 && passing.route?.asks === "answer") {
     meter(answer, (counts) => void Effect.runForkWith(context)(account(passing, model, tokens, counts)))
   }
@@ -297,8 +327,8 @@ const pass = Effect.fnUntraced(function* (
   passing: Passing,
   plan: GatewayPlan,
   body: Buffer,
-  retry: Effect.Effect<GatewayPlan | undefined, never, Gateway>
-): Effect.fn.Return<void, UpstreamFailed, Gateway> {
+  retry: Effect.Effect<GatewayPlan | undefined, never, Gateway | TenantLimiter>
+): Effect.fn.Return<void, UpstreamFailed, Gateway | TenantLimiter> {
   const isChanged = plan._tag === "Changed"
   const declaration = isChanged ? plan.sent.declaration : undefined
   const answer = isChanged
@@ -399,12 +429,22 @@ const handle = Effect.fnUntraced(function* (
     route === undefined
       ? providerOfOther(url.pathname, (name) => request.headers[name] !== undefined)
       : providerOf(route.dialect)
+  const owner = ownerOf(request, url)
+  const refusal = yield* refusalOf(options, owner)
+  if (refusal !== undefined) {
+    const { message, retryAfter, status } = refusal
+    yield* Metric.update(requestsRefused, 1)
+    request.resume()
+    const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
+    return sendJson(response, status, failureBody(route?.dialect, status, message), headers)
+  }
   const base = new URL(options.upstreams[provider])
   const target = new URL(`${base.origin}${base.pathname.replace(/\/$/, "")}${url.pathname}${url.search}`)
   const passing: Passing = {
     request,
     response,
     route,
+    owner,
     upstream: { url: target, method, headers: endToEnd(request.rawHeaders, ["host", sessionHeader]) }
   }
   const declared = Number(request.headers["content-length"] ?? 0)
@@ -423,7 +463,6 @@ const handle = Effect.fnUntraced(function* (
     })
     return yield* passAnswer(answer, response)
   }
-  const owner = ownerOf(request, url)
   const planned = (isTooLong: boolean) =>
     route === undefined
       ? Effect.succeed<GatewayPlan>({ _tag: "Unchanged", model: "", tokens: undefined })
@@ -455,11 +494,13 @@ const listen = (server: Server, options: GatewayHttpOptions) =>
   })
 
 /** The server, until the layer ends. It then takes no more connections, and lets running requests end. */
-export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, GatewayListenError, Gateway> =>
+export const layer = (
+  options: GatewayHttpOptions
+): Layer.Layer<GatewayServer, GatewayListenError, Gateway | TenantLimiter> =>
   Layer.effect(
     GatewayServer,
     Effect.gen(function* () {
-      const context = yield* Effect.context<Gateway>()
+      const context = yield* Effect.context<Gateway | TenantLimiter>()
       const running = new Set<Fiber.Fiber<void>>()
       const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 }, (request, response) => {
         const route = routeOf(request.method ?? "", (request.url ?? "").replace(/\?.*$/s, ""))

@@ -1,7 +1,9 @@
 import { type Cause, Effect, Metric } from "effect"
-import type { Ending, ReadAnswer } from "../../domain/gateway/Answer.ts"
+import type { Ending, ReadAnswer, RecallCall, VisibleBlock } from "../../domain/gateway/Answer.ts"
 import { answerDialects } from "../../domain/gateway/DialectForms.ts"
 import type { HiddenExchange, HiddenRound } from "../../domain/gateway/HiddenExchange.ts"
+import { isJson } from "../../domain/model/MessageForm.ts"
+import { clipped } from "../../domain/text/Bytes.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { Gateway, SentView } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
@@ -22,13 +24,35 @@ export const noRounds: Rounds = { rounds: [], tokens: 0 }
 export type NextStep =
   | { readonly _tag: "End"; readonly ending: Ending }
   /** Another request for the same answer of the client. */
-  | { readonly _tag: "Ask"; readonly text: string; readonly rounds: Rounds }
+  | {
+      readonly _tag: "Ask"
+      readonly text: string
+      readonly rounds: Rounds
+      /** What the client is told of the calls; empty where they are hidden. */
+      readonly note: string
+    }
 
 /** Requests for one answer. A model that calls our tool more often is stopped. */
 const maxRounds = 8
 
 /** Share of the free window that a round may fill. */
 const roomShare = 0.5
+
+/** Tells of calls, a line each. */
+const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
+  calls
+    .map(({ args }) => {
+      const { grep, handle } = isJson(args) ? args : {}
+      const what = [handle, grep]
+        .filter((each) => typeof each === "string" && each !== "")
+        .map((each) => oneLine(String(each)))
+      return `[recalled ${what.join(" ")}]\n`
+    })
+    .join("")
+
+const maxNoteChars = 80
+
+const oneLine = (text: string): string => clipped(text.replace(/\s+/g, " "), maxNoteChars)
 
 /** The answer to a call that failed in the gateway itself. */
 const unavailable = { text: "what left the window cannot be read at the moment", isFailure: true }
@@ -67,10 +91,13 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
     yield* remember({ rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }
   }
-  const all = [...rounds, { sent: [...answer.sent, ...results], visible }]
+  const note = gateway.showsRecalls ? noteOf(calls) : ""
+  const shown: ReadonlyArray<VisibleBlock> = note === "" ? visible : [...visible, { kind: "text", text: note }]
+  const all = [...rounds, { sent: [...answer.sent, ...results], visible: shown }]
   const grown = [...answer.sent, ...results].reduce((sum, json) => sum + estimateText(json), tokens)
   return {
     _tag: "Ask",
+    note,
     text: gateway.following(
       sent,
       all.flatMap((round) => round.sent)

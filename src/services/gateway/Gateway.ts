@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schema } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
 import { outputText } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
@@ -7,6 +7,7 @@ import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { recall as recallRange } from "../../domain/conversation/Recall.ts"
 import { hiddenParts } from "../../domain/conversation/RecallSearch.ts"
 import type { RecallCall } from "../../domain/gateway/Answer.ts"
+import { compactedBy } from "../../domain/gateway/ClientCompaction.ts"
 import {
   type CompressedView,
   CompressedViewJson,
@@ -41,6 +42,7 @@ import {
   withMessages,
   withPatch
 } from "./ConversationLog.ts"
+import { clientCompactions } from "./GatewayMetrics.ts"
 import { GatewayStore, type GatewayStoreError } from "./GatewayStore.ts"
 
 /** One file: what a request becomes, what its answer leaves behind, and the memory that both share. */
@@ -49,6 +51,8 @@ import { GatewayStore, type GatewayStoreError } from "./GatewayStore.ts"
 export interface GatewayOptions extends GatewayWindows {
   /** Whether our tool is declared. Default: true. */
   readonly recall?: boolean | undefined
+  /** Whether answers tell of calls of our tool. Default: false. */
+  readonly showRecalls?: boolean | undefined
 }
 
 /** A request as it came. */
@@ -62,6 +66,9 @@ export interface GatewayRequest {
   /** Compress although the estimate says that the request fits: the provider refused it as too long. */
   readonly isTooLong?: boolean | undefined
 }
+
+/** How much of the names of conversations that were seen is kept. */
+const maxBegun = 10_000
 
 /** A request that goes out with other messages than it came with. */
 export interface SentView {
@@ -120,6 +127,8 @@ export class Gateway extends Context.Service<
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
     /** Keeps what the client did not see of an answer, or that there was nothing. */
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
+    /** Whether answers tell of calls of our tool. */
+    readonly showsRecalls: boolean
     /** Learns from the provider's count of a request how far estimates for its model are off. */
     readonly learn: (model: string, estimated: number, counted: number) => void
   }
@@ -211,6 +220,7 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   /** Tokens at which a compression found nothing to do, by the beginning that it went on from. */
   const inVain = new Bounded<number>(maxCounts)
   const factors = new Bounded<number>(maxLogs)
+  const begun = new Bounded<true>(maxBegun)
 
   /** What is known of an owner; `isFresh` asks the store again after a while. */
   const knownOf = Effect.fnUntraced(function* (owner: string, isFresh = false) {
@@ -372,6 +382,15 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     return { view, rest: rest.slice(end) }
   })
 
+  /** Counts a conversation that begins with a summary of the client's own, once. */
+  const noteCompaction = Effect.fnUntraced(function* ({ messages }: RequestBody, names: ReadonlyArray<string>) {
+    const name = names[Math.min(names.length - 1, 1)] ?? ""
+    if (begun.get(name) !== undefined) return
+    begun.set(name, true)
+    const client = compactedBy(messages)
+    if (client !== undefined) yield* Metric.update(Metric.withAttributes(clientCompactions, { client }), 1)
+  })
+
   const plan = Effect.fn("Gateway.plan")(function* (
     request: GatewayRequest
   ): Effect.fn.Return<GatewayPlan, GatewayError> {
@@ -386,6 +405,7 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     const known = yield* knownOf(owner, !isSmall)
     if (isSmall && known.views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
     const names = beginningsOf(`${dialect} ${session}`, messages, store.hash)
+    yield* noteCompaction(body, names)
     let view = yield* deepest(owner, names)
     if (view === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }
     const headTokens = countOfText(headOf(body))
@@ -404,13 +424,13 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     const tokensOf = () => overhead + counted(dialect, [...(view?.sent ?? []), ...rest.map(({ json }) => json)])
     let tokens = tokensOf()
     let isNew = false
-    const begun = `${owner}/${view?.name ?? names[1] ?? ""}`
+    const place = `${owner}/${view?.name ?? names[1] ?? ""}`
     // A head that fills the window must not lead to a compression in every turn.
     const grown = Math.min(maxFill * limit, (view?.tokens.after ?? 0) + minGrowth * limit)
-    const due = isTooLong ? 0 : Math.max(trigger, grown, inVain.get(begun) ?? 0)
+    const due = isTooLong ? 0 : Math.max(trigger, grown, inVain.get(place) ?? 0)
     if (tokens >= due && route.asks === "answer") {
       const made = yield* provide(compress(request, body, names, view, rest, { overhead, limit, before: tokens }))
-      if (made === undefined) inVain.set(begun, tokens * (1 + minGrowth))
+      if (made === undefined) inVain.set(place, tokens * (1 + minGrowth))
       else {
         view = made.view
         rest = made.rest
@@ -495,6 +515,7 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   return {
     plan,
     recall,
+    showsRecalls: options.showRecalls === true,
     following: ({ body, declaration, messages }, since) => bodyWith(body, [...messages, ...since], declaration),
     learn: (model, estimated, counted) => {
       if (estimated <= 0 || counted <= 0) return

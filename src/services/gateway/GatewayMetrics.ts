@@ -18,8 +18,12 @@ export const microDollars = counter(
 )
 /** Compressions. */
 export const compressionsDone = counter("compressions_total", "Compressions on the way")
+/** Conversations that begin with a summary of the client's own, with the attribute `client`. */
+export const clientCompactions = counter("client_compactions_total", "Conversations that a client compacted itself")
 /** Calls of our tool. */
 export const recallsAnswered = counter("recalls_total", "Calls of the recall tool that the gateway answered")
+/** Requests that were refused: the key is not one of the settings, or has used what it may. */
+export const requestsRefused = counter("refused_total", "Requests that the gateway refused, by key or budget")
 /** Failures of ours; the requests went through unchanged. */
 export const failuresPassed = counter(
   "failures_total",

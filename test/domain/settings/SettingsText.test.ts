@@ -88,6 +88,19 @@ const all: SettingsFile = {
     drainSeconds: 0,
     bodyBytes: 1_024
   },
+  gateway: {
+    upstreams: { openai: "http://127.0.0.1:8000" },
+    window: 4_096,
+    windows: { "gpt-5": 100_000 },
+    threshold: 0.5,
+    recall: false,
+    showRecalls: true,
+    keys: [`sha256:${"0".repeat(64)}`],
+    budgets: { requests: 1, tokens: 1 },
+    keepDays: 1,
+    bodyBytes: 1_024,
+    drainSeconds: 0
+  },
   folderTrust: false
 }
 

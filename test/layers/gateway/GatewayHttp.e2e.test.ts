@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { hash } from "node:crypto"
 import http from "node:http"
 import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { type Block, codecs } from "../../support/GatewayDialects.ts"
@@ -209,6 +210,58 @@ describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect
         codecs[dialect].messages(request.text).join().includes('"c1"')
       )
       assert.include(codecs[dialect].messages(answered?.text ?? "").join(), "Line 0 of turn 1")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe.each(dialects)("recalls that the operator wants to see (%s)", (dialect) => {
+  it.live.each([true, false])("are told in the answer, and are not part of the conversation (stream: %s)", (isStream) =>
+    Effect.gen(function* () {
+      let step = 0
+      const provider = yield* makeProvider(({ text }) => {
+        const name = /"(palimpsest_recall)"/.exec(text)?.[1]
+        if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
+        step += 1
+        return [
+          { kind: "text", text: "Let me see.\n" },
+          { kind: "call", id: "r1", name, args: { grep: "part 61" } }
+        ]
+      })
+      const gateway = yield* makeGateway(provider.url, { ...small, showRecalls: true })
+      const client = yield* compressedClient(dialect, gateway.url, isStream)
+      assert.include(JSON.stringify(client.history), "[recalled part 61]")
+      for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
+      assert.strictEqual(step, 1)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the operator", () => {
+  it.live.each(dialects)("limits what a key may use (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, {}, new Map(), { requests: 1 })
+      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
+      const ask = (key: string) =>
+        raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Authorization", `Bearer ${key}`], body)
+      assert.strictEqual((yield* ask("one")).status, 200)
+      const refused = yield* ask("one")
+      assert.strictEqual(refused.status, 429)
+      assert.include(JSON.parse(refused.body).error.message, "1 requests a minute")
+      assert.strictEqual((yield* ask("two")).status, 200)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("names the keys that may use it", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const key = `sha256:${hash("sha256", "good", "hex")}`
+      const gateway = yield* makeGateway(provider.url, { keys: [key] })
+      const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), true))
+      const ask = (given: string) => raw(`${gateway.url}/v1/messages`, ["X-Api-Key", given], body)
+      assert.strictEqual((yield* ask("bad")).status, 401)
+      assert.strictEqual((yield* ask("good")).status, 200)
+      assert.lengthOf(provider.requests, 1)
     }).pipe(Effect.scoped)
   )
 })
