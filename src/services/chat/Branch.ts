@@ -13,7 +13,7 @@ import * as ModelWindows from "../model/ModelWindows.ts"
 import { makeEntry } from "../session/EntryBuilder.ts"
 import type { ChatState } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
-import { policyFor } from "./Compress.ts"
+import { policyFor } from "./CompressPolicy.ts"
 
 /** How a conversation goes back to an earlier message, and how messages get labels. */
 

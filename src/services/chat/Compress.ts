@@ -11,17 +11,10 @@ import {
   tokensOf,
   withCounts
 } from "../../domain/compression/Compression.ts"
-import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import { isCall, text, user } from "../../domain/content/Content.ts"
-import {
-  compressed,
-  type Conversation,
-  entryId,
-  environmentTokens,
-  view,
-  viewTokens
-} from "../../domain/conversation/Conversation.ts"
+import { compressed, type Conversation, entryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import type { HookOutcome } from "../../domain/hooks/Hook.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
@@ -36,11 +29,12 @@ import * as ModelWindows from "../model/ModelWindows.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
-import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
+import { type ChatState, type Emit, hooksOf } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
+import { policyFor } from "./CompressPolicy.ts"
 import { endPreparation, takePrepared } from "./Preparation.ts"
 import { requestContext } from "./RequestContext.ts"
-import { reportedTokens, requestSize } from "./RequestSize.ts"
+import { requestSize } from "./RequestSize.ts"
 
 /** When and how a chat compresses. The workflow itself is `services/compression`; here its outcome is committed. */
 
@@ -68,47 +62,6 @@ export interface BeforeRequest {
   readonly hookDecision: HookOutcome | undefined
   readonly emit: Emit
 }
-
-/** Converts a policy for a strategy that uses the provider's counts: the whole window, and the last count. */
-export const inStrategyTerms = (chat: ChatState, { settings, strategy, window }: RequestContext, policy: Policy) =>
-  Effect.map(Ref.get(chat.session), (session): Policy => {
-    if (!strategy.countsByReport || strategy.name !== policy.strategy) return policy
-    const prompt = reportedTokens(chat, session)
-    return {
-      ...policy,
-      toolBudget: settings.policy?.toolBudget ?? defaultPolicy.toolBudget,
-      ...(settings.policy?.snapshotBudget === undefined ? {} : { snapshotBudget: settings.policy.snapshotBudget }),
-      limit: TokenCount.make(window.window),
-      threshold: Math.min(1, window.trigger / Math.max(1, window.window)),
-      ...(prompt === undefined ? {} : { promptTokens: TokenCount.make(prompt) })
-    }
-  })
-
-/** The policy of a compression that the user asks for: down to the request limit, in the estimator's tokens. */
-export const policyFor = Effect.fnUntraced(function* (chat: ChatState, { focus, policy }: CompressOptions) {
-  if (policy !== undefined) return policy
-  const context = yield* requestContext(chat)
-  const { conversation } = yield* Ref.get(chat.session)
-  const { scale = 1 } = yield* requestSize(chat, false)
-  const limit = Math.max(1, Math.floor(context.window.maxRequestTokens / scale))
-  const made: Policy = {
-    ...(yield* inStrategyTerms(chat, context, context.window.policy(limit, scale))),
-    overhead: TokenCount.make(Math.ceil(context.overheadTokens + environmentTokens(conversation)))
-  }
-  return focus === undefined ? made : { ...made, focus }
-})
-
-/**
- * Whether a strategy that uses the provider's counts is due: by the last count or, without one (resumed, just compressed), by its own estimate.
- * Undefined: the strategy does not use counts.
- */
-export const isDueByReport = (chat: ChatState, { strategy, window }: RequestContext) =>
-  Effect.map(Ref.get(chat.session), (session): boolean | undefined => {
-    if (!strategy.countsByReport) return undefined
-    if (viewTokens(session.conversation) < session.memory.waitUntil) return false
-    const prompt = reportedTokens(chat, session)
-    return prompt === undefined || prompt >= window.trigger
-  })
 
 /** The input of the compression workflow. */
 export const compressRequest = (

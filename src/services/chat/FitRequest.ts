@@ -8,7 +8,8 @@ import type { HookOutcome } from "../../domain/hooks/Hook.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { ChatSettings } from "./ChatSettings.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
-import { compressBefore, inStrategyTerms, isDueByReport } from "./Compress.ts"
+import { compressBefore } from "./Compress.ts"
+import { inStrategyTerms, isDueByReport } from "./CompressPolicy.ts"
 import {
   buildRequest,
   continues,

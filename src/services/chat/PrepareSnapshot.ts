@@ -8,7 +8,8 @@ import { firePreCompress } from "../compression/PreCompress.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
-import { compressRequest, isFailure, policyFor, promptIdOf } from "./Compress.ts"
+import { compressRequest, isFailure, promptIdOf } from "./Compress.ts"
+import { policyFor } from "./CompressPolicy.ts"
 import { rehearse } from "./Preparation.ts"
 
 /** Has the snapshot of the next compression written while the chat goes on. `Preparation.ts` uses and ends it. */
