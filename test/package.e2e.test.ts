@@ -82,6 +82,7 @@ const packing = [
   "scripts",
   "docs",
   "examples",
+  "integrations",
   "README.md",
   "LICENSE",
   "CHANGELOG.md",
@@ -173,7 +174,7 @@ describe("the tarball", () => {
         const { copy, files } = yield* fresh
         const names = [...files.keys()]
         const known =
-          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|sql|testing)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:[\w-]+\.mjs|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|sql|testing)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:[\w-]+\.mjs|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+|[\w-]+)\.md|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|integrations\/\w+\/[\w.]+|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
         assert.deepStrictEqual(
           names.filter((name) => !known.test(name)),
           []
@@ -494,9 +495,9 @@ describe("the reference", () => {
   it.effect("has a page for every module of an entry, working links, and is reproducible", () =>
     Effect.gen(function* () {
       const { copy } = yield* fresh
-      const [one, other] = [folder(), folder()]
+      // Written again from the sources, beside what was packed.
+      const [one, other] = [folder(), path.join(copy, "docs", "api")]
       succeeded(yield* docs(copy, "--out", one), "docs")
-      succeeded(yield* docs(copy, "--out", other, "--declarations", path.join("dist", "lib")), "docs again")
       const pages = new Map(
         globSync("**/*.md", { cwd: one }).map((file) => [
           file.replaceAll("\\", "/"),
