@@ -478,41 +478,44 @@ describe("interrupted at every suspension point", () => {
             yield* Stream.runDrain(run({ name: "main", chat, tools }, "Do it."))
           }).pipe(Effect.provide(services), Effect.scoped)
         })
-      const points = yield* interruptSweep(program, (exit, k) =>
-        Effect.gen(function* () {
-          const services = worlds[k]
-          delete worlds[k]
-          assert.strictEqual(living.now, 0, `a process is left, interrupted at ${k}`)
-          if (services === undefined) return
-          yield* Effect.gen(function* () {
-            const fs = yield* FileSystem.FileSystem
-            const left = yield* fs.readDirectory("/work")
-            assert.deepStrictEqual(
-              left.filter((name) => !["a.txt", "b.txt"].includes(name)),
-              [],
-              `interrupted at ${k}`
-            )
-            assert.include(["one\n", "two\n"], yield* fs.readFileString("/work/a.txt"))
-            // Opened again by another process: no lock is held.
-            const chat = yield* (yield* Chats).open("s")
-            const { conversation } = yield* chat.whole
-            const contents = entries(conversation).map(({ content }) => content)
-            const isOpen = contents[contents.length - 1]?.parts.some(isCall) === true
-            open += isOpen ? 1 : 0
-            assert.isUndefined(
-              illegal(contents) ?? disorder(isOpen ? contents.slice(0, -1) : contents),
-              `interrupted at ${k}`
-            )
-            // The next request has an answer to every call.
-            const [asked] = [
-              yield* Stream.runDrain(chat.send("And now?")),
-              yield* (yield* Scripted.Script).calls
-            ].slice(-1)
-            const sent = asked?.[asked.length - 1]?.request.contents ?? []
-            assert.isUndefined(illegal(sent) ?? disorder(sent), `interrupted at ${k}`)
-            if (Exit.isSuccess(exit)) assert.strictEqual(contents.length, 6)
-          }).pipe(Effect.provide(services), Effect.scoped)
-        })
+      const points = yield* interruptSweep(
+        program,
+        (exit, k) =>
+          Effect.gen(function* () {
+            const services = worlds[k]
+            delete worlds[k]
+            assert.strictEqual(living.now, 0, `a process is left, interrupted at ${k}`)
+            if (services === undefined) return
+            yield* Effect.gen(function* () {
+              const fs = yield* FileSystem.FileSystem
+              const left = yield* fs.readDirectory("/work")
+              assert.deepStrictEqual(
+                left.filter((name) => !["a.txt", "b.txt"].includes(name)),
+                [],
+                `interrupted at ${k}`
+              )
+              assert.include(["one\n", "two\n"], yield* fs.readFileString("/work/a.txt"))
+              // Opened again by another process: no lock is held.
+              const chat = yield* (yield* Chats).open("s")
+              const { conversation } = yield* chat.whole
+              const contents = entries(conversation).map(({ content }) => content)
+              const isOpen = contents[contents.length - 1]?.parts.some(isCall) === true
+              open += isOpen ? 1 : 0
+              assert.isUndefined(
+                illegal(contents) ?? disorder(isOpen ? contents.slice(0, -1) : contents),
+                `interrupted at ${k}`
+              )
+              // The next request has an answer to every call.
+              const [asked] = [
+                yield* Stream.runDrain(chat.send("And now?")),
+                yield* (yield* Scripted.Script).calls
+              ].slice(-1)
+              const sent = asked?.[asked.length - 1]?.request.contents ?? []
+              assert.isUndefined(illegal(sent) ?? disorder(sent), `interrupted at ${k}`)
+              if (Exit.isSuccess(exit)) assert.strictEqual(contents.length, 6)
+            }).pipe(Effect.provide(services), Effect.scoped)
+          }),
+        strideOf(59, 31)
       )
       assert.isAbove(points, 1_000)
       assert.strictEqual(open, 0)

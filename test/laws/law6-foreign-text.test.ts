@@ -14,6 +14,7 @@ import { Compression, requestFor } from "../../src/services/compression/Compress
 import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
+import { runsOf } from "../support/runs.ts"
 
 /**
  * Law 6 for foreign text: whatever a tool's output, a name, an argument, a model's words or its summary contains, the texts of
@@ -248,7 +249,7 @@ const aboutOf = (words: string): string =>
     trees: [{ folder: `/work/${words}`, entries: [{ _tag: "File", name: words }], more: 0 }]
   })
 
-const runs = Number(process.env["PALIMPSEST_HOSTILE_RUNS"] ?? 40)
+const runs = Number(process.env["PALIMPSEST_HOSTILE_RUNS"] ?? runsOf(40, 10))
 const bounded = (seed: string) => ({ arbitrary: { runs, seed, size: 20, maxShrinks: 100 }, timeout: 3_600_000 })
 const hostiles = Arbitrary.array(hostile, { minLength: 1, maxLength: 8 })
 

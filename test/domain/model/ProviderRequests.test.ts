@@ -6,6 +6,7 @@ import { dialogueOf } from "../../../src/domain/model/Dialogue.ts"
 import * as OpenAi from "../../../src/domain/model/OpenAiMessages.ts"
 import { signatureOf } from "../../../src/domain/model/ProviderSignature.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
+import { runsOf } from "../../support/runs.ts"
 
 /** Requests of every dialect, from conversations that a history may hold: with and without ids, out of order, with holes. */
 
@@ -169,7 +170,7 @@ describe.each(Object.entries(dialects))("a request in the dialect of %s", (_, [b
         if (isUser && (kind < 3 || kind > 5)) assert.include(sent, `word${at} `)
       }
     },
-    { arbitrary: { runs: 500 } }
+    { arbitrary: { runs: runsOf(500) } }
   )
 
   it.prop(
@@ -185,7 +186,7 @@ describe.each(Object.entries(dialects))("a request in the dialect of %s", (_, [b
         assert.strictEqual(withoutMarks(whole.slice(0, before.length)), withoutMarks(before))
       }
     },
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: runsOf(300) } }
   )
 })
 

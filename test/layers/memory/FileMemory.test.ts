@@ -1279,7 +1279,7 @@ layer(NodeServices.layer)("any set of files", (it) => {
           assert.deepStrictEqual(problems, [])
         }
       }),
-    { arbitrary: { runs: 50 } }
+    { arbitrary: { runs: runsOf(50, 10) } }
   )
 })
 
