@@ -7,6 +7,9 @@ const maxShown = 10
 /** Columns of a label that leave room for what is said about it. */
 const maxLabelColumns = 60
 
+const hint = "type to search · Enter takes · Esc leaves"
+const shortHint = "Enter takes · Esc leaves"
+
 /** A list to search and to choose from. `done` gets the choice, or undefined when the user leaves the list. */
 export const make = <A>(
   title: string,
@@ -40,7 +43,7 @@ export const make = <A>(
       theme.bold(title),
       ...search.render(width),
       ...list.render(width),
-      theme.dim("type to search · Enter takes · Esc leaves")
+      theme.dim(hint.length > width ? shortHint : hint)
     ],
     handleInput: (data) => {
       if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) done(undefined)

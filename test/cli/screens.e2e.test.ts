@@ -1,0 +1,125 @@
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import path from "node:path"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { needs } from "../support/machine.ts"
+import { program } from "./program.ts"
+import { calls, environment, place, serve } from "./scene.ts"
+import * as Tmux from "./tmux.ts"
+
+/**
+ * What a first session looks like on terminals of three sizes. Screens that are meant to look different now are taken again with
+ * `vitest run test/cli/screens.e2e.test.ts -u`, and looked at.
+ */
+
+const document = `# A list
+
+With **bold**, \`code\` and a [link](https://example.com/).
+
+- [x] done
+- [ ] open
+
+| name | value |
+|------|------:|
+| view | 12 |
+| 中文 | 1,000 |
+
+\`\`\`ts
+export const add = (one: number, other: number) => one + other
+\`\`\`
+`
+
+const before = `const greeting = "hello"\nconst name = "world"\nconsole.log(greeting, name)\n`
+
+/** An answer in pieces. */
+const streamed = (text: string): FakeGemini.Answer =>
+  FakeGemini.sse(
+    ...(text.match(/[^]{1,20}/g) ?? []).map((piece) => FakeGemini.response([{ text: piece }], { finishReason: null })),
+    FakeGemini.response([{ text: "" }])
+  )
+
+/** What differs from run to run: counts of tokens, and seconds. */
+const settled = (screen: string) =>
+  screen
+    .replace(/[\d,]+ of [\d,]+ tokens \(\d+ %\)/g, "N of M tokens (1 %)")
+    .replace(/\d+k? of 1M \(\d+ %\)/g, "N of 1M (1 %)")
+    .replace(/ · \d+ s(?= ▸|$)/gm, "")
+
+needs("tmux")("a first session", () => {
+  for (const [width, height] of [
+    [80, 24],
+    [120, 40],
+    [40, 20]
+  ] as const) {
+    it.live(`looks as recorded on ${width} by ${height}`, () =>
+      Effect.gen(function* () {
+        const { bundle } = yield* program
+        const fake = yield* serve(
+          streamed(document),
+          calls([
+            "replace",
+            { file_path: "hello.js", old_string: `"world"`, new_string: `"everybody who reads this"` }
+          ]),
+          calls(["run_shell_command", { command: "seq 1 12", description: "Count" }]),
+          streamed("Done.")
+        )
+        const where = yield* place(`screens-${width}`, {
+          home: { "settings.json": { titles: false, allowed: ["shell:seq"] } },
+          work: { "hello.js": before }
+        })
+        const { capture, press, resize, type, until } = yield* Tmux.start({
+          command: [process.execPath, bundle, "chat"],
+          width,
+          height,
+          cwd: where.cwd,
+          env: environment(where, fake)
+        })
+        const taken: Array<string> = []
+        const take = (name: string) =>
+          Effect.map(capture, (screen) => void taken.push(`===== ${name}\n${settled(screen)}\n`))
+        const idleWith = (text: string) => until((screen) => Tmux.isIdle(screen) && screen.includes(text))
+
+        yield* until(/ · [^\n]*\n>$/)
+        yield* take("start")
+        yield* type("/re")
+        yield* until(/\/resume/)
+        yield* take("menu")
+        yield* press("Escape")
+        yield* press("C-c")
+        yield* until((screen) => screen.endsWith("\n>"))
+        yield* type("show all")
+        yield* press("Enter")
+        yield* idleWith("one + other")
+        yield* take("Markdown with a table and code")
+        yield* type("greet everybody")
+        yield* press("Enter")
+        yield* until(/\nallow\?$/)
+        yield* take("approval with a diff")
+        yield* press("y")
+        yield* idleWith("Done.")
+        yield* take("tool calls")
+        yield* press("C-o")
+        yield* until(/\n {2}12\n/)
+        yield* take("tool calls opened")
+        yield* press("C-o")
+        yield* until((screen) => !/\n {2}12\n/.test(screen))
+        yield* type("/theme")
+        yield* press("Enter")
+        yield* until("Esc leaves")
+        yield* take("picker")
+        yield* press("Escape")
+        yield* until(Tmux.isIdle)
+        // Narrow, and wide again: the last answer and the status line are still there.
+        yield* resize(30, 12)
+        yield* until((screen) => screen.includes("Done.") && screen.endsWith("\n>"))
+        yield* resize(width, height)
+        yield* until((screen) => screen.includes("Done.") && Tmux.isIdle(screen))
+        yield* Effect.promise(() =>
+          expect(taken.join("\n")).toMatchFileSnapshot(
+            path.join(import.meta.dirname, "screens", `session-${width}x${height}.txt`)
+          )
+        )
+      })
+    )
+  }
+})
