@@ -66,6 +66,8 @@ export interface Around {
   readonly env?: Readonly<Record<string, string>>
   /** Told once the process runs: for signals at a moment that the test knows. */
   readonly started?: (child: { readonly kill: (signal: NodeJS.Signals) => void }) => void
+  /** Told of all that was written to stderr so far. */
+  readonly noticed?: (stderr: string) => void
   /** Sent when this has been written to stderr, or when all of `input` was taken: give more than a pipe holds (1 MB). */
   readonly signal?: { readonly name: NodeJS.Signals; readonly after: RegExp | "input"; readonly times?: number }
   /** Closes the reading end of stdout after its first bytes, as `| head -1` does. */
@@ -104,6 +106,7 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, aro
     }
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
       stderr += chunk
+      around.noticed?.(stderr)
       const after = around.signal?.after
       if (after instanceof RegExp && after.test(stderr)) send()
     })

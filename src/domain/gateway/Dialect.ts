@@ -24,6 +24,8 @@ export interface Route {
   readonly model: string | undefined
   /** Whether the path asks for a stream; the body does so in other dialects. */
   readonly isStream: boolean
+  /** Whether the stream is an array of JSON, as Gemini sends it where no events are asked for. It is passed on unread. */
+  readonly isArray: boolean
 }
 
 const geminiPath =
@@ -36,18 +38,25 @@ const fixed: Readonly<Record<string, Pick<Route, "dialect" | "asks">>> = {
   "/v1/responses": { dialect: "responses", asks: "answer" }
 }
 
+/** What counts of the address of a request. */
+export interface RequestAddress {
+  readonly pathname: string
+  readonly searchParams: { readonly get: (name: string) => string | null }
+}
+
 /** Returns what a request asks for; undefined for all requests that are only passed on. */
-export const routeOf = (method: string, pathname: string): Route | undefined => {
+export const routeOf = (method: string, { pathname, searchParams }: RequestAddress): Route | undefined => {
   if (method !== "POST") return undefined
   const known = Object.hasOwn(fixed, pathname) ? fixed[pathname] : undefined
-  if (known !== undefined) return { ...known, model: undefined, isStream: false }
+  if (known !== undefined) return { ...known, model: undefined, isStream: false, isArray: false }
   const [, model, action] = geminiPath.exec(pathname) ?? []
   if (model === undefined) return undefined
   return {
     dialect: "gemini",
     asks: action === "countTokens" ? "count" : "answer",
     model,
-    isStream: action === "streamGenerateContent"
+    isStream: action === "streamGenerateContent",
+    isArray: action === "streamGenerateContent" && searchParams.get("alt") !== "sse"
   }
 }
 

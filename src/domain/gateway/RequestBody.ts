@@ -55,7 +55,7 @@ const geminiAllows = (text: string, config: MemberSpan | undefined, tools: strin
  * Locates the messages of a request. Undefined for a body that is not understood, whose messages are only a part of the
  * conversation, or that has none.
  */
-export const readBody = ({ dialect, isStream, model }: Route, text: string): RequestBody | undefined => {
+export const readBody = ({ dialect, isArray, isStream, model }: Route, text: string): RequestBody | undefined => {
   const key = messagesKey[dialect]
   const members = objectSpans(text, afterSpace(text, 0), [key, "tools"])
   const array = members?.get(key)?.array
@@ -75,6 +75,7 @@ export const readBody = ({ dialect, isStream, model }: Route, text: string): Req
   const given = value("model")
   const maxAnswer = answerKeys.map(value).find((each) => typeof each === "number")
   const canRecall =
+    !isArray &&
     (tools === undefined || tools.array !== undefined) &&
     !members.has("functions") &&
     (value("n") ?? 1) === 1 &&

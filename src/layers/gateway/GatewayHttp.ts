@@ -353,9 +353,7 @@ const pass = Effect.fnUntraced(function* (
     return yield* passUnread(passing, { model: plan.model, tokens }, answer)
   }
   if (typeOf(answer).includes("event-stream")) return yield* passStream(passing, plan.sent, declaration.name, answer)
-  if (typeOf(answer).includes("json") && !plan.sent.body.isStream) {
-    return yield* passWhole(passing, plan.sent, declaration.name, answer)
-  }
+  if (typeOf(answer).includes("json")) return yield* passWhole(passing, plan.sent, declaration.name, answer)
   return yield* passUnread(passing, { model: plan.model, tokens }, answer)
 })
 
@@ -402,12 +400,21 @@ const reportFailure = (cause: Cause.Cause<unknown>) =>
     return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}; requests go through unchanged`))
   })
 
+/** The address that a request asks for. A path of two slashes is no host. */
+const addressOf = ({ url = "/" }: IncomingMessage): URL => {
+  const address = new URL("http://gateway")
+  const [pathname = "/", ...search] = url.split("?")
+  address.pathname = pathname
+  address.search = search.join("?")
+  return address
+}
+
 const handle = Effect.fnUntraced(function* (
   options: GatewayHttpOptions,
   request: IncomingMessage,
   response: ServerResponse
 ) {
-  const url = new URL(request.url ?? "/", "http://gateway")
+  const url = addressOf(request)
   const method = request.method ?? "GET"
   if (method === "GET" && url.pathname === "/") {
     response.writeHead(200, {
@@ -424,7 +431,7 @@ const handle = Effect.fnUntraced(function* (
     response.end(text)
     return
   }
-  const route = routeOf(method, url.pathname)
+  const route = routeOf(method, url)
   const provider =
     route === undefined
       ? providerOfOther(url.pathname, (name) => request.headers[name] !== undefined)
@@ -439,13 +446,13 @@ const handle = Effect.fnUntraced(function* (
     return sendJson(response, status, failureBody(route?.dialect, status, message), headers)
   }
   const base = new URL(options.upstreams[provider])
-  const target = new URL(`${base.origin}${base.pathname.replace(/\/$/, "")}${url.pathname}${url.search}`)
+  const path = `${base.pathname.replace(/\/$/, "")}${request.url ?? "/"}`
   const passing: Passing = {
     request,
     response,
     route,
     owner,
-    upstream: { url: target, method, headers: endToEnd(request.rawHeaders, ["host", sessionHeader]) }
+    upstream: { url: base, path, method, headers: endToEnd(request.rawHeaders, ["host", sessionHeader]) }
   }
   const declared = Number(request.headers["content-length"] ?? 0)
   const received =
@@ -503,7 +510,7 @@ export const layer = (
       const context = yield* Effect.context<Gateway | TenantLimiter>()
       const running = new Set<Fiber.Fiber<void>>()
       const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 }, (request, response) => {
-        const route = routeOf(request.method ?? "", (request.url ?? "").replace(/\?.*$/s, ""))
+        const route = routeOf(request.method ?? "", addressOf(request))
         const fiber = Effect.runForkWith(context)(
           handle(options, request, response).pipe(
             Effect.catchCause((cause) =>

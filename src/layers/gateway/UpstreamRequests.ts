@@ -48,15 +48,18 @@ export const endToEnd = (raw: ReadonlyArray<string>, without: ReadonlyArray<stri
 
 /** A request to a provider. */
 export interface UpstreamRequest {
+  /** The provider. */
   readonly url: URL
+  /** The path and the query, exactly as the client wrote them, behind the path of the provider's address. */
+  readonly path: string
   readonly method: string
   /** Names and values in turn, without the host. */
   readonly headers: ReadonlyArray<string>
 }
 
-const open = ({ headers, method, url }: UpstreamRequest): ClientRequest => {
+const open = ({ headers, method, path, url }: UpstreamRequest): ClientRequest => {
   const secure = url.protocol === "https:"
-  const all = { method, headers: ["Host", url.host, ...headers], agent: secure ? agents.https : agents.http }
+  const all = { method, path, headers: ["Host", url.host, ...headers], agent: secure ? agents.https : agents.http }
   return secure ? httpsRequest(url, all) : httpRequest(url, all)
 }
 

@@ -141,8 +141,9 @@ export class Gateway extends Context.Service<
 
 /** Requests below this size are never compressed, nor part of a conversation that was. */
 const minBytes = 4_000
-/** Conversations and counts that are held in memory. */
-const maxLogs = 64
+/** Whole conversations, views and counts that are held in memory. */
+const maxLogs = 12
+const maxViews = 128
 const maxCounts = 100_000
 /** Tokens of one answer to the model. */
 const maxRecallTokens = 4_000
@@ -214,12 +215,12 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const compression = yield* Compression
   const provide = Effect.provideContext(context)
   const owners = new Map<string, Known>()
-  const views = new Bounded<CompressedView>(maxLogs)
+  const views = new Bounded<CompressedView>(maxViews)
   const logs = new Bounded<ConversationLog>(maxLogs)
   const counts = new Bounded<number>(maxCounts)
   /** Tokens at which a compression found nothing to do, by the beginning that it went on from. */
   const inVain = new Bounded<number>(maxCounts)
-  const factors = new Bounded<number>(maxLogs)
+  const factors = new Bounded<number>(maxViews)
   const begun = new Bounded<true>(maxBegun)
 
   /** What is known of an owner; `isFresh` asks the store again after a while. */

@@ -70,7 +70,8 @@ describe("a request that fits", () => {
       const sent = (rawHeaders: ReadonlyArray<string> = []) =>
         rawHeaders.filter((_, at) => !/^(?:host|connection)$/i.test(rawHeaders[at - (at % 2)] ?? ""))
       assert.deepStrictEqual(sent(other?.rawHeaders), sent(one?.rawHeaders))
-      assert.strictEqual(through.body, direct.body)
+      // The provider numbers its answers.
+      assert.strictEqual(through.body.replace("msg_2", "msg_1"), direct.body)
     }).pipe(Effect.scoped)
   )
 

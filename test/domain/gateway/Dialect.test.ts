@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import { providerOfOther, routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
+import { headOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+
+const at = (path: string, method = "POST") => routeOf(method, new URL(path, "http://gateway"))
+
+describe("a route", () => {
+  it.each([
+    ["/v1/messages", "anthropic answer"],
+    ["/v1/messages?beta=true", "anthropic answer"],
+    ["/v1/messages/count_tokens", "anthropic count"],
+    ["/v1/chat/completions", "chat answer"],
+    ["/v1/responses", "responses answer"],
+    ["/v1/responses/compact", undefined],
+    ["/v1/messages/batches", undefined],
+    ["/v1beta/models/gemini-2.5-pro:generateContent", "gemini answer gemini-2.5-pro"],
+    ["/v1alpha/models/gemini-2.5-pro:countTokens", "gemini count gemini-2.5-pro"],
+    ["/v1/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "gemini answer gemini-2.5-pro stream"],
+    ["/v1beta/models/gemini-2.5-pro:streamGenerateContent", "gemini answer gemini-2.5-pro stream array"],
+    ["/v1beta/models/gemini-2.5-pro:embedContent", undefined]
+  ])("of %s is %s", (path, expected) => {
+    const route = at(path)
+    const told =
+      route === undefined
+        ? undefined
+        : [route.dialect, route.asks, route.model, route.isStream ? "stream" : "", route.isArray ? "array" : ""]
+            .filter(Boolean)
+            .join(" ")
+    assert.strictEqual(told, expected)
+    assert.isUndefined(at(path, "GET"))
+  })
+
+  it.each([
+    ["/v1beta/models", [], "gemini"],
+    ["/v1/models", ["anthropic-version"], "anthropic"],
+    ["/v1/messages/batches", [], "anthropic"],
+    ["/v1/models", ["x-goog-api-key"], "gemini"],
+    ["/v1/embeddings", ["authorization"], "openai"]
+  ])("of the other path %s with %s goes to %s", (path, headers, provider) => {
+    assert.strictEqual(
+      providerOfOther(path, (name) => headers.some((header) => header === name)),
+      provider
+    )
+  })
+})
+
+describe("the body of a request", () => {
+  const anthropic = at("/v1/messages")
+  const chat = at("/v1/chat/completions")
+  const gemini = at("/v1beta/models/gemini-2.5-pro:generateContent")
+  if (anthropic === undefined || chat === undefined || gemini === undefined) return assert.fail("no route")
+
+  it("is left as it is but for its messages and our tool", () => {
+    const text = `{ "tools" : [ {"name":"palimpsest_recall"} ] , "messages": [ {"role":"user","content":"a, ] }"} , {"role":"assistant","content":"b"} ], "model" : "m" }`
+    const body = readBody(anthropic, text)
+    if (body === undefined) return assert.fail("no body")
+    assert.deepStrictEqual(body.messages, [`{"role":"user","content":"a, ] }"}`, `{"role":"assistant","content":"b"}`])
+    assert.strictEqual(headOf(body), `{ "tools" : [ {"name":"palimpsest_recall"} ] , "messages": , "model" : "m" }`)
+    const declaration = recallDeclaration("anthropic", `[ {"name":"palimpsest_recall"} ]`)
+    assert.strictEqual(declaration.name, "palimpsest_recall_2")
+    assert.strictEqual(
+      withMessages(body, ["1", "2"], { ...declaration, inDialect: "T" }),
+      `{ "tools" : [ {"name":"palimpsest_recall"},T ] , "messages": [1,2], "model" : "m" }`
+    )
+  })
+
+  it("gets our tool where the dialect has functions", () => {
+    const declaration = { name: "r", plain: "P", inDialect: "D" }
+    const written = (route: typeof chat, text: string) => {
+      const body = readBody(route, text)
+      return body === undefined ? undefined : withMessages(body, ["1"], body.canRecall ? declaration : undefined)
+    }
+    assert.strictEqual(
+      written(chat, `{"messages":[{"role":"system"},{"role":"user"}]}`),
+      `{"tools":[D],"messages":[{"role":"system"},1]}`
+    )
+    assert.strictEqual(written(chat, `{"messages":[{"role":"user"}],"tools":[]}`), `{"messages":[1],"tools":[D]}`)
+    assert.strictEqual(written(chat, `{"messages":[{"role":"user"}],"n":2}`), `{"messages":[1],"n":2}`)
+    const functions = `"tools":[{"googleSearch":{}},{"functionDeclarations":[{}]}]`
+    assert.strictEqual(
+      written(gemini, `{"contents":[{}],${functions}}`),
+      `{"contents":[1],"tools":[{"googleSearch":{}},{"functionDeclarations":[{},P]}]}`
+    )
+    const search = `{"contents":[{}],"tools":[{"googleSearch":{}}]}`
+    assert.strictEqual(written(gemini, search), `{"contents":[1],"tools":[{"googleSearch":{}}]}`)
+    const json = `{"contents":[{}],"generationConfig":{"responseMimeType":"application/json"}}`
+    assert.strictEqual(written(gemini, json), json.replace("[{}]", "[1]"))
+  })
+
+  it.each([
+    `{"messages":[]}`,
+    `{"messages":"text"}`,
+    `{"messages":[{"role":"user"}]`,
+    `{"messages":[{}],"messages":[{}]}`,
+    `{"messages":[}]}`,
+    `{"messages":[{}}}`,
+    `[1]`,
+    ``,
+    `{"messages":[{}],"previous_response_id":"r"}`,
+    `{"messages":["unended}]}`
+  ])("is not read: %s", (text) => {
+    assert.isUndefined(readBody(anthropic, text))
+  })
+})
