@@ -1,0 +1,70 @@
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import path from "node:path"
+import { spentOn } from "../../../src/domain/evaluation/SessionCost.ts"
+import { builtInPrices } from "../../../src/domain/tokens/Prices.ts"
+import type { AgentName } from "../../../src/domain/transcripts/AgentFolders.ts"
+import { newScan, scanRecord } from "../../../src/domain/transcripts/SessionScan.ts"
+import { root } from "../../support/paths.ts"
+
+/** The requests of records, as `cost` counts them. */
+const requestsOf = (agent: AgentName, records: ReadonlyArray<unknown>) => {
+  const state = newScan()
+  for (const record of records) scanRecord(state, agent, record)
+  return state.requests
+}
+
+describe("the sums that an agent records itself", () => {
+  it("Codex: the last total of tokens is the sum of the requests", () => {
+    const lines = readFileSync(path.join(root, "test/fixtures/codex/codex-today.jsonl"), "utf8").trimEnd().split("\n")
+    const records: ReadonlyArray<{ payload?: { type?: string; info?: { total_token_usage?: object } } }> = lines.map(
+      (line) => JSON.parse(line)
+    )
+    const total = records.findLast(({ payload }) => payload?.type === "token_count" && payload.info?.total_token_usage)
+    const usages = requestsOf("codex", records).map(({ usage }) => usage)
+    const sum = (count: (usage: (typeof usages)[number]) => number | undefined) =>
+      usages.reduce((all, usage) => all + (count(usage) ?? 0), 0)
+    assert.isAbove(usages.length, 1)
+    assert.deepInclude(total?.payload?.info?.total_token_usage, {
+      input_tokens: sum(({ prompt }) => prompt),
+      output_tokens: sum(({ answer, thoughts }) => answer + (thoughts ?? 0))
+    })
+  })
+
+  it("Claude Code: dollars that older versions recorded are taken, once for each answer", () => {
+    const usage = { input_tokens: 3, output_tokens: 5, cache_read_input_tokens: 10_000 }
+    const answer = (id: string, costUSD: number) => ({
+      type: "assistant",
+      uuid: id,
+      requestId: `req_${id}`,
+      timestamp: "2026-01-01T00:00:00Z",
+      costUSD,
+      message: { id, role: "assistant", model: "claude-sonnet-4-20250514", content: [], usage }
+    })
+    const requests = requestsOf("claude", [answer("a", 0.0123), answer("a", 0.0123), answer("b", 0.4)])
+    const once = new Map(requests.map((request) => [request.id, request]))
+    assert.closeTo(spentOn(once.values(), builtInPrices).cost, 0.4123, 1e-9)
+  })
+
+  it("Gemini CLI: the totals of its answers are the sum of what is counted", () => {
+    const answers = [
+      { input: 900, output: 40, cached: 600, thoughts: 25, tool: 0, total: 965 },
+      { input: 1_200, output: 10, cached: 900, thoughts: 0, tool: 0, total: 1_210 }
+    ]
+    const records = answers.map((tokens, index) => ({
+      id: `m${index}`,
+      type: "gemini",
+      timestamp: "2026-01-01T00:00:00Z",
+      content: "",
+      model: "gemini-2.5-pro",
+      tokens
+    }))
+    const counted = requestsOf("gemini", records).map(
+      ({ usage }) => usage.prompt + usage.answer + (usage.thoughts ?? 0)
+    )
+    assert.deepStrictEqual(
+      counted,
+      answers.map(({ total }) => total)
+    )
+  })
+})
