@@ -1,56 +1,96 @@
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import type { ServeStore } from "../src/layers/LiveServe.ts"
+import { programOf } from "../test/support/machine.ts"
+import { freePort, postgres } from "../test/support/postgres.ts"
 import { startServer } from "../test/support/server.ts"
 import { print } from "./table.ts"
 
 /**
- * `node bench/serve.ts [sessions]`: turns a second and their latency over HTTP with an instant model, from files and as entities
- * over SQLite, in one process. The difference is the cost of the engine.
+ * `node bench/serve.ts [sessions] [idle]`: turns a second and their latency over HTTP with an instant model, from files, as entities
+ * over SQLite, and over PostgreSQL with two runners, all in one process. The difference is the cost of the engine. Then `idle` sessions
+ * are stored, of which no runner has one open. The CPU is that of this process, client and front included, without the database's.
  */
 
 const sessions = Number(process.argv[2] ?? 100)
+const idle = Number(process.argv[3] ?? 0)
 const turns = 3
 const parallel = 16
+const most = 1_000_000
+const settings = { limits: { requests: most, tokens: most * most, sessions: most, turns: 1_000, streams: 1_000 } }
 
-const played = (store: ServeStore) =>
+const megabytes = (): number => {
+  globalThis.gc?.()
+  return process.memoryUsage().rss / 1e6
+}
+
+const played = (stores: ReadonlyArray<ServeStore>) =>
   Effect.gen(function* () {
-    const { ask } = yield* startServer({
-      home: mkdtempSync(path.join(tmpdir(), "bench-serve-")),
-      store,
-      settings: { limits: { requests: 1_000_000, sessions: 1_000_000, turns: 1_000, streams: 1_000 } }
-    })
+    const before = megabytes()
+    const home = mkdtempSync(path.join(tmpdir(), "bench-serve-"))
+    const servers = yield* Effect.forEach(stores, (store) => startServer({ home, store, settings }))
+    const askAt = (job: number) => servers[job % servers.length]?.ask ?? servers[0]?.ask
     return yield* Effect.promise(async () => {
       const run = `b${Date.now()}`
-      for (let at = 0; at < sessions; at += 1) await ask("POST", "/v1/sessions", { body: { id: `${run}-${at}` } })
-      const millis: Array<number> = []
-      const jobs = Array.from({ length: sessions * turns }, (_, at) => at)
-      const began = performance.now()
-      const worker = async (): Promise<void> => {
-        for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
-          const start = performance.now()
-          const body = { id: `m${Math.floor(job / sessions)}`, text: "Hello" }
-          await (await ask("POST", `/v1/sessions/${run}-${job % sessions}/messages`, { body })).text()
-          millis.push(performance.now() - start)
+      const inParallel = async (count: number, work: (job: number) => Promise<void>): Promise<void> => {
+        let next = 0
+        const worker = async (): Promise<void> => {
+          for (let job = next++; job < count; job = next++) await work(job)
         }
+        await Promise.all(Array.from({ length: parallel }, worker))
       }
-      await Promise.all(Array.from({ length: parallel }, worker))
+      const create = (name: string) => async (job: number) => {
+        await (await askAt(job)?.("POST", "/v1/sessions", { body: { id: `${run}-${name}${job}` } }))?.text()
+      }
+      await inParallel(sessions, create("s"))
+      const millis: Array<number> = []
+      const began = performance.now()
+      const cpuBegan = process.cpuUsage()
+      await inParallel(sessions * turns, async (job) => {
+        const start = performance.now()
+        const body = { id: `m${Math.floor(job / sessions)}`, text: "Hello" }
+        const place = `/v1/sessions/${run}-s${job % sessions}/messages`
+        await (await askAt(job)?.("POST", place, { body }))?.text()
+        millis.push(performance.now() - start)
+      })
+      const rate = millis.length / ((performance.now() - began) / 1_000)
+      const { system, user } = process.cpuUsage(cpuBegan)
+      const cpu = (user + system) / 1_000 / millis.length
+      const kilobytes = ((megabytes() - before) * 1_000) / sessions
       millis.sort((one, other) => one - other)
       const at = (share: number) => millis[Math.floor(millis.length * share)] ?? 0
-      const rate = millis.length / ((performance.now() - began) / 1_000)
-      return { rate, p50: at(0.5), p99: at(0.99), megabytes: process.memoryUsage().rss / 1e6 }
+      const unopened = megabytes()
+      if (idle > 0) await inParallel(idle, create("i"))
+      return { rate, cpu, p50: at(0.5), p99: at(0.99), kilobytes, idle: megabytes() - unopened }
     })
-  }).pipe(Effect.scoped, Effect.runPromise)
+  }).pipe(Effect.scoped)
 
-const files = await played({ _tag: "Files" })
-const sqlite = await played({ _tag: "Sqlite" })
-const row = (what: string, { megabytes, p50, p99, rate }: typeof files) => ({
+type Played = Effect.Success<ReturnType<typeof played>>
+
+const row = (what: string, made: Played, files: Played) => ({
   what: `${sessions} sessions, ${turns} turns each, ${parallel} at a time: ${what}`,
-  value: `${rate.toFixed(0)} turns/s, p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, ${megabytes.toFixed(0)} MB (${(files.rate / rate).toFixed(1)} times files)`,
+  value: `${made.rate.toFixed(0)} turns/s, p50 ${made.p50.toFixed(0)} ms, p99 ${made.p99.toFixed(0)} ms, ${made.cpu.toFixed(1)} ms of CPU a turn, ${made.kilobytes.toFixed(0)} kB a session${idle > 0 ? `, ${made.idle.toFixed(0)} MB for ${idle} idle` : ""} (${(made.cpu / files.cpu).toFixed(1)} times the CPU of files)`,
   bound: undefined,
   ok: true
 })
-print([row("files", files), row("SQLite", sqlite)])
+
+const runners = Effect.gen(function* () {
+  const url = yield* postgres
+  const store = Effect.map(freePort, (port): ServeStore => ({
+    _tag: "Postgres",
+    url: Redacted.make(url),
+    runner: { host: "127.0.0.1", port }
+  }))
+  return yield* played([yield* store, yield* store])
+}).pipe(Effect.scoped)
+
+const files = await Effect.runPromise(played([{ _tag: "Files" }]))
+const sqlite = await Effect.runPromise(played([{ _tag: "Sqlite" }]))
+const rows = [row("files", files, files), row("SQLite", sqlite, files)]
+if (programOf("PostgreSQL") !== undefined) {
+  rows.push(row("two runners over PostgreSQL", await Effect.runPromise(runners), files))
+}
+print(rows)
 process.exit()
