@@ -37,6 +37,9 @@ export interface NumberedEvent extends ServedEvent {
   readonly number: number
 }
 
+/** The id of an event: the name of its buffer, and its number there. */
+export const eventId = (name: string, number: number): string => `${name}.${number}`
+
 /** Most events of a session that are kept, and most characters of all their texts. */
 const maxEvents = 4_096
 const maxChars = 4_000_000
@@ -95,7 +98,7 @@ export class EventBuffer {
 
   /** The id of an event. */
   idOf(number: number): string {
-    return `${this.name}.${number}`
+    return eventId(this.name, number)
   }
 
   /** The number in an event id; undefined for an id that this buffer never gave. */

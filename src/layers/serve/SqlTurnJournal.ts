@@ -1,6 +1,6 @@
 import { Array as Arr, Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
+import { eventId, ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { type JournaledTurn, TurnJournal } from "../../services/serve/TurnJournal.ts"
 import { DatabaseError } from "./ClusterEngine.ts"
@@ -102,6 +102,23 @@ export const layer = Layer.effect(
           Effect.retry({ schedule: Schedule.spaced("500 millis"), times: maxRetries }),
           Effect.tapError((error) => Effect.logWarning(`serve: the events of a turn are not stored: ${error.message}`)),
           Effect.orElseSucceed(() => false)
+        ),
+      last: (tenant, id) =>
+        sql`SELECT name, number, event FROM palimpsest_turn_events
+          WHERE tenant = ${tenant} AND session = ${id} AND number IN (
+            SELECT MIN(number) FROM palimpsest_turn_events WHERE tenant = ${tenant} AND session = ${id}
+            UNION SELECT MAX(number) FROM palimpsest_turn_events WHERE tenant = ${tenant} AND session = ${id}
+          ) ORDER BY number`.pipe(
+          Effect.flatMap(Schema.decodeUnknownEffect(Rows)),
+          Effect.map((rows) => {
+            const [first] = rows
+            const last = rows.at(-1)
+            if (first === undefined || last === undefined) return null
+            const { event, message } = last.event
+            const isRunning = message !== null && event._tag !== "TurnEnded"
+            return eventId(last.name, isRunning ? first.number - 1 : last.number)
+          }),
+          Effect.orElseSucceed(() => null)
         ),
       forget: (tenant, id) =>
         sql`DELETE FROM palimpsest_turn_events WHERE tenant = ${tenant} AND session = ${id}`.pipe(

@@ -2,10 +2,7 @@ import { Deferred, Effect, FiberSet, Layer, Option, Ref, Schedule, Schema, Strea
 import { EntityAddress, EntityId, MessageStorage, Sharding } from "effect/cluster"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
-import { ledgerOf, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
-import { userSessions } from "../../domain/session/SessionName.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
-import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { storeError } from "./Failures.ts"
 import { reset } from "./OpenedSession.ts"
 import type { StreamEvent } from "./ServeApi.ts"
@@ -28,9 +25,6 @@ export interface ClusterOptions {
   readonly model?: string | undefined
 }
 
-/** Sessions whose sums a list shows at most. */
-const maxTotals = 100
-
 /** Waits between two looks for the runner that has a session. */
 const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }))
 
@@ -44,7 +38,7 @@ const isFailedSend = Schema.is(
 const away = () => new Unavailable({ message: "no runner has this session now; try again in a moment" })
 
 const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
-  const { copy, create, existing, inTenant, load, store, totals } = yield* StoredSessions.make(model)
+  const { copy, create, existing, inTenant, reading } = yield* StoredSessions.make(model)
   const limiter = yield* TenantLimiter
   const clientOf = yield* SessionEntity.client
   const journal = yield* TurnJournal
@@ -181,36 +175,15 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     Effect.map(existing(tenant, id), (summary) => StoredSessions.rowOf(summary, null, true))
 
   return ServedSessions.of({
-    list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
-      const all = userSessions(yield* store(tenant, ({ summaries }) => summaries))
-      const shown = all.slice(0, limit)
-      const rows = yield* Effect.forEach(
-        shown,
-        Effect.fnUntraced(function* (summary, index) {
-          const plain = StoredSessions.rowOf(summary, null, true)
-          if (!isSummed || index >= maxTotals || summary.problem !== undefined) return plain
-          const sums = yield* Effect.option(totals(tenant, summary))
-          return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
-        })
-      )
-      return { sessions: rows, more: all.length - shown.length }
-    }),
+    ...reading(
+      (_, summary) => StoredSessions.rowOf(summary, null, true),
+      (tenant, id) => (journal === undefined ? Effect.succeed(null) : journal.last(tenant, id))
+    ),
     create: (tenant, options) =>
       Effect.andThen(
         accepting,
         Effect.map(create(tenant, options), (summary) => StoredSessions.rowOf(summary, null, true))
       ),
-    read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
-      const { events, session } = yield* load(tenant, id)
-      const shown = shownMessages(session, messages, chars)
-      return {
-        ...(yield* row(tenant, id)),
-        totals: ledgerTotals(session, events),
-        messages: shown,
-        earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
-        lastEvent: null
-      }
-    }),
     remove: Effect.fnUntraced(function* (tenant, id) {
       yield* ask(tenant, id, (session) => session.Close())
       yield* inTenant(tenant, SessionRetention.remove(id)).pipe(
@@ -262,11 +235,6 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     turnBack: (tenant, id, by) => ask(tenant, id, (session) => session.TurnBack({ by })),
     recall: (tenant, id, handle, selection) => ask(tenant, id, (session) => session.Recall({ handle, selection })),
     search: (tenant, id, pattern, maxTokens) => ask(tenant, id, (session) => session.Search({ pattern, maxTokens })),
-    ledger: (tenant, id) => Effect.map(load(tenant, id), ({ events, session }) => ledgerOf(session, events)),
-    exported: (tenant, id, format) =>
-      Effect.flatMap(load(tenant, id), ({ events }) =>
-        Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
-      ),
     branch: (tenant, id, at) => ask(tenant, id, (session) => session.Branch({ at })),
     isBusy: () => Effect.succeed(false),
     close: () => Effect.void,

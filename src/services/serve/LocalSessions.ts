@@ -3,15 +3,13 @@ import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compr
 import { type EntryId, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
-import { answerTo, ledgerOf, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
-import { userSessions } from "../../domain/session/SessionName.ts"
+import { answerTo } from "../../domain/serve/SessionLedger.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import * as Runtime from "../runtime/Runtime.ts"
 import { noticeText } from "../runtime/RuntimeNotice.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import type { SessionSummary } from "../session/SessionStore.ts"
-import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { SessionSteps } from "./DurableCompression.ts"
 import { internal, openError, storeError } from "./Failures.ts"
 import { OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
@@ -44,11 +42,8 @@ const doneOf = (outcome: Outcome): CompressionDone => ({
   snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null
 })
 
-/** Sessions whose sums a list shows at most. */
-const maxTotals = 100
-
 const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
-  const { copy, create, existing, inTenant, load, store, totals } = yield* StoredSessions.make(model)
+  const { copy, create, existing, inTenant, reading } = yield* StoredSessions.make(model)
   const limiter = yield* TenantLimiter
   const stepsOf = yield* SessionSteps
   const journal = yield* TurnJournal
@@ -352,39 +347,12 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
 
   return ServedSessions.of({
-    list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
-      const all = userSessions(yield* store(tenant, ({ summaries }) => summaries))
-      const shown = all.slice(0, limit)
-      const rows = yield* Effect.forEach(
-        shown,
-        Effect.fnUntraced(function* (summary, index) {
-          const plain = row(tenant, summary)
-          if (!isSummed || index >= maxTotals || summary.problem !== undefined) return plain
-          const sums = yield* Effect.option(totals(tenant, summary))
-          return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
-        })
-      )
-      return { sessions: rows, more: all.length - shown.length }
-    }),
+    ...reading(row, (tenant, id) => Effect.sync(() => opened.get(keyOf(tenant, id))?.lastEvent ?? null)),
     create: (tenant, options) =>
       Effect.andThen(
         accepting,
         Effect.map(create(tenant, options), (summary) => row(tenant, summary))
       ),
-    read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
-      // Taken before the messages: a turn that ends in between is in the stream, if not in what is read.
-      const lastEvent = opened.get(keyOf(tenant, id))?.lastEvent ?? null
-      const { events, session } = yield* load(tenant, id)
-      const shown = shownMessages(session, messages, chars)
-      const sums = ledgerTotals(session, events)
-      return {
-        ...row(tenant, yield* existing(tenant, id)),
-        totals: sums,
-        messages: shown,
-        earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
-        lastEvent
-      }
-    }),
     remove,
     fork,
     send: (tenant, id, message, lastId) => send(tenant, id, message, lastId),
@@ -457,11 +425,6 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
             SessionStoreError: storeError
           })
         )
-      ),
-    ledger: (tenant, id) => Effect.map(load(tenant, id), ({ events, session }) => ledgerOf(session, events)),
-    exported: (tenant, id, format) =>
-      Effect.flatMap(load(tenant, id), ({ events }) =>
-        Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
       ),
     branch: branchTo,
     isBusy: (tenant, id) => Effect.sync(() => opened.get(keyOf(tenant, id))?.running !== undefined),

@@ -1,14 +1,17 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
-import { type LedgerTotals, ledgerTotals } from "../../domain/serve/SessionLedger.ts"
+import { ledgerOf, type LedgerTotals, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
+import { userSessions } from "../../domain/session/SessionName.ts"
 import { ChatDefaults, startedWith } from "../chat/ChatSettings.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
+import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
 import type { SessionRow } from "./ServeApi.ts"
+import type { ServedSessions } from "./ServedSessions.ts"
 import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
@@ -36,6 +39,9 @@ export const rowOf = (summary: SessionSummary, running: string | null, isOpen: b
 
 /** Sums of sessions that are kept, so that a list does not read each log again. */
 const maxTotals = 1_000
+
+/** Sessions whose sums a list shows at most. */
+const maxSummed = 100
 
 /** Makes the functions that read and write stored sessions. */
 export const make = Effect.fnUntraced(function* (model: string | undefined) {
@@ -130,5 +136,44 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
     return copied
   })
 
-  return { inTenant, store, existing, load, totals, create, copy }
+  /** What is read of stored sessions. `row`: a session as a list shows it; `lastEvent`: where its stream goes on. */
+  const reading = (
+    row: (tenant: string, summary: SessionSummary) => SessionRow,
+    lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
+  ): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read"> => ({
+    list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
+      const all = userSessions(yield* store(tenant, ({ summaries }) => summaries))
+      const shown = all.slice(0, limit)
+      const rows = yield* Effect.forEach(
+        shown,
+        Effect.fnUntraced(function* (summary, index) {
+          const plain = row(tenant, summary)
+          if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
+          const sums = yield* Effect.option(totals(tenant, summary))
+          return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
+        })
+      )
+      return { sessions: rows, more: all.length - shown.length }
+    }),
+    read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
+      // Taken before the messages: a turn that ends in between is in the stream, if not in what is read.
+      const last = yield* lastEvent(tenant, id)
+      const { events, session } = yield* load(tenant, id)
+      const shown = shownMessages(session, messages, chars)
+      return {
+        ...row(tenant, yield* existing(tenant, id)),
+        totals: ledgerTotals(session, events),
+        messages: shown,
+        earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
+        lastEvent: last
+      }
+    }),
+    ledger: (tenant, id) => Effect.map(load(tenant, id), ({ events, session }) => ledgerOf(session, events)),
+    exported: (tenant, id, format) =>
+      Effect.flatMap(load(tenant, id), ({ events }) =>
+        Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
+      )
+  })
+
+  return { inTenant, store, existing, create, copy, reading }
 })

@@ -20,6 +20,8 @@ export interface Journal {
     turn: JournaledTurn & { readonly first: number | undefined },
     owner: string
   ) => Effect.Effect<boolean>
+  /** The id of the event after which a reader goes on who has read the stored messages; null when there is none. */
+  readonly last: (tenant: string, id: string) => Effect.Effect<string | null>
   /** Forgets the events of a session that was deleted. */
   readonly forget: (tenant: string, id: string) => Effect.Effect<void>
 }
