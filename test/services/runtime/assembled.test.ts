@@ -140,7 +140,8 @@ describe("the prompt of a started agent", () => {
   const delegating: FakeGemini.Script = (request) => {
     if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
     if (!instructionOf(request).startsWith("You are Palimpsest")) return calls(["complete_task", { result: "Seen." }])
-    return textsOf(request).at(-1) === "First." ? calls(["generalist", { request: "Look at it." }]) : says("Well.")
+    const isAnswered = JSON.stringify(bodyOf(request)).includes('"functionResponse"')
+    return isAnswered ? says("Well.") : calls(["generalist", { request: "Look at it." }])
   }
   const instructionWith = (settings: object) =>
     Effect.gen(function* () {
