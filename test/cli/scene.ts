@@ -169,7 +169,7 @@ export const lineOf = (file: string) =>
   Effect.sync(() => (existsSync(file) ? readFileSync(file, "utf8") : "")).pipe(
     Effect.filterOrFail(
       (text) => text.endsWith("\n"),
-      (text) => new Error(`waited for a line in ${file}, which holds ${JSON.stringify(text)}`)
+      (text) => `waited for a line in ${file}, which holds ${JSON.stringify(text)}`
     ),
     Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(3_000)])),
     Effect.map((text) => text.trim())
