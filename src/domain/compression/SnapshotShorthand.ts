@@ -1,5 +1,6 @@
 /**
- * Short forms of what stands side by side in a snapshot: messages of the user in one element, files below their folder. They are
+ * Short forms of what stands side by side in a snapshot: messages of the user in one element, files below their folder, items
+ * below their status. They are
  * written when a snapshot is rendered, and written out again before it is read, so that each statement stays one by itself.
  */
 
@@ -109,6 +110,77 @@ const listedBelowFolders = (lines: ReadonlyArray<string>): ReadonlyArray<string>
       : row.lines
   )
 
+/** Matches an item of a todo list. */
+const todo = /^- \[([a-z_]{3,20})\] ([^\n]+)$/
+/** Fewer items are not worth a heading. */
+const minItems = 3
+const itemsBelow = /^- \[([a-z_]{3,20})\]:\n((?: {4}[^\n]*(?:\n|$))+)/gm
+
+/** Writes items in a row below the status that they share. */
+const itemsBelowStatus = (items: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const rows: Array<Array<string>> = []
+  for (const item of items) {
+    const status = todo.exec(item)?.[1]
+    const row = rows.at(-1)
+    if (status !== undefined && row !== undefined && todo.exec(row[0] ?? "")?.[1] === status) row.push(item)
+    else rows.push([item])
+  }
+  return rows.flatMap((row) => {
+    const start = row.length < minItems ? undefined : `- [${todo.exec(row[0] ?? "")?.[1]}]`
+    return start === undefined ? row : [`${start}:`, ...row.map((item) => `    ${item.slice(start.length + 1)}`)]
+  })
+}
+
+const withoutStatus = (text: string): string =>
+  text.includes("]:\n    ")
+    ? text.replace(itemsBelow, (_, status: string, body: string) => body.replace(/^ {4}/gm, `- [${status}] `))
+    : text
+
+/** The statement that lists names. */
+export const namesHeading = "- names, by the file where they stand:"
+/** Matches a name that is a path, with its folder apart. */
+const pathName = /^((?:[\w@.+~-]*\/)+)([\w@.+-]+)$/
+const bracedNames = /(?<=\s)((?:[\w@.+~-]*\/)+)\{([\w@.+,-]+)\}(?=\s|$)/g
+
+/** Writes paths in a row after the folder that they share: `lib/{a.ts,b.ts}`. */
+const namesInBraces = (line: string): string => {
+  const words: Array<string> = []
+  let folder: string | undefined
+  let row: Array<string> = []
+  const close = () => {
+    if (folder === undefined) return
+    words.push(row.length > 1 ? `${folder}{${row.join(",")}}` : `${folder}${row[0]}`)
+    folder = undefined
+    row = []
+  }
+  // The first word names the file.
+  for (const word of line.trimStart().split(" ")) {
+    const [, own, name = ""] = pathName.exec(word) ?? []
+    if (own !== folder) close()
+    if (own === undefined || own.length < minFolderChars) words.push(word)
+    else {
+      folder = own
+      row.push(name)
+    }
+  }
+  close()
+  return `    ${words.join(" ")}`
+}
+
+const withoutBraces = (text: string): string => {
+  const at = text.indexOf(`${namesHeading}\n`)
+  if (at < 0) return text
+  const [, lines = ""] = /^[^\n]*\n((?: {4}[^\n]*(?:\n|$))+)/.exec(text.slice(at)) ?? []
+  const from = at + namesHeading.length + 1
+  const written = lines.replace(bracedNames, (_, root: string, names: string) =>
+    names
+      .split(",")
+      .map((name) => root + name)
+      .join(" ")
+  )
+  return text.slice(0, from) + written + text.slice(from + lines.length)
+}
+
 const folder = "((?:\\/|~\\/)?(?:[\\w@.+-]+\\/)+)"
 const statesBelow = new RegExp(`^- ${folder}:\\n((?: {4}[^\\n]*(?:\\n|$))+)`, "gm")
 const filesBelow = new RegExp(`^ {4}${folder}:\\n((?: {8}[^\\n]*(?:\\n|$))+)`, "gm")
@@ -132,6 +204,7 @@ const withoutFolders = (text: string): string => {
 
 const withFolders = (item: string): string => {
   const [heading = "", ...lines] = item.split("\n")
+  if (heading === namesHeading) return [heading, ...lines.map(namesInBraces)].join("\n")
   return lists.has(heading) ? [heading, ...listedBelowFolders(lines)].join("\n") : item
 }
 
@@ -157,11 +230,12 @@ export const shortForm = (items: ReadonlyArray<string>): string => {
     written.push(withFolders(item))
   }
   close()
-  return statesBelowFolders(written).join("\n")
+  return itemsBelowStatus(statesBelowFolders(written)).join("\n")
 }
 
 /** Writes out the short forms in a snapshot, or in a text that may have some. */
-export const writtenOut = (text: string): string => withoutFolders(withoutMessageGroups(text))
+export const writtenOut = (text: string): string =>
+  withoutBraces(withoutFolders(withoutStatus(withoutMessageGroups(text))))
 
-/** Returns how a message of the user stands among others, by which its size is judged. */
-export const shortMessage = (item: string): string => messageLine(item) ?? item
+/** Returns how an item stands among others of its kind, by which its size is judged. */
+export const amongOthers = (item: string): string => messageLine(item) ?? todo.exec(item)?.[2] ?? item

@@ -57,9 +57,20 @@ const minListNames = 6
 const minLabelledNames = 2
 const minNameShare = 0.8
 
+const braces = /([^\s{},]*\/)\{([^{}]+)\}/g
+
+/** Returns a line with the paths that `lib/{a.ts, b.ts}` stands for. */
+const withoutBraces = (line: string): string =>
+  line.replace(braces, (_, folder: string, list: string) =>
+    list
+      .split(/,\s*/)
+      .map((name) => folder + name)
+      .join(" ")
+  )
+
 /** Whether a line is a list of names: nearly all of its words are names. A label before a colon, such as a file, is none of them. */
 export const isListOfNames = (line: string): boolean => {
-  const [, label = "", list = ""] = /^\s*(?:[-*] )?([^\s:]+:\s)?(.*)$/.exec(line) ?? []
+  const [, label = "", list = ""] = /^\s*(?:[-*] )?([^\s:]+:\s)?(.*)$/.exec(withoutBraces(line)) ?? []
   const words = list.split(/[\s,]+/).filter((word) => /\w/.test(word))
   if (words.length < (label === "" ? minListNames : minLabelledNames)) return false
   const names = words.filter((word) => anchorKindOf(trimmed(word)) !== undefined || /^\d+$/.test(word))

@@ -45,7 +45,7 @@ type Piece = {
   readonly files: ReadonlyArray<string>
 }
 const Piece = Schema.Struct({
-  kind: Schema.Literals(["words", "clipped", "head", "label", "state", "list", "plain", "folder"]),
+  kind: Schema.Literals(["words", "clipped", "head", "label", "state", "list", "plain", "folder", "item", "item"]),
   words: Words,
   files: Schema.Array(Files)
 })
@@ -68,6 +68,8 @@ const itemOf = ({ files, kind, words: text }: Piece, index: number): SnapshotIte
       return statement("read", "read, but not changed:", files)
     case "folder":
       return statement("f", "src/:", ["one line", "a.ts: modified"])
+    case "item":
+      return statement("i", `[${index % 3 === 0 ? "pending" : "completed"}] ${text}`)
     default:
       return statement("s", text, [file])
   }
@@ -97,7 +99,8 @@ describe("short forms", () => {
           .text,
         statement("a", "src/domain/a.ts: created (1 change; e4)").text,
         statement("b", "src/domain/text/b.ts: modified (2 changes; e6)").text,
-        statement("c", "read, but not changed:", ["README.md", "docs/guide/c.md", "docs/guide/d.md"]).text
+        statement("c", "read, but not changed:", ["README.md", "docs/guide/c.md", "docs/guide/d.md"]).text,
+        ...["one", "two", "three"].map((item) => statement(item, `[completed] ${item}`).text)
       ]),
       `<user_words entries="e1 to e3">
 [e1] Fix it.
@@ -111,7 +114,11 @@ describe("short forms", () => {
     README.md
     docs/guide/:
         c.md
-        d.md`
+        d.md
+- [completed]:
+    one
+    two
+    three`
     )
   })
 

@@ -102,14 +102,15 @@ const fenced = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1|(?![^]))/gm
 /** Returns the sentences of a request that constrain how the work is done. */
 export const constraintsIn = (span: Span): ReadonlyArray<Span> => {
   // Of the same length, so that places stay.
-  const own = span.text.slice(0, 50_000).replace(fenced, (block) => block.replace(/[^\n]/g, " "))
+  const start = span.text.slice(0, 50_000)
+  const own = /```|~~~/.test(start) ? start.replace(fenced, (block) => block.replace(/[^\n]/g, " ")) : start
   return [...own.matchAll(sentence)].flatMap((match) => {
     const piece = match[0]
     const text = piece.trim()
     if (text.length < 8 || text.length > maxConstraintChars || text.endsWith(":")) return []
     if (!isConstraining(text) || pasted.test(piece)) return []
-    const start = span.start + match.index + (piece.length - piece.trimStart().length)
-    return [{ ...span, start, end: start + text.length, text }]
+    const at = span.start + match.index + (piece.length - piece.trimStart().length)
+    return [{ ...span, start: at, end: at + text.length, text }]
   })
 }
 

@@ -17,6 +17,7 @@ import {
   indexItems,
   isStillTelling,
   namesIn,
+  parentOf,
   rankedNames,
   seenPaths
 } from "./NameIndex.ts"
@@ -252,6 +253,8 @@ function* withIndex(
   const names: Array<IndexedName | undefined> = []
   const places = new Map<string, number>()
   const files = new Set<string>()
+  /** Folders that a path of a group stands in: another one adds its last segment. */
+  const parents = new Set<string>()
   const shown = new Set(inSnapshot)
   let misses = 0
   for (const { file, name } of earlierNamesFirst(candidates.slice(0, options.budget * 4), evidence)) {
@@ -259,10 +262,12 @@ function* withIndex(
     if (shown.has(name) || inTail.has(name)) continue
     const group = file === undefined ? undefined : shortest(file, whole)
     // Names in a row share their rounding; the first of a file brings the file's name.
-    const tokens = estimateText(name) - 0.4 + (group === undefined || files.has(group) ? 0 : estimateText(group) + 2)
+    const parent = parentOf(name)
+    const own = parents.has(`${group} ${parent}`) ? name.slice(parent.length) : name
+    const tokens = estimateText(own) - 0.4 + (group === undefined || files.has(group) ? 0 : estimateText(group) + 2)
     if (tokens > left) misses += 1
     if (misses > maxAuditRounds) break
-    const chars = name.length + 1 + (group === undefined || files.has(group) ? 0 : group.length + 6)
+    const chars = own.length + 1 + (group === undefined || files.has(group) ? 0 : group.length + 6)
     if (tokens > left || chars > room) continue
     room -= chars
     left -= tokens
@@ -281,6 +286,7 @@ function* withIndex(
     names[place] = { name, file: group }
     places.set(name, place)
     if (group !== undefined) files.add(group)
+    if (parent !== "") parents.add(`${group} ${parent}`)
     yield 2_000
   }
   const { final, restored } = shrunkIndex(

@@ -54,17 +54,12 @@ const uniqueNames = (paths: ReadonlyArray<string>): ((path: string) => string) =
   return (path) => (counts.get(lastOf(path)) === 1 ? lastOf(path) : path)
 }
 
-/** Writes what the latest edits wrote: the latest of each file first, then those before. */
+/** Writes what the latest edit of each file wrote. */
 const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
   const nameOf = uniqueNames([...evidence.files].flatMap(([path, file]) => (file.state === "read" ? [] : [path])))
-  const counts = new Map<string, number>()
+  const told = new Set<string>()
   return newestFirst(evidence.edits)
-    .map((edit) => {
-      const rank = counts.get(edit.path) ?? 0
-      counts.set(edit.path, rank + 1)
-      return { ...edit, rank }
-    })
-    .sort((a, b) => a.rank - b.rank)
+    .filter(({ path }) => !told.has(path) && told.add(path))
     .flatMap(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
       const shown = lines.filter((line) => line.trim().length > 2 && !importing.test(line)).slice(0, shownEdit.lines)

@@ -4,6 +4,7 @@ import type { Evidence } from "../evidence/Evidence.ts"
 import { relativePath } from "../evidence/FileHistory.ts"
 import { isStandardName, ownName } from "../evidence/StandardNames.ts"
 import { type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
+import { namesHeading } from "../SnapshotShorthand.ts"
 
 /** The index of a snapshot: names that the agent is likely to need again, grouped by the file in which they stand. */
 
@@ -17,6 +18,9 @@ export interface IndexedName {
 /** A path of one segment without an extension is a closing tag (`/div`) or a command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/
 
+/** The file and the line of a result of `grep -A`: `parse.go-703`. */
+const contextLine = /\.[A-Za-z]{1,5}-\d+$/
+
 /** Two sentences without a blank between them look like one name: `runs.But`, `detectedLet`. */
 const joinedSentences =
   /[a-z\d)][.!?]?(?:Wait|Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
@@ -25,6 +29,7 @@ const joinedSentences =
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
   if (declared.has(name) || isStandardName(name)) return false
+  if (contextLine.test(name)) return false
   if (tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$")) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
@@ -68,20 +73,19 @@ export const rankedNames = (
 }
 
 const indexKey = "names"
-const heading = "names, by the file where they stand:"
-const indexLine = /^- names, by the file where they stand:/
+const heading = namesHeading.slice(2)
 const elsewhere = "elsewhere"
 
 /** Whether an item of an earlier snapshot is its index. */
 export const isIndex = ({ text }: SnapshotItem): boolean =>
-  indexLine.test(text) || /^- names (?:used|shown by tools)/.test(text)
+  text.startsWith(namesHeading) || /^- names (?:used|shown by tools)/.test(text)
 
 /** Returns the names in the index of an earlier snapshot. */
 export const indexedNames = (snapshot: Snapshot | undefined): ReadonlyArray<IndexedName> =>
   (snapshot?.key_knowledge ?? []).filter(isIndex).flatMap(({ text }) =>
     text
       .split("\n")
-      .slice(indexLine.test(text) ? 1 : 0)
+      .slice(text.startsWith(namesHeading) ? 1 : 0)
       .flatMap((group) => {
         const [, file = "", names = ""] = /^\s*(?:- )?([^:]+): (.*)$/.exec(group) ?? []
         return names
@@ -90,6 +94,13 @@ export const indexedNames = (snapshot: Snapshot | undefined): ReadonlyArray<Inde
           .map((name) => ({ name, file: file === elsewhere || file.startsWith("names ") ? undefined : file }))
       })
   )
+
+/** Returns the folder of a path, with its slash; empty for any other name. */
+export const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
+
+/** Puts paths of one folder next to each other. */
+const byParent = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...Map.groupBy(names, (name) => parentOf(name) || name).values()].flat()
 
 /** Returns the item of the index; none for no names. */
 export const indexItems = (names: ReadonlyArray<IndexedName>): ReadonlyArray<SnapshotItem> => {
@@ -102,8 +113,9 @@ export const indexItems = (names: ReadonlyArray<IndexedName>): ReadonlyArray<Sna
   }
   const rest = groups.get(elsewhere)
   groups.delete(elsewhere)
-  const lines = [...groups].map(([file, group]) => `${file}: ${group.join(" ")}`)
-  return [statement(indexKey, heading, rest === undefined ? lines : [...lines, `${elsewhere}: ${rest.join(" ")}`])]
+  const lineOf = (file: string, group: ReadonlyArray<string>) => `${file}: ${byParent(group).join(" ")}`
+  const lines = [...groups].map(([file, group]) => lineOf(file, group))
+  return [statement(indexKey, heading, rest === undefined ? lines : [...lines, lineOf(elsewhere, rest)])]
 }
 
 /** Returns the names of a text, and what they show besides: a path its folders and its file, a field its own name. */
@@ -132,7 +144,13 @@ export const seenPaths = (evidence: Evidence, names: ReadonlyArray<string>): Rea
     known.add(path)
     for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) known.add(path.slice(at + 1))
   }
-  return names
+  const seen = names
     .slice(0, maxSeenNames)
     .filter((name) => evidence.anchors.get(name)?.kind === "path" && filePath.test(name) && !known.has(name))
+  // The end of a longer path is the same file.
+  const ends = new Set<string>()
+  for (const path of seen) {
+    for (let at = path.indexOf("/", 1); at >= 0; at = path.indexOf("/", at + 1)) ends.add(path.slice(at + 1))
+  }
+  return seen.filter((path) => !ends.has(path))
 }

@@ -4,7 +4,7 @@ import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
-import { shortMessage } from "../SnapshotShorthand.ts"
+import { amongOthers } from "../SnapshotShorthand.ts"
 
 /**
  * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always
@@ -77,7 +77,7 @@ export const leastShares = {
   changed: 0.1,
   commits: 0.06,
   commands: 0.14,
-  now: 0.05
+  now: 0.07
 }
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
@@ -133,7 +133,7 @@ const costs = new WeakMap<SnapshotItem, number>()
 
 /** Returns the tokens of an item among others in a snapshot. */
 export const cost = (item: SnapshotItem): number => {
-  const tokens = costs.get(item) ?? estimateText(shortMessage(item.text)) + 1
+  const tokens = costs.get(item) ?? estimateText(amongOthers(item.text)) + 1
   costs.set(item, tokens)
   return tokens
 }
