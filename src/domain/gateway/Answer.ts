@@ -69,7 +69,9 @@ export interface WholeAnswer {
 
 /** The parts of a dialect that read and write answers. */
 export interface AnswerDialect {
+  /** Begins to read a stream in which this tool is ours. */
   readonly stream: (tool: string) => AnswerStream
+  /** The same for an answer that comes whole. */
   readonly whole: (tool: string) => WholeAnswer
   /** The messages that answer the calls, to be sent after `ReadAnswer.sent`. */
   readonly results: (calls: ReadonlyArray<RecallCall>, texts: ReadonlyArray<string>) => ReadonlyArray<string>

@@ -26,6 +26,7 @@ const CompressedViewShape = Schema.Struct({
   at: Schema.Finite,
   tokens: Schema.Struct({ before: Schema.Natural, after: Schema.Natural })
 })
+/** A compression of the beginning of a conversation, as it is sent and kept. */
 export type CompressedView = typeof CompressedViewShape.Type
 
 /** Its form in the store. */

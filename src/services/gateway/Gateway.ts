@@ -133,6 +133,7 @@ export class Gateway extends Context.Service<
     readonly learn: (model: string, estimated: number, counted: number) => void
   }
 >()("palimpsest/services/gateway/Gateway") {
+  /** The decisions, with a memory of their own; what outlives the process is in the store. */
   static readonly layer = (
     options: GatewayOptions
   ): Layer.Layer<Gateway, never, Compression | GatewayStore | TempStore | TokenCounter> =>

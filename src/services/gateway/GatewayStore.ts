@@ -26,6 +26,7 @@ export class GatewayStore extends Context.Service<
     readonly names: (owner: string, kind: Kind) => Effect.Effect<ReadonlyArray<string>, GatewayStoreError>
     /** Returns a text; undefined when there is none. */
     readonly get: (owner: string, kind: Kind, name: string) => Effect.Effect<string | undefined, GatewayStoreError>
+    /** Keeps a text, in place of an earlier one of the same name. */
     readonly put: (owner: string, kind: Kind, name: string, text: string) => Effect.Effect<void, GatewayStoreError>
   }
 >()("palimpsest/services/gateway/GatewayStore") {}
