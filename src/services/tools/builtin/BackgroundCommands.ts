@@ -17,7 +17,9 @@ export interface BackgroundCommand {
 
 /** The commands that an agent started in the background, oldest first. */
 export interface BackgroundCommandList {
+  /** Adds a command that was just started. */
   readonly add: (command: BackgroundCommand) => Effect.Effect<void>
+  /** The listed commands, those that ended included. */
   readonly all: Effect.Effect<ReadonlyArray<BackgroundCommand>>
 }
 
