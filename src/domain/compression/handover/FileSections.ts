@@ -54,17 +54,23 @@ const uniqueNames = (paths: ReadonlyArray<string>): ((path: string) => string) =
   return (path) => (counts.get(lastOf(path)) === 1 ? lastOf(path) : path)
 }
 
-/** Writes what the latest edit of each file wrote. */
+/** Writes what the latest edits wrote: the latest of each file first, then those before. */
 const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
   const nameOf = uniqueNames([...evidence.files].flatMap(([path, file]) => (file.state === "read" ? [] : [path])))
-  const told = new Set<string>()
+  const counts = new Map<string, number>()
   return newestFirst(evidence.edits)
-    .filter(({ path }) => !told.has(path) && told.add(path))
+    .map((edit) => {
+      const rank = counts.get(edit.path) ?? 0
+      counts.set(edit.path, rank + 1)
+      return { ...edit, rank }
+    })
+    .sort((a, b) => a.rank - b.rank)
     .flatMap(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
       const shown = lines.filter((line) => line.trim().length > 2 && !importing.test(line)).slice(0, shownEdit.lines)
-      // A line or two of imports say nothing.
-      if (shown.join("").trim().length < minEditChars) return []
+      // A bracket or a word says nothing; a value does (`port = 9090`).
+      const told = shown.join("").trim()
+      if (told.length < minEditChars && !/\w\s*[=:]\s*\S/.test(told)) return []
       const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
       return statement(`edit ${entry} ${index}`, `last written to ${nameOf(path)} (${entry}):`, [
         ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
