@@ -99,8 +99,14 @@ export const indexedNames = (snapshot: Snapshot | undefined): ReadonlyArray<Inde
 export const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
 
 /** Puts paths of one folder next to each other. */
-const byParent = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
-  [...Map.groupBy(names, (name) => parentOf(name) || name).values()].flat()
+const byParent = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const groups = new Map<string, Array<string>>()
+  for (const name of names) {
+    const parent = parentOf(name) || name
+    groups.set(parent, [...(groups.get(parent) ?? []), name])
+  }
+  return [...groups.values()].flat()
+}
 
 /** Returns the item of the index; none for no names. */
 export const indexItems = (names: ReadonlyArray<IndexedName>): ReadonlyArray<SnapshotItem> => {
