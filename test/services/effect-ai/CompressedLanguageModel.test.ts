@@ -570,7 +570,7 @@ describe("a continued conversation", () => {
           yield* ask(long)
           const first = yield* latest
           const handles = mentions(wordsOf(first))
-          assert.isAbove(handles.length, 2)
+          assert.isAtLeast(handles.length, 2)
           const { recall } = yield* Recall
           const texts = yield* Effect.forEach(handles, (handle) => recall(handle))
           for (let n = 0; n < 4; n += 1) yield* ask([says(`Something else ${n}.`)])
@@ -1056,7 +1056,7 @@ describe("recall", () => {
         )
       const [failed, text] = yield* call({ handle })
       assert.isFalse(failed)
-      assert.match(String(text), /^alpha question 0/)
+      assert.match(String(text), /^alpha question \d+/)
       assert.deepStrictEqual(yield* call({ handle, grep: "nowhere" }), [false, ""])
       assert.deepStrictEqual(yield* call({ handle: "nothing" }), [true, "nothing is not a handle"])
       const [bad, why] = yield* call({ handle, grep: "(" })
@@ -1161,8 +1161,9 @@ describe("failures", () => {
   it.effect("leave an interrupted call before or after its change", () =>
     Effect.gen(function* () {
       const long = conversation("alpha", 4)
-      const model = over({ window: 1_000, reserve: 200, policy: { minGain: 0 } })
+      const model = over({ window: 1_100, reserve: 200, policy: { minGain: 0 } })
       const reference = yield* Effect.andThen(ask(long), latest).pipe(Effect.provide(Layer.fresh(model)))
+      assert.isDefined(snapshotOf(reference))
       let current: Context.Context<LanguageModel.LanguageModel | ScriptedLanguageModel.Script> | undefined
       const points = yield* interruptSweep(
         () =>
