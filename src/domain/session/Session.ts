@@ -8,7 +8,7 @@ import { afterBranch, afterUndo, type FailureMemory, freshMemory, remember } fro
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
 import * as Chain from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
-import { FileChanged, type RecordedChange } from "./FileHistory.ts"
+import { FileChanged, type RecordedChange } from "./ChangedFiles.ts"
 
 /** The events of a session, and the fold that makes a session of them. */
 

@@ -1,6 +1,6 @@
 import { Clock, Effect, Ref } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
-import { type FileChanged, isVersionKept } from "../../domain/session/FileHistory.ts"
+import { type FileChanged, isVersionKept } from "../../domain/session/ChangedFiles.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { TempStore } from "../session/TempStore.ts"

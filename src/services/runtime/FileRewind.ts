@@ -6,7 +6,7 @@ import {
   type FileState,
   fileState,
   type RewindTarget
-} from "../../domain/session/FileHistory.ts"
+} from "../../domain/session/ChangedFiles.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { Chat } from "../chat/Chat.ts"

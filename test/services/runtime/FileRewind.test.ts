@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Schema } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
-import { maxKeptFileBytes } from "../../../src/domain/session/FileHistory.ts"
+import { maxKeptFileBytes } from "../../../src/domain/session/ChangedFiles.ts"
 import { applyEvents, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import * as PersistentList from "../../../src/domain/text/PersistentList.ts"
 import * as Offline from "../../../src/layers/Offline.ts"

@@ -1,7 +1,7 @@
 import { Clock, Effect, Option, Ref } from "effect"
 import { text as textPart, user } from "../../../domain/content/Content.ts"
 import { sequenceOf, type EntryId } from "../../../domain/conversation/Conversation.ts"
-import { changedSince, type RewindTarget } from "../../../domain/session/FileHistory.ts"
+import { changedSince, type RewindTarget } from "../../../domain/session/ChangedFiles.ts"
 import type { SessionTree, TreeNode } from "../../../domain/session/SessionTree.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import * as PersistentList from "../../../domain/text/PersistentList.ts"
