@@ -424,7 +424,7 @@ terminal("a chat with tools", () => {
         /y once · s this session, a always: touch with plain options, within the workspace · e edit the command · n no/
       )
       yield* screen.say("what?")
-      yield* screen.until(/allow\? what\?\n"what\?" is not an answer; type y, s, a or n\.[^]*allow\?$/)
+      yield* screen.until(/allow\? what\?\n"what\?" is not an answer; type y, s, a, e or n\.[^]*allow\?$/)
       assert.isFalse(existsSync(path.join(where.cwd, "one")))
       yield* screen.say("y")
       yield* screen.until("Made one.")
