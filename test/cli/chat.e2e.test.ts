@@ -528,8 +528,10 @@ terminal("a chat on a terminal", () => {
       yield* until("Line 149")
       yield* prompt()
       yield* say("tell me more again")
+      yield* until("tell me more again")
       yield* Effect.repeat(turnsOf(fake), { until: (turns) => turns.length === 2 })
-      yield* prompt()
+      // The answer is longer than the screen: when it is whole, the message has left at the top.
+      yield* until((screen) => !screen.includes("tell me more again") && Tmux.isIdle(screen) && screen.endsWith("\n>"))
       yield* press("C-l")
       yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
       yield* say("short")

@@ -75,8 +75,12 @@ needs("tmux")("a first session", () => {
           env: environment(where, fake)
         })
         const taken: Array<string> = []
-        const take = (name: string) =>
-          Effect.map(capture, (screen) => void taken.push(`===== ${name}\n${settled(screen)}\n`))
+        /** Takes the screen, or what stands on it from a text on: how far it has scrolled depends on what was drawn between. */
+        const take = (name: string, from?: string) =>
+          Effect.map(capture, (screen) => {
+            const shown = from === undefined ? screen : screen.slice(screen.lastIndexOf(from))
+            taken.push(`===== ${name}\n${settled(shown)}\n`)
+          })
         const idleWith = (text: string) => until((screen) => Tmux.isIdle(screen) && screen.includes(text))
 
         yield* until(/ · [^\n]*\n>$/)
@@ -85,6 +89,8 @@ needs("tmux")("a first session", () => {
         yield* until(/\/resume/)
         yield* take("menu")
         yield* press("Escape")
+        // Sent together, both are one key.
+        yield* until((screen) => !screen.includes("/redo"))
         yield* press("C-c")
         yield* until((screen) => screen.endsWith("\n>"))
         yield* type("show all")
@@ -97,10 +103,10 @@ needs("tmux")("a first session", () => {
         yield* take("approval with a diff")
         yield* press("y")
         yield* idleWith("Done.")
-        yield* take("tool calls")
+        yield* take("tool calls", "✓ replace")
         yield* press("C-o")
         yield* until(/\n {2}12\n/)
-        yield* take("tool calls opened")
+        yield* take("tool calls opened", "✓ run_shell_command")
         yield* press("C-o")
         yield* until((screen) => !/\n {2}12\n/.test(screen))
         yield* type("/theme")

@@ -61,17 +61,17 @@ export const layer = (
             ),
             Effect.mapError(failed("read"))
           ),
-        get: (owner, kind, name) =>
-          Effect.tap(fs.readFileString(path.join(folderOf(owner, kind), `${name}${ending}`)), () => {
-            const now = new Date()
-            return Effect.ignore(fs.utimes(path.join(folderOf(owner, kind), `${name}${ending}`), now, now))
-          }).pipe(
+        get: (owner, kind, name) => {
+          const file = path.join(folderOf(owner, kind), `${name}${ending}`)
+          const touch = Effect.flatMap(Clock.currentTimeMillis, (now) => fs.utimes(file, new Date(now), new Date(now)))
+          return Effect.tap(fs.readFileString(file), () => Effect.ignore(touch)).pipe(
             Effect.catchIf(
               ({ reason }) => reason._tag === "NotFound",
               () => Effect.undefined
             ),
             Effect.mapError(failed("read"))
-          ),
+          )
+        },
         put: Effect.fnUntraced(
           function* (owner, kind, name, text) {
             const place = folderOf(owner, kind)
