@@ -18,11 +18,11 @@ interface Source {
 const floors = ["domain", "services", "layers", "cli"]
 
 /**
- * Files that assemble the rest: the layers of the program, and the entries of the package with their namespaces. Only these lie
- * outside a room, re-export, and may import layers.
+ * Files that assemble the rest: the layers of the program, and the entries of the package with their namespaces. Only these
+ * may lie outside a room, re-export, and import layers.
  */
 const isWiring = (file: string): boolean =>
-  /^src\/(?:layers\/(?:Live|Offline)\w*|cli\/(?:main|agentCommands)|api\/\w+|index|anthropic|google|node|openai|sql|testing)\.ts$/.test(
+  /^src\/(?:layers\/assembly\/\w+|cli\/(?:main|agentCommands)|api\/\w+|index|anthropic|google|node|openai|sql|testing)\.ts$/.test(
     file
   )
 
@@ -162,8 +162,12 @@ describe("the rules", () => {
     ["services imports nothing from a floor", "src/services/a/A.ts", `import {\n  one\n} from "../../cli/a/Output.ts"`],
     ["the platform and vendors belong", "src/services/a/A.ts", `import * as Node from "@effect/platform-node"`],
     ["layers imports nothing from a floor above", "src/layers/a/A.ts", `import { B } from "../../cli/a/Output.ts"`],
-    ["only the wiring imports layers", "src/cli/commands/a.ts", `import * as Live from "../../layers/Live.ts"`],
-    ["only the wiring imports layers", "src/cli/commands/a.ts", `load(() => import("../../layers/Live.ts"))`],
+    [
+      "only the wiring imports layers",
+      "src/cli/commands/a.ts",
+      `import * as Live from "../../layers/assembly/Live.ts"`
+    ],
+    ["only the wiring imports layers", "src/cli/commands/a.ts", `load(() => import("../../layers/assembly/Live.ts"))`],
     ["the platform and vendors belong to layers", "src/cli/page/Page.ts", `import * as Plot from "@observablehq/plot"`],
     ["the platform and vendors belong", "src/cli/page/Charts.ts", `import { GoogleGenAI } from "@google/genai"`],
     ["what draws is loaded", "src/cli/page/Page.ts", `import { draw } from "./Charts.ts"`],
@@ -173,6 +177,7 @@ describe("the rules", () => {
     ["re-exports another module (barrel)", "src/domain/a/A.ts", `export { B } from "./B.ts"`],
     ["named after the concept", "src/domain/a/utils.ts", ""],
     ["lies loose on its floor", "src/domain/A.ts", ""],
+    ["lies loose on its floor", "src/layers/Live.ts", ""],
     ["lies loose on its floor", "src/cli/Output.ts", ""]
   ]
   for (const [rule, file, text] of cases) {
@@ -210,13 +215,16 @@ describe("the rules", () => {
       { file: "src/services/a/Chat.ts", text: `import { Compression } from "../b/Compression.ts"` },
       { file: "src/layers/a/A.ts", text: `import { hash } from "./Sha256.ts"\nimport fs from "node:fs"` },
       { file: "src/layers/a/Sha256.ts", text: `export const hash = 1` },
-      { file: "src/layers/Live.ts", text: `import * as A from "./a/A.ts"` },
+      { file: "src/layers/assembly/Live.ts", text: `import * as A from "../a/A.ts"` },
       { file: "src/layers/a/GoogleModel.ts", text: `import { GoogleGenAI } from "@google/genai"` },
       {
         file: "src/cli/main.ts",
-        text: `import { NodeServices } from "@effect/platform-node"\nimport "../layers/Live.ts"`
+        text: `import { NodeServices } from "@effect/platform-node"\nimport "../layers/assembly/Live.ts"`
       },
-      { file: "src/cli/commands/a.ts", text: `// import "../../layers/Live.ts"\nimport { Command } from "effect/cli"` },
+      {
+        file: "src/cli/commands/a.ts",
+        text: `// import "../../layers/assembly/Live.ts"\nimport { Command } from "effect/cli"`
+      },
       { file: "src/cli/page/Charts.ts", text: `import * as Plot from "@observablehq/plot"\nimport "linkedom/worker"` },
       { file: "src/cli/page/Page.ts", text: `import type { A } from "./Charts.ts"\nawait import("./Charts.ts")` },
       { file: "src/cli/commands/b.ts", text: `export const text = 'import x from "@google/genai"'` }

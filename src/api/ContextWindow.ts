@@ -1,7 +1,7 @@
 /** Keeps any `effect/ai` language model within its window, and gives each of its conversations a memory of what left it. */
 import { Layer } from "effect"
 import type * as LanguageModel from "effect/ai/LanguageModel"
-import type { LibraryOptions } from "../layers/LiveLibrary.ts"
+import type { LibraryOptions } from "../layers/assembly/LiveLibrary.ts"
 import * as CompressedLanguageModel from "../services/effect-ai/CompressedLanguageModel.ts"
 import { layerLanguageModel } from "../services/effect-ai/LanguageModelBridge.ts"
 import { layerRecallTool, type Recall, type RecallHandler } from "../services/effect-ai/RecallTool.ts"

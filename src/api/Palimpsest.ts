@@ -1,8 +1,8 @@
 /** The whole library as one layer. */
 import { Effect, Layer } from "effect"
-import type { LibraryOptions, LibraryServices } from "../layers/LiveLibrary.ts"
+import type { LibraryOptions, LibraryServices } from "../layers/assembly/LiveLibrary.ts"
 
-export type { LibraryOptions as Options, LibraryServices as Services } from "../layers/LiveLibrary.ts"
+export type { LibraryOptions as Options, LibraryServices as Services } from "../layers/assembly/LiveLibrary.ts"
 
 /** The errors of all layers among these options. */
 export type ErrorOf<O> = { [K in keyof O]: O[K] extends Layer.Layer<infer _A, infer E, infer _R> ? E : never }[keyof O]
@@ -29,7 +29,7 @@ export const layer = <const O extends LibraryOptions = {}>(
   // The errors and requirements are those of the parts, which the assembly does not distinguish.
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("../layers/LiveLibrary.ts")),
+      Effect.promise(() => import("../layers/assembly/LiveLibrary.ts")),
       ({ layer }) => layer(options)
     )
   ) as Layer.Layer<LibraryServices, ErrorOf<O>, ContextOf<O>>

@@ -95,7 +95,7 @@ const start = Effect.gen(function* () {
 
 const live = Layer.unwrap(
   Effect.map(
-    Effect.promise(() => import("../layers/Live.ts")),
+    Effect.promise(() => import("../layers/assembly/Live.ts")),
     ({ layer }) => layer
   )
 )
@@ -131,21 +131,21 @@ const commands = {
   find: command("Find sessions of every agent on this machine, and search everything in them", async () => {
     const [{ find }, { layer }] = await Promise.all([
       import("./commands/find.ts"),
-      import("../layers/LiveAgentSessions.ts")
+      import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(find, layer)
   }),
   cost: command("Show what sessions cost, and where prompt caches broke", async () => {
     const [{ cost }, { layer }] = await Promise.all([
       import("./commands/cost.ts"),
-      import("../layers/LiveAgentSessions.ts")
+      import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(cost, layer)
   }),
   mcp: command("Serve exact recall of sessions to other agents over MCP", async () => {
     const [{ mcp }, { layer }, { userHome }] = await Promise.all([
       import("./commands/mcp.ts"),
-      import("../layers/LiveAgentSessions.ts"),
+      import("../layers/assembly/LiveAgentSessions.ts"),
       import("../layers/platform/HomeFolder.ts")
     ])
     const serve: ServeMcp = (...given) =>
@@ -158,14 +158,14 @@ const commands = {
   secrets: command("Find keys, passwords and personal data in sessions, without showing them", async () => {
     const [{ secrets }, { layer }] = await Promise.all([
       import("./commands/secrets.ts"),
-      import("../layers/LiveAgentSessions.ts")
+      import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(secrets, layer)
   }),
   export: command("Export a session of any agent to a file, on request without its secrets", async () => {
     const [{ exported }, { layer }] = await Promise.all([
       import("./commands/export.ts"),
-      import("../layers/LiveAgentSessions.ts")
+      import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(exported, layer)
   }),
@@ -191,21 +191,21 @@ const commands = {
   hook: command("Answer a hook of another agent around a compaction", async () => {
     const [{ hook }, { sessions }] = await Promise.all([
       import("./commands/hook.ts"),
-      import("../layers/LiveAgentSessions.ts")
+      import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(hook, sessions)
   }),
   rescue: command("Make a session that its agent cannot open one that goes on", async () => {
     const [{ rescue }, { layer }] = await Promise.all([
       import("./commands/rescue.ts"),
-      import("../layers/LiveAgentSessions.ts")
+      import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(rescue, layer)
   }),
   resume: command("Carry a session over to another agent, and print how it goes on there", async () => {
     const [{ resume }, { layer }] = await Promise.all([
       import("./commands/resume.ts"),
-      import("../layers/LiveAgentSessions.ts")
+      import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(resume, layer)
   }),
@@ -241,7 +241,7 @@ const commands = {
   ),
   serve: command("Serve sessions over HTTP: an API with event streams, and a page", async () => {
     const { serve } = await import("./commands/serve.ts")
-    const live = Effect.promise(() => import("../layers/LiveServe.ts"))
+    const live = Effect.promise(() => import("../layers/assembly/LiveServe.ts"))
     return serve(
       (options) => Layer.unwrap(Effect.map(live, ({ layer }) => layer(options))),
       Effect.flatMap(live, ({ hasSqlite }) => hasSqlite)
@@ -252,7 +252,7 @@ const commands = {
     return gateway((options) =>
       Layer.unwrap(
         Effect.map(
-          Effect.promise(() => import("../layers/LiveGateway.ts")),
+          Effect.promise(() => import("../layers/assembly/LiveGateway.ts")),
           ({ layer }) => layer(options)
         )
       )

@@ -3,7 +3,7 @@ import { ConfigProvider, Effect, Layer, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { recall } from "../../src/cli/commands/recall.ts"
 import { encode } from "../../src/domain/text/Bytes.ts"
-import * as Live from "../../src/layers/Live.ts"
+import * as Live from "../../src/layers/assembly/Live.ts"
 import { program } from "./program.ts"
 
 /** Returns what `recall` prints, run in this process: for the many handles of one test, of which one goes through the program. */

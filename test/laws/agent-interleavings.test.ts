@@ -22,7 +22,7 @@ import { call, type Content, isCall, isResponse, type Part, text } from "../../s
 import { entries } from "../../src/domain/conversation/Conversation.ts"
 import type { HookOutput } from "../../src/domain/hooks/Hook.ts"
 import type { Answer } from "../../src/domain/tools/Approval.ts"
-import * as Offline from "../../src/layers/Offline.ts"
+import * as Offline from "../../src/layers/assembly/Offline.ts"
 import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"

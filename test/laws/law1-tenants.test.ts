@@ -8,7 +8,7 @@ import { type Handle, handleOf, hashOf, mentions } from "../../src/domain/conten
 import { rangeText } from "../../src/domain/conversation/Recall.ts"
 import { toContent } from "../../src/domain/effect-ai/PromptContent.ts"
 import { encode } from "../../src/domain/text/Bytes.ts"
-import * as Offline from "../../src/layers/Offline.ts"
+import * as Offline from "../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"
 import * as CompressedLanguageModel from "../../src/services/effect-ai/CompressedLanguageModel.ts"
 import { Recall } from "../../src/services/effect-ai/RecallTool.ts"

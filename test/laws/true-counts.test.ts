@@ -7,7 +7,7 @@ import type { Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { call, type Content, model, outputText, type Part, response, text } from "../../src/domain/content/Content.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
 import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../src/layers/Offline.ts"
+import * as Offline from "../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../src/services/chat/ChatSettings.ts"
 import {

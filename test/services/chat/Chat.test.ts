@@ -6,7 +6,7 @@ import { type Draft, view, viewTokens } from "../../../src/domain/conversation/C
 import type { HookEvent } from "../../../src/domain/hooks/Hook.ts"
 import { encode } from "../../../src/domain/text/Bytes.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"

@@ -5,7 +5,7 @@ import { isMedia, type Part, text } from "../../../src/domain/content/Content.ts
 import { imageSize } from "../../../src/domain/content/ImageTokens.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { emptySession } from "../../../src/domain/session/Session.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import { ImageReducer } from "../../../src/services/compression/strategies/ImageReducer.ts"

@@ -9,7 +9,7 @@ import { entries, entryId, view, viewTokens } from "../../../src/domain/conversa
 import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
 import { emptySession } from "../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import type { StrategyRunner } from "../../../src/services/compression/strategies/StrategyRunner.ts"

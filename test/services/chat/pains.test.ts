@@ -6,7 +6,7 @@ import { call, model, plainText, response, text, user } from "../../../src/domai
 import { type Draft, entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
 import { emptySession, applyEvent } from "../../../src/domain/session/Session.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"

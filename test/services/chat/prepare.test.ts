@@ -6,7 +6,7 @@ import { model as modelSays, text, user } from "../../../src/domain/content/Cont
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { summaryRequests } from "../../../src/domain/evaluation/RecordedUse.ts"
 import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"

@@ -7,7 +7,7 @@ import { call, model, response, text, user } from "../../../src/domain/content/C
 import { entries, view } from "../../../src/domain/conversation/Conversation.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"

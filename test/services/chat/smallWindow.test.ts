@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import { strategies } from "../../../src/domain/compression/strategies/Strategies.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 

@@ -5,7 +5,7 @@ import { entries, view, viewTokens } from "../../../src/domain/conversation/Conv
 import { resultText } from "../../../src/domain/conversation/ToolOutputBound.ts"
 import { encodeLine } from "../../../src/domain/session/LogFormat.ts"
 import { emptySession, applyEvent } from "../../../src/domain/session/Session.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"

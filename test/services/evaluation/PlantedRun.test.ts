@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PlantedKind } from "../../../src/domain/evaluation/PlantedFacts.ts"
 import type { GradedFact } from "../../../src/domain/evaluation/PlantedGrades.ts"
-import * as Offline from "../../../src/layers/Offline.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import { plantedChecks, runPlanted } from "../../../src/services/evaluation/PlantedRun.ts"
 import { runsOf } from "../../support/runs.ts"
 

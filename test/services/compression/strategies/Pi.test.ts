@@ -16,7 +16,7 @@ import {
 } from "../../../../src/domain/conversation/Conversation.ts"
 import { emptySession } from "../../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../../../src/layers/Offline.ts"
+import * as Offline from "../../../../src/layers/assembly/Offline.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../../src/services/chat/Chat.ts"

@@ -8,7 +8,7 @@ import { itemParts, view } from "../../../../src/domain/conversation/Conversatio
 import { resultText } from "../../../../src/domain/conversation/ToolOutputBound.ts"
 import { OutputForm } from "../../../../src/domain/conversation/ToolOutputShortening.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../../../src/layers/Offline.ts"
+import * as Offline from "../../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../../src/services/chat/ChatSettings.ts"
 import { runsOf } from "../../../support/runs.ts"

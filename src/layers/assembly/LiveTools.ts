@@ -5,38 +5,38 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { homedir } from "node:os"
 import path from "node:path"
 import { platform } from "node:process"
-import type { LocalAgent, RemoteAgent } from "../domain/agent/AgentDefinition.ts"
-import type { CommandHook } from "../domain/hooks/HookSettings.ts"
-import type { Settings as SettingsOf } from "../domain/settings/Settings.ts"
-import { AgentDefinitions, type AgentSource, type KnownAgent } from "../services/agent/AgentDefinitions.ts"
-import type { AgentRunner } from "../services/agent/AgentRunner.ts"
-import { browserAgent } from "../services/agent/builtin/BrowserAgent.ts"
-import { cliHelp } from "../services/agent/builtin/CliHelp.ts"
-import { codebaseInvestigator } from "../services/agent/builtin/CodebaseInvestigator.ts"
-import { generalist } from "../services/agent/builtin/Generalist.ts"
-import { Environment } from "../services/platform/Environment.ts"
-import { UntrustedFolders } from "../services/platform/ProgramLookup.ts"
-import { AllowPrivate, publicAddresses } from "../services/platform/PublicNetwork.ts"
-import { type MemoryPlaces, RuntimePlatform } from "../services/runtime/RuntimePlatform.ts"
-import { Settings } from "../services/settings/Settings.ts"
-import { Approval } from "../services/tools/Approval.ts"
-import { Browser, BrowserFailure } from "../services/tools/Browser.ts"
-import { Skills } from "../services/tools/Skills.ts"
-import { IdeContext } from "../services/workspace/IdeContext.ts"
-import { Trust } from "../services/workspace/Trust.ts"
-import { Workspace } from "../services/workspace/Workspace.ts"
-import * as FileAgentDefinitions from "./agent/FileAgentDefinitions.ts"
-import * as FileKnownHooks from "./hooks/FileKnownHooks.ts"
-import * as FileMemory from "./memory/FileMemory.ts"
-import { geminiFolder, homeFolder } from "./platform/HomeFolder.ts"
-import * as ProcessEnvironment from "./platform/ProcessEnvironment.ts"
-import * as Watchdog from "./platform/Watchdog.ts"
-import * as WorkerLineMatcher from "./platform/WorkerLineMatcher.ts"
-import * as FileTelemetry from "./telemetry/FileTelemetry.ts"
-import * as FileSkills from "./tools/FileSkills.ts"
-import * as TreeSitterGrammar from "./tools/TreeSitterGrammar.ts"
-import * as FileIdeContext from "./workspace/FileIdeContext.ts"
-import * as FileWorkspace from "./workspace/FileWorkspace.ts"
+import type { LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
+import type { CommandHook } from "../../domain/hooks/HookSettings.ts"
+import type { Settings as SettingsOf } from "../../domain/settings/Settings.ts"
+import { AgentDefinitions, type AgentSource, type KnownAgent } from "../../services/agent/AgentDefinitions.ts"
+import type { AgentRunner } from "../../services/agent/AgentRunner.ts"
+import { browserAgent } from "../../services/agent/builtin/BrowserAgent.ts"
+import { cliHelp } from "../../services/agent/builtin/CliHelp.ts"
+import { codebaseInvestigator } from "../../services/agent/builtin/CodebaseInvestigator.ts"
+import { generalist } from "../../services/agent/builtin/Generalist.ts"
+import { Environment } from "../../services/platform/Environment.ts"
+import { UntrustedFolders } from "../../services/platform/ProgramLookup.ts"
+import { AllowPrivate, publicAddresses } from "../../services/platform/PublicNetwork.ts"
+import { type MemoryPlaces, RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
+import { Settings } from "../../services/settings/Settings.ts"
+import { Approval } from "../../services/tools/Approval.ts"
+import { Browser, BrowserFailure } from "../../services/tools/Browser.ts"
+import { Skills } from "../../services/tools/Skills.ts"
+import { IdeContext } from "../../services/workspace/IdeContext.ts"
+import { Trust } from "../../services/workspace/Trust.ts"
+import { Workspace } from "../../services/workspace/Workspace.ts"
+import * as FileAgentDefinitions from "../agent/FileAgentDefinitions.ts"
+import * as FileKnownHooks from "../hooks/FileKnownHooks.ts"
+import * as FileMemory from "../memory/FileMemory.ts"
+import { geminiFolder, homeFolder } from "../platform/HomeFolder.ts"
+import * as ProcessEnvironment from "../platform/ProcessEnvironment.ts"
+import * as Watchdog from "../platform/Watchdog.ts"
+import * as WorkerLineMatcher from "../platform/WorkerLineMatcher.ts"
+import * as FileTelemetry from "../telemetry/FileTelemetry.ts"
+import * as FileSkills from "../tools/FileSkills.ts"
+import * as TreeSitterGrammar from "../tools/TreeSitterGrammar.ts"
+import * as FileIdeContext from "../workspace/FileIdeContext.ts"
+import * as FileWorkspace from "../workspace/FileWorkspace.ts"
 
 /** Live layers that tools and agents use: folders, browser, programs, network and remote agents. */
 
@@ -81,7 +81,7 @@ const agentsOf = Effect.fnUntraced(function* (
   // Loaded with the first page: most conversations open none.
   const browser = Browser.of({
     open: (targets) =>
-      Effect.promise(() => import("./tools/ChromiumBrowser.ts")).pipe(
+      Effect.promise(() => import("../tools/ChromiumBrowser.ts")).pipe(
         Effect.flatMap(({ layer }) => built(Browser, layer)),
         Effect.flatMap(({ open }) => open(targets)),
         Effect.provideContext(context)
@@ -107,7 +107,7 @@ const inProcess = Effect.fnUntraced(function* ({
     start: Effect.fnUntraced(function* (task) {
       const approval = yield* Effect.serviceOption(Approval)
       const approve = Option.isSome(approval) ? yield* approval.value.mode : "none"
-      const { make } = yield* Effect.promise(() => import("./agent/ProcessAgent.ts"))
+      const { make } = yield* Effect.promise(() => import("../agent/ProcessAgent.ts"))
       const { start } = yield* Effect.provideContext(make({ env, approve }), context)
       return yield* start({ ...task, prompt: `${prompt}\n\n${task.prompt}` })
     })
@@ -126,7 +126,7 @@ const remotely = Effect.fnUntraced(function* (
   const allowPrivate = yield* privateAllowed
   const reach = (url: URL) =>
     publicAddresses(url).pipe(Effect.provideService(AllowPrivate, allowPrivate), Effect.provideContext(context))
-  const { make } = yield* Effect.promise(() => import("./agent/A2aAgent.ts"))
+  const { make } = yield* Effect.promise(() => import("../agent/A2aAgent.ts"))
   return yield* make({ ...definition, reach: source === "project" ? reach : undefined }).pipe(
     Effect.provide(SecureRandom.layerWebCrypto)
   )

@@ -1,23 +1,23 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { getHeapStatistics } from "node:v8"
-import { Compression } from "../services/compression/Compression.ts"
-import * as ModelSummarizer from "../services/compression/summary/ModelSummarizer.ts"
-import { HookSystem } from "../services/hooks/HookSystem.ts"
-import type { Model } from "../services/model/Model.ts"
-import type { SessionFiles } from "../services/session/SessionFiles.ts"
-import { GeminiImport } from "../services/settings/GeminiImport.ts"
-import { TokenCounter } from "../services/tokens/TokenCounter.ts"
-import { MemoryLimit } from "../services/transcripts/ChooseReader.ts"
-import { SessionLocator } from "../services/transcripts/SessionLocator.ts"
-import { Transcripts } from "../services/transcripts/Transcripts.ts"
+import { Compression } from "../../services/compression/Compression.ts"
+import * as ModelSummarizer from "../../services/compression/summary/ModelSummarizer.ts"
+import { HookSystem } from "../../services/hooks/HookSystem.ts"
+import type { Model } from "../../services/model/Model.ts"
+import type { SessionFiles } from "../../services/session/SessionFiles.ts"
+import { GeminiImport } from "../../services/settings/GeminiImport.ts"
+import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
+import { MemoryLimit } from "../../services/transcripts/ChooseReader.ts"
+import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
+import { Transcripts } from "../../services/transcripts/Transcripts.ts"
+import { geminiFolder, homeFolder } from "../platform/HomeFolder.ts"
+import * as PhotonImages from "../platform/PhotonImages.ts"
+import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
+import * as FileCalibrations from "../tokens/FileCalibrations.ts"
+import * as TokenTable from "../tokens/TokenTable.ts"
+import * as OpencodeSessionDatabase from "../transcripts/OpencodeSessionDatabase.ts"
 import * as LiveFiles from "./LiveFiles.ts"
 import * as LiveModels from "./LiveModels.ts"
-import { geminiFolder, homeFolder } from "./platform/HomeFolder.ts"
-import * as PhotonImages from "./platform/PhotonImages.ts"
-import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
-import * as FileCalibrations from "./tokens/FileCalibrations.ts"
-import * as TokenTable from "./tokens/TokenTable.ts"
-import * as OpencodeSessionDatabase from "./transcripts/OpencodeSessionDatabase.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
@@ -33,7 +33,7 @@ const sessionLocator = Layer.effect(
     const context = yield* Effect.context<FileSystem.FileSystem | Path.Path | SessionFiles>()
     return Effect.fnUntraced(function* (name: string) {
       const [{ layer }, { sessionPath }] = yield* Effect.promise(() =>
-        Promise.all([import("./LiveAgentSessions.ts"), import("../services/transcripts/ChooseSession.ts")])
+        Promise.all([import("./LiveAgentSessions.ts"), import("../../services/transcripts/ChooseSession.ts")])
       )
       return yield* sessionPath(name).pipe(Effect.provide(layer), Effect.provideContext(context))
     })

@@ -1,14 +1,14 @@
 import { Config, Context, Effect, type FileSystem, Layer, Option, type Path, Scope } from "effect"
 import { homedir } from "node:os"
-import { parseStoreAddress, type StoreAddress, storeAddressForms } from "../domain/session/StoreAddress.ts"
-import { StoresFiles } from "../services/session/SessionFiles.ts"
-import { SessionStore, type SessionStoreError, sessionUnavailable } from "../services/session/SessionStore.ts"
-import { StoreOpener } from "../services/session/StoreOpener.ts"
-import type { BlobFolder } from "../services/session/TempStore.ts"
-import { Settings } from "../services/settings/Settings.ts"
-import { homeFolder } from "./platform/HomeFolder.ts"
-import * as FileSessionStore from "./session/FileSessionStore.ts"
-import { FileStats, statFiles } from "./session/SessionCatalogue.ts"
+import { parseStoreAddress, type StoreAddress, storeAddressForms } from "../../domain/session/StoreAddress.ts"
+import { StoresFiles } from "../../services/session/SessionFiles.ts"
+import { SessionStore, type SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
+import { StoreOpener } from "../../services/session/StoreOpener.ts"
+import type { BlobFolder } from "../../services/session/TempStore.ts"
+import { Settings } from "../../services/settings/Settings.ts"
+import { homeFolder } from "../platform/HomeFolder.ts"
+import * as FileSessionStore from "../session/FileSessionStore.ts"
+import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
 
 type Store = SessionStore["Service"]
 
@@ -27,9 +27,9 @@ const layerAt = Effect.fnUntraced(function* (address: StoreAddress, files: Layer
     case "Files":
       return files
     case "Sqlite":
-      return (yield* Effect.promise(() => import("./session/SqliteSessionStore.ts"))).layer(address.file)
+      return (yield* Effect.promise(() => import("../session/SqliteSessionStore.ts"))).layer(address.file)
     case "Postgres":
-      return (yield* Effect.promise(() => import("./session/PostgresSessionStore.ts"))).layer(address.url)
+      return (yield* Effect.promise(() => import("../session/PostgresSessionStore.ts"))).layer(address.url)
   }
 })
 

@@ -8,7 +8,7 @@ const requests = Layer.effect(
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const loaded = yield* Effect.cached(
-      Effect.promise(() => import("./platform/NodeRequests.ts")).pipe(
+      Effect.promise(() => import("../platform/NodeRequests.ts")).pipe(
         Effect.flatMap(({ layer }) => Layer.buildWithScope(layer, scope)),
         Effect.map(Context.get(HttpClient.HttpClient))
       )

@@ -1,9 +1,9 @@
 import { type Config, ConfigProvider, Effect, type FileSystem, Layer, Path } from "effect"
-import type { Model } from "../services/model/Model.ts"
-import type { EnvFiles } from "../services/platform/EnvFiles.ts"
-import type { RuntimeServices } from "../services/runtime/AgentHost.ts"
-import type { ChatServices } from "../services/runtime/SessionOpening.ts"
-import type { Transcripts } from "../services/transcripts/Transcripts.ts"
+import type { Model } from "../../services/model/Model.ts"
+import type { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import type { RuntimeServices } from "../../services/runtime/AgentHost.ts"
+import type { ChatServices } from "../../services/runtime/SessionOpening.ts"
+import type { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import * as Live from "./Live.ts"
 import * as LiveModels from "./LiveModels.ts"
 import * as LiveTools from "./LiveTools.ts"
@@ -23,7 +23,7 @@ export interface LiveRuntimeOptions<E, R> {
 // Loaded with the layer, so that callers of other layers do not need `@effect/platform-node`.
 const nodeServices = Layer.unwrap(
   Effect.map(
-    Effect.promise(() => import("./platform/NodePlatform.ts")),
+    Effect.promise(() => import("../platform/NodePlatform.ts")),
     ({ layer }) => layer
   )
 )

@@ -1,12 +1,12 @@
 import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Stream } from "effect"
-import { text, user } from "../../src/domain/content/Content.ts"
-import * as LiveModels from "../../src/layers/LiveModels.ts"
-import * as Fake from "../../src/layers/testing/FakeGemini.ts"
-import { Model } from "../../src/services/model/Model.ts"
-import * as ModelWindows from "../../src/services/model/ModelWindows.ts"
-import { anthropic, chat } from "../support/ProviderDialects.ts"
-import * as Server from "../support/ProviderServer.ts"
+import { text, user } from "../../../src/domain/content/Content.ts"
+import * as LiveModels from "../../../src/layers/assembly/LiveModels.ts"
+import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
+import { Model } from "../../../src/services/model/Model.ts"
+import * as ModelWindows from "../../../src/services/model/ModelWindows.ts"
+import { anthropic, chat } from "../../support/ProviderDialects.ts"
+import * as Server from "../../support/ProviderServer.ts"
 
 const built = (environment: Readonly<Record<string, string>>) =>
   Layer.build(

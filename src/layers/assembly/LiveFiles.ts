@@ -1,14 +1,14 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
-import { SessionFiles } from "../services/session/SessionFiles.ts"
-import { Trust } from "../services/workspace/Trust.ts"
+import { SessionFiles } from "../../services/session/SessionFiles.ts"
+import { Trust } from "../../services/workspace/Trust.ts"
+import * as EnvFiles from "../platform/EnvFiles.ts"
+import { homeFolder } from "../platform/HomeFolder.ts"
+import * as FileTempStore from "../session/FileTempStore.ts"
+import * as FileExperiments from "../settings/FileExperiments.ts"
+import * as FileSettings from "../settings/FileSettings.ts"
+import * as SettingsSources from "../settings/SettingsSources.ts"
+import * as FileTrust from "../workspace/FileTrust.ts"
 import * as LiveStores from "./LiveStores.ts"
-import * as EnvFiles from "./platform/EnvFiles.ts"
-import { homeFolder } from "./platform/HomeFolder.ts"
-import * as FileTempStore from "./session/FileTempStore.ts"
-import * as FileExperiments from "./settings/FileExperiments.ts"
-import * as FileSettings from "./settings/FileSettings.ts"
-import * as SettingsSources from "./settings/SettingsSources.ts"
-import * as FileTrust from "./workspace/FileTrust.ts"
 
 const sessionFiles = Layer.effect(
   SessionFiles,

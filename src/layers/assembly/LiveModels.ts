@@ -1,8 +1,8 @@
 import { Config, Effect, Layer, Stream } from "effect"
-import { makerKeys, type ModelRoute, routeOf } from "../domain/model/ModelRoute.ts"
-import { modelLimits } from "../domain/tokens/ModelLimits.ts"
-import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../services/model/Model.ts"
-import * as GoogleModel from "./model/GoogleModel.ts"
+import { makerKeys, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
+import { modelLimits } from "../../domain/tokens/ModelLimits.ts"
+import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import * as GoogleModel from "../model/GoogleModel.ts"
 
 /** Where Ollama listens, unless it was told otherwise. */
 const ollamaUrl = "http://localhost:11434/v1"
@@ -11,15 +11,15 @@ const layers: Readonly<
   Record<Exclude<ModelRoute["provider"], "google">, Effect.Effect<Layer.Layer<Model, Config.ConfigError>>>
 > = {
   anthropic: Effect.map(
-    Effect.promise(() => import("./model/AnthropicModel.ts")),
+    Effect.promise(() => import("../model/AnthropicModel.ts")),
     ({ layerConfig }) => layerConfig
   ),
   ollama: Effect.map(
-    Effect.promise(() => import("./model/OpenAiModel.ts")),
+    Effect.promise(() => import("../model/OpenAiModel.ts")),
     ({ layer }) => layer({ baseUrl: ollamaUrl })
   ),
   openai: Effect.map(
-    Effect.promise(() => import("./model/OpenAiModel.ts")),
+    Effect.promise(() => import("../model/OpenAiModel.ts")),
     ({ layerConfig }) => layerConfig
   )
 }

@@ -3,18 +3,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, PlatformError } from "effect"
 import { Dns, NetAddress } from "effect/net"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../src/domain/agent/AgentDefinition.ts"
-import { unusableFileText } from "../../src/domain/agent/UnusableFile.ts"
-import { withDefaults } from "../../src/domain/settings/Settings.ts"
-import type { ApprovalMode } from "../../src/domain/tools/Approval.ts"
-import * as LiveTools from "../../src/layers/LiveTools.ts"
-import * as MemoryTrust from "../../src/layers/testing/MemoryTrust.ts"
-import { type AgentSource } from "../../src/services/agent/AgentDefinitions.ts"
-import type { Task } from "../../src/services/agent/AgentRunner.ts"
-import { Environment } from "../../src/services/platform/Environment.ts"
-import { Settings } from "../../src/services/settings/Settings.ts"
-import { Approval } from "../../src/services/tools/Approval.ts"
-import { Trust } from "../../src/services/workspace/Trust.ts"
+import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../../src/domain/agent/AgentDefinition.ts"
+import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
+import { withDefaults } from "../../../src/domain/settings/Settings.ts"
+import type { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
+import * as LiveTools from "../../../src/layers/assembly/LiveTools.ts"
+import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
+import { type AgentSource } from "../../../src/services/agent/AgentDefinitions.ts"
+import type { Task } from "../../../src/services/agent/AgentRunner.ts"
+import { Environment } from "../../../src/services/platform/Environment.ts"
+import { Settings } from "../../../src/services/settings/Settings.ts"
+import { Approval } from "../../../src/services/tools/Approval.ts"
+import { Trust } from "../../../src/services/workspace/Trust.ts"
 
 const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }
 
@@ -147,7 +147,7 @@ describe("the user's own files", () => {
         "bad/agents/evil.md": "---\nname: evil\ndescription: x\n---\nx",
         "bad/skills/evil/SKILL.md": "---\nname: evil\ndescription: x\n---\nx"
       })
-      yield* fs.symlink("../bad", `${top}/work/.palimpsest`)
+      yield* fs.symlink("../../bad", `${top}/work/.palimpsest`)
       const read = Effect.gen(function* () {
         const agents = yield* Effect.flatMap(ground.agents(`${top}/work`, true), ({ all }) => all)
         const skills = yield* Effect.flatMap(ground.skills(`${top}/work`, true), ({ all }) => all)
