@@ -140,7 +140,6 @@ describe.each(programs)("$title through the gateway", ({ name, resume }) => {
           })
         )
         const main = provider.requests.filter(isMain)
-        writeFileSync(`/tmp/ask/gw-${name}.json`, JSON.stringify(main.map(({ text }) => text)))
         const compressions = [...gateway.held.keys()].filter((key) => key.includes("/view/")).length
         let breaks = 0
         let least = 1

@@ -3,15 +3,16 @@ import { Command, Flag } from "effect/cli"
 import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
 import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
-import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
-import { withDefaults } from "../../domain/settings/Settings.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
+import { isListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
-import { Settings } from "../../services/settings/Settings.ts"
 import * as Input from "../input/Input.ts"
+import * as ListenAddress from "../input/ListenAddress.ts"
+import { userSettings } from "../input/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
+import type { ServedPage } from "../page/ServedPage.ts"
 
 /** What the command gives to the gateway that it starts. */
 export interface GatewayCommandOptions {
@@ -28,7 +29,7 @@ export interface GatewayCommandOptions {
   readonly keepDays: number
   readonly maxBodyBytes: number
   readonly drainSeconds: number
-  readonly page: { readonly html: string; readonly policy: string }
+  readonly page: ServedPage
 }
 
 /** The output of `--json`, once the gateway takes requests. */
@@ -38,14 +39,6 @@ const defaultPort = 4141
 const defaultBodyBytes = 64 * 1024 * 1024
 const defaultDrainSeconds = 120
 const defaultKeepDays = 30
-
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host)
-
-const effective = Settings.use(({ read }) => read).pipe(
-  Effect.map(({ settings }): GatewaySettings => withDefaults(settings).gateway),
-  Effect.mapError((error) => badInput(error.message))
-)
 
 const isProvider = (name: string): name is Provider => providers.some((provider) => provider === name)
 
@@ -60,8 +53,6 @@ const upstreamOf = Effect.fnUntraced(function* (
   )
 })
 
-const urlOf = (host: string, port: number): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`
-
 /** The command `palimpsest gateway`. `start` makes the gateway; it is a parameter so that this file does not import its layers. */
 export const gateway = <E extends { readonly message: string }, R>(
   start: (options: GatewayCommandOptions) => Layer.Layer<GatewayServer, E, R>
@@ -69,14 +60,8 @@ export const gateway = <E extends { readonly message: string }, R>(
   Command.make(
     "gateway",
     {
-      host: Flag.String("host").pipe(
-        Flag.withDescription("Address to listen at (default 127.0.0.1)"),
-        Flag.withDefault("127.0.0.1")
-      ),
-      port: Flag.Int("port").pipe(
-        Flag.withDescription(`Port to listen at (default ${defaultPort}); 0: a free one`),
-        Flag.withDefault(defaultPort)
-      ),
+      host: ListenAddress.host(),
+      port: ListenAddress.port(defaultPort),
       upstream: Flag.String("upstream").pipe(
         Flag.withMetavar("name=url"),
         Flag.withDescription(
@@ -96,15 +81,15 @@ export const gateway = <E extends { readonly message: string }, R>(
     },
     Effect.fn("cli.gateway")(function* (input) {
       const { host, port, print, threshold, window } = input
-      if (port < 0 || port > 65_535) return yield* badInput(`--port ${port}: expected 0 to 65535`)
-      if (print !== undefined) return yield* Output.text(clientSetup(print, urlOf(host, port)))
+      yield* ListenAddress.checkPort(port)
+      if (print !== undefined) return yield* Output.text(clientSetup(print, ListenAddress.urlOf(host, port)))
       if (window !== undefined && window < 4_096) {
         return yield* badInput(`--window ${window}: expected at least 4096 tokens`)
       }
       if (threshold !== undefined && !(threshold >= 0.1 && threshold <= 1)) {
         return yield* badInput(`--threshold ${threshold}: expected 0.1 to 1`)
       }
-      const settings = yield* effective
+      const { gateway: settings } = yield* userSettings
       const given = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
       const drainSeconds = settings.drainSeconds ?? defaultDrainSeconds
       shutdown.graceMillis = drainSeconds * 1_000
@@ -126,12 +111,12 @@ export const gateway = <E extends { readonly message: string }, R>(
       }
       return yield* Effect.gen(function* () {
         const server = yield* GatewayServer
-        const url = urlOf(host, server.port)
+        const url = ListenAddress.urlOf(host, server.port)
         if (input.json) yield* Output.json(Started, { url })
         yield* Output.notice(
           `listening at ${url}; "palimpsest gateway --print claude" says how clients use it (Ctrl+C stops)`
         )
-        if (!isLoopback(host))
+        if (!ListenAddress.isLoopback(host))
           yield* Output.notice("other machines may reach this address; they need keys of their own")
         return yield* Effect.never
       }).pipe(
@@ -149,6 +134,3 @@ export const gateway = <E extends { readonly message: string }, R>(
       }
     ])
   )
-
-const isListenError = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "ListenError"

@@ -2,12 +2,13 @@ import { Config, Effect, type Layer, Option, Redacted, Schema, type Stdio } from
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import { isTenantName, localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
-import { withDefaults } from "../../domain/settings/Settings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
+import { isListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
-import { Settings } from "../../services/settings/Settings.ts"
 import * as Input from "../input/Input.ts"
+import * as ListenAddress from "../input/ListenAddress.ts"
+import { userSettings } from "../input/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
@@ -77,15 +78,7 @@ const Started = Schema.Struct({
   token: Schema.NullOr(Schema.String)
 })
 
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host)
-
 const defaultDrainSeconds = 20
-
-const effective = Settings.use(({ read }) => read).pipe(
-  Effect.map(({ settings }) => withDefaults(settings).serve),
-  Effect.mapError((error) => badInput(error.message))
-)
 
 /** Prints a new token, and what the settings keep of it. */
 const printToken = Effect.fnUntraced(function* (tenant: string) {
@@ -109,16 +102,8 @@ export const serve = <E extends { readonly message: string }, R>(
   Command.make(
     "serve",
     {
-      host: Flag.String("host").pipe(
-        Flag.withDescription(
-          "Address to listen at (default 127.0.0.1); others than loopback need tokens in the settings"
-        ),
-        Flag.withDefault("127.0.0.1")
-      ),
-      port: Flag.Int("port").pipe(
-        Flag.withDescription("Port to listen at (default 4400); 0: a free one"),
-        Flag.withDefault(4400)
-      ),
+      host: ListenAddress.host("; others than loopback need tokens in the settings"),
+      port: ListenAddress.port(4400),
       model: Input.optional(Flag.String("model"), "Model of new sessions"),
       store: Flag.String("store").pipe(
         Flag.withDescription(
@@ -150,11 +135,11 @@ export const serve = <E extends { readonly message: string }, R>(
     },
     Effect.fn("cli.serve")(function* (input) {
       if (input.newToken !== undefined) return yield* printToken(input.newToken)
-      if (input.port < 0 || input.port > 65_535) return yield* badInput(`--port ${input.port}: expected 0 to 65535`)
-      const own = yield* effective
+      yield* ListenAddress.checkPort(input.port)
+      const { serve: own } = yield* userSettings
       const configured = own.tokens ?? []
       const store = yield* storeOf(input.store, hasSqlite, input)
-      if (configured.length === 0 && !isLoopback(input.host)) {
+      if (configured.length === 0 && !ListenAddress.isLoopback(input.host)) {
         return yield* badInput(
           `--host ${input.host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`
         )
@@ -186,7 +171,7 @@ export const serve = <E extends { readonly message: string }, R>(
       return yield* Effect.gen(function* () {
         const { address } = yield* HttpServer.HttpServer
         const listening = "port" in address ? address.port : port
-        const url = `http://${host.includes(":") ? `[${host}]` : host}:${listening}`
+        const url = ListenAddress.urlOf(host, listening)
         const token = made === undefined ? null : Redacted.value(made)
         if (input.json) yield* Output.json(Started, { url, token })
         yield* Output.notice(
@@ -201,7 +186,10 @@ export const serve = <E extends { readonly message: string }, R>(
         return yield* Effect.never
       }).pipe(
         Effect.provide(start(options)),
-        Effect.catchIf(isListenError, (error) => failed(error.message))
+        Effect.catchIf(
+          (error) => isListenError(error) || isDatabaseError(error),
+          (error) => failed(error.message)
+        )
       )
     })
   ).pipe(
@@ -215,8 +203,5 @@ export const serve = <E extends { readonly message: string }, R>(
     ])
   )
 
-const isListenError = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" &&
-  error !== null &&
-  "_tag" in error &&
-  (error._tag === "ListenError" || error._tag === "DatabaseError")
+const isDatabaseError = (error: unknown): error is { readonly message: string } =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "DatabaseError"

@@ -1,37 +1,8 @@
-import { Effect } from "effect"
-import { policyHash } from "./Document.ts"
-import { markup, trusted } from "./Markup.ts"
-import { serveScript, serveSheet } from "./ServeScript.ts"
-import { sheet } from "./Sheet.ts"
+import { markup } from "./Markup.ts"
+import { servedPage } from "./ServedPage.ts"
+import { serveScript } from "./ServeScript.ts"
 
-/** The page of the server: one document without any data, which its script gets from the API. */
-
-/** The page, and the content security policy that its answer carries. */
-export const render: Effect.Effect<{ readonly html: string; readonly policy: string }> = Effect.gen(function* () {
-  const styles = `${sheet}${serveSheet}`
-  const policy = [
-    "default-src 'none'",
-    `style-src ${yield* policyHash(styles)}`,
-    `script-src ${yield* policyHash(serveScript)}`,
-    "connect-src 'self'",
-    // The empty icon.
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'"
-  ].join("; ")
-  const { html } = markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<title>Sessions · palimpsest</title>
-<style>${trusted(styles)}</style>
-</head>
-<body>
-<a class="skip" href="#main">To the sessions</a>
+const body = markup`<a class="skip" href="#main">To the sessions</a>
 <header>
 <button id="scheme" class="scheme" type="button">Light / dark</button>
 <p class="over">palimpsest serve</p>
@@ -86,10 +57,7 @@ export const render: Effect.Effect<{ readonly html: string; readonly policy: str
 <p id="size" class="note" role="status"></p>
 <pre id="excerpt" tabindex="0"></pre>
 </dialog>
-</main>
-<script>${trusted(serveScript)}</script>
-</body>
-</html>
-`
-  return { html, policy }
-})
+</main>`
+
+/** The page of the server. */
+export const render = servedPage("Sessions", body, serveScript)

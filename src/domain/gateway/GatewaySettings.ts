@@ -1,8 +1,7 @@
 import { Schema } from "effect"
+import { TenantLimits, whole } from "../serve/ServeSettings.ts"
 
 /** The settings of the gateway: where requests go, and when conversations are compressed. */
-
-const whole = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
 
 const tokens = (description: string) =>
   whole(4_096).annotate({ description, expected: "a whole number of tokens, at least 4096, such as 200000" })
@@ -60,15 +59,8 @@ export const GatewaySettings = Schema.Struct({
   ),
   budgets: Schema.optionalKey(
     Schema.Struct({
-      requests: Schema.optionalKey(
-        whole(1).annotate({ description: "Requests a minute", expected: "a whole number, such as 60" })
-      ),
-      tokens: Schema.optionalKey(
-        whole(1).annotate({
-          description: "Tokens a day, sent and answered, as the provider counts them",
-          expected: "a whole number, such as 10000000"
-        })
-      )
+      requests: TenantLimits.fields.requests,
+      tokens: TenantLimits.fields.tokens
     }).annotate({
       description: "What each key may use; without it, anything",
       expected: `an object such as {"requests": 60, "tokens": 10000000}`

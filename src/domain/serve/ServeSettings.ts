@@ -3,7 +3,8 @@ import { ApprovalMode } from "../tools/Approval.ts"
 
 /** The settings of the server: who may use it, and how much. */
 
-const whole = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
+/** A whole number from `minimum` on. */
+export const whole = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
 
 const limit = (description: string, minimum: number, such: number) =>
   Schema.optionalKey(

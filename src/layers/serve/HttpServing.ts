@@ -1,11 +1,12 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { ByteSize, Cause, Effect, Layer, Schema } from "effect"
+import { ByteSize, Cause, Effect, Layer } from "effect"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { createServer } from "node:http"
+import { listenError } from "../../services/platform/ListenError.ts"
 import { ServeApi } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
@@ -30,9 +31,6 @@ export interface HttpServingOptions {
   /** Makes the page of the reference from the OpenAPI document. */
   readonly reference: (spec: OpenApi.OpenAPISpec) => Effect.Effect<Page>
 }
-
-/** The server cannot listen at its address. */
-export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", { message: Schema.String }) {}
 
 /** A client that is silent for this long while it sends, or does not read for this long, is cut off. */
 const silentMillis = 60_000
@@ -103,17 +101,6 @@ const reference = (render: HttpServingOptions["reference"]) =>
     )
   )
 
-const explainListening = ({ host, port }: HttpServingOptions, cause: unknown): ListenError => {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
-  const why: Readonly<Record<string, string>> = {
-    EADDRINUSE: "the port is in use; choose another with --port",
-    EACCES: "this user may not use the port; choose one above 1023 with --port"
-  }
-  return new ListenError({
-    message: `${host}:${port}: ${why[code] ?? `it cannot be used (${code}); choose another with --host`}`
-  })
-}
-
 const server = (options: HttpServingOptions) =>
   NodeHttpServer.layer(
     () => {
@@ -125,7 +112,7 @@ const server = (options: HttpServingOptions) =>
     { host: options.host, port: options.port, gracefulShutdownTimeout: "2 seconds" }
   ).pipe(
     Layer.build,
-    Effect.mapError(({ cause }) => explainListening(options, cause)),
+    Effect.mapError(({ cause }) => listenError(options, cause)),
     Layer.effectContext
   )
 

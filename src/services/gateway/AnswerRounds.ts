@@ -5,8 +5,9 @@ import type { HiddenExchange, HiddenRound } from "../../domain/gateway/HiddenExc
 import { isJson } from "../../domain/model/MessageForm.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
-import type { Gateway, SentView } from "./Gateway.ts"
+import type { Gateway } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
+import type { SentView } from "./GatewayPlan.ts"
 
 /** The rounds of one answer: the provider is asked again until it calls our tool no more. */
 

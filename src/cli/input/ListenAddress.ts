@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import { Flag } from "effect/cli"
+import { badInput, type ExitError } from "../output/ExitError.ts"
+
+/** The address at which a command's server listens. */
+
+/** The flag `--port`. */
+export const port = (standard: number): Flag.Flag<number> =>
+  Flag.Int("port").pipe(
+    Flag.withDescription(`Port to listen at (default ${standard}); 0: a free one`),
+    Flag.withDefault(standard)
+  )
+
+/** The flag `--host`. `more` says what other addresses than loopback need. */
+export const host = (more = ""): Flag.Flag<string> =>
+  Flag.String("host").pipe(
+    Flag.withDescription(`Address to listen at (default 127.0.0.1)${more}`),
+    Flag.withDefault("127.0.0.1")
+  )
+
+/** Refuses a number that is no port. */
+export const checkPort = (port: number): Effect.Effect<void, ExitError> =>
+  port < 0 || port > 65_535 ? badInput(`--port ${port}: expected 0 to 65535`) : Effect.void
+
+/** Whether only programs of this machine reach a host. */
+export const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host)
+
+/** The address of a server as clients write it. */
+export const urlOf = (host: string, port: number): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`

@@ -1,0 +1,16 @@
+import { Cause, Effect, Metric } from "effect"
+import { failuresPassed } from "../../services/gateway/GatewayMetrics.ts"
+
+const reported = new Set<string>()
+
+/** Tells of a failure of ours, each once. */
+export const reportFailure = (cause: Cause.Cause<unknown>) =>
+  Effect.suspend(() => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.void
+    const error = Cause.squash(cause)
+    const message = error instanceof Error ? error.message : String(error)
+    const counted = Metric.update(failuresPassed, 1)
+    if (reported.has(message)) return counted
+    reported.add(message)
+    return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}; requests go through unchanged`))
+  })

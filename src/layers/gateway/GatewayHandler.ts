@@ -1,0 +1,159 @@
+import { Cause, Effect, Metric } from "effect"
+import { Buffer } from "node:buffer"
+import { hash } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { pipeline } from "node:stream"
+import { type Provider, providerOf, providerOfOther, routeOf } from "../../domain/gateway/Dialect.ts"
+import { failureBody } from "../../domain/gateway/FailureBody.ts"
+import type { Gateway } from "../../services/gateway/Gateway.ts"
+import { requestsPassed, requestsRefused } from "../../services/gateway/GatewayMetrics.ts"
+import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
+import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import { reportFailure } from "./GatewayFailures.ts"
+import { pass, planFor, sessionHeader } from "./PassRequest.ts"
+import { passAnswer, type ProxiedRequest, sendJson } from "./ProxiedRequest.ts"
+import { endToEnd, send, UpstreamFailed } from "./UpstreamRequests.ts"
+
+/** Takes requests of clients: whose they are, whether they may go on, and to which provider they go. */
+
+/** Where requests go, and who may send them. */
+export interface GatewayHandlerOptions {
+  readonly upstreams: Readonly<Record<Provider, string>>
+  /** Bodies above this size are streamed through unread. */
+  readonly maxBodyBytes: number
+  /** The keys that may use the gateway, as `sha256:…`. Absent: all. */
+  readonly keys?: ReadonlyArray<string> | undefined
+}
+
+/** Whose conversations a request may see: the hash of its key, wherever the client puts it. */
+const ownerOf = (request: IncomingMessage, url: URL): string => {
+  const { authorization, "x-api-key": key, "x-goog-api-key": google } = request.headers
+  const bearer = authorization?.replace(/^Bearer\s+/i, "")
+  const given = [key, google, bearer, url.searchParams.get("key")].find(
+    (value) => value !== undefined && value !== null && value !== ""
+  )
+  return hash("sha256", String(given ?? ""), "hex")
+}
+
+/** Why a request is refused before it goes out: its key is none of those that may use the gateway, or has used what it may. */
+const refusalOf = Effect.fnUntraced(function* ({ keys }: GatewayHandlerOptions, owner: string) {
+  const limiter = yield* TenantLimiter
+  if (keys !== undefined && !keys.includes(`sha256:${owner}`)) {
+    return { status: 401, message: "palimpsest gateway: this key may not use the gateway", retryAfter: undefined }
+  }
+  const used = yield* Effect.result(Effect.andThen(limiter.request(owner), limiter.checkTokens(owner)))
+  return used._tag === "Success"
+    ? undefined
+    : { status: 429, message: `palimpsest gateway: ${used.failure.message}`, retryAfter: used.failure.retryAfter }
+})
+
+/** The body of a request as far as it is not larger than the bound. */
+interface Received {
+  readonly body: Buffer
+  /** Whether that is all of it. */
+  readonly isWhole: boolean
+}
+
+const receive = (request: IncomingMessage, maxBytes: number): Effect.Effect<Received> =>
+  Effect.callback((resume) => {
+    const pieces: Array<Buffer> = []
+    let size = 0
+    const onData = (piece: Buffer) => {
+      pieces.push(piece)
+      size += piece.length
+      if (size <= maxBytes) return
+      request.pause()
+      request.off("data", onData)
+      request.off("end", onEnd)
+      resume(Effect.succeed({ body: Buffer.concat(pieces), isWhole: false }))
+    }
+    const onEnd = () => resume(Effect.succeed({ body: Buffer.concat(pieces), isWhole: true }))
+    request.on("data", onData)
+    request.once("end", onEnd)
+  })
+
+/** The address that a request asks for. A path of two slashes is no host. */
+const addressOf = ({ url = "/" }: IncomingMessage): URL => {
+  const address = new URL("http://gateway")
+  const [pathname = "/", ...search] = url.split("?")
+  address.pathname = pathname
+  address.search = search.join("?")
+  return address
+}
+
+const work = Effect.fnUntraced(function* (
+  options: GatewayHandlerOptions,
+  request: IncomingMessage,
+  response: ServerResponse
+) {
+  const url = addressOf(request)
+  const method = request.method ?? "GET"
+  const route = routeOf(method, url)
+  const provider =
+    route === undefined
+      ? providerOfOther(url.pathname, (name) => request.headers[name] !== undefined)
+      : providerOf(route.dialect)
+  const owner = ownerOf(request, url)
+  const refusal = yield* refusalOf(options, owner)
+  if (refusal !== undefined) {
+    const { message, retryAfter, status } = refusal
+    yield* Metric.update(requestsRefused, 1)
+    request.resume()
+    const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
+    return sendJson(response, status, failureBody(route?.dialect, status, message), headers)
+  }
+  const base = new URL(options.upstreams[provider])
+  const path = `${base.pathname.replace(/\/$/, "")}${request.url ?? "/"}`
+  const passing: ProxiedRequest = {
+    request,
+    response,
+    route,
+    owner,
+    upstream: { url: base, path, method, headers: endToEnd(request.rawHeaders, ["host", sessionHeader]) }
+  }
+  const declared = Number(request.headers["content-length"] ?? 0)
+  const received =
+    route === undefined || declared > options.maxBodyBytes
+      ? { body: Buffer.alloc(0), isWhole: false }
+      : yield* receive(request, options.maxBodyBytes)
+  if (!received.isWhole) {
+    yield* Metric.update(
+      Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view: "unread" }),
+      1
+    )
+    const answer = yield* send(passing.upstream, (upstream) => {
+      if (received.body.length > 0) upstream.write(received.body)
+      pipeline(request, upstream, () => {})
+    })
+    return yield* passAnswer(answer, response)
+  }
+  const planned = (isTooLong: boolean) =>
+    route === undefined
+      ? Effect.succeed<GatewayPlan>({ _tag: "Unchanged", model: "", tokens: undefined })
+      : planFor(route, owner, received.body, request, { isTooLong, maxBodyBytes: options.maxBodyBytes })
+  const plan = yield* planned(false)
+  const view = plan._tag === "Changed" ? "compressed" : "unchanged"
+  yield* Metric.update(Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view }), 1)
+  return yield* pass(passing, plan, received.body, planned(true))
+})
+
+/** Answers a request. Whatever fails in the gateway itself is told, and the client gets a failure in the form of its dialect. */
+export const handle = (
+  options: GatewayHandlerOptions,
+  request: IncomingMessage,
+  response: ServerResponse
+): Effect.Effect<void, never, Gateway | TenantLimiter> =>
+  work(options, request, response).pipe(
+    Effect.catchCause((cause) => {
+      const isUpstream = cause.reasons.some(
+        (reason) => reason._tag === "Fail" && reason.error instanceof UpstreamFailed
+      )
+      const route = routeOf(request.method ?? "", addressOf(request))
+      const error = Cause.squash(cause)
+      const message = error instanceof Error ? error.message : String(error)
+      return Effect.andThen(
+        isUpstream ? Effect.void : reportFailure(cause),
+        Effect.sync(() => sendJson(response, 502, failureBody(route?.dialect, 502, `palimpsest gateway: ${message}`)))
+      )
+    })
+  )

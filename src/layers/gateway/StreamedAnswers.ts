@@ -1,0 +1,85 @@
+import { Effect } from "effect"
+import type { Buffer } from "node:buffer"
+import type { IncomingMessage } from "node:http"
+import { answerDialects } from "../../domain/gateway/DialectForms.ts"
+import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
+import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
+import { Gateway } from "../../services/gateway/Gateway.ts"
+import type { SentView } from "../../services/gateway/GatewayPlan.ts"
+import { account } from "./AnswerAccount.ts"
+import { reportFailure } from "./GatewayFailures.ts"
+import { type ProxiedRequest, typeOf, withText, write } from "./ProxiedRequest.ts"
+import { endToEnd, readAll, UpstreamFailed } from "./UpstreamRequests.ts"
+
+/** Reads a stream of events while it passes it on, and asks again as long as the model calls our tool. */
+export const passStream = Effect.fnUntraced(function* (
+  passing: ProxiedRequest,
+  sent: SentView,
+  tool: string,
+  first: IncomingMessage
+) {
+  const gateway = yield* Gateway
+  const { response } = passing
+  const stream = answerDialects[sent.body.dialect].stream(tool)
+  response.writeHead(first.statusCode ?? 200, first.statusMessage ?? "", endToEnd(first.rawHeaders, ["content-length"]))
+  response.flushHeaders()
+  let rounds = noRounds
+  let answer = first
+  for (;;) {
+    const splitter = new SseSplitter()
+    const decoder = new TextDecoder()
+    yield* Effect.callback<void, UpstreamFailed>((resume) => {
+      const failed = (cause: unknown) =>
+        resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", cause })))
+      const take = (text: string) => {
+        if (text === "" || response.write(text)) return
+        answer.pause()
+        response.once("drain", () => answer.resume())
+      }
+      // An exception in a listener would end the process.
+      const safely = (work: () => void) => () => {
+        try {
+          work()
+        } catch (cause) {
+          answer.destroy()
+          resume(Effect.die(cause))
+        }
+      }
+      const read = (piece: string) => {
+        for (const event of splitter.push(piece)) take(stream.push(event))
+      }
+      answer.on("data", (piece: Buffer) => safely(() => read(decoder.decode(piece, { stream: true })))())
+      answer.once(
+        "end",
+        safely(() => {
+          read(decoder.decode())
+          for (const event of splitter.end()) take(stream.push(event))
+          resume(Effect.void)
+        })
+      )
+      answer.once("error", failed)
+      answer.once("close", () => {
+        if (!answer.complete) failed(undefined)
+      })
+      return Effect.sync(() => void answer.destroy())
+    })
+    const read = stream.read()
+    yield* account(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
+    const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
+    if (step._tag === "End") {
+      yield* write(response, stream.finish(step.ending))
+      response.end()
+      return
+    }
+    const told = stream.next(step.note)
+    rounds = step.rounds
+    yield* write(response, told)
+    answer = yield* withText(passing, step.text, true)
+    if (answer.statusCode !== 200 || !typeOf(answer).includes("event-stream")) {
+      const body = (yield* readAll(answer)).toString("utf8")
+      yield* write(response, stream.failure(answer.statusCode ?? 502, body))
+      response.end()
+      return
+    }
+  }
+})

@@ -1,0 +1,70 @@
+import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import type { Route } from "../../domain/gateway/Dialect.ts"
+import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
+import type { RecallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
+import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
+import type { TokenCountError } from "../tokens/TokenCounter.ts"
+import type { GatewayStoreError } from "./GatewayStore.ts"
+
+/** What comes into the gateway, and what it decides to send. */
+
+/** How the gateway treats conversations. */
+export interface GatewayOptions extends GatewayWindows {
+  /** Whether our tool is declared. Default: true. */
+  readonly recall?: boolean | undefined
+  /** Whether answers tell of calls of our tool. Default: false. */
+  readonly showRecalls?: boolean | undefined
+}
+
+/** A request as it came. */
+export interface GatewayRequest {
+  /** Whose conversations are looked at: the hash of the client's key. */
+  readonly owner: string
+  readonly route: Route
+  readonly text: string
+  /** The name that the client gives to its conversation. */
+  readonly session?: string | undefined
+  /** Compress although the estimate says that the request fits: the provider refused it as too long. */
+  readonly isTooLong?: boolean | undefined
+}
+
+/** A request that goes out with other messages than it came with. */
+export interface SentView {
+  readonly owner: string
+  readonly body: RequestBody
+  /** The names of the beginnings of the client's messages. */
+  readonly names: ReadonlyArray<string>
+  readonly view: CompressedView
+  /** The messages behind the view. */
+  readonly rest: ReadonlyArray<SentMessage>
+  readonly messages: ReadonlyArray<string>
+  readonly declaration: RecallDeclaration | undefined
+  /** Tokens that fit into the window, and those of the request. */
+  readonly limit: number
+  readonly tokens: number
+}
+
+/** What becomes of a request. Token counts are estimates. */
+export type GatewayPlan =
+  /** It goes out as it came. */
+  | { readonly _tag: "Unchanged"; readonly model: string; readonly tokens: number | undefined }
+  | {
+      readonly _tag: "Changed"
+      readonly model: string
+      readonly text: string
+      readonly sent: SentView
+      /** Tokens as it came, and as it goes out. */
+      readonly before: number
+      readonly after: number
+      /** Whether this request was the one to compress. */
+      readonly isNew: boolean
+    }
+
+/** A text that is read back of what left the window. */
+export interface Recalled {
+  readonly text: string
+  readonly isFailure: boolean
+}
+
+/** Why a request could not be looked at. It then goes out as it came. */
+export type GatewayError = GatewayStoreError | TokenCountError

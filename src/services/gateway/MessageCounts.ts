@@ -1,0 +1,72 @@
+import { outputText } from "../../domain/content/Content.ts"
+import type { Dialect } from "../../domain/gateway/Dialect.ts"
+import { forms } from "../../domain/gateway/DialectForms.ts"
+import type { HashText } from "../../domain/gateway/MessageChain.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { estimateText, partTokens } from "../../domain/tokens/Tokens.ts"
+import { BoundedMap } from "./BoundedMap.ts"
+
+/** Estimated tokens of messages, counted once each, and what providers say of the estimates. */
+
+const maxCounts = 100_000
+const maxModels = 128
+/** Tokens that a message takes beside its parts. */
+const frameTokens = 4
+/** What estimates may be off by, and the weight of the newest count. */
+const factorBounds = { min: 0.8, max: 1.6 }
+const factorWeight = 0.3
+
+/** Tokens of one message, as it is counted within a conversation too. */
+const messageTokens = (dialect: Dialect, json: string): number => {
+  const [group] = forms[dialect].read([parsedOrUndefined(json)])
+  if (group === undefined) return frameTokens + estimateText(json)
+  return group.content.parts.reduce((sum, part) => sum + Work.runSync(partTokens(part, outputText(part))), frameTokens)
+}
+
+/** Counts messages and heads, and corrects what it estimates for each model. Mutable. */
+export class MessageCounts {
+  private readonly counts = new BoundedMap<number>(maxCounts)
+  private readonly factors = new BoundedMap<number>(maxModels)
+  private readonly hash: HashText
+
+  constructor(hash: HashText) {
+    this.hash = hash
+  }
+
+  /** The tokens of a message. `key` names it; without one it is hashed. */
+  message(dialect: Dialect, json: string, key = this.hash(json)): number {
+    return this.held(key, () => messageTokens(dialect, json))
+  }
+
+  /** The tokens of messages together. */
+  messages(dialect: Dialect, messages: ReadonlyArray<string>): number {
+    return messages.reduce((sum, json) => sum + this.message(dialect, json), 0)
+  }
+
+  /** The tokens of a head, which clients repeat from request to request. */
+  head(text: string): number {
+    return this.held(this.hash(text), () => estimateText(text))
+  }
+
+  /** What estimates for a model are off by. */
+  factor(model: string): number {
+    return this.factors.get(model) ?? 1
+  }
+
+  /** Learns from a provider's count of a request. */
+  learn(model: string, estimated: number, counted: number): void {
+    if (estimated <= 0 || counted <= 0) return
+    const before = this.factor(model)
+    const now = Math.min(factorBounds.max, Math.max(factorBounds.min, counted / estimated))
+    this.factors.set(model, before + (now - before) * factorWeight)
+  }
+
+  private held(key: string, count: () => number): number {
+    const held = this.counts.get(key)
+    if (held !== undefined) return held
+    const tokens = count()
+    this.counts.set(key, tokens)
+    return tokens
+  }
+}
