@@ -144,18 +144,20 @@ rows.push({
 })
 child.kill()
 
-// Each conversation is another one. It grows over the threshold with its last exchanges, as conversations do.
+// Each conversation is another one. It grows over the threshold from near it, as conversations do, or at once from far below it.
 const small = await start(["--window", "250k", "--threshold", "0.7"])
-const pauses: Array<number> = []
+let compressed = 0
 const compressions = async () => {
   const metrics = await (await fetch(`${small.url}/metrics`)).text()
   return Number(/^\S*compressions\S* (\d+)/m.exec(metrics)?.[1] ?? 0)
 }
-for (let turn = 0; turn < 12; turn += 1) {
-  const grown = (chars: number) => conversation(chars, turn).replaceAll("Step ", `Step ${turn}/`)
-  const before = ask(small.url, grown(600_000))
+const pause = async (name: string, firstChars: number) => {
+  const grown = (chars: number) => conversation(chars, compressed).replaceAll("Step ", `Step ${name} ${compressed}/`)
+  const before = ask(small.url, grown(firstChars))
   await before.whole
-  if ((await compressions()) !== turn) throw new Error("the first request was compressed")
+  if ((await compressions()) !== compressed) throw new Error("the first request was compressed")
+  // While the client works, the next compression is prepared.
+  await new Promise((resolve) => setTimeout(resolve, 1_500))
   const body = grown(900_000)
   const alone = ask(direct, body)
   const directly = await alone.first
@@ -163,16 +165,27 @@ for (let turn = 0; turn < 12; turn += 1) {
   const { first, whole } = ask(small.url, body)
   const millis = await first
   await whole
-  if ((await compressions()) !== turn + 1) throw new Error("the second request was not compressed")
-  if (turn >= 3) pauses.push(millis - directly)
+  compressed += 1
+  if ((await compressions()) !== compressed) throw new Error("the second request was not compressed")
+  return millis - directly
+}
+for (const { bound, chars, what } of [
+  { what: "that was prepared from 0.8 of the threshold on", chars: 700_000, bound: 100 },
+  { what: "that nothing prepared: 100,000 tokens more in one request", chars: 450_000, bound: 200 }
+]) {
+  const pauses: Array<number> = []
+  for (let turn = 0; turn < 12; turn += 1) {
+    const millis = await pause(what, chars)
+    if (turn >= 3) pauses.push(millis)
+  }
+  rows.push({
+    what: `pause of the request that compresses 200,000 tokens by code, ${what}`,
+    value: `${median(pauses).toFixed(0)} ms (${at(pauses, 0).toFixed(0)} to ${at(pauses, 0.99).toFixed(0)} ms)`,
+    bound: `${bound} ms`,
+    ok: median(pauses) <= bound
+  })
 }
 small.child.kill()
-rows.push({
-  what: "pause of the request that compresses 200,000 tokens, by code",
-  value: `${median(pauses).toFixed(0)} ms (${at(pauses, 0).toFixed(0)} to ${at(pauses, 0.99).toFixed(0)} ms)`,
-  bound: "100 ms",
-  ok: median(pauses) <= 100
-})
 print(rows)
 provider.close()
 provider.closeAllConnections()

@@ -7,10 +7,10 @@ import * as GatewayHttp from "../../src/layers/gateway/GatewayHttp.ts"
 import * as MemoryGatewayStore from "../../src/layers/testing/MemoryGatewayStore.ts"
 import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
 import { Compression } from "../../src/services/compression/Compression.ts"
-import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import { Gateway } from "../../src/services/gateway/Gateway.ts"
 import type { GatewayOptions } from "../../src/services/gateway/GatewayPlan.ts"
 import { GatewayServer } from "../../src/services/gateway/GatewayServer.ts"
+import * as SnapshotWriter from "../../src/services/gateway/SnapshotWriter.ts"
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { TenantLimiter } from "../../src/services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
@@ -110,7 +110,7 @@ export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
 })
 
 const compression = Compression.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, TokenCounter.layerEstimate, MemoryTempStore.layer)),
+  Layer.provideMerge(Layer.mergeAll(SnapshotWriter.layer, TokenCounter.layerEstimate, MemoryTempStore.layer)),
   Layer.provide(HookSystem.layer)
 )
 

@@ -22,6 +22,7 @@ export interface GatewayCommandOptions {
   readonly window?: number | undefined
   readonly windows?: Readonly<Record<string, number>> | undefined
   readonly threshold: number
+  readonly snapshots?: "code" | "model" | undefined
   readonly recall?: boolean | undefined
   readonly showRecalls?: boolean | undefined
   readonly keys?: ReadonlyArray<string> | undefined
@@ -74,6 +75,10 @@ export const gateway = <E extends { readonly message: string }, R>(
         Input.share("threshold"),
         `Share of the window from which conversations are compressed (default ${defaultThreshold})`
       ),
+      snapshots: Input.optional(
+        Flag.Literals("snapshots", ["code", "model"]),
+        "Who writes snapshots: code (default), or the client's model in the background, with the client's key"
+      ),
       noRecall: Input.flag("no-recall", "Do not declare the tool by which models read back what left"),
       showRecalls: Input.flag("show-recalls", "Show in answers that the model read something back"),
       print: Input.optional(Flag.Literals("print", clients), "Print how a client is pointed at the gateway, and end"),
@@ -100,6 +105,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         window: window ?? settings.window,
         windows: settings.windows,
         threshold: threshold ?? settings.threshold ?? defaultThreshold,
+        snapshots: input.snapshots ?? settings.snapshots,
         recall: input.noRecall ? false : settings.recall,
         showRecalls: input.showRecalls || settings.showRecalls === true,
         keys: settings.keys,

@@ -39,6 +39,13 @@ export const GatewaySettings = Schema.Struct({
       expected: "a number from 0.1 to 1"
     })
   ),
+  snapshots: Schema.optionalKey(
+    Schema.Literals(["code", "model"]).annotate({
+      description:
+        "Who writes snapshots: code, or the client's model in the background with the client's key (default code)",
+      expected: "code or model"
+    })
+  ),
   recall: Schema.optionalKey(
     Schema.Boolean.annotate({
       description: "Declare the tool by which models read back what left (default true)",

@@ -9,7 +9,8 @@ export interface RecallDeclaration {
   readonly inDialect: string
 }
 
-const toolName = "palimpsest_recall"
+/** The name of our tool, where a client has none of the same name. */
+export const recallName = "palimpsest_recall"
 
 const description =
   "Reads back exactly what left the conversation: older messages were replaced by a snapshot that names them by handles. Call this before you say that something is not known. Give a handle (h_ and letters) as it is shown; of long texts ask for lines, or for lines that match. Without a handle, grep searches everything that left."
@@ -40,8 +41,8 @@ const declared = (dialect: Dialect, name: string): unknown => {
 
 /** Declares the tool for a request, under a name that none of the client's tools has, whose JSON is given. */
 export const recallDeclaration = (dialect: Dialect, others: string): RecallDeclaration => {
-  let name = toolName
-  for (let count = 2; others.includes(`"${name}"`); count += 1) name = `${toolName}_${count}`
+  let name = recallName
+  for (let count = 2; others.includes(`"${name}"`); count += 1) name = `${recallName}_${count}`
   return {
     name,
     plain: JSON.stringify({ name, description, parameters }),

@@ -1,8 +1,8 @@
 import { Effect, Layer, Path } from "effect"
 import { Compression } from "../../services/compression/Compression.ts"
-import { Summarizer } from "../../services/compression/summary/Summarizer.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { GatewayOptions } from "../../services/gateway/GatewayPlan.ts"
+import * as SnapshotWriter from "../../services/gateway/SnapshotWriter.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
@@ -19,9 +19,9 @@ export interface LiveGatewayOptions extends GatewayOptions, GatewayHttp.GatewayH
   readonly keepDays: number
 }
 
-/** Code writes the snapshots, and no hooks of the user run for the conversations of others. */
+/** Code writes the snapshots, unless models may, and no hooks of the user run for the conversations of others. */
 const compression = Compression.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, TokenCounter.layerEstimate, MemoryTempStore.layer)),
+  Layer.provideMerge(Layer.mergeAll(SnapshotWriter.layer, TokenCounter.layerEstimate, MemoryTempStore.layer)),
   Layer.provide(HookSystem.layer)
 )
 

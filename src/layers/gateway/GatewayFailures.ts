@@ -3,8 +3,8 @@ import { failuresPassed } from "../../services/gateway/GatewayMetrics.ts"
 
 const reported = new Set<string>()
 
-/** Tells of a failure of ours, each once. */
-export const reportFailure = (cause: Cause.Cause<unknown>) =>
+/** Tells of a failure of ours, each once. `meanwhile` says what it leads to. */
+export const reportFailure = (cause: Cause.Cause<unknown>, meanwhile = "requests go through unchanged") =>
   Effect.suspend(() => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.void
     const error = Cause.squash(cause)
@@ -12,5 +12,5 @@ export const reportFailure = (cause: Cause.Cause<unknown>) =>
     const counted = Metric.update(failuresPassed, 1)
     if (reported.has(message)) return counted
     reported.add(message)
-    return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}; requests go through unchanged`))
+    return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}; ${meanwhile}`))
   })

@@ -5,13 +5,14 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream"
 import { type Provider, providerOf, providerOfOther, routeOf } from "../../domain/gateway/Dialect.ts"
 import { failureBody } from "../../domain/gateway/FailureBody.ts"
-import type { Gateway } from "../../services/gateway/Gateway.ts"
+import { Gateway } from "../../services/gateway/Gateway.ts"
 import { requestsPassed, requestsRefused } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { pass, planFor, sessionHeader } from "./PassRequest.ts"
 import { passAnswer, type ProxiedRequest, sendJson } from "./ProxiedRequest.ts"
+import { askFor } from "./SnapshotRequests.ts"
 import { endToEnd, send, UpstreamFailed } from "./UpstreamRequests.ts"
 
 /** Takes requests of clients: whose they are, whether they may go on, and to which provider they go. */
@@ -134,7 +135,11 @@ const work = Effect.fnUntraced(function* (
   const plan = yield* planned(false)
   const view = plan._tag === "Changed" ? "compressed" : "unchanged"
   yield* Metric.update(Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view }), 1)
-  return yield* pass(passing, plan, received.body, planned(true))
+  yield* pass(passing, plan, received.body, planned(true))
+  if (route !== undefined && response.statusCode === 200) {
+    const gateway = yield* Gateway
+    yield* gateway.prepare(plan, yield* askFor(passing, route.dialect, plan.model))
+  }
 })
 
 /** Answers a request. Whatever fails in the gateway itself is told, and the client gets a failure in the form of its dialect. */

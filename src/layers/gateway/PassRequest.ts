@@ -96,7 +96,7 @@ export const planFor = Effect.fnUntraced(function* (
     .pipe(Effect.catchCause((cause) => Effect.as(reportFailure(cause), unchanged)))
   if (plan._tag === "Changed") {
     yield* Metric.update(tokensSaved, Math.max(0, plan.before - plan.after))
-    if (plan.isNew) yield* Metric.update(compressionsDone, 1)
+    if (plan.isNew) yield* Metric.update(Metric.withAttributes(compressionsDone, { by: plan.by }), 1)
   }
   return plan
 })

@@ -8,6 +8,9 @@ export class BoundedMap<V> {
   get(key: string): V | undefined {
     return this.held.get(key)
   }
+  delete(key: string): void {
+    this.held.delete(key)
+  }
   set(key: string, value: V): void {
     this.held.delete(key)
     this.held.set(key, value)

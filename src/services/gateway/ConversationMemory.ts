@@ -20,7 +20,7 @@ const maxViews = 128
 const namesAgeMillis = 5_000
 
 /** What is known of the conversations of an owner: the names in the store. */
-interface Known {
+export interface Known {
   readonly views: Set<string>
   readonly hidden: Set<string>
   readonly readAt: number

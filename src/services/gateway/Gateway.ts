@@ -6,11 +6,20 @@ import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { makeConversationMemory } from "./ConversationMemory.ts"
-import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Recalled, SentView } from "./GatewayPlan.ts"
+import type {
+  AskUpstream,
+  GatewayError,
+  GatewayOptions,
+  GatewayPlan,
+  GatewayRequest,
+  Recalled,
+  SentView
+} from "./GatewayPlan.ts"
 import type { GatewayStore } from "./GatewayStore.ts"
 import { MessageCounts } from "./MessageCounts.ts"
 import { makeRecallAnswers } from "./RecallAnswers.ts"
 import { makePlanning } from "./RequestPlanning.ts"
+import { makeSnapshotPreparation } from "./SnapshotPreparation.ts"
 
 /** Keeps conversations of other programs within their windows. */
 export class Gateway extends Context.Service<
@@ -18,6 +27,11 @@ export class Gateway extends Context.Service<
   {
     /** Decides what goes out for a request, and keeps what has to be known of it later. */
     readonly plan: (request: GatewayRequest) => Effect.Effect<GatewayPlan, GatewayError>
+    /**
+     * Begins to make the next compression in the background, where a request was near the threshold. `ask` is used where the
+     * operator lets models write snapshots.
+     */
+    readonly prepare: (plan: GatewayPlan, ask: AskUpstream) => Effect.Effect<void>
     /** Answers calls of our tool, within this many tokens in all. */
     readonly recall: (
       sent: SentView,
@@ -44,10 +58,12 @@ export class Gateway extends Context.Service<
 const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const memory = yield* makeConversationMemory
   const counts = new MessageCounts(memory.hash)
-  const { plan } = yield* makePlanning(options, memory, counts)
+  const prepared = yield* makeSnapshotPreparation(options, memory)
+  const { plan } = yield* makePlanning(options, memory, counts, prepared)
   const { recall } = yield* makeRecallAnswers(memory)
   return {
     plan,
+    prepare: ({ next }, ask) => (next === undefined ? Effect.void : prepared.prepare(next, ask)),
     recall,
     showsRecalls: options.showRecalls === true,
     following: ({ body, declaration, messages }, since) => withMessages(body, [...messages, ...since], declaration),

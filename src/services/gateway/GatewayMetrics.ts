@@ -16,7 +16,7 @@ export const microDollars = counter(
   "cost_microdollars_total",
   "Cost of the answers by the price table, in millionths of a US dollar"
 )
-/** Compressions. */
+/** Compressions, with the attribute `by`: `code` or `model`. */
 export const compressionsDone = counter("compressions_total", "Compressions on the way")
 /** Conversations that begin with a summary of the client's own, with the attribute `client`. */
 export const clientCompactions = counter("client_compactions_total", "Conversations that a client compacted itself")

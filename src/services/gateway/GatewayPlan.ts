@@ -1,3 +1,5 @@
+import type { Effect } from "effect"
+import type { ReadAnswer } from "../../domain/gateway/Answer.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import type { Route } from "../../domain/gateway/Dialect.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
@@ -14,6 +16,8 @@ export interface GatewayOptions extends GatewayWindows {
   readonly recall?: boolean | undefined
   /** Whether answers tell of calls of our tool. Default: false. */
   readonly showRecalls?: boolean | undefined
+  /** Who writes snapshots: code, or the client's own model, in the background and with the client's key. Default: code. */
+  readonly snapshots?: "code" | "model" | undefined
 }
 
 /** A request as it came. */
@@ -44,10 +48,32 @@ export interface SentView {
   readonly tokens: number
 }
 
+/** A conversation whose next compression can be prepared, as it is in a request. */
+export interface Preparable {
+  readonly owner: string
+  /** Names the conversation since its last compression. */
+  readonly place: string
+  readonly body: RequestBody
+  readonly names: ReadonlyArray<string>
+  readonly view: CompressedView | undefined
+  readonly rest: ReadonlyArray<SentMessage>
+  readonly declaration: RecallDeclaration | undefined
+  /** Tokens beside the messages, those that fit into the window, and those of the request. */
+  readonly overhead: number
+  readonly limit: number
+  readonly tokens: number
+}
+
 /** What becomes of a request. Token counts are estimates. */
 export type GatewayPlan =
   /** It goes out as it came. */
-  | { readonly _tag: "Unchanged"; readonly model: string; readonly tokens: number | undefined }
+  | {
+      readonly _tag: "Unchanged"
+      readonly model: string
+      readonly tokens: number | undefined
+      /** Where the conversation is near the threshold. */
+      readonly next?: Preparable | undefined
+    }
   | {
       readonly _tag: "Changed"
       readonly model: string
@@ -56,8 +82,10 @@ export type GatewayPlan =
       /** Tokens as it came, and as it goes out. */
       readonly before: number
       readonly after: number
-      /** Whether this request was the one to compress. */
+      /** Whether this request was the one to compress, and who wrote the snapshot. */
       readonly isNew: boolean
+      readonly by: "code" | "model"
+      readonly next?: Preparable | undefined
     }
 
 /** A text that is read back of what left the window. */
@@ -65,6 +93,9 @@ export interface Recalled {
   readonly text: string
   readonly isFailure: boolean
 }
+
+/** Sends a request like the client's, with its key, and reads the answer. Undefined: there is none that can be read. */
+export type AskUpstream = (text: string) => Effect.Effect<ReadAnswer | undefined>
 
 /** Why a request could not be looked at. It then goes out as it came. */
 export type GatewayError = GatewayStoreError | TokenCountError

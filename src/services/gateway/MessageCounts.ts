@@ -39,11 +39,6 @@ export class MessageCounts {
     return this.held(key, () => messageTokens(dialect, json))
   }
 
-  /** The tokens of messages together. */
-  messages(dialect: Dialect, messages: ReadonlyArray<string>): number {
-    return messages.reduce((sum, json) => sum + this.message(dialect, json), 0)
-  }
-
   /** The tokens of a head, which clients repeat from request to request. */
   head(text: string): number {
     return this.held(this.hash(text), () => estimateText(text))

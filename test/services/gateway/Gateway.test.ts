@@ -1,13 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Context, Effect, Layer, type Scope, Schema } from "effect"
 import { handleOf } from "../../../src/domain/content/Handle.ts"
+import type { ReadAnswer } from "../../../src/domain/gateway/Answer.ts"
 import { type Dialect, dialects, routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { answerDialects } from "../../../src/domain/gateway/DialectForms.ts"
 import { SseSplitter } from "../../../src/domain/gateway/SseEvents.ts"
 import * as Sha256 from "../../../src/layers/platform/Sha256.ts"
 import { nextStep, noRounds } from "../../../src/services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
-import type { GatewayPlan, SentView } from "../../../src/services/gateway/GatewayPlan.ts"
+import type {
+  AskUpstream,
+  GatewayError,
+  GatewayOptions,
+  GatewayPlan,
+  SentView
+} from "../../../src/services/gateway/GatewayPlan.ts"
 import { type Block, codecs, type Json } from "../../support/GatewayDialects.ts"
 import { gatewayLayer } from "../../support/GatewayScene.ts"
 import { runsOf } from "../../support/runs.ts"
@@ -57,16 +64,39 @@ const marked = (dialect: Dialect, history: ReadonlyArray<Json>): ReadonlyArray<J
 
 const unmarked = (message: string): string => message.replaceAll(',"cache_control":{"type":"ephemeral"}', "")
 
-const session = Effect.fnUntraced(function* (dialect: Dialect, seed: number) {
+/** A gateway over what is held, whose preparations end with the test. */
+const opened = (options: Partial<GatewayOptions>, held: Map<string, string>) =>
+  Effect.map(Layer.build(gatewayLayer({ window, threshold: 0.75, ...options }, held)), Context.get(Gateway))
+
+const writtenGoal = "intent: keep the words of the turns"
+
+/** A model that writes a snapshot. */
+const writing =
+  (asked: Array<string> = []): AskUpstream =>
+  (text) =>
+    Effect.sync((): ReadAnswer => {
+      asked.push(text)
+      const written = `<state_snapshot>\n<overall_goal>\n- ${writtenGoal}\n</overall_goal>\n</state_snapshot>`
+      return { calls: [], hasOthers: false, sent: [], visible: [{ kind: "text", text: written }], usage: undefined }
+    })
+
+const yields = (times: number): Effect.Effect<void> => Effect.repeat(Effect.yieldNow, { times })
+
+const session = Effect.fnUntraced(function* (
+  dialect: Dialect,
+  seed: number
+): Effect.fn.Return<{ count: number; prepared: number }, GatewayError, Scope.Scope> {
   const random = randomOf(seed)
   const codec = codecs[dialect]
   const held = new Map<string, string>()
-  let gateway = yield* Effect.provide(Gateway, gatewayLayer({ window, threshold: 0.75 }, held))
+  const snapshots = (["code", "model"] as const)[random(2)]
+  const open = opened({ snapshots }, held)
+  let gateway = yield* open
   const route = routeOf("POST", new URL(codec.path(true), "http://gateway"))
   if (route === undefined) return assert.fail("no route")
   let calls = 0
   const spoken: Array<string> = []
-  const compressed = { count: 0, recalls: 0, unchanged: 0 }
+  const compressed = { count: 0, prepared: 0, recalls: 0, unchanged: 0 }
   const line: Line = { history: [], last: undefined }
 
   /** What the model says: it calls what is declared to it, ours among it. */
@@ -116,12 +146,15 @@ const session = Effect.fnUntraced(function* (dialect: Dialect, seed: number) {
       codec.body(marked(dialect, line.history), true, dialect === "anthropic" ? { max_tokens: 512 } : {})
     )
     const plan: GatewayPlan = yield* gateway.plan({ owner: "me", route, text })
+    yield* gateway.prepare(plan, writing())
+    yield* yields(random(3) * 30)
     if (plan._tag === "Unchanged") {
       compressed.unchanged += 1
       sentTo(text, line.last !== undefined && line.last.length > line.history.length)
       return said(undefined)
     }
     if (plan.isNew) compressed.count += 1
+    if (plan.by === "model") compressed.prepared += 1
     assert.isAtMost(plan.after, window, "the request does not fit")
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
@@ -195,7 +228,7 @@ const session = Effect.fnUntraced(function* (dialect: Dialect, seed: number) {
       line.history = line.history.slice(0, users[random(users.length)])
       line.last = undefined
     }
-    if (event === 1) gateway = yield* Effect.provide(Gateway, gatewayLayer({ window, threshold: 0.75 }, held))
+    if (event === 1) gateway = yield* open
     const text = `Turn ${turn}: ${words(random, 60 + random(180))}`
     spoken.push(text)
     line.history.push(...codec.user(text))
@@ -227,5 +260,81 @@ describe.each(dialects)("conversations in the dialect %s", (dialect) => {
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))],
     ([seed]) => Effect.asVoid(session(dialect, seed)),
     { arbitrary: { runs: runsOf(24, 2) } }
+  )
+})
+
+describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
+  const codec = codecs[dialect]
+  const route = routeOf("POST", new URL(codec.path(true), "http://gateway"))
+
+  /** So many messages of the user, each with its answer, and a last one. */
+  const turns = (count: number): ReadonlyArray<Json> => [
+    ...Array.from({ length: count }, (_, at) => [
+      ...codec.user(`Turn ${at} tells of part ${at * 17}: ${"words that fill the window ".repeat(20)}`),
+      ...codec.assistant([{ kind: "text", text: `Noted ${at}.` }])
+    ]).flat(),
+    ...codec.user("Go on.")
+  ]
+  const more = dialect === "anthropic" ? { max_tokens: 512 } : {}
+  const planned = (gateway: Gateway["Service"], count: number) =>
+    route === undefined
+      ? Effect.die("no route")
+      : gateway.plan({ owner: "me", route, text: JSON.stringify(codec.body(turns(count), true, more)) })
+
+  /** The number of turns from which a request is compressed, and the last one before it. */
+  const threshold = Effect.fnUntraced(function* (gateway: Gateway["Service"]) {
+    for (let count = 1; ; count += 1) if ((yield* planned(gateway, count))._tag === "Changed") return count
+  })
+
+  const prepared = Effect.fnUntraced(function* (options: Partial<GatewayOptions>, ask: AskUpstream, isQuick = false) {
+    const due = yield* threshold(yield* opened({}, new Map()))
+    const gateway = yield* opened(options, new Map())
+    const near = yield* planned(gateway, due - 1)
+    yield* gateway.prepare(near, ask)
+    if (!isQuick) yield* yields(500)
+    const plan = yield* planned(gateway, due)
+    assert.deepStrictEqual(codec.problems(JSON.parse(plan._tag === "Changed" ? plan.text : "{}")), [])
+    return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
+  }, Effect.scoped)
+
+  it.effect("is made by code while the client works", () =>
+    Effect.gen(function* () {
+      const { near, plan } = yield* prepared({}, () => Effect.die("a model is asked"))
+      assert.strictEqual(near._tag, "Unchanged")
+      if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+      assert.deepInclude(plan, { isNew: true, by: "code" })
+      assert.isBelow(plan.sent.view.messages, near.next?.body.messages.length ?? 0)
+    })
+  )
+
+  it.effect("is written by the client's model, which is asked with the client's own request", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { near, plan } = yield* prepared({ snapshots: "model" }, writing(asked))
+      if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+      assert.strictEqual(plan.by, "model")
+      assert.include(plan.text, writtenGoal)
+      assert.lengthOf(asked, 1)
+      const [question = ""] = asked
+      const seen = near.next?.body.messages ?? []
+      assert.deepStrictEqual(codec.messages(question).slice(-seen.length - 1, -1), seen)
+      assert.deepStrictEqual(codec.problems(JSON.parse(question)), [])
+    })
+  )
+
+  it.effect("is written by code where the model has not answered, failed or wrote something else", () =>
+    Effect.gen(function* () {
+      const talking: AskUpstream = (text) =>
+        Effect.map(writing()(text), (answer) =>
+          answer === undefined ? answer : { ...answer, visible: [{ kind: "text", text: "I go on." }] }
+        )
+      const asks: ReadonlyArray<AskUpstream> = [() => Effect.never, () => Effect.undefined, talking]
+      for (const ask of asks) {
+        for (const isQuick of [true, false]) {
+          const { plan } = yield* prepared({ snapshots: "model" }, ask, isQuick)
+          assert.deepInclude(plan, { _tag: "Changed", isNew: true, by: "code" })
+        }
+      }
+    })
   )
 })

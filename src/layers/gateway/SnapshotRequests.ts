@@ -1,0 +1,45 @@
+import { Effect } from "effect"
+import type { ReadAnswer } from "../../domain/gateway/Answer.ts"
+import type { Dialect } from "../../domain/gateway/Dialect.ts"
+import { answerDialects } from "../../domain/gateway/DialectForms.ts"
+import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
+import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
+import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
+import { account } from "./AnswerAccount.ts"
+import { reportFailure } from "./GatewayFailures.ts"
+import { type ProxiedRequest, typeOf, withText } from "./ProxiedRequest.ts"
+import { readAll } from "./UpstreamRequests.ts"
+
+/** Asks the provider in a client's place, with the client's own headers, for a snapshot. */
+
+const deadline = "5 minutes"
+
+const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
+  const stream = answerDialects[dialect].stream(recallName)
+  const splitter = new SseSplitter()
+  for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
+  return stream.read()
+}
+
+/** Makes the way to ask. What it costs counts as the client's other requests do. */
+export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dialect: Dialect, model: string) {
+  const context = yield* Effect.context<Effect.Services<ReturnType<typeof account>>>()
+  const ask: AskUpstream = (text) =>
+    Effect.gen(function* () {
+      const answer = yield* withText(passing, text, true)
+      const body = (yield* readAll(answer)).toString("utf8")
+      if (answer.statusCode !== 200) {
+        return yield* Effect.fail(new Error(`no snapshot by a model: the provider answered ${answer.statusCode}`))
+      }
+      const read = typeOf(answer).includes("event-stream")
+        ? readEvents(dialect, body)
+        : answerDialects[dialect].whole(recallName).push(body)
+      yield* account(passing, model, undefined, read?.usage)
+      return read
+    }).pipe(
+      Effect.timeout(deadline),
+      Effect.catchCause((cause) => Effect.as(reportFailure(cause, "code writes the snapshot"), undefined)),
+      Effect.provideContext(context)
+    )
+  return ask
+})

@@ -1,0 +1,100 @@
+import { Clock, Effect } from "effect"
+import { patchOf } from "../../domain/compression/Compression.ts"
+import { entries } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import type { Dialect } from "../../domain/gateway/Dialect.ts"
+import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
+import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
+import { Compression } from "../compression/Compression.ts"
+import {
+  addedSince,
+  changedEnd,
+  type ConversationLog,
+  cutAt,
+  isWithinGroup,
+  viewMessages,
+  withMessages,
+  withPatch
+} from "./ConversationLog.ts"
+import { type ConversationMemory, isOwnTool } from "./ConversationMemory.ts"
+import type { Preparable } from "./GatewayPlan.ts"
+import type { MessageCounts } from "./MessageCounts.ts"
+
+/** A compression that is not kept yet. */
+export interface MadeView {
+  readonly view: CompressedView
+  /** The messages that the view stands for, as a list in JSON. */
+  readonly original: string
+  readonly log: ConversationLog
+  readonly by: "code" | "model"
+}
+
+/** The tokens of messages that are sent. The client's own have been counted under their names. */
+export const sentTokens = (
+  counts: MessageCounts,
+  { dialect, messages }: RequestBody,
+  names: ReadonlyArray<string>,
+  sent: ReadonlyArray<SentMessage>
+): number =>
+  sent.reduce(
+    (sum, { json, upTo }) => sum + counts.message(dialect, json, json === messages[upTo - 1] ? names[upTo] : undefined),
+    0
+  )
+
+/** The tokens of the messages of a view, which are the same in each request. */
+export const viewTokens = (counts: MessageCounts, dialect: Dialect, view: CompressedView | undefined): number =>
+  (view?.sent ?? []).reduce((sum, json) => sum + counts.message(dialect, json), 0)
+
+/** Makes the compression of a conversation; undefined where nothing could be made smaller. */
+export const makeView = Effect.fn("ViewMaking.makeView")(function* (
+  memory: ConversationMemory,
+  threshold: number,
+  { body, limit, names, overhead, owner, rest, tokens, view: parent }: Preparable,
+  by: MadeView["by"]
+) {
+  const compression = yield* Compression
+  const base = yield* memory.logOf(owner, body, names, parent)
+  const whole = yield* withMessages(base, rest, isOwnTool)
+  const policy = gatewayPolicy(limit, threshold, overhead)
+  const { dropped, outcome } = yield* compression.compress({
+    conversation: whole.conversation,
+    policy: by === "code" ? policy : { ...policy, summarizer: "model" },
+    forced: true,
+    mustFit: true,
+    memory: freshMemory,
+    held: whole.handles,
+    family: body.model
+  })
+  const patch = patchOf(outcome)
+  if (patch === undefined || outcome._tag !== "Compressed") return undefined
+  const added = addedSince(whole, base)
+  let end = Math.max(1, changedEnd(whole, patch, added))
+  while (end < rest.length && (rest[end - 1]?.isEnd !== true || isWithinGroup(whole, added, end))) end += 1
+  const messages = rest[end - 1]?.upTo
+  const name = messages === undefined ? undefined : names[messages]
+  if (messages === undefined || name === undefined) return undefined
+  const begun = cutAt(whole, base, rest, end)
+  const log = withPatch(begun, { patch, dropped: dropped ?? null })
+  const view: CompressedView = {
+    version: 1,
+    name,
+    messages,
+    parent: parent?.name ?? null,
+    sent: viewMessages(log),
+    patch,
+    dropped: dropped ?? null,
+    handles: entries(begun.conversation).flatMap(({ handles, id }) => (base.sources.has(id) ? [] : handles)),
+    model: body.model,
+    at: yield* Clock.currentTimeMillis,
+    tokens: { before: Math.round(tokens), after: 0 }
+  }
+  const own = rest.slice(0, end).map(({ json }) => json)
+  const made: MadeView = {
+    view,
+    original: `[${own.join()}]`,
+    log,
+    by: outcome.by === "model" ? "model" : "code"
+  }
+  return made
+})
