@@ -418,7 +418,7 @@ terminal("a chat with tools", () => {
       // What was typed before is no answer.
       yield* screen.say("make one")
       const asked = yield* screen.asked
-      assert.include(asked, "> make one\nI make one first.\n\nAllow? run_shell_command touch one\n  touch one\n")
+      assert.include(asked, "> make one\nI make one first.\n\nAllow? run_shell_command touch one\ny once")
       assert.match(
         asked.replaceAll("\n", " "),
         /y once · s this session, a always: touch with plain options, within the workspace · e edit the command · n no/

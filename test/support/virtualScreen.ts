@@ -43,7 +43,7 @@ export const virtualScreen = (columns = 80, rows = 24) => {
         column = Math.max(0, count - 1)
         break
       case "H":
-        row = 0
+        row = Math.min(rows, Math.max(1, count)) - 1
         column = 0
         break
       case "K":

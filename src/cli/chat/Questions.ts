@@ -6,7 +6,7 @@ import type { ApprovalQuestion } from "../../services/tools/Approval.ts"
 import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
 import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
-import { detailLines, firstLines, legible, colouredDiffLine } from "../output/ToolCallText.ts"
+import { detailLines, firstLines, legible, colouredDiffLine, diffLanguage } from "../output/ToolCallText.ts"
 
 /** The questions that the chat asks at the terminal: whether a call may run, and what a model wants to know. */
 
@@ -76,7 +76,9 @@ export const approvalInquiry = (
   const canGrant = grants.length > 0
   const canKeep = canGrant && grants.every(canPersist)
   const who = agent === main ? "" : ` (${printableLine(agent)})`
-  const lines = detailLines(detail)
+  const all = detailLines(detail)
+  // A short command is in the heading already.
+  const lines = all.length === 1 && legible(title) === `${tool} ${all[0] ?? ""}` ? [] : all
   const shown = firstLines(lines, maxDetailLines)
   const isCut = shown.length < lines.length
   // A plan contains lists; their markers are not diff signs.
@@ -88,10 +90,10 @@ export const approvalInquiry = (
       ...(canGrant ? [`s this session${canKeep ? ", a always" : ""}: ${legible(covers)}`] : []),
       ...(edits === undefined ? [] : [`e edit the ${edits.argument}`]),
       "n no (add a reason if you like)"
-    ]),
-    ...(isCut ? ["v view all"] : [])
-  ].join(" · ")
-  const optionsLine = `${style.dim(options)}\n`
+    ])
+  ]
+  const lineOf = (choices: ReadonlyArray<string>) => `${style.dim(choices.join(" · "))}\n`
+  const optionsLine = lineOf(isCut ? [...options, "v view all"] : options)
   const why = because === undefined ? "" : `  Reason: ${printableLine(because)}.\n`
   // Only the grants that the question offers are valid answers.
   const keys = [
@@ -103,6 +105,12 @@ export const approvalInquiry = (
   const heading = `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n`
   const inquiry: Inquiry<Answer> = {
     text: `${heading}${why}${shown.map(paint).join("")}${optionsLine}`,
+    detail: {
+      head: `${heading}${why}`,
+      lines: tool === "exit_plan_mode" ? lines : lines.map((line) => colouredDiffLine(line, style)),
+      foot: lineOf(options),
+      language: edits === undefined ? diffLanguage(detail) : undefined
+    },
     prompt: "allow? ",
     keys: [...keys.filter((key) => key !== "n"), ...(isCut ? ["v"] : [])],
     read: (line) => {

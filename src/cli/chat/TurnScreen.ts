@@ -11,6 +11,7 @@ import {
   detailLines,
   diffLines,
   firstLines,
+  languageOf,
   loopText,
   colouredDiffLine,
   responseText,
@@ -152,7 +153,14 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
     return Effect.andThen(
       Effect.andThen(
         steps,
-        terminal.card({ key: id, isRunning: false, head, body: body.map((line) => truncate(line, width - 2)), more })
+        terminal.card({
+          key: id,
+          isRunning: false,
+          head,
+          body: body.map((line) => truncate(line, width - 2)),
+          more,
+          ...(display?._tag === "Diff" ? { language: languageOf(display.file) } : {})
+        })
       ),
       nowWorking
     )

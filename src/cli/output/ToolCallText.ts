@@ -44,6 +44,16 @@ export const diffLines = (diff: string): ReadonlyArray<string> => {
     : lines
 }
 
+/** The language of a file by its name: the ending, or the whole name of a file such as `Makefile`. */
+export const languageOf = (file: string): string =>
+  (file.split(/[\\/]/).at(-1) ?? "").split(".").at(-1)?.toLowerCase() ?? ""
+
+/** The language of a diff by its headings; undefined without headings. */
+export const diffLanguage = (diff: string): string | undefined => {
+  const file = /^\+\+\+ (?!\/dev\/null)(.+)$/m.exec(diff)?.[1] ?? /^--- (?!\/dev\/null)(.+)$/m.exec(diff)?.[1]
+  return file === undefined ? undefined : languageOf(file.trim())
+}
+
 /** Colours a line of a diff: added, removed or a hunk heading. */
 export const colouredDiffLine = (line: string, style: Style): string => {
   if (line.startsWith("+")) return style.good(line)

@@ -1,3 +1,4 @@
+import { stripTerminalSequences } from "@earendil-works/pi-tui"
 import type { Lowlight, Tree } from "./Lowlight.mjs"
 
 /** Larger blocks are not coloured: they would be again with each piece that arrives. */
@@ -53,26 +54,62 @@ const painted = (node: Tree, style: number | undefined): string => {
   return (node.children ?? []).map((child) => painted(child, own)).join("")
 }
 
+/** Lines of code, which may contain text styles, with the colours of their language; undefined where it is unknown. */
+export interface Highlight {
+  /** Colours the lines of a block of code. */
+  readonly code: (code: string, language: string | undefined) => Array<string>
+  /** Colours the lines of a diff: added and unchanged code by its language, the rest by its signs. */
+  readonly diff: (lines: ReadonlyArray<string>, language: string | undefined) => ReadonlyArray<string>
+}
+
+const reset = "\u001b[0m"
+const added = `\u001b[${colours.addition}m`
+
 /**
- * Makes a function that colours the lines of a block of code. The highlighter is loaded with the first block that names a language
- * and `onLoaded` is called when it is there; until then code is shown as it is.
+ * Makes the highlighter. It is loaded with the first code that names a language and `onLoaded` is called when it is there; until
+ * then code is shown as it is.
  */
-export const make = (onLoaded: () => void): ((code: string, language: string | undefined) => Array<string>) => {
+export const make = (onLoaded: () => void): Highlight => {
   let lowlight: Lowlight | undefined
   let isLoading = false
-  return (code, language) => {
-    if (language === undefined || language === "" || code.length > maxColouredChars) return code.split("\n")
-    if (lowlight === undefined) {
-      if (!isLoading) {
-        isLoading = true
-        void import("./Lowlight.mjs").then((loaded) => {
-          lowlight = loaded.make()
-          onLoaded()
-        })
-      }
-      return code.split("\n")
+  /** The highlighter, if it is there and knows the language of a text that is not too long. */
+  const forLanguage = (language: string | undefined, length: number) => {
+    const name = language?.split(/[\s{,]/)[0] ?? ""
+    if (name === "" || length > maxColouredChars) return undefined
+    if (lowlight === undefined && !isLoading) {
+      isLoading = true
+      void import("./Lowlight.mjs").then((loaded) => {
+        lowlight = loaded.make()
+        onLoaded()
+      })
     }
-    const name = language.split(/[\s{,]/)[0] ?? ""
-    return lowlight.registered(name) ? painted(lowlight.highlight(name, code), undefined).split("\n") : code.split("\n")
+    const loaded = lowlight
+    if (loaded?.registered(name) !== true) return undefined
+    return (code: string) => painted(loaded.highlight(name, code), undefined).split("\n")
   }
+  const code: Highlight["code"] = (text, language) => forLanguage(language, text.length)?.(text) ?? text.split("\n")
+  const diff: Highlight["diff"] = (lines, language) => {
+    const plain = lines.map(stripTerminalSequences)
+    const colour = forLanguage(language, plain.join("\n").length)
+    if (colour === undefined) return lines
+    const rows = [...lines]
+    let hunk: Array<{ readonly at: number; readonly code: string }> = []
+    // What a hunk leaves open, such as a comment, ends with it.
+    const endHunk = () => {
+      const coloured = colour(hunk.map((line) => line.code).join("\n"))
+      for (const [index, { at }] of hunk.entries()) {
+        const row = coloured[index] ?? ""
+        rows[at] =
+          plain[at]?.startsWith("+") === true ? `${added}+${row.replaceAll(reset, reset + added)}${reset}` : ` ${row}`
+      }
+      hunk = []
+    }
+    for (const [at, line] of plain.entries()) {
+      if (line.startsWith("@@ ")) endHunk()
+      else if (/^[+ ]/.test(line) && !line.startsWith("+++ ")) hunk.push({ at, code: line.slice(1) })
+    }
+    endHunk()
+    return rows
+  }
+  return { code, diff }
 }

@@ -31,6 +31,7 @@ export const make = <A>(
       { minPrimaryColumnWidth: 12, maxPrimaryColumnWidth: maxLabelColumns }
     )
   let list = listOf("")
+  list.setSelectedIndex(choices.findIndex(({ isCurrent }) => isCurrent === true))
   return {
     get focused() {
       return search.focused

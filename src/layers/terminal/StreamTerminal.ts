@@ -32,12 +32,14 @@ const attributesReply = /^\u001b\[\?[\d;]*c$/
 
 /** How the renderer clears the screen. It would clear what the terminal showed before the chat, too. */
 const wipe = "\u001b[2J\u001b[H\u001b[3J"
+/** Clears the screen from its second row on, then the first: tmux would copy a screen that is cleared at once into the scrollback. */
+const clearScreen = "\u001b[2H\u001b[J\u001b[H\u001b[2K"
 
 /** The terminal behind two streams, as the renderer uses it. `onEnd` is called at the end of the input. */
 export const make = ({ input, output }: Streams, onEnd: () => void): Terminal => {
   let stop = () => {}
   let isKitty = false
-  const write = (text: string) => void output.write(text.replace(wipe, "\u001b[H\u001b[J"))
+  const write = (text: string) => void output.write(text.replace(wipe, clearScreen))
   const start = (onInput: (data: string) => void, onResize: () => void) => {
     const keys = new StdinBuffer()
     const decoder = new TextDecoder()
@@ -97,7 +99,7 @@ export const make = ({ input, output }: Streams, onEnd: () => void): Terminal =>
     showCursor: () => write("\u001b[?25h"),
     clearLine: () => write("\u001b[K"),
     clearFromCursor: () => write("\u001b[J"),
-    clearScreen: () => write("\u001b[H\u001b[J"),
+    clearScreen: () => write(clearScreen),
     setTitle: (title) => write(`\u001b]0;${title}\u0007`),
     setProgress: () => {}
   }

@@ -8,12 +8,14 @@ import {
   type Choice,
   Closed,
   type Completion,
+  type Detail,
   type Inquiry,
   type Question,
   type TerminalOptions
 } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
+import * as DetailView from "./DetailView.ts"
 import { edited } from "./ExternalEditor.ts"
 import * as Highlight from "./Highlight.ts"
 import type { InputHistory } from "./InputHistory.ts"
@@ -161,6 +163,8 @@ export const make = Effect.fnUntraced(function* (
   let label = ""
   let frame = 0
   let inquiry: OpenInquiry | undefined
+  /** What the open question is about, where it is longer than the screen. */
+  let view: DetailView.DetailView | undefined
   /** Whether the last key answered a question by itself. An Enter after it, out of habit, sends nothing. */
   let wasOneKey = false
   /** Output to show once the question is answered. */
@@ -176,6 +180,7 @@ export const make = Effect.fnUntraced(function* (
 
   const highlight = Highlight.make(() => {
     transcript.component.invalidate()
+    view?.invalidate()
     screen.requestRender()
   })
   const theme = Theme.make(canColor, highlight)
@@ -189,7 +194,8 @@ export const make = Effect.fnUntraced(function* (
   const progress: Component = {
     invalidate: () => {},
     render: (width) => {
-      if (inquiry !== undefined) return []
+      if (inquiry !== undefined)
+        return view?.render(width, screen.terminal.rows - editor.render(width).length - 1) ?? []
       const rows = panel.length > maxPanelRows ? [...panel.slice(0, maxPanelRows - 1), theme.dim("…")] : panel
       const steps = rows.map((row) => Transcript.fitted(row, width))
       if (work === undefined) return transcript.isEmpty() ? steps : ["", ...steps]
@@ -376,6 +382,10 @@ export const make = Effect.fnUntraced(function* (
       wasOneKey = true
       return true
     }
+    if (isEmpty && view?.takes(key) === true) {
+      draw()
+      return true
+    }
     if (matchesKey(key, "ctrl+c")) onCtrlC()
     else if (
       matchesKey(key, "escape") &&
@@ -435,14 +445,35 @@ export const make = Effect.fnUntraced(function* (
     return taken.text
   })
 
+  /** Shows what a question is about: in the conversation, or scrolled below it when it is longer than the screen. */
+  const putDetail = (detail: Detail) => {
+    const safe = {
+      ...detail,
+      head: SafeText.shown(detail.head),
+      lines: detail.lines.map(SafeText.shown),
+      foot: SafeText.shown(detail.foot)
+    }
+    const { columns, rows } = terminal
+    const { foot, head, rows: all } = Transcript.detailRows(safe, theme, columns)
+    if (head.length + all.length + foot.length < rows - 1) transcript.detail(safe, true)
+    else view = DetailView.make(safe, theme)
+  }
+  /** Leaves the beginning of a scrolled detail in the conversation. */
+  const takeView = () => {
+    if (view === undefined) return
+    transcript.detail({ ...view.detail, foot: "" }, false)
+    view = undefined
+  }
+
   /** Shows a question and returns the text that was being typed. */
   const put = <A>(
-    { fill = "", keys = [], prompt, text }: Inquiry<A>,
+    { detail, fill = "", keys = [], prompt, text }: Inquiry<A>,
     lines: OpenInquiry["lines"],
     draft = editor.wholeText()
   ): string => {
     endAnswer(false)
-    transcript.text(`${lineStart()}${SafeText.shown(text)}`)
+    if (detail === undefined) transcript.text(`${lineStart()}${SafeText.shown(text)}`)
+    else putDetail(detail)
     inquiry = { prompt, lines, keys: draft === "" ? keys : [] }
     editor.fill(SafeText.pasted(fill))
     editor.prompt = prompt
@@ -453,6 +484,7 @@ export const make = Effect.fnUntraced(function* (
   /** Restores the editor. */
   const unput = (draft: string) => {
     inquiry = undefined
+    takeView()
     editor.prompt = question.prompt
     editor.status = status
     editor.fill(draft)
@@ -471,8 +503,9 @@ export const make = Effect.fnUntraced(function* (
             Effect.gen(function* () {
               for (let current = asked; ;) {
                 const line = yield* Queue.take(lines)
-                transcript.text(`${lineStart()}${current.prompt}${SafeText.shown(line)}\n`)
                 const meant = current.read(line)
+                if (meant._tag !== "Again") takeView()
+                transcript.text(`${lineStart()}${current.prompt}${SafeText.shown(line)}\n`)
                 if (meant._tag === "Answer") return meant.value
                 if (meant._tag === "Then") {
                   current = meant.inquiry
@@ -508,7 +541,9 @@ export const make = Effect.fnUntraced(function* (
       ? yield* Effect.promise(() => screen.queryTerminalBackgroundColor({ timeoutMs: backgroundMillis }))
       : undefined
     if (options.theme !== theme) return
-    screen.paint = Palette.painter(theme, colour === undefined ? "dark" : Palette.backgroundOf(colour))
+    const paint = Palette.painter(theme, colour === undefined ? "dark" : Palette.backgroundOf(colour))
+    if (paint === screen.paint) return
+    screen.paint = paint
     screen.redraw(transcript.keepLast)
   })
 

@@ -1,4 +1,5 @@
 import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-works/pi-tui"
+import type { Highlight } from "./Highlight.ts"
 
 /** The colours of the terminal UI: those that every terminal has, so that they fit its own theme. */
 
@@ -10,6 +11,8 @@ export interface Theme {
   readonly bold: Paint
   readonly accent: Paint
   readonly markdown: MarkdownTheme
+  /** Colours the lines of a diff by the language of its code. */
+  readonly diff: Highlight["diff"]
   readonly list: SelectListTheme
   readonly editor: EditorTheme
 }
@@ -20,11 +23,8 @@ const sgr =
   (text) =>
     `\u001b[${on}m${text}\u001b[${off}m`
 
-/** Makes the theme. `highlight` colours the lines of a code block. Without colours only the marks of Markdown remain. */
-export const make = (
-  canColor: boolean,
-  highlight: (code: string, language: string | undefined) => Array<string>
-): Theme => {
+/** Makes the theme. Without colours only the marks of Markdown remain. */
+export const make = (canColor: boolean, highlight: Highlight): Theme => {
   const style = (on: number, off: number) => (canColor ? sgr(on, off) : unchanged)
   const dim = style(2, 22)
   const bold = style(1, 22)
@@ -41,6 +41,7 @@ export const make = (
     bold,
     accent,
     list,
+    diff: canColor ? highlight.diff : (lines) => lines,
     editor: { borderColor: dim, selectList: list },
     markdown: {
       heading: unchanged,
@@ -58,7 +59,7 @@ export const make = (
       strikethrough: style(9, 29),
       underline: style(4, 24),
       codeBlockIndent: "",
-      ...(canColor ? { highlightCode: highlight } : {})
+      ...(canColor ? { highlightCode: highlight.code } : {})
     }
   }
 }

@@ -7,7 +7,7 @@ import {
   visibleWidth,
   wrapTextWithAnsi
 } from "@earendil-works/pi-tui"
-import type { Card } from "../../services/terminal/ChatTerminal.ts"
+import type { Card, Detail } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
 
 /**
@@ -64,15 +64,36 @@ const maxMessageRows = 10
 
 /** The rows of a card. `sign` stands for what runs. */
 export const cardRows = (card: Card, isOpen: boolean, theme: Theme, width: number, sign = ""): Array<string> => {
-  const more = card.more.slice(-maxOpenLines)
+  const coloured = (lines: ReadonlyArray<string>) =>
+    card.language === undefined ? lines : theme.diff(lines, card.language)
+  const more = coloured(card.more.slice(-maxOpenLines))
   const cut = card.more.length - more.length
   const count = more.length === 0 || isOpen ? "" : theme.dim(" ▸")
-  const shown = isOpen ? [...(cut > 0 ? [theme.dim(`… ${cut} lines before`)] : []), ...more] : card.body
+  const shown = isOpen ? [...(cut > 0 ? [theme.dim(`… ${cut} lines before`)] : []), ...more] : coloured(card.body)
   return [
     ...wrapped(`${sign}${card.head}${count}`, width),
     ...shown.flatMap((line) => wrapped(line, Math.max(1, width - 2)).map((row) => `  ${row}`))
   ]
 }
+
+/** Lines of a text, each wrapped to the width. */
+const wrappedLines = (text: string, width: number) =>
+  text
+    .replace(/\n$/, "")
+    .split("\n")
+    .flatMap((line) => wrapped(line, width))
+
+/** The rows of what a question is about. */
+export const detailRows = ({ foot, head, language, lines }: Detail, theme: Theme, width: number) => ({
+  head: head === "" ? [] : wrappedLines(head, width),
+  rows: (language === undefined ? lines : theme.diff(lines, language)).flatMap((line) =>
+    wrapped(line, Math.max(1, width - 2)).map((row) => `  ${row}`)
+  ),
+  foot: foot === "" ? [] : wrappedLines(foot, width)
+})
+
+/** Rows of what a question was about that stay in the conversation. */
+const maxDetailRows = 30
 
 /** A text that grows beyond this is looked through for blocks that will not change. */
 const settleChars = 2_000
@@ -146,11 +167,7 @@ export const make = (theme: Theme) => {
 
   const openText = () => {
     let text = ""
-    const rows = (width: number) =>
-      text
-        .replace(/\n$/, "")
-        .split("\n")
-        .flatMap((each) => wrapped(each, width))
+    const rows = (width: number) => wrappedLines(text, width)
     return {
       block: add("text", rows),
       get text() {
@@ -231,6 +248,17 @@ export const make = (theme: Theme) => {
       open.text += text
       open.block.change()
       line = text.endsWith("\n") ? undefined : open
+    },
+    /** Adds what a question is about: all of it, or the beginning. */
+    detail: (detail: Detail, isWhole: boolean) => {
+      endAnswer()
+      line = undefined
+      add("text", (width) => {
+        const { foot, head, rows } = detailRows(detail, theme, width)
+        const isCut = !isWhole && rows.length > maxDetailRows + 1
+        const rest = theme.dim(`  … ${rows.length - maxDetailRows} more rows`)
+        return [...head, ...rows.slice(0, isCut ? maxDetailRows : undefined), ...(isCut ? [rest] : []), ...foot]
+      })
     },
     /** Adds a message of the user. */
     message: (text: string) => {

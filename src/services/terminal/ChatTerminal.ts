@@ -37,10 +37,23 @@ export type Reading<A> =
   | { readonly _tag: "Again"; readonly text: string }
   | { readonly _tag: "Then"; readonly inquiry: Inquiry<A> }
 
+/** What a question is about, such as a diff. The caller removes control characters. */
+export interface Detail {
+  /** Lines above it. May contain text styles, as all of this. */
+  readonly head: string
+  readonly lines: ReadonlyArray<string>
+  /** Lines below it: the possible answers. */
+  readonly foot: string
+  /** The language of the code when the lines are a diff: the ending of a file's name. */
+  readonly language?: string | undefined
+}
+
 /** A question that must be answered before work can continue. */
 export interface Inquiry<A> {
   /** The text of the question: whole lines, shown unchanged. The caller removes control characters. */
   readonly text: string
+  /** The same in parts. A terminal that can scroll shows all of it in place of `text`. */
+  readonly detail?: Detail | undefined
   /** Text before the line. Contains no control characters. */
   readonly prompt: string
   /**
@@ -61,6 +74,8 @@ export interface Choice<A> {
   readonly label: string
   /** More about it, beside the label where there is room. */
   readonly about?: string | undefined
+  /** Whether the list begins at this item, which is the one in use. */
+  readonly isCurrent?: boolean | undefined
 }
 
 /** A piece of work in the conversation, such as a tool call: one line that opens into the rest. */
@@ -75,6 +90,8 @@ export interface Card {
   readonly body: ReadonlyArray<string>
   /** Lines that Ctrl+O shows. */
   readonly more: ReadonlyArray<string>
+  /** The language of the code when the lines are a diff: the ending of a file's name. */
+  readonly language?: string | undefined
 }
 
 /** How the chat looks and behaves, from the settings. */

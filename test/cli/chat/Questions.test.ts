@@ -31,6 +31,17 @@ describe("the approval question", () => {
     )
   })
 
+  it("says a command that the heading has whole only once", () => {
+    const short = { ...asked, detail: "git push" }
+    assert.match(approvalInquiry(short, "main", plain).text, /^Allow\? run_shell_command git push\ny once/)
+  })
+
+  it("gives all of a diff and its language to a terminal that scrolls", () => {
+    const detail = ["--- a/one.ts", "+++ b/one.ts", "@@ -1 +1,80 @@", ...Array.from({ length: 80 }, () => "+x")]
+    const given = approvalInquiry({ ...asked, tool: "write_file", detail: detail.join("\n") }, "main", plain).detail
+    assert.deepStrictEqual([given?.lines, given?.language], [detail, "ts"])
+  })
+
   for (const [line, meaning] of [
     ["y", { _tag: "Once" }],
     ["YES", { _tag: "Once" }],

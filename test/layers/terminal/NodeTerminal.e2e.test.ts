@@ -351,6 +351,41 @@ describe("a question during work", () => {
     })
   )
 
+  it.effect("about more than the screen holds is scrolled between its heading and the answers", () =>
+    Effect.gen(function* () {
+      const over = streams({ columns: 40, rows: 12 })
+      const { during, inquire, write } = yield* terminal(over)
+      const lines = ["@@ -1 +1,60 @@", ...Array.from({ length: 60 }, (_, at) => `+line ${at}`)]
+      yield* write("before\n")
+      const answer = yield* during("thinking", () =>
+        Effect.gen(function* () {
+          const detail = { head: "Allow? write a.ts\n", lines, foot: "y once\n", language: "ts" }
+          const asked = yield* Effect.forkChild(inquire({ ...may, detail }), { startImmediately: true })
+          const shows = (from: number, to: number) =>
+            until(over, new RegExp(`Allow. write a.ts\n(?:.*\n){7}rows ${from} to ${to} of 61 .*\ny once\nrun.$`))
+          yield* shows(1, 7)
+          for (const [key, from, to] of [
+            ["\u001b[B", 2, 8],
+            ["\u001b[6~", 8, 14],
+            ["\u001b[A", 7, 13],
+            ["\u001b[F", 55, 61],
+            ["\u001b[5~", 49, 55],
+            ["\u001b[H", 1, 7]
+          ] as const) {
+            over.input.write(key)
+            yield* shows(from, to)
+          }
+          over.input.write("y")
+          return yield* Fiber.join(asked)
+        })
+      )
+      assert.strictEqual(answer, "y")
+      // The beginning stays in the conversation, below what was there.
+      yield* until(over, /… 31 more rows\nrun\? y/)
+      assert.match(over.everything(), /^before\nAllow\? write a.ts\n {2}@@ -1 \+1,60 @@\n {2}\+line 0\n/)
+    })
+  )
+
   it.effect("Ctrl+C cancels the work and closes the question", () =>
     Effect.gen(function* () {
       const over = streams(screen)

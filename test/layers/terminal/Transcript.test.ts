@@ -1,9 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { columnsOf } from "../../../src/cli/output/Output.ts"
+import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
 import * as Theme from "../../../src/layers/terminal/Theme.ts"
 import * as Transcript from "../../../src/layers/terminal/Transcript.ts"
 
-const theme = Theme.make(false, (code) => code.split("\n"))
+const theme = Theme.make(
+  false,
+  Highlight.make(() => {})
+)
 const make = () => Transcript.make(theme)
 
 const paragraphs = (count: number) =>

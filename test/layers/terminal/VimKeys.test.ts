@@ -1,6 +1,7 @@
 import { type Editor, TuiMainScreen } from "@earendil-works/pi-tui"
 import { assert, describe, it } from "@effect/vitest"
 import { Readable, Writable } from "node:stream"
+import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
 import { MessageEditor } from "../../../src/layers/terminal/MessageEditor.ts"
 import * as StreamTerminal from "../../../src/layers/terminal/StreamTerminal.ts"
 import * as Theme from "../../../src/layers/terminal/Theme.ts"
@@ -12,7 +13,10 @@ const editor = () => {
   const terminal = StreamTerminal.make({ input: Readable.from([]), output: nowhere, error: nowhere }, () => {})
   const made = new MessageEditor(
     new TuiMainScreen(terminal),
-    Theme.make(false, (code) => code.split("\n"))
+    Theme.make(
+      false,
+      Highlight.make(() => {})
+    )
   )
   made.vim = VimKeys.initial
   return made

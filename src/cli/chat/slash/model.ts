@@ -8,14 +8,15 @@ import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
 /** Lets the user choose a model of the table; none where no list can be shown. */
-const chooseModel = ({ terminal }: ChatSession) =>
+const chooseModel = ({ terminal }: ChatSession, current: string) =>
   terminal
     .choose(
       "Model",
       Object.entries(modelTable).map(([name, { window }]) => ({
         value: name,
         label: name,
-        about: `${Output.number(window)} tokens`
+        about: `${Output.number(window)} tokens`,
+        isCurrent: name === current
       }))
     )
     .pipe(Effect.orElseSucceed(() => Option.none<string>()))
@@ -27,12 +28,12 @@ export const model: SlashCommand = {
   help: "Show the model and choose another, or switch to the one you name",
   run: Effect.fnUntraced(function* (session, given) {
     const { chat, compressedAt, terminal } = session
+    const { model: current } = yield* chat.settings
     if (given === "") {
       const { limit } = yield* chat.usage
-      const { model: current } = yield* chat.settings
       yield* say(session, `The model is ${current}, with a window of ${Output.number(limit)} tokens.`)
     }
-    const name = given === "" ? Option.getOrElse(yield* chooseModel(session), () => "") : given
+    const name = given === "" ? Option.getOrElse(yield* chooseModel(session, current), () => "") : given
     if (name === "") return
     const { models, window } = yield* chat.settings
     const looked = yield* terminal.during("looking up the model", (interrupted) =>

@@ -17,11 +17,11 @@ const themes: Readonly<Record<Theme, string>> = {
 const isTheme = (name: string): name is Theme => Object.hasOwn(themes, name)
 const names = Object.keys(themes).filter(isTheme)
 
-const chooseTheme = ({ terminal }: ChatSession) =>
+const chooseTheme = ({ terminal }: ChatSession, current: Theme) =>
   terminal
     .choose(
       "Theme",
-      names.map((value) => ({ value, label: value, about: themes[value] }))
+      names.map((value) => ({ value, label: value, about: themes[value], isCurrent: value === current }))
     )
     .pipe(Effect.option)
 
@@ -32,7 +32,9 @@ export const theme: SlashCommand = {
   help: "Choose the colours: auto, dark, light or contrast",
   run: Effect.fnUntraced(function* (session, given) {
     const settings = yield* Settings
-    const chosen = given === "" ? yield* chooseTheme(session) : Option.some(Option.some(given.toLowerCase()))
+    const { terminal } = withDefaults((yield* settings.read).settings)
+    const chosen =
+      given === "" ? yield* chooseTheme(session, terminal.theme) : Option.some(Option.some(given.toLowerCase()))
     // The list was left, or there is none here.
     if (Option.isSome(chosen) && Option.isNone(chosen.value)) return
     const name = Option.isSome(chosen) ? Option.getOrElse(chosen.value, () => "") : ""
@@ -41,7 +43,6 @@ export const theme: SlashCommand = {
       return yield* say(session, `${what}: ${names.map((each) => `${each} (${themes[each]})`).join(", ")}.`)
     }
     const file = yield* settings.set("home", ["terminal", "theme"], name)
-    const { terminal } = withDefaults((yield* settings.read).settings)
     yield* session.terminal.configure({ ...terminal, theme: name })
     yield* say(session, `The theme is ${name} from now on (${printableLine(file)}).`)
   })
