@@ -22,8 +22,8 @@ export default defineConfig(({ mode }) => {
       // Loading Effect costs more than most tests: workers keep their modules from file to file.
       pool: "threads",
       isolate: false,
-      // More than there are cores: many tests wait for processes and servers.
-      maxWorkers: availableParallelism() + 1,
+      // More than there are cores where tests wait for processes and servers; each worker loads the modules anew.
+      maxWorkers: availableParallelism() + (mode === "unit" ? 0 : 1),
       // These end what hangs, and nothing else: a busy machine may be ten times slower than a quiet one.
       testTimeout: mode === "laws" ? 600_000 : 300_000,
       hookTimeout: 300_000,

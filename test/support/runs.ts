@@ -19,5 +19,8 @@ export const runsOf = (full: number, inUnit = unitRuns): number => {
 export const strideOf = (inUnit: number, elsewhere: number): number =>
   mode === "laws" ? 1 : mode === "unit" ? inUnit : elsewhere
 
+/** Whether this is the unit tier, which leaves out the few tests that need an input of full size or play sessions of many compressions. */
+export const isUnitTier = mode === "unit"
+
 /** The size of an input: `full` in every tier except the unit tier. For tests of a bound, or of time that grows as the input does. */
-export const sizeOf = (full: number, inUnit: number): number => (mode === "unit" ? inUnit : full)
+export const sizeOf = (full: number, inUnit: number): number => (isUnitTier ? inUnit : full)

@@ -22,6 +22,18 @@ const headerName = (side: string, name: string): string => {
 
 const isBinary = (text: string): boolean => text.includes("\0")
 
+/** Maximum characters of a line that is compared. The expression by which `TextDiff` splits lines overflows its stack on a few million. */
+const maxLineChars = 1_000_000
+
+const hasGiantLine = (text: string): boolean => {
+  for (let start = 0; text.length - start > maxLineChars;) {
+    const end = text.indexOf("\n", start)
+    if (end < 0 || end - start > maxLineChars) return true
+    start = end + 1
+  }
+  return false
+}
+
 /** Returns the change between two texts of a file, as `--- a/name`, `+++ b/name` and hunks with three lines of context. */
 export const fileDiff = (name: string, before: string, after: string): FileDiff => {
   if (before === after) return { diff: "", added: 0, removed: 0 }
@@ -29,6 +41,9 @@ export const fileDiff = (name: string, before: string, after: string): FileDiff 
   const toFile = headerName("b", name)
   if (isBinary(before) || isBinary(after)) {
     return { diff: `Binary files ${fromFile} and ${toFile} differ\n`, added: 0, removed: 0 }
+  }
+  if (hasGiantLine(before) || hasGiantLine(after)) {
+    return { diff: `Files ${fromFile} and ${toFile} differ: a line is too long to compare\n`, added: 0, removed: 0 }
   }
   const lines = (before.length + after.length) / 40 + 1
   const maxEdits = Math.max(minSearchedEdits, Math.floor(maxDiffSteps / lines))

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { EventBuffer } from "../../../src/domain/serve/EventBuffer.ts"
+import { sizeOf } from "../../support/runs.ts"
 
 const content = (text: string) => ({ message: "m", event: { _tag: "Content" as const, text } })
 
@@ -26,7 +27,7 @@ describe("the buffer of events", () => {
     assert.isAtMost(many.after(0, Infinity).events.length, 4_096)
     assert.isFalse(many.after(9_999).hasGap)
     const large = new EventBuffer("b")
-    for (let index = 0; index < 100; index += 1) large.add(content("x".repeat(1_000_000)))
+    for (let index = 0; index < sizeOf(100, 12); index += 1) large.add(content("x".repeat(1_000_000)))
     assert.isAtMost(large.after(0, Infinity).events.length, 4)
     large.add(content("y".repeat(10_000_000)))
     assert.lengthOf(large.after(0, Infinity).events, 1)

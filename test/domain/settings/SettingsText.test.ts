@@ -459,10 +459,12 @@ describe("leaves the rest of any file unchanged", () => {
         assert.isUndefined(valueAt(unset, path))
         const isThere = valueAt(before, path) !== undefined
         const rest = setValues(before).filter((leaf) => dotted(leaf.path) !== dotted(path))
-        for (const leaf of isThere ? rest : []) {
-          if (dotted(leaf.path).startsWith(`${dotted(path)}.`)) continue
-          assert.deepStrictEqual(valueAt(unset, leaf.path), leaf.value, dotted(leaf.path))
-        }
+        const kept = (isThere ? rest : []).filter((leaf) => !dotted(leaf.path).startsWith(`${dotted(path)}.`))
+        assert.deepStrictEqual(
+          kept.map((leaf) => valueAt(unset, leaf.path)),
+          kept.map(({ value }) => value),
+          dotted(path)
+        )
       }
     })
   }

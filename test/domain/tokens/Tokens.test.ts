@@ -56,8 +56,8 @@ const classes: ReadonlyArray<readonly [name: string, sample: string]> = [
   ["base64", Buffer.from(bytes).toString("base64")],
   ["one long word", "a".repeat(3_000)],
   ["indentation", `${" ".repeat(24)}x\n`.repeat(200)],
-  ["blank columns", `${" ".repeat(20_000)}\n`],
-  ["blank lines", "\n".repeat(20_000)]
+  ["blank columns", `${" ".repeat(sizeOf(20_000, 4_000))}\n`],
+  ["blank lines", "\n".repeat(sizeOf(20_000, 4_000))]
 ]
 
 const folder = path.join(import.meta.dirname, "..", "..", "fixtures", "texts")
@@ -318,10 +318,10 @@ describe("compared with a real vocabulary", () => {
 
   it("long runs of blanks, of line breaks, of one letter: within 30 %", () => {
     for (const run of [
-      " ".repeat(20_000),
-      "\n".repeat(20_000),
-      "\t".repeat(5_000),
-      "\r\n".repeat(4_000),
+      " ".repeat(sizeOf(20_000, 4_000)),
+      "\n".repeat(sizeOf(20_000, 4_000)),
+      "\t".repeat(sizeOf(5_000, 2_000)),
+      "\r\n".repeat(sizeOf(4_000, 2_000)),
       "a".repeat(3_000),
       "7".repeat(3_000)
     ])
@@ -383,7 +383,7 @@ describe("the estimate", () => {
 
   it("is the same over many slices", () => {
     for (const sample of ["word ", "aB3-", "a", "7", "中é", " ", "😀x"]) {
-      const long = sample.repeat(Math.ceil(sizeOf(1_000_000, 200_000) / sample.length))
+      const long = sample.repeat(Math.ceil(sizeOf(1_000_000, 100_000) / sample.length))
       assert.strictEqual(ofText(long), estimateText(long), JSON.stringify(sample))
     }
   })

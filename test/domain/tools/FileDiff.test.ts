@@ -38,6 +38,14 @@ describe("the diff of a file", () => {
     assert.strictEqual(fileDiff("a.bin", "\0x", "\0y").diff, "Binary files a/a.bin and b/a.bin differ\n")
   })
 
+  it("names files with a line of millions of characters without comparing them", () => {
+    const giant = "x".repeat(20_000_000)
+    const differ = { diff: "Files a/a.js and b/a.js differ: a line is too long to compare\n", added: 0, removed: 0 }
+    assert.deepStrictEqual(fileDiff("a.js", giant, "short\n"), differ)
+    assert.deepStrictEqual(fileDiff("a.js", "short\n", `a\n${giant}\nb`), differ)
+    assert.deepInclude(fileDiff("a.js", `${"line\n".repeat(300_000)}old\n`, "line\n".repeat(300_000)), { removed: 1 })
+  })
+
   it("compares two long unrelated texts correctly within limits", () => {
     const length = sizeOf(20_000, 5_000)
     const before = Array.from({ length }, (_, n) => `before ${n}\n`).join("")

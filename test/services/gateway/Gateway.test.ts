@@ -259,7 +259,7 @@ describe.each(dialects)("conversations in the dialect %s", (dialect) => {
     "extend what the provider saw, fit, and lose nothing",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))],
     ([seed]) => Effect.asVoid(session(dialect, seed)),
-    { arbitrary: { runs: runsOf(24, 2) } }
+    { arbitrary: { runs: runsOf(24, 1) } }
   )
 })
 

@@ -7,6 +7,7 @@ import { type AtReferenceOptions, expand } from "../../../src/services/reference
 import { events, type Expanded, sizesText, tokenShares } from "../../../src/services/references/ExpandedMessage.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
+import { isUnitTier } from "../../support/runs.ts"
 import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
 const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 0])
@@ -280,7 +281,7 @@ describe("the sent text", () => {
     )
   )
 
-  it.effect("has at most 2,000 files, and counts the rest", () =>
+  it.effect.skipIf(isUnitTier)("has at most 2,000 files, and counts the rest", () =>
     Effect.gen(function* () {
       const expanded = yield* expand("@./")
       assert.strictEqual(expanded.files.length, 2_000)
@@ -455,7 +456,7 @@ describe("a tree of 100,000 files", () => {
     ["@./", "of ./: 1 of 20,000+ files were read (2,000 are the most for a message); 2 entries are ignored"]
   ]
   for (const [message, told] of messages) {
-    it.effect(`is searched within limits and without blocking others: ${message}`, () =>
+    it.effect.skipIf(isUnitTier)(`is searched within limits and without blocking others: ${message}`, () =>
       Effect.gen(function* () {
         const { fs, opened } = yield* tree
         let turns = 0

@@ -370,7 +370,7 @@ describe("time", () => {
   }
 
   it("grows as the conversation does, also with 100,000 messages", { timeout: 120_000 }, () => {
-    const messages = sizeOf(100_000, 7_000)
+    const messages = sizeOf(100_000, 2_800)
     const half = costOf(Math.floor(messages / 14))
     const whole = costOf(Math.floor(messages / 7))
     assert.isAtMost(whole.cost, half.cost * 2.4)

@@ -11,7 +11,7 @@ import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../../src/services/chat/ChatSettings.ts"
-import { runsOf } from "../../../support/runs.ts"
+import { runsOf, sizeOf } from "../../../support/runs.ts"
 import { begin } from "../../../support/sending.ts"
 
 /**
@@ -61,7 +61,7 @@ describe("the form of outputs beyond the budget", () => {
     it.effect(`${strategy}: shortened outputs have the form of toolOutput.form, by default last-lines (seed)`, () =>
       Effect.gen(function* () {
         const policy = policyOf(strategy)
-        const outputs = Array.from({ length: 8 }, () => long)
+        const outputs = Array.from({ length: sizeOf(8, 2) }, () => long)
         const first = (settings: Partial<ChatSettings>) =>
           Effect.map(compressed(outputs, settings), ({ shown }) => shown[0]?.now)
         const most = long.length
@@ -110,7 +110,7 @@ describe.each(StrategyName.literals)("what the strategy %s shortens", (strategy)
             }
             return true
           }).pipe(Effect.scoped, Effect.mapError(String)),
-        { runs: runsOf(40, 12), seed: "forms", size: 4, maxShrinks: 50 }
+        { runs: runsOf(40, 5), seed: "forms", size: 4, maxShrinks: 50 }
       )
       assert.isUndefined(Arbitrary.formatCheckFailure(result))
       assert.isAbove(named, 5)
