@@ -1,5 +1,5 @@
 import { Effect, Schedule, Schema, type Scope } from "effect"
-import { execFile, spawn } from "node:child_process"
+import { execFile, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { createInterface } from "node:readline"
@@ -147,6 +147,12 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
         ? screen.includes(expected)
         : expected.test(screen)
 
+  /** The threads of the programs on the screen and what each waits for: it tells a program that hangs from one that ended. */
+  const processes = Effect.map(ask(["display-message", "-p", "#{pane_tty}"]), (tty) => {
+    const list = spawnSync("ps", ["-L", "-o", "pid,tid,stat,wchan:24,comm", "-t", tty.trim()], { encoding: "utf8" })
+    return `and these run:\n${list.stdout}`
+  })
+
   return {
     type: (text) => Effect.asVoid(tmux(["send-keys", "-l", text])),
     press: (...keys) => Effect.asVoid(tmux(["send-keys", ...keys])),
@@ -159,7 +165,10 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
           (screen) => shows(screen, expected),
           (screen) => new TmuxError({ message: `waited for ${String(expected)}, but the screen shows\n${screen}` })
         ),
-        Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)]))
+        Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)])),
+        Effect.catch((error) =>
+          Effect.flatMap(processes, (all) => Effect.fail(new TmuxError({ message: `${error.message}\n${all}` })))
+        )
       ),
     // The line that tmux writes over a dead pane is late now and then, or never comes.
     ended: ask(["display-message", "-p", "#{pane_dead}"]).pipe(
