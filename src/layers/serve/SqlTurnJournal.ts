@@ -57,9 +57,7 @@ export const layer = Layer.effect(
     )
     yield* Effect.forkScoped(Effect.repeat(Effect.ignore(prune, { log: "Warn" }), Schedule.spaced("1 hour")))
 
-    const take = Effect.fnUntraced(function* (tenant: string, id: string, owner: string) {
-      yield* sql`INSERT INTO palimpsest_turn_owners ${sql.insert({ tenant, session: id, owner })}
-        ON CONFLICT (tenant, session) DO UPDATE SET owner = excluded.owner`
+    const read = Effect.fnUntraced(function* (tenant: string, id: string) {
       const rows = yield* Effect.flatMap(
         sql`SELECT name, number, event FROM palimpsest_turn_events
           WHERE tenant = ${tenant} AND session = ${id} ORDER BY number`,
@@ -68,6 +66,19 @@ export const layer = Layer.effect(
       const { name } = rows.at(-1) ?? {}
       return name === undefined ? undefined : { name, events: rows.map(({ event, number }) => ({ ...event, number })) }
     })
+
+    const take = (tenant: string, id: string, owner: string) =>
+      Effect.andThen(
+        sql`INSERT INTO palimpsest_turn_owners ${sql.insert({ tenant, session: id, owner })}
+          ON CONFLICT (tenant, session) DO UPDATE SET owner = excluded.owner`,
+        read(tenant, id)
+      )
+    /** Without its events, a turn goes on with a `Reset`. */
+    const orNone = <A, E extends { readonly message: string }>(reading: Effect.Effect<A, E>) =>
+      reading.pipe(
+        Effect.tapError((error) => Effect.logWarning(`serve: the events of a turn cannot be read: ${error.message}`)),
+        Effect.orElseSucceed(() => undefined)
+      )
 
     const save = Effect.fnUntraced(function* (
       tenant: string,
@@ -92,11 +103,8 @@ export const layer = Layer.effect(
     }, sql.withTransaction)
 
     return {
-      take: (tenant, id, owner) =>
-        take(tenant, id, owner).pipe(
-          Effect.tapError((error) => Effect.logWarning(`serve: the events of a turn cannot be read: ${error.message}`)),
-          Effect.orElseSucceed(() => undefined)
-        ),
+      take: (tenant, id, owner) => orNone(take(tenant, id, owner)),
+      read: (tenant, id) => orNone(read(tenant, id)),
       save: (tenant, id, turn, owner) =>
         save(tenant, id, turn, owner).pipe(
           Effect.retry({ schedule: Schedule.spaced("500 millis"), times: maxRetries }),

@@ -1,4 +1,4 @@
-import { Clock, type Context, Effect, type Scope, Semaphore } from "effect"
+import { Clock, type Context, Data, Effect, type Scope, Semaphore } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
@@ -362,6 +362,30 @@ export const readRecorded = Effect.fnUntraced(
   Effect.mapError((error) => aiError("open", error))
 )
 
+/** Says that a prompt has to be compressed. */
+class CompressionDue extends Data.TaggedError("CompressionDue") {}
+
+/** The prompt as its last compression left it, where it fits like that; undefined where it has to be compressed. Reads no session. */
+const fitting = Effect.fnUntraced(function* (
+  model: BoundedModel,
+  method: string,
+  place: Place,
+  content: Messages,
+  declared: Declarations
+): Effect.fn.Return<Messages | undefined, AiError.AiError> {
+  const { head } = place
+  const request = { messages: sentOf(place, head, content), tokens: tokensOf(place) + declared.tokens }
+  const fits = yield* fit(
+    model.window,
+    method,
+    { request: Effect.succeed(request), compress: () => new CompressionDue() },
+    declared,
+    head?.waiting ?? 0
+  ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
+  if (fits !== undefined) place.measured = { ...fits.measured, head, beside: declared.tokens }
+  return fits?.messages
+})
+
 /** Compresses until the prompt fits, and remembers the outcome. Needs the place's `turn`. */
 export const shrink = Effect.fnUntraced(function* (
   model: BoundedModel,
@@ -375,6 +399,8 @@ export const shrink = Effect.fnUntraced(function* (
     yield* catchUp(model.memory, place, content)
     return yield* Effect.scoped(shrinkOpened(model, method, place, content, declared, undefined))
   }
+  const asItIs = yield* fitting(model, method, place, content, declared)
+  if (asItIs !== undefined) return asItIs
   return yield* Effect.gen(function* () {
     const recorded = yield* Effect.mapError(openRecorded(model, recording, content, place.head), (error) =>
       aiError(method, error)

@@ -1,5 +1,6 @@
 import { Deferred, Effect, FiberSet, Layer, Option, Ref, Schedule, Schema, Stream } from "effect"
 import { EntityAddress, EntityId, MessageStorage, Sharding } from "effect/cluster"
+import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
@@ -84,35 +85,51 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
 
   /**
    * The events of a session or a turn, from whichever runner has it. `over`: when this ends, the runner is asked once more, which
-   * may be another one than that whose stream has come to a halt.
+   * may be another one than that whose stream has come to a halt. `joined`: what the client has of it.
    */
   const watch = (
     tenant: string,
     id: string,
     message: string | null,
-    first: string | undefined,
+    joined: JoinedStream<StreamEvent>,
     over: Effect.Effect<void> = Effect.never
   ) =>
-    Stream.suspend(() => {
-      const joined = new JoinedStream<StreamEvent>(first, reset)
-      return Stream.suspend(() => client(tenant, id).Watch({ message, lastId: joined.last ?? null })).pipe(
-        // A turn that its runner stopped goes on at another one.
-        Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
-        // A runner that lives sends a ping more often.
-        Stream.timeout("20 seconds"),
-        Stream.interruptWhen(over),
-        // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
-        Stream.catchCause(() => Stream.empty),
-        Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
-        Stream.forever,
-        // When its runner goes, the engine sends a request again as it was, and the next runner begins anew.
-        Stream.flatMap((event) => Stream.fromIterable(joined.next(event))),
-        Stream.interruptWhen(Deferred.await(closing))
-      )
-    })
+    Stream.suspend(() => client(tenant, id).Watch({ message, lastId: joined.last ?? null })).pipe(
+      // A turn that its runner stopped goes on at another one.
+      Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
+      // A runner that lives sends a ping more often.
+      Stream.timeout("20 seconds"),
+      Stream.interruptWhen(over),
+      // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
+      Stream.catchCause(() => Stream.empty),
+      Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
+      Stream.forever,
+      // When its runner goes, the engine sends a request again as it was, and the next runner begins anew.
+      Stream.flatMap((event) => Stream.fromIterable(joined.next(event))),
+      Stream.interruptWhen(Deferred.await(closing))
+    )
 
   const isEnd = (message: string) => (event: StreamEvent) =>
     event.event === "TurnEnded" && event.data.message === message
+
+  /** The end of a turn that no runner streams any more: what the journal holds of it, or else that events are missing. */
+  const unseen = Effect.fnUntraced(function* (
+    tenant: string,
+    id: string,
+    message: string,
+    joined: JoinedStream<StreamEvent>,
+    error: string | null
+  ) {
+    const told = journal === undefined ? undefined : yield* journal.read(tenant, id)
+    const journaled = (told?.events ?? []).flatMap((one): ReadonlyArray<StreamEvent> =>
+      told !== undefined && one.message === message
+        ? [{ id: eventId(told.name, one.number), event: one.event._tag, data: { message, event: one.event } }]
+        : []
+    )
+    if (journaled.some(isEnd(message))) return journaled.flatMap((event) => joined.next(event))
+    const end = { _tag: "TurnEnded", status: error === null ? "answered" : "failed", error } as const
+    return [reset, { event: end._tag, data: { message, event: end } }]
+  })
 
   const send: ServedSessions["Service"]["send"] = Effect.fnUntraced(function* (tenant, id, message, lastId) {
     yield* accepting
@@ -146,7 +163,8 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     const over = Effect.flatMap(Ref.get(isAsked), (asked) =>
       asked ? Effect.never : Effect.andThen(late, Ref.set(isAsked, true))
     )
-    return watch(tenant, id, messageId, lastId, over).pipe(
+    const joined = new JoinedStream<StreamEvent>(lastId, reset)
+    return watch(tenant, id, messageId, joined, over).pipe(
       Stream.takeUntil(isEnd(messageId)),
       Stream.tap((event) => (isEnd(messageId)(event) ? Ref.set(seen, true) : Effect.void)),
       // What ended without a stream is told all the same.
@@ -156,14 +174,8 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
           Effect.map(Effect.all([Ref.get(seen), Deferred.poll(ended)]), ([isSeen, end]) =>
             isSeen || Option.isNone(end)
               ? Stream.empty
-              : Stream.fromEffect(
-                  Effect.map(end.value, ({ error }): StreamEvent => ({
-                    event: "TurnEnded",
-                    data: {
-                      message: messageId,
-                      event: { _tag: "TurnEnded", status: error === null ? "answered" : "failed", error }
-                    }
-                  }))
+              : Stream.fromIterableEffect(
+                  Effect.flatMap(end.value, ({ error }) => unseen(tenant, id, messageId, joined, error))
                 )
           )
         )
@@ -210,12 +222,12 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     turn: Effect.fnUntraced(function* (tenant, id, message, lastId) {
       yield* existing(tenant, id)
       yield* counted(tenant)
-      return Stream.takeUntil(watch(tenant, id, message, lastId), isEnd(message))
+      return Stream.takeUntil(watch(tenant, id, message, new JoinedStream(lastId, reset)), isEnd(message))
     }),
     events: Effect.fnUntraced(function* (tenant, id, lastId) {
       yield* existing(tenant, id)
       yield* counted(tenant)
-      return watch(tenant, id, null, lastId)
+      return watch(tenant, id, null, new JoinedStream(lastId, reset))
     }),
     cancel: (tenant, id) => ask(tenant, id, (session) => session.Cancel()),
     compress: (tenant, id, { focus, force }) =>

@@ -20,6 +20,8 @@ export interface Journal {
     turn: JournaledTurn & { readonly first: number | undefined },
     owner: string
   ) => Effect.Effect<boolean>
+  /** The events of the last turn, for a reader whose writer is lost; undefined when there are none, or they cannot be read. */
+  readonly read: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
   /** The id of the event after which a reader goes on who has read the stored messages; null when there is none. */
   readonly last: (tenant: string, id: string) => Effect.Effect<string | null>
   /** Forgets the events of a session that was deleted. */
