@@ -36,7 +36,8 @@ interface Address {
 
 /** Where the server keeps its sessions, and what it does for them. */
 type ServeStore =
-  | { readonly _tag: "Files" | "Sqlite" }
+  | { readonly _tag: "Files" }
+  | { readonly _tag: "Sqlite"; readonly file?: string | undefined }
   | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted; readonly runner: Address | undefined }
 
 const addressOf = (text: string): Address | undefined => {
@@ -63,8 +64,9 @@ const storeOf = Effect.fnUntraced(function* (
     return yield* badInput("--runner, --front and --address need --store postgres://…, which several servers share")
   }
   if (store === "files") return { _tag: "Files" }
-  if (store === "sqlite") return { _tag: "Sqlite" }
-  if (!isShared) return yield* badInput("--store: expected files, sqlite, or an address that begins with postgres://")
+  const file = /^sqlite:(.+)$/s.exec(store)?.[1]
+  if (store === "sqlite" || file !== undefined) return { _tag: "Sqlite", file }
+  if (!isShared) return yield* badInput("--store: expected files, sqlite, sqlite:FILE or postgres://USER@HOST/DATABASE")
   if (role.runner && role.front) return yield* badInput("give --runner or --front; without them the process is both")
   const runner = addressOf(role.address ?? defaultRunner)
   if (runner === undefined) return yield* badInput("--address: expected a host and a port, such as 10.0.0.5:4401")
@@ -107,7 +109,7 @@ export const serve = <E extends { readonly message: string }, R>(
       model: Input.optional(Flag.String("model"), "Model of new sessions"),
       store: Flag.String("store").pipe(
         Flag.withDescription(
-          "Where sessions are: sqlite (default where Node has it), files, or postgres://… for several servers; also PALIMPSEST_STORE"
+          "Where sessions are: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
         ),
         Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE")),
         Flag.optional,

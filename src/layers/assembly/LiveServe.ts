@@ -24,8 +24,8 @@ import * as LiveRuntime from "./LiveRuntime.ts"
 export type ServeStore =
   /** Files in the folders of the tenants. */
   | { readonly _tag: "Files" }
-  /** One database of this machine, `serve.db` in the home folder. */
-  | { readonly _tag: "Sqlite" }
+  /** One database of this machine; without `file`, `serve.db` in the home folder. */
+  | { readonly _tag: "Sqlite"; readonly file?: string | undefined }
   /** A database that several servers share. */
   | ({ readonly _tag: "Postgres"; readonly url: Redacted.Redacted } & Omit<ClusterEngine.ClusterRole, "drainSeconds">)
 
@@ -134,7 +134,9 @@ const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { reado
     Effect.gen(function* () {
       const home = yield* homeFolder
       const database =
-        store._tag === "Sqlite" ? ClusterEngine.sqlite(`${home}/serve.db`) : ClusterEngine.postgres(store.url)
+        store._tag === "Sqlite"
+          ? ClusterEngine.sqlite(store.file ?? `${home}/serve.db`)
+          : ClusterEngine.postgres(store.url)
       const client = yield* Layer.build(database)
       const sql = Layer.succeedContext(client)
       const engine =

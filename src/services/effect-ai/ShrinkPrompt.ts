@@ -42,7 +42,11 @@ import {
 } from "./PromptMemory.ts"
 import { aiError, type Declarations, fit, type PromptWindow } from "./PromptWindow.ts"
 
-/** Compresses a prompt whose history the caller keeps until it fits, and remembers the outcome. */
+/**
+ * Compresses a prompt whose history the caller keeps until it fits, and remembers the outcome.
+ *
+ * One file: what is read from a stored session and what is compressed anew share the state of one prompt.
+ */
 
 /** The services that a compression needs. */
 export type Requirements = Compression | HookSystem | TokenCounter | TempStore | SessionStore | Calibrations

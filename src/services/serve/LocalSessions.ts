@@ -141,9 +141,10 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       Stream.runForEach((event) => {
         end = turnStatus(end, event)
         for (const told of resumed.next(event)) session.publish({ message: turn.message, event: told })
-        if (event._tag !== "Finished" || event.usage === null) return Effect.void
-        const { answer, prompt, thoughts } = event.usage
-        const amount = prompt + answer + thoughts
+        if (event._tag !== "Finished") return Effect.void
+        const { tokens, usage } = event
+        // A provider that reports nothing would never come to a limit.
+        const amount = usage === null ? Math.ceil(tokens) : usage.prompt + usage.answer + usage.thoughts
         return Effect.andThen(limiter.tokens(tenant, amount), Metric.update(tokensUsed, amount))
       })
     )

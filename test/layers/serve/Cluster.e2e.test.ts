@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import path from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
 
 /** Sessions as entities over one database. `npm run test:crash` kills servers that share one. */
@@ -74,6 +76,45 @@ describe("a server over SQLite", () => {
         )
       )
       assert.deepStrictEqual([said(text), tags(text).at(-1)], [["at last"], "TurnEnded"])
+    })
+  )
+
+  it.live("forgets the engine's messages of days ago, and still answers no message twice", () =>
+    Effect.gen(function* () {
+      const home = newHome()
+      const file = path.join(home, "elsewhere", "chats.db")
+      const elsewhere = { ...store, file } as const
+      const hello = ({ ask }: Server) =>
+        Effect.promise(() => read(ask("POST", messages, { body: { id: "m1", text: "Hello" } })))
+      yield* Effect.scoped(
+        Effect.flatMap(startServer({ home, store: elsewhere, answers: ["first"] }), (server) =>
+          Effect.andThen(
+            Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } })),
+            hello(server)
+          )
+        )
+      )
+      const database = new DatabaseSync(file)
+      const count = () =>
+        ["cluster_messages", "cluster_replies"].map((table) => {
+          const [row] = database.prepare(`SELECT COUNT(*) AS count FROM ${table}`).all()
+          return Number(row?.["count"])
+        })
+      assert.deepStrictEqual(count(), [1, 1])
+      // Ids begin with the time in milliseconds.
+      const age = (2n * 86_400_000n) << 22n
+      database.exec(`UPDATE cluster_messages SET id = id - ${age}`)
+      database.exec(`UPDATE cluster_replies SET request_id = request_id - ${age}`)
+      const text = yield* Effect.scoped(
+        Effect.flatMap(startServer({ home, store: elsewhere, answers: [] }), (server) =>
+          Effect.gen(function* () {
+            while (count().some((rows) => rows > 0)) yield* Effect.sleep("20 millis")
+            return yield* hello(server)
+          })
+        )
+      )
+      database.close()
+      assert.deepStrictEqual(said(text), ["first"])
     })
   )
 })

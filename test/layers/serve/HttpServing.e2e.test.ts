@@ -272,6 +272,37 @@ describe("bad input", () => {
     )
   }
 
+  it.live("a tenant that has spent its tokens is told when it may go on", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* started
+      const send = (token: string, place: string) =>
+        Effect.promise(async () => {
+          const response = await ask("POST", `${place}/messages`, { token, body: { text: "Hello" } })
+          return { status: response.status, text: await response.text() }
+        })
+      assert.strictEqual((yield* send(tokens.zeta, "/v1/sessions/zetas")).status, 200)
+      const refused = yield* send(tokens.zeta, "/v1/sessions/zetas")
+      assert.strictEqual(refused.status, 429, refused.text)
+      assert.include(refused.text, "tokens")
+      assert.isAbove(Number(JSON.parse(refused.text).retryAfter), 0)
+    })
+  )
+
+  it.live("a tenant's requests in a minute are bounded, the other tenants' are not", () =>
+    Effect.gen(function* () {
+      const settings = { tenants: { zeta: { limits: { requests: 3 } } } }
+      const { ask } = yield* startServer({ home: newHome(), settings })
+      const statuses = (token: string) =>
+        Effect.promise(async () => {
+          const made: Array<number> = []
+          for (let asked = 0; asked < 5; asked += 1) made.push((await ask("GET", "/v1/sessions", { token })).status)
+          return made
+        })
+      assert.deepStrictEqual(yield* statuses(tokens.zeta), [200, 200, 200, 429, 429])
+      assert.deepStrictEqual(yield* statuses(tokens.acme), [200, 200, 200, 200, 200])
+    })
+  )
+
   it.live("a list shows the tenant's sessions alone", () =>
     Effect.gen(function* () {
       const { ask } = yield* started
