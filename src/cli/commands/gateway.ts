@@ -4,6 +4,7 @@ import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
 import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
+import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
 import * as Input from "../input/Input.ts"
@@ -40,6 +41,8 @@ const defaultPort = 4141
 const defaultBodyBytes = 64 * 1024 * 1024
 const defaultDrainSeconds = 120
 const defaultKeepDays = 30
+
+const isStoreError = Schema.is(GatewayStoreError)
 
 const isProvider = (name: string): name is Provider => providers.some((provider) => provider === name)
 
@@ -127,7 +130,10 @@ export const gateway = <E extends { readonly message: string }, R>(
         return yield* Effect.never
       }).pipe(
         Effect.provide(start(options)),
-        Effect.catchIf(isListenError, (error) => failed(error.message))
+        Effect.catchIf(
+          (error) => isListenError(error) || isStoreError(error),
+          (error) => failed(error.message)
+        )
       )
     })
   ).pipe(

@@ -21,6 +21,18 @@ const addressFrom = (source: string, text: string): Effect.Effect<StoreAddress, 
     : Effect.succeed(address)
 }
 
+/** The address of the store: what `PALIMPSEST_STORE` or the setting `store` says, else the files of the home folder. */
+export const storeAddress = Effect.gen(function* () {
+  const settings = yield* Settings
+  const variable = yield* Config.option(Config.NonEmptyString("PALIMPSEST_STORE")).pipe(
+    Effect.orElseSucceed(Option.none)
+  )
+  if (Option.isSome(variable)) return yield* addressFrom("PALIMPSEST_STORE", variable.value)
+  // Whoever uses the settings reports what is wrong with them.
+  const text = yield* Effect.orElseSucceed(settings.read, () => undefined)
+  return yield* addressFrom("the setting store", text?.settings.store ?? "files")
+})
+
 /** The layer of a store, whose driver is loaded only here. */
 const layerAt = Effect.fnUntraced(function* (address: StoreAddress, files: Layer.Layer<SessionStore>) {
   switch (address._tag) {
@@ -52,9 +64,6 @@ const stores = Effect.gen(function* () {
   const settings = yield* Settings
   const home = yield* homeFolder
   const layerScope = yield* Effect.scope
-  const variable = yield* Config.option(Config.NonEmptyString("PALIMPSEST_STORE")).pipe(
-    Effect.orElseSucceed(Option.none)
-  )
   const filesOf = (folder: string | undefined) =>
     FileSessionStore.layer(folder ?? `${home}/sessions`).pipe(
       Layer.provide(Layer.succeed(FileStats, statFiles)),
@@ -65,18 +74,7 @@ const stores = Effect.gen(function* () {
       Effect.flatMap(Layer.build),
       Effect.map(Context.get(SessionStore))
     )
-  const address = yield* Effect.cached(
-    Option.match(variable, {
-      onSome: (text) => addressFrom("PALIMPSEST_STORE", text),
-      onNone: () =>
-        settings.read.pipe(
-          // Whoever uses the settings reports what is wrong with them.
-          Effect.map((read) => read.settings.store),
-          Effect.orElseSucceed(() => undefined),
-          Effect.flatMap((text) => addressFrom("the setting store", text ?? "files"))
-        )
-    })
-  )
+  const address = yield* Effect.cached(Effect.provideService(storeAddress, Settings, settings))
   const opened = yield* Effect.cached(
     address.pipe(Effect.flatMap(openAt), Effect.provideService(Scope.Scope, layerScope))
   )

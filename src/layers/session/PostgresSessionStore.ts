@@ -1,7 +1,8 @@
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { type SessionStore, type SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
+import * as PostgresClient from "../platform/PostgresClient.ts"
 import * as BackedSessionStore from "./BackedSessionStore.ts"
 import * as SqlSessionBacking from "./SqlSessionBacking.ts"
 
@@ -11,18 +12,14 @@ export interface PostgresSessionOptions extends SqlSessionBacking.SqlSessionOpti
   readonly maxConnections?: number | undefined
 }
 
-const connectTimeout = "5 seconds"
-
-const clientOf = Effect.fnUntraced(function* (url: string, maxConnections: number) {
-  const { make } = yield* Effect.tryPromise({
-    try: () => import("@effect/sql-pg/PgClient"),
-    catch: (cause) =>
-      sessionUnavailable("open the database", "PostgreSQL needs the package @effect/sql-pg; install it", cause)
-  })
-  return yield* make({ url: Redacted.make(url), applicationName: "palimpsest", maxConnections, connectTimeout }).pipe(
-    Effect.mapError((error) => SqlSessionBacking.databaseError("open the database", error))
+const clientOf = (url: string, maxConnections: number) =>
+  PostgresClient.make(url, maxConnections).pipe(
+    Effect.mapError((error) =>
+      error._tag === "PostgresMissing"
+        ? sessionUnavailable("open the database", error.message, error)
+        : SqlSessionBacking.databaseError("open the database", error)
+    )
   )
-})
 
 /**
  * Sessions in a database of PostgreSQL, by its URL: several processes and machines may use it. Needs the package `@effect/sql-pg`,

@@ -5,12 +5,15 @@ export class BoundedMap<V> {
   constructor(size: number) {
     this.size = size
   }
+  /** The value under a key. */
   get(key: string): V | undefined {
     return this.held.get(key)
   }
+  /** Forgets a key. */
   delete(key: string): void {
     this.held.delete(key)
   }
+  /** Keeps a value, as the newest. */
   set(key: string, value: V): void {
     this.held.delete(key)
     this.held.set(key, value)
