@@ -94,7 +94,7 @@ export const exported = Command.make(
       Flag.Literals("to", FormatName.literals),
       "Format (default: the session's own for .jsonl and .json where it can be written, Markdown for .md)"
     ),
-    redact: Input.flag("redact", "Put placeholders in place of secrets and personal data"),
+    redact: Input.flag("redact", "Put placeholders in place of secrets, personal data and account names"),
     only: SecretFlags.only,
     all: Input.flag(
       "all",
@@ -114,7 +114,8 @@ export const exported = Command.make(
       return yield* badInput(`${file} is the session itself; write the copy to another file`)
     }
     const secrets = redact
-      ? (yield* Output.progress("searching for secrets")(secretsOf(session, yield* SecretFlags.searchOf(only)))).secrets
+      ? (yield* Output.progress("searching for secrets")(secretsOf(session, yield* SecretFlags.sharedSearchOf(only))))
+          .secrets
       : undefined
     const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"

@@ -272,7 +272,7 @@ const exported = Command.make(
       yield* writePage(file, cleaned.loaded, one, { title: cleaned.name })
       return yield* sharing.tell
     }
-    const secrets = redact ? yield* secretsIn(loaded.events, yield* SecretFlags.searchOf(undefined)) : undefined
+    const secrets = redact ? yield* secretsIn(loaded.events, yield* SecretFlags.sharedSearchOf(undefined)) : undefined
     const { copy, replaced } =
       secrets === undefined
         ? { copy: loaded.events, replaced: 0 }

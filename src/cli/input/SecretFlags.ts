@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
+import { accountOf } from "../../domain/text/AccountNames.ts"
 import type { SecretSearch } from "../../domain/transcripts/RecordSecrets.ts"
 import { Environment } from "../../services/platform/Environment.ts"
 import { environmentSecrets } from "../../services/transcripts/FindSecrets.ts"
@@ -21,3 +22,10 @@ export const searchOf = (chosen: "secrets" | "personal" | undefined): Effect.Eff
       known: chosen === "personal" ? [] : environmentSecrets(variables)
     })
   )
+
+/** Makes a search for a copy that others may read: it looks for home folders and names of accounts too. */
+export const sharedSearchOf = Effect.fnUntraced(function* (chosen: "secrets" | "personal" | undefined) {
+  const search = yield* searchOf(chosen)
+  if (!search.personal) return search
+  return { ...search, accounts: accountOf(yield* Environment.use(({ variables }) => variables)) }
+})

@@ -1,7 +1,5 @@
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
-import { accountOf } from "../../domain/text/AccountNames.ts"
-import { Environment } from "../../services/platform/Environment.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { redactLoaded } from "../../services/transcripts/RedactSession.ts"
 import { badInput, failed } from "../output/ExitError.ts"
@@ -31,8 +29,7 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
   if (redactTexts && html === undefined) return yield* badInput("--redact-texts needs --html")
   if (redactTexts && redact === false) return yield* badInput("use either --redact-texts or --no-redact, not both")
   const isClean = redact ?? (share || redactTexts)
-  const variables = yield* Environment.use((environment) => environment.variables)
-  const search = { ...(yield* SecretFlags.searchOf(undefined)), accounts: accountOf(variables) }
+  const search = yield* SecretFlags.sharedSearchOf(undefined)
   let replaced = 0
   /** Returns the conversation, and its name, as they are shown. */
   const clean = Effect.fnUntraced(function* (loaded: Loaded, name: string) {

@@ -8,7 +8,7 @@ const nobody = new Set(
   (
     "user username users you me name root admin administrator ubuntu debian alpine centos fedora ec2-user azureuser vagrant runner " +
     "runneradmin circleci jenkins travis gitpod codespace vscode node python postgres git www-data nobody app dev work workspace " +
-    "home test guest shared public default linuxbrew agent claude codex gemini model system tool auto manual summary"
+    "home test guest shared public default linuxbrew agent assistant developer function claude codex gemini model system tool auto manual summary"
   ).split(" ")
 )
 /** Shorter names are not looked for. */

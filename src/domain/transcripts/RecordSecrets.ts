@@ -1,4 +1,4 @@
-import { accountFinder, minAccountChars } from "../text/AccountNames.ts"
+import { accountFinder, accountNamesIn, minAccountChars } from "../text/AccountNames.ts"
 import { type JsonString, jsonStrings, withStrings } from "../text/JsonStrings.ts"
 import { personalDataIn, personalKinds } from "../text/PersonalData.ts"
 import { distinctiveSecrets, finding, type Finding, markStart, type Secret } from "../text/Redaction.ts"
@@ -15,7 +15,7 @@ export interface SecretSearch {
   readonly personal: boolean
   /** Values that are secrets wherever they stand, such as those of environment variables. */
   readonly known: ReadonlyArray<Secret>
-  /** Names of accounts, found as whole words and with their home folders. */
+  /** Names of accounts. Given, they are found as whole words and with their home folders, and so are those whose home folders the session names. */
   readonly accounts?: ReadonlyArray<string> | undefined
 }
 
@@ -106,7 +106,8 @@ export class SessionSecrets {
   private readonly found = new Map<string, Secret>()
   private readonly names = new Map<string, string>()
   private readonly counts = new Map<string, number>()
-  private readonly accounts: ReturnType<typeof accountFinder>
+  private readonly accountNames: Set<string>
+  private accounts: ReturnType<typeof accountFinder>
   private values: ReadonlyArray<KnownValue>
   /** Texts without a secret: agents record the same results several times. */
   private readonly clean = new Set<string>()
@@ -114,12 +115,18 @@ export class SessionSecrets {
   constructor(search: SecretSearch) {
     this.search = search
     this.values = search.known.map(withForms)
-    this.accounts = accountFinder(search.accounts ?? [])
+    this.accountNames = new Set(search.accounts)
+    this.accounts = accountFinder([...this.accountNames])
+  }
+
+  private collectAccounts(text: string): void {
+    if (this.search.accounts !== undefined) for (const name of accountNamesIn(text)) this.accountNames.add(name)
   }
 
   /** Returns the secrets of a record, and remembers those that are recognizable without their surroundings. */
   *collect(json: string): SlicedWork<ReadonlyArray<RecordSecret>> {
     const secrets: Array<RecordSecret> = []
+    this.collectAccounts(json)
     for (const { places, string } of yield* this.placesIn(json)) {
       for (const { end, kind, start, value } of places) {
         const isPersonal = personalData.has(kind)
@@ -136,6 +143,7 @@ export class SessionSecrets {
     const known = new Map(this.search.known.map((secret) => [secret.value, secret]))
     for (const secret of distinctiveSecrets(this.found.values())) known.set(secret.value, secret)
     this.clean.clear()
+    this.accounts = accountFinder([...this.accountNames])
     this.values = [...known.values()].sort((a, b) => b.value.length - a.value.length).map(withForms)
   }
 
@@ -172,6 +180,7 @@ export class SessionSecrets {
   /** Returns the secrets of a text that is no JSON, and remembers them like `collect`. */
   *collectText(text: string): SlicedWork<ReadonlyArray<RecordSecret>> {
     const secrets: Array<RecordSecret> = []
+    this.collectAccounts(text)
     for (const { end, kind, start, value } of yield* this.placesInText(text)) {
       const isPersonal = personalData.has(kind)
       secrets.push({ kind, value, isPersonal })

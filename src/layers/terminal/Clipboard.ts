@@ -43,25 +43,25 @@ export const imagePrograms = (platform: string, variables: Variables): ReadonlyA
 /** A program of the clipboard answers at once, or hangs. */
 const deadline = "3 seconds"
 
-/** Runs a program with this input. Returns its output; undefined when it is missing or fails. */
-const output = ([name, ...args]: Program, input: string): Effect.Effect<Buffer | undefined> =>
+/** Runs a program. Returns its output, which is empty when it takes a text; undefined when it is missing or fails. */
+const output = ([name, ...args]: Program, text: string | undefined): Effect.Effect<Buffer | undefined> =>
   Effect.callback<Buffer | undefined>((resume) => {
     const child = spawn(name, args, { stdio: ["pipe", "pipe", "ignore"] })
     const pieces: Array<Buffer> = []
     child.stdout.on("data", (piece: Buffer) => pieces.push(piece))
     child.stdin.on("error", () => {})
     child.once("error", () => resume(Effect.undefined))
-    // Some of them stay behind to serve the clipboard, with our pipe open.
-    child.once("exit", (code) => {
-      setImmediate(() => resume(Effect.succeed(code === 0 ? Buffer.concat(pieces) : undefined)))
-    })
-    child.stdin.end(input)
+    // Those that take a text may stay behind to serve the clipboard, with our pipe open. Of the others, all output is read.
+    child.once(text === undefined ? "close" : "exit", (code) =>
+      resume(Effect.succeed(code === 0 ? Buffer.concat(pieces) : undefined))
+    )
+    child.stdin.end(text)
     return Effect.sync(() => child.kill())
   }).pipe(Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.undefined }))
 
-const firstOutput = Effect.fnUntraced(function* (programs: ReadonlyArray<Program>, input: string) {
+const firstOutput = Effect.fnUntraced(function* (programs: ReadonlyArray<Program>, text: string | undefined) {
   for (const program of programs) {
-    const written = yield* output(program, input)
+    const written = yield* output(program, text)
     if (written !== undefined) return written
   }
   return undefined
@@ -84,6 +84,6 @@ export const copy = Effect.fnUntraced(function* (text: string, write: (sequence:
 
 /** Reads the image in the clipboard as PNG; undefined without one, or without a program that can. */
 export const image: Effect.Effect<Uint8Array | undefined> = Effect.map(
-  firstOutput(imagePrograms(thisPlatform, environment), ""),
+  firstOutput(imagePrograms(thisPlatform, environment), undefined),
   (bytes) => (bytes === undefined || bytes.length === 0 ? undefined : new Uint8Array(bytes))
 )

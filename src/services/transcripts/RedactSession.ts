@@ -1,7 +1,6 @@
 import { Effect, Result } from "effect"
 import { decodeLine, encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
-import { accountNamesIn } from "../../domain/text/AccountNames.ts"
 import { maxLogDepth, parsedOrUndefined, parseJson } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
@@ -57,12 +56,7 @@ export const secretsIn = Effect.fn("RedactSession.secretsIn")(function* (
  * names, and those of `search`. Also how many places were replaced, and a function that replaces them in another text.
  */
 export const redactLoaded = Effect.fn("RedactSession.redactLoaded")(function* (loaded: Loaded, search: SecretSearch) {
-  const accounts = new Set(search.accounts)
-  for (const event of loaded.events) {
-    for (const name of accountNamesIn(encodeLine(event))) accounts.add(name)
-    yield* Effect.yieldNow
-  }
-  const secrets = yield* secretsIn(loaded.events, { ...search, accounts: [...accounts] })
+  const secrets = yield* secretsIn(loaded.events, { ...search, accounts: search.accounts ?? [] })
   const { copy, replaced } = yield* redactEvents(loaded.events, secrets)
   const session = copy.reduce(applyEvent, emptySession)
   return {

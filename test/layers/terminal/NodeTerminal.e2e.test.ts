@@ -486,6 +486,28 @@ describe("the layer", () => {
     })
   )
 
+  for (const [background, dimmed] of [
+    ["rgb:ffff/ffff/ffff\u001b\\", "\u001b[90m"],
+    ["rgb:1111/1111/1111\u0007", "\u001b[2m"]
+  ] as const) {
+    it.effect(`asks for the background with OSC 11, and takes the colours for ${background.slice(0, 18)}`, () =>
+      Effect.gen(function* () {
+        const over = streams(screen)
+        const { configure, note } = yield* terminal(over, { canColor: true })
+        yield* configure({ theme: "auto", keys: "default", bellAfter: 0 })
+        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2))).pipe(
+          Effect.repeat({ until: () => over.shown().includes("\u001b]11;?") })
+        )
+        over.input.write(`\u001b]11;${background}`)
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        yield* note("told")
+        yield* until(over, /told/)
+        assert.include(over.shown(), `${dimmed}told`)
+        assert.notInclude(over.screen(), "11;rgb")
+      })
+    )
+  }
+
   it.effect("starts a new line only after a partial one", () =>
     Effect.gen(function* () {
       const over = streams(screen)

@@ -86,6 +86,36 @@ const formats = {
   pi: writePi
 }
 
+describe("names of accounts", () => {
+  const record = JSON.stringify({
+    type: "user",
+    cwd: "/home/margarete/work",
+    text: "Margarete has C:\\Users\\horst.w\\x and runner has /home/runner/y"
+  })
+
+  it.effect("go with the home folders that a session names, wherever they stand as a word", () =>
+    Effect.gen(function* () {
+      const secrets = new SessionSecrets({ secrets: true, personal: true, known: [], accounts: ["ottokar"] })
+      const file = `${record}\n{"text":"ottokar asked"}\n`
+      for (const line of file.trimEnd().split("\n")) runSync(secrets.collect(line))
+      secrets.settle()
+      const { copy } = yield* redactFile(file, secrets)
+      for (const name of ["margarete", "horst", "ottokar"]) assert.notInclude(copy.toLowerCase(), name)
+      assert.include(copy, "[redacted: home folder #1]/work")
+      assert.include(copy, "runner has /home/runner/y")
+    })
+  )
+
+  it.effect("stay where they are not asked for", () =>
+    Effect.gen(function* () {
+      const secrets = new SessionSecrets({ secrets: true, personal: true, known: [] })
+      runSync(secrets.collect(record))
+      secrets.settle()
+      assert.strictEqual((yield* redactFile(record, secrets)).copy, record)
+    })
+  )
+})
+
 describe("RedactSession", () => {
   for (const [name, writer] of Object.entries(formats)) {
     it.effect(`${name}: finds every planted secret, and a copy has none and the same structure`, () =>
