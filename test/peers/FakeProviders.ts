@@ -138,6 +138,7 @@ export const startFakeProviders = async (): Promise<FakeProviders> => {
   })
   server.on("connect", (request, socket, head) => {
     const host = request.url ?? ""
+    socket.on("error", () => socket.destroy())
     if (`http://${host}` !== url) {
       hosts.push(host)
       socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n")

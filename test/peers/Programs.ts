@@ -307,5 +307,41 @@ const pi: Program = {
   }
 }
 
-/** All programs, in the order of the table. */
+/** opencode takes a document into its database, and goes on there. It does not open files. */
+export const opencode: Omit<Program, "name"> & { readonly name: "opencode" } = {
+  name: "opencode",
+  title: "opencode 1.18.33",
+  resume: async (file, prompt, home, server, { args = [], env = {}, models = server.url } = {}) => {
+    const local = {
+      npm: "@ai-sdk/anthropic",
+      name: "local",
+      options: { baseURL: `${models}/v1`, apiKey: key },
+      models: { local: { name: "local", limit: { context: 1_000_000, output: 8_000 } } }
+    }
+    const configuration = { autoupdate: false, share: "disabled", small_model: "local/local", provider: { local } }
+    write(path.join(home, ".config", "opencode", "opencode.json"), JSON.stringify(configuration))
+    const platform = process.platform === "win32" ? "windows" : process.platform
+    const binary = path.join(packageFolder(`opencode-${platform}-${process.arch}`), "bin", "opencode")
+    const about = {
+      file: process.platform === "win32" ? `${binary}.exe` : binary,
+      cwd: path.join(home, "work"),
+      env: {
+        HOME: home,
+        USERPROFILE: home,
+        OPENCODE_DISABLE_MODELS_FETCH: "1",
+        OPENCODE_DISABLE_AUTOUPDATE: "1",
+        OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+        ...env
+      }
+    }
+    if (file !== undefined) {
+      const taken = await run({ ...about, args: ["import", file] }, server)
+      if (taken.status !== 0) return taken
+    }
+    const session = file === undefined ? [] : ["--session", path.basename(file, ".json")]
+    return run({ ...about, args: ["run", ...args, "--model", "local/local", ...session, prompt] }, server)
+  }
+}
+
+/** The programs that open session files, in the order of the table. */
 export const programs: ReadonlyArray<Program> = [pi, gemini, claude, codex]

@@ -5,7 +5,7 @@ import path from "node:path"
 
 /**
  * The other agents' own programs, from the npm registry, in a folder outside the project: `$PALIMPSEST_PEERS`, else
- * `palimpsest-peers` in the user's cache folder. Installed once and used again; about 1 GB.
+ * `palimpsest-peers` in the user's cache folder. Installed once and used again; about 1.4 GB.
  */
 
 /** What is installed, in exactly these versions. */
@@ -14,7 +14,8 @@ export const packages: Readonly<Record<string, string>> = {
   "@google/gemini-cli": "0.61.0",
   "@google/gemini-cli-core": "0.61.0",
   "@mariozechner/pi-coding-agent": "0.73.1",
-  "@openai/codex": "0.169.0"
+  "@openai/codex": "0.169.0",
+  "opencode-ai": "1.18.33"
 }
 
 const cacheFolder = (): string => {

@@ -15,7 +15,7 @@ import { brokenSession, userTexts } from "../support/seededBreaks.ts"
 import { sessionText } from "../support/sessions.ts"
 import { type FakeProviders, startFakeProviders } from "./FakeProviders.ts"
 import { packageFolder } from "./install.ts"
-import { programs } from "./Programs.ts"
+import { opencode, programs } from "./Programs.ts"
 
 /** Broken sessions that `rescue` and `resume --in` wrote, opened by the programs that they were written for. */
 
@@ -59,7 +59,7 @@ const carried = (name: string, agent: string): string => {
   return report.file
 }
 
-for (const program of programs) {
+for (const program of [...programs, opencode]) {
   describe(`${program.title} opens a session`, () => {
     for (const name of Object.keys(breaks)) {
       it(name, { timeout: 300_000 }, async () => {

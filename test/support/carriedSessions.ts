@@ -24,7 +24,10 @@ const layer = (home: string) =>
     Layer.merge(
       Layer.succeed(AgentSessions, {
         roots: Effect.succeed(
-          (["claude", "codex", "gemini", "pi"] as const).map((agent) => ({ agent, path: `${home}/${agent}` }))
+          (["claude", "codex", "gemini", "pi", "palimpsest"] as const).map((agent) => ({
+            agent,
+            path: `${home}/${agent}`
+          }))
         ),
         files: () => Effect.succeed({ files: [], problems: [] }),
         records: () => Effect.succeed({ end: 0, line: 1, broken: 0 })

@@ -19,7 +19,7 @@ import * as SecretFlags from "./SecretFlags.ts"
 /** What `rescue` and `resume` share: a session that its agent cannot open, or another agent's, becomes one that goes on. */
 
 /** The agents for which a session can be written. */
-export const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi"]
+export const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi", "opencode"]
 
 /** The share of the model's window that the messages may take. The rest is for the agent's instructions, tools and the work. */
 const defaultShare = 0.4

@@ -6,7 +6,7 @@ import type { AgentName } from "./AgentFolders.ts"
 /** A session that is carried over to an agent: what of it the agent's own file holds, where that lies, and how to go on. */
 
 /** An agent that a session can be written for. */
-export type WritableAgent = Exclude<AgentName, "opencode" | "palimpsest">
+export type WritableAgent = Exclude<AgentName, "palimpsest">
 
 /** Characters of the base64 text of an image or another file from which it is left out of an agent's file. */
 export const maxMediaChars = 1_000_000
@@ -73,13 +73,22 @@ export const carriedName = (agent: WritableAgent, { at, id }: CarriedPlace, exte
       return `rollout-${at.slice(0, 19).replaceAll(":", "-")}-${id}.jsonl`
     case "gemini":
       return `session-${at.slice(0, 16).replaceAll(":", "-")}-${id.slice(0, 8)}${extension === ".json" ? ".json" : ".jsonl"}`
+    case "opencode":
+      return `${id}.json`
     case "pi":
       return `${at.replaceAll(/[:.]/g, "-")}_${id}.jsonl`
   }
 }
 
+/** An agent that finds a session by the place of its file. opencode takes one in from a file that lies anywhere. */
+export type FileAgent = Exclude<WritableAgent, "opencode">
+
+/** Returns the id of a session in the form of its agent. */
+export const carriedId = (agent: WritableAgent, uuid: string): string =>
+  agent === "opencode" ? `ses_${uuid.replaceAll("-", "")}` : uuid
+
 /** Returns the folder below an agent's root in which it looks for sessions of a folder; undefined when a file of the agent's decides it. */
-export const carriedFolder = (agent: WritableAgent, { at, folder }: CarriedPlace): string | undefined => {
+export const carriedFolder = (agent: FileAgent, { at, folder }: CarriedPlace): string | undefined => {
   switch (agent) {
     case "claude":
       return folder.replaceAll(/[^a-zA-Z0-9]/g, "-")
@@ -100,6 +109,7 @@ export const resumeCommand = (agent: WritableAgent, { folder, id }: CarriedPlace
     claude: `claude --resume ${id}`,
     codex: `codex resume ${id}`,
     gemini: `gemini --resume ${id}`,
+    opencode: `opencode import ${quoted(file)} && opencode --session ${id}`,
     pi: `pi --session ${quoted(file)}`
   }[agent]
   return `cd ${quoted(folder)} && ${command}`

@@ -10,6 +10,7 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import {
   carriedFolder,
+  carriedId,
   carriedName,
   type CarriedPlace,
   carriedSession,
@@ -91,6 +92,12 @@ const geminiFolder = Effect.fnUntraced(function* (root: string, folder: string) 
 const placeOf = Effect.fnUntraced(function* ({ agent, file, folder, from }: CarryOver, place: CarriedPlace) {
   const path = yield* Path.Path
   const roots = yield* AgentSessions.use((sessions) => sessions.roots)
+  if (agent === "opencode") {
+    // Its database is its own to write: it takes in a file of ours.
+    const own = roots.find((one) => one.agent === "palimpsest")?.path
+    if (own === undefined) return yield* refused("no folder of our own is known")
+    return path.join(path.dirname(own), "opencode", carriedName(agent, place))
+  }
   const root = roots.find((one) => one.agent === agent)?.path
   const isThere = root !== undefined && !path.relative(root, path.resolve(file)).startsWith("..")
   const extension = path.extname(file)
@@ -119,9 +126,10 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
   if (entries(session.conversation).length === 0) return yield* refused(`${file} holds no messages`)
   const now = yield* Clock.currentTimeMillis
   const at = new Date(now).toISOString()
-  const id = yield* SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
+  const uuid = yield* SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
     Effect.provide(SecureRandom.layerWebCrypto)
   )
+  const id = carriedId(agent, uuid)
   const place = { id, folder, at }
   const out = yield* placeOf(request, place)
   const events = yield* Ref.make(loaded.events)
@@ -145,7 +153,9 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
     )
   }
   const held = carriedSession(after, agent, place)
-  yield* Effect.mapError(fs.makeDirectory(path.dirname(out), { recursive: true }), ({ message }) => refused(message))
+  yield* Effect.mapError(fs.makeDirectory(path.dirname(out), { recursive: true, mode: 0o700 }), ({ message }) =>
+    refused(message)
+  )
   const unheld = yield* Effect.mapError(
     Effect.scoped(Export.write(out, agent, yield* Ref.get(events), held)),
     ({ message }) => refused(message)

@@ -18,6 +18,7 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { writeClaude } from "../../domain/transcripts/ClaudeWriter.ts"
 import { writeCodex } from "../../domain/transcripts/CodexWriter.ts"
 import { writeGemini, writeGeminiDocument } from "../../domain/transcripts/GeminiWriter.ts"
+import { writeOpencode } from "../../domain/transcripts/OpencodeWriter.ts"
 import { writePi } from "../../domain/transcripts/PiWriter.ts"
 import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
 import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
@@ -201,16 +202,20 @@ const contents = ({ conversation }: Session): Written => {
   }
 }
 
-const writers: Readonly<Record<Exclude<FormatName, "palimpsest" | "contents">, (path: string) => Writer>> = {
+/** A format that a file can be written in. opencode's cannot hold all that its own database does; only what an agent sees. */
+export type WritableFormat = FormatName | "opencode"
+
+const writers: Readonly<Record<Exclude<WritableFormat, "palimpsest" | "contents">, (path: string) => Writer>> = {
   claude: () => writeClaude,
   codex: () => writeCodex,
   gemini: (path) => (path.endsWith(".json") ? writeGeminiDocument : writeGemini),
+  opencode: () => writeOpencode,
   pi: () => writePi
 }
 
 const inWords = Effect.fnUntraced(function* (
   path: string,
-  format: Exclude<FormatName, "palimpsest">,
+  format: Exclude<WritableFormat, "palimpsest">,
   session: Session
 ): Effect.fn.Return<Written> {
   if (format === "contents") return contents(session)
@@ -267,7 +272,7 @@ const lineChunks = Effect.fnUntraced(function* (
 export const write = Effect.fn("Export.write")(
   function* (
     path: string,
-    format: FormatName,
+    format: WritableFormat,
     events: ReadonlyArray<SessionEvent>,
     held?: Session
   ): Effect.fn.Return<

@@ -56,7 +56,12 @@ describe("a session that is carried over", () => {
         for (const [agent, folder, command] of [
           ["claude", "claude/-work-here", /^cd \/work\/here && claude --resume [0-9a-f-]{36}$/],
           ["codex", "codex/1970/01/01", /^cd \/work\/here && codex resume [0-9a-f-]{36}$/],
-          ["pi", "pi/--work-here--", /^cd \/work\/here && pi --session .*\.jsonl$/]
+          ["pi", "pi/--work-here--", /^cd \/work\/here && pi --session .*\.jsonl$/],
+          [
+            "opencode",
+            "opencode",
+            /^cd \/work\/here && opencode import \/.*\/(ses_[0-9a-f]{32})\.json && opencode --session \1$/
+          ]
         ] as const) {
           const { carried, seen } = yield* written(home, lines.join("\n"), agent, 1_000_000)
           assert.strictEqual(path.dirname(carried.file), `${home}/${folder}`)

@@ -1,0 +1,167 @@
+import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
+import { type Draft, placeKey } from "../conversation/Conversation.ts"
+import { foreignNote, missingResponse } from "../conversation/Projection.ts"
+import { titleOf } from "../session/SessionHead.ts"
+import { callIdOf, clock, nativeCalls, nothingInPlace, type Row } from "./CompactionLayout.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { Skipped } from "./Skipped.ts"
+import { VisibleMessages, type Writer } from "./Transcript.ts"
+
+/**
+ * Writes the document that `opencode import` takes in: the session, and what the agent sees of it as messages with their parts.
+ * opencode puts it into its own database.
+ */
+
+/** The version of opencode whose form this is. */
+const version = "1.18.33"
+
+const providers: ReadonlyArray<readonly [model: RegExp, providerID: string]> = [
+  [/claude/i, "anthropic"],
+  [/^(gpt|o\d|codex)/i, "openai"],
+  [/gemini/i, "google"]
+]
+
+/** opencode asks for another model where it does not know this one. */
+const modelOf = (model = "unknown") => ({
+  providerID: providers.find(([name]) => name.test(model))?.[1] ?? "unknown",
+  modelID: model
+})
+
+const noTokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
+
+/** Returns a part of the user as opencode's, or the kind of content that it has no part for. */
+const userPart = (part: Part): Json | string => {
+  if (isText(part)) return { type: "text", text: part.text }
+  if (isCall(part)) return "calls of the user"
+  if (isResponse(part)) return "results without a call"
+  if (isThought(part)) return "thoughts"
+  const { data, mimeType } = part.inlineData ?? {}
+  if (data === undefined || mimeType === undefined) return part.fileData === undefined ? "unknown parts" : "files"
+  return { type: "file", mime: mimeType, url: `data:${mimeType};base64,${data}` }
+}
+
+const resultText = (part: Part): string => {
+  const response = part.functionResponse?.response
+  return outputText(part) ?? JSON.stringify(response) ?? ""
+}
+
+/** Returns a call with its result. A call that never got one says so: a model's API refuses it otherwise. */
+const toolPart = (call: Part, callID: string, result: Part | undefined, at: number): Json => {
+  const { args, name = "unknown" } = call.functionCall ?? {}
+  const answer = result ?? missingResponse({ name })
+  const about = { input: isJson(args) ? args : {}, time: { start: at, end: at } }
+  const state = isErrorResponse(answer)
+    ? { status: "error", ...about, error: resultText(answer) }
+    : { status: "completed", ...about, output: resultText(answer), title: name, metadata: {} }
+  return { type: "tool", callID, tool: name, state }
+}
+
+const isEmptyText = (part: Json): boolean => part.type === "text" && part.text === ""
+
+/** Writes one document, a line. Ids are made of the session's and of the time, in order, as opencode's are. */
+export const writeOpencode: Writer = function* (transcript) {
+  const session = transcript.session ?? "ses_palimpsest"
+  const shown = new VisibleMessages()
+  for (const step of transcript.steps) {
+    if (step._tag === "Message") shown.message(step.draft)
+    else shown.compact(step)
+  }
+  const rows = shown.drafts.map((draft): Row => ({ _tag: "Row", draft, inserted: false, again: undefined }))
+  const calls = yield* nativeCalls(rows, (id) => id !== "", callIdOf(session))
+  const results = new Map<string, Part>()
+  for (const [item, { draft }] of rows.entries()) {
+    for (const [index, part] of draft.content.parts.entries()) {
+      const call = isResponse(part) ? calls.get(placeKey({ item, part: index })) : undefined
+      if (call !== undefined) results.set(call.id, part)
+    }
+  }
+
+  const time = clock(transcript.steps)
+  const started = time.now
+  const unheld = new Skipped()
+  const directory = transcript.cwd ?? ""
+  const suffix = session.replaceAll(/[^0-9a-zA-Z]/g, "").slice(-14)
+  let made = 0
+  const idOf = (kind: "msg" | "prt"): string => {
+    made += 1
+    return `${kind}_${(BigInt(started) * 4_096n + BigInt(made)).toString(16).slice(-12).padStart(12, "0")}${suffix}`
+  }
+  const messages: Array<{ readonly info: Json; readonly parts: ReadonlyArray<Json> }> = []
+  const add = (info: Json, parts: ReadonlyArray<Json>): string => {
+    const messageID = idOf("msg")
+    messages.push({
+      info: { id: messageID, sessionID: session, ...info },
+      parts: parts.map((part) => ({ id: idOf("prt"), sessionID: session, messageID, ...part }))
+    })
+    return messageID
+  }
+  let asked: string | undefined
+  let title = ""
+  const addUser = (parts: ReadonlyArray<Json>, at: number): void => {
+    asked = add({ role: "user", time: { created: at }, agent: "build", model: modelOf(transcript.model) }, parts)
+  }
+  const held = (parts: ReadonlyArray<Json | string>): ReadonlyArray<Json> =>
+    parts.flatMap((part) => {
+      if (typeof part !== "string") return isEmptyText(part) ? [] : [part]
+      unheld.add(part)
+      return []
+    })
+
+  const user = (draft: Draft, item: number, at: number): void => {
+    const { author, content } = draft
+    const others = content.parts.filter((part, index) => {
+      if (isResponse(part) && part.functionResponse.parts !== undefined) unheld.add("media in results")
+      return !isResponse(part) || !calls.has(placeKey({ item, part: index }))
+    })
+    const parts = held(others.map(userPart))
+    if (parts.length === 0) return
+    if (author === undefined && title === "") title = titleOf(others.find(isText)?.text ?? "")
+    const note = foreignNote(draft)
+    const all = note === undefined ? parts : [{ type: "text", text: note }, ...parts]
+    addUser(author === undefined ? all : all.map((part) => ({ ...part, synthetic: true })), at)
+  }
+  const model = (draft: Draft, item: number, at: number): void => {
+    if (asked === undefined) addUser([{ type: "text", text: nothingInPlace, synthetic: true }], at)
+    const parts = draft.content.parts.map((part, index): Json | string => {
+      const call = calls.get(placeKey({ item, part: index }))
+      if (isCall(part)) return call === undefined ? "calls" : toolPart(part, call.id, results.get(call.id), at)
+      if (isThought(part)) return { type: "reasoning", text: part.text ?? "", time: { start: at, end: at } }
+      if (isText(part)) return { type: "text", text: part.text }
+      return isResponse(part) ? "results of the model" : "media"
+    })
+    const own = held(parts)
+    if (own.length === 0) return
+    const finish = draft.content.parts.some(isCall) ? "tool-calls" : "stop"
+    add(
+      {
+        role: "assistant",
+        parentID: asked,
+        mode: "build",
+        agent: "build",
+        path: { cwd: directory, root: directory },
+        cost: 0,
+        tokens: noTokens,
+        ...modelOf(draft.model ?? transcript.model),
+        time: { created: at, completed: at },
+        finish
+      },
+      own
+    )
+  }
+  for (const [item, { draft }] of rows.entries()) {
+    yield 1_000
+    const at = time.at(draft)
+    if (draft.content.role === "model") model(draft, item, at)
+    else user(draft, item, at)
+  }
+  const info = {
+    id: session,
+    slug: "palimpsest",
+    projectID: "global",
+    directory,
+    title: title === "" ? "Session carried over" : title,
+    version,
+    time: { created: started, updated: time.now }
+  }
+  return { lines: [JSON.stringify({ info, messages })], unheld: unheld.counts }
+}
