@@ -84,6 +84,6 @@ export const copy = Effect.fnUntraced(function* (text: string, write: (sequence:
 
 /** Reads the image in the clipboard as PNG; undefined without one, or without a program that can. */
 export const image: Effect.Effect<Uint8Array | undefined> = Effect.map(
-  firstOutput(imagePrograms(thisPlatform, environment), undefined),
+  Effect.suspend(() => firstOutput(imagePrograms(thisPlatform, environment), undefined)),
   (bytes) => (bytes === undefined || bytes.length === 0 ? undefined : new Uint8Array(bytes))
 )
