@@ -32,6 +32,12 @@ export interface Cut {
   readonly kept: Row | undefined
 }
 
+/** Whether a message is written, and not a compaction. */
+export const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
+
+/** Returns the message that a row or a compaction writes. */
+export const messageOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
+
 /** A stretch of the file that an agent sees at once. It sees at least the last one. */
 export type Stretch = ReadonlyArray<Row | Cut>
 

@@ -1,29 +1,35 @@
-import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
+import { isCall, isErrorResponse, isResponse, isText } from "../content/Content.ts"
 import { type Draft, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote } from "../conversation/Projection.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 import {
   callIdOf,
   clock,
   type Cut,
   Ids,
   isoTime,
+  isRow,
   isSummary,
+  messageOf,
   type NativeCall,
   type NativeCalls,
   nativeCalls,
   nothingInPlace,
   type Row,
   shortIdOf,
+  type Stretch,
   stretchesOf,
   uuidOf
 } from "./CompactionLayout.ts"
-import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
+import { exactLine, type LineContent } from "./ExactLine.ts"
+import { type Piece, piecesOf } from "./ExactParts.ts"
+import type { Json } from "./JsonRecord.ts"
+import { blocksOf, modelBlock, resultContent, userBlock } from "./PiBlocks.ts"
 import { nativeEntry, unknownModel } from "./PiReader.ts"
 import { recordLine } from "./RecordLine.ts"
-import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
+import { countsOf, type Marks } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
-import type { Writer } from "./Transcript.ts"
+import type { Transcript, Writer } from "./Transcript.ts"
 
 /** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
 
@@ -42,80 +48,12 @@ const servedBy = (model: string | undefined) => {
 /** The type under which Pi stores messages that a program added. */
 const customType = "palimpsest"
 
-// --- parts to blocks ----------------------------------------------------------------------------------------------------
-
-/** A block, or the kind of a part for which Pi has no block. */
-type Native = { readonly block: Json } | { readonly left: string }
-
-const left = (kind: string): Native => ({ left: kind })
-
-const signature = (key: string, { thoughtSignature }: Part) =>
-  thoughtSignature === undefined ? {} : { [key]: thoughtSignature }
-
-const modelBlock = (part: Part, call: NativeCall | undefined): Native => {
-  if (isCall(part)) {
-    const { args, name } = part.functionCall
-    const block = { type: "toolCall", id: call?.id, name, arguments: isJson(args) ? args : {} }
-    return { block: { ...block, ...signature("thoughtSignature", part) } }
-  }
-  if (isResponse(part)) return left("results of the model")
-  if (isThought(part)) {
-    return { block: { type: "thinking", thinking: part.text ?? "", ...signature("thinkingSignature", part) } }
-  }
-  if (isText(part)) return { block: { type: "text", text: part.text } }
-  return left(part.inlineData !== undefined || part.fileData !== undefined ? "media" : "unknown parts")
-}
-
-const userBlock = (part: Part): Native => {
-  if (isCall(part)) return left("calls of the user")
-  if (isResponse(part)) return left("results without a call")
-  if (isThought(part)) return left("thoughts")
-  if (isText(part)) return { block: { type: "text", text: part.text } }
-  const { fileData, inlineData } = part
-  if (fileData !== undefined) return left("files")
-  if (inlineData === undefined) return left("unknown parts")
-  const { data, mimeType } = inlineData
-  return data === undefined || mimeType?.startsWith("image/") !== true
-    ? left("media")
-    : { block: { type: "image", data, mimeType } }
-}
-
-/** Returns a block of another agent's result in Pi's form. */
-const resultBlock = (block: unknown): Json => {
-  if (isJson(block) && block.type === "text" && typeof block.text === "string") return block
-  if (isJson(block) && block.type === "image") {
-    if (typeof block.data === "string") return block
-    const source = isJson(block.source) ? block.source : {}
-    if (typeof source.data === "string") return { type: "image", data: source.data, mimeType: source.media_type }
-  }
-  return { type: "text", text: JSON.stringify(block) }
-}
-
-const resultContent = (part: Part): ReadonlyArray<Json> => {
-  const text = outputText(part)
-  if (text !== undefined) return text === "" ? [] : [{ type: "text", text }]
-  const response = part.functionResponse?.response
-  const blocks = isJson(response) ? (response.content ?? response.error) : undefined
-  return Array.isArray(blocks) && isJson(response) && Object.keys(response).length === 1
-    ? blocks.map(resultBlock)
-    : [{ type: "text", text: JSON.stringify(response) ?? "" }]
-}
-
-// --- entries ------------------------------------------------------------------------------------------------------------
-
 /** An entry to write: its own form, and the parts that it represents. */
 interface Entry {
   readonly record: Json
   readonly pieces: ReadonlyArray<Piece>
   readonly isResult: boolean
 }
-
-const blocksOf = (natives: ReadonlyArray<Native>, unheld: Skipped): ReadonlyArray<Json> =>
-  natives.flatMap((native) => {
-    if ("block" in native) return [native.block]
-    unheld.add(native.left)
-    return []
-  })
 
 /** Returns the stop reason. Pi does not send aborted answers to a model, so an aborted one represents an empty answer. */
 const stopReason = ({ content: { parts } }: Draft): string =>
@@ -202,8 +140,142 @@ const userEntries = (
 /** Whether the record of a compaction can hold this message: one text and nothing else. */
 const holds = (draft: Draft): boolean => draft.content.parts.length === 1 && isSummary(draft)
 
-const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
-const draftOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
+/** The entries of a session while they are written. */
+class SessionEntries {
+  readonly lines: Array<string>
+  readonly unheld = new Skipped()
+  private readonly ids: Ids
+  private readonly known = new Map<Row | Cut, ReadonlyArray<string>>()
+  private readonly firstIds = new Map<Row, string>()
+  private readonly time: ReturnType<typeof clock>
+  private last: string | null = null
+  private model: string | undefined
+  /** Whether the last message was a result, so that a reader would join the next one to it. */
+  private isResult = false
+  private readonly transcript: Transcript
+  private readonly session: string
+
+  constructor(transcript: Transcript, session: string) {
+    this.transcript = transcript
+    this.session = session
+    this.ids = new Ids(shortIdOf(session))
+    this.time = clock(transcript.steps)
+    const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
+    this.lines = [recordLine({ type: "session", version: 3, id: session, timestamp: isoTime(this.time.now), ...cwd })]
+  }
+
+  /** Keeps the ids that a message had. */
+  claim(item: Row | Cut): void {
+    const origin = isRow(item) && item.again !== undefined ? [] : (messageOf(item)?.origin?.ids ?? [])
+    this.known.set(
+      item,
+      origin.filter((id) => id !== "" && this.ids.claim(id))
+    )
+  }
+
+  private about(id: string, at: number): Json {
+    return { id, parentId: this.last, timestamp: isoTime(at) }
+  }
+
+  private add(id: string, line: string): void {
+    this.lines.push(line)
+    this.last = id
+  }
+
+  private addExact(id: string, record: Json, content: LineContent): void {
+    this.add(id, exactLine(record, content, nativeEntry))
+  }
+
+  private changeModel(to: string | undefined, at: number): void {
+    if (to === undefined || to === this.model) return
+    const { provider } = servedBy(to)
+    const id = this.ids.fresh()
+    this.add(id, recordLine({ type: "model_change", ...this.about(id, at), provider, modelId: to }))
+    this.model = to
+  }
+
+  row(item: Row, calls: NativeCalls, index: number): void {
+    const { draft } = item
+    const at = this.time.at(draft, item.again !== undefined)
+    const call = (part: number) => calls.get(placeKey({ item: index, part }))
+    const counted = item.again === undefined ? this.unheld : new Skipped()
+    const own = draft.model ?? this.transcript.model
+    if (draft.content.role === "model") this.changeModel(own, at)
+    const natives =
+      draft.content.role === "model"
+        ? [modelEntry(draft, own, at, call, counted)]
+        : userEntries(draft, at, call, counted)
+    const pieces = piecesOf(draft)
+    const order = natives.flatMap((one) => one.pieces)
+    const inOrder = order.every(({ part }, place) => part === pieces[place]?.part)
+    const again = item.again === undefined ? undefined : this.firstIds.get(item.again)
+    const isClosed = item.inserted || again !== undefined
+    for (const [k, native] of natives.entries()) {
+      const id = this.known.get(item)?.[k] ?? this.ids.fresh()
+      const joins = native.isResult && this.isResult && !(k > 0 && isClosed)
+      const goesOn: Marks = joins ? {} : { message: "same" }
+      const marks: Marks =
+        k > 0
+          ? goesOn
+          : {
+              ...(joins ? { message: "new" } : {}),
+              ...(item.inserted ? { inserted: true } : {}),
+              ...(again === undefined ? {} : { again })
+            }
+      if (k === 0) this.firstIds.set(item, id)
+      this.addExact(
+        id,
+        { ...native.record, ...this.about(id, at) },
+        {
+          pieces: inOrder ? native.pieces : k === 0 ? pieces : [],
+          marks,
+          opens: k === 0 ? draft : undefined
+        }
+      )
+      this.isResult = native.isResult
+    }
+  }
+
+  cut(item: Cut): void {
+    const { kept, summary } = item
+    const { tokensBefore = 0, trigger } = item.compaction
+    const id = this.known.get(item)?.[0] ?? this.ids.fresh()
+    const [first] = summary?.content.parts ?? []
+    const record = {
+      type: "compaction",
+      ...this.about(id, this.time.at(summary)),
+      summary: first?.text ?? nothingInPlace,
+      // A compaction that kept nothing names itself: no entry before it has that id.
+      firstKeptEntryId: (kept === undefined ? undefined : this.firstIds.get(kept)) ?? id,
+      tokensBefore
+    }
+    this.addExact(id, record, {
+      pieces: summary === undefined ? [] : piecesOf(summary),
+      marks: trigger === "auto" ? {} : { trigger },
+      opens: summary
+    })
+    this.isResult = false
+  }
+
+  /** Writes what stands between two compactions. */
+  *stretch(stretch: Stretch): SlicedWork<void> {
+    const calls = yield* nativeCalls(stretch.filter(isRow), (id) => id !== "", callIdOf(this.session))
+    let index = 0
+    for (const item of stretch) {
+      const from = this.lines.length
+      if (isRow(item)) {
+        this.row(item, calls, index)
+        index += 1
+      } else this.cut(item)
+      yield this.lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
+    }
+  }
+
+  /** Names the model with which the session goes on. */
+  close(): void {
+    this.changeModel(this.transcript.model, this.time.now)
+  }
+}
 
 /**
  * Writes a Pi session of version 3. A compaction that replaced messages by one text names the first entry that it kept. Any
@@ -212,124 +284,12 @@ const draftOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draf
 export const writePi: Writer = function* (transcript) {
   const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
   const stretches = yield* stretchesOf(transcript.steps, holds, true)
-  const ids = new Ids(shortIdOf(session))
-  const known = new Map<Row | Cut, Array<string>>()
+  const written = new SessionEntries(transcript, session)
   for (const item of stretches.flat()) {
     yield 100
-    const origin = isRow(item) && item.again !== undefined ? [] : (draftOf(item)?.origin?.ids ?? [])
-    known.set(
-      item,
-      origin.filter((id) => id !== "" && ids.claim(id))
-    )
+    written.claim(item)
   }
-
-  const time = clock(transcript.steps)
-  const unheld = new Skipped()
-  const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
-  const header = { type: "session", version: 3, id: session, timestamp: isoTime(time.now), ...cwd }
-  const lines = [recordLine(header)]
-  const firstIds = new Map<Row, string>()
-  let last: string | null = null
-  let model: string | undefined
-  /** Whether the last message was a result, so that a reader would join the next one to it. */
-  let isResult = false
-
-  const about = (id: string, at: number): Json => ({ id, parentId: last, timestamp: isoTime(at) })
-  const add = (id: string, line: string): void => {
-    lines.push(line)
-    last = id
-  }
-  /** Writes an entry in its own form, together with everything that this form would lose. */
-  const line = (record: Json, pieces: ReadonlyArray<Piece>, marks: Marks, opens?: Draft): string => {
-    const native = recordLine(record)
-    // Own JSON: the line was parsed before.
-    const value: unknown = JSON.parse(native)
-    const read = nativeEntry(isJson(value) ? value : {}, native)
-    const all: Marks = {
-      ...marks,
-      ...(opens === undefined || opens.author === read.author ? {} : { author: opens.author ?? null }),
-      ...(opens === undefined ? {} : usageMark(opens, read.usage))
-    }
-    const isExact = samePieces(read.pieces, pieces)
-    return isExact && Object.keys(all).length === 0 ? native : recordLine(record, isExact ? {} : { parts: pieces }, all)
-  }
-  const changeModel = (to: string | undefined, at: number): void => {
-    if (to === undefined || to === model) return
-    const { provider } = servedBy(to)
-    const id = ids.fresh()
-    add(id, recordLine({ type: "model_change", ...about(id, at), provider, modelId: to }))
-    model = to
-  }
-  const row = (item: Row, calls: NativeCalls, index: number): void => {
-    const { draft } = item
-    const at = time.at(draft, item.again !== undefined)
-    const call = (part: number) => calls.get(placeKey({ item: index, part }))
-    const counted = item.again === undefined ? unheld : new Skipped()
-    const own = draft.model ?? transcript.model
-    if (draft.content.role === "model") changeModel(own, at)
-    const natives =
-      draft.content.role === "model"
-        ? [modelEntry(draft, own, at, call, counted)]
-        : userEntries(draft, at, call, counted)
-    const pieces = piecesOf(draft)
-    const order = natives.flatMap((one) => one.pieces)
-    const inOrder = order.every(({ part }, place) => part === pieces[place]?.part)
-    const again = item.again === undefined ? undefined : firstIds.get(item.again)
-    const isClosed = item.inserted || again !== undefined
-    for (const [k, native] of natives.entries()) {
-      const id = known.get(item)?.[k] ?? ids.fresh()
-      const joins = native.isResult && isResult && !(k > 0 && isClosed)
-      const goesOn: Marks = joins ? {} : { message: "same" }
-      const marks: Marks =
-        k > 0
-          ? goesOn
-          : {
-              ...(joins ? { message: "new" } : {}),
-              ...(item.inserted ? { inserted: true } : {}),
-              ...(again === undefined ? {} : { again }),
-              ...keysMark(draft)
-            }
-      const stands = inOrder ? native.pieces : k === 0 ? pieces : []
-      if (k === 0) firstIds.set(item, id)
-      add(id, line({ ...native.record, ...about(id, at) }, stands, marks, k === 0 ? draft : undefined))
-      isResult = native.isResult
-    }
-  }
-  const cut = (item: Cut): void => {
-    const { kept, summary } = item
-    const { tokensBefore = 0, trigger } = item.compaction
-    const id = known.get(item)?.[0] ?? ids.fresh()
-    const [first] = summary?.content.parts ?? []
-    const record = {
-      type: "compaction",
-      ...about(id, time.at(summary)),
-      summary: first?.text ?? nothingInPlace,
-      // A compaction that kept nothing names itself: no entry before it has that id.
-      firstKeptEntryId: (kept === undefined ? undefined : firstIds.get(kept)) ?? id,
-      tokensBefore
-    }
-    const pieces = summary === undefined ? [] : piecesOf(summary)
-    const marks: Marks = {
-      ...(trigger === "auto" ? {} : { trigger }),
-      ...(summary === undefined ? {} : keysMark(summary))
-    }
-    add(id, line(record, pieces, marks, summary))
-    isResult = false
-  }
-
-  for (const stretch of stretches) {
-    const rows = stretch.filter(isRow)
-    const calls = yield* nativeCalls(rows, (id) => id !== "", callIdOf(session))
-    let index = 0
-    for (const item of stretch) {
-      const from = lines.length
-      if (isRow(item)) {
-        row(item, calls, index)
-        index += 1
-      } else cut(item)
-      yield lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
-    }
-  }
-  changeModel(transcript.model, time.now)
-  return { lines, unheld: unheld.counts }
+  for (const stretch of stretches) yield* written.stretch(stretch)
+  written.close()
+  return { lines: written.lines, unheld: written.unheld.counts }
 }
