@@ -223,7 +223,7 @@ const filesShown = (sections: Readonly<Record<SectionName, string>>): Array<read
   ...[...sections.artifact_trail.matchAll(fileLine)].map(([, path = "", state = ""]) => [path, state] as const),
   ...(sections.file_system_state.split(readHeading)[1]?.split("\n- ")[0] ?? "")
     .split("\n")
-    .flatMap((line) => (line.startsWith("    ") ? [[line.trim(), "read"] as const] : []))
+    .flatMap((line) => (line.startsWith("    ") ? [[line.trim().replace(/ h_[a-z2-7]+$/, ""), "read"] as const] : []))
 ]
 
 /** Everything the text claims that the golden file denies. */

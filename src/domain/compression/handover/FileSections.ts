@@ -136,14 +136,15 @@ const seenHeading = "seen, but not read:"
 
 /** Writes the files that were read, then those that were only seen. */
 export const fileItems = ({ evidence, seen }: Material): Writer => {
-  const read = byWeight([...evidence.files].filter(([, file]) => file.state === "read")).map(([path]) =>
-    listedLine(path)
-  )
+  const read = byWeight([...evidence.files].filter(([, file]) => file.state === "read")).map(([path, file]) => {
+    const short = listedLine(path)
+    return { short, long: file.handle === undefined ? short : listedLine(`${path} ${file.handle}`) }
+  })
   const seenLines = seen.map(listedLine)
   const carried = carriedTo(evidence, "file_system_state")
   return (share) => {
     const files = [
-      ...listing("read", readHeading, read, share("read")),
+      ...listing("read", readHeading, withHandles(read, share("read") - headingTokens), share("read")),
       ...listing("seen", seenHeading, seenLines, share("seen"))
     ]
     files.push(...within(carried(files), share("carried")))

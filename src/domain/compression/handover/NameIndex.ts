@@ -25,12 +25,19 @@ const contextLine = /\.[A-Za-z]{1,5}-\d+$/
 const joinedSentences =
   /[a-z\d)][.!?]?(?:Wait|Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
 
+/** A path that stands for any path in instructions: `path/to/file.py`, `exact/path/to/test.py`. */
+const placeholder = /(?:^|\/)path\/(?:to\/|\w+\.\w+$)|(?:^|\/)(?:file|your)\/path|YYYY/
+
+/** Words with a slash between them are seldom a folder or a branch: `design/spec`, `over/under-building`. */
+const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
+const alternativesWeight = 0.4
+
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
   if (declared.has(name) || isStandardName(name)) return false
   if (contextLine.test(name)) return false
-  if (tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$")) return false
+  if (tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$") || placeholder.test(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
 }
@@ -67,7 +74,11 @@ export const rankedNames = (
   const scores: Array<readonly [name: string, score: number]> = []
   for (const [name, { kind, weight }] of weights) {
     const tokens = estimateText(name) + 1
-    scores.push([name, (weight * kindWeight[kind] * (isWanted(name) ? 20 : 1)) / tokens ** lengthPenalty])
+    scores.push([
+      name,
+      (weight * kindWeight[kind] * (alternatives.test(name) ? alternativesWeight : 1) * (isWanted(name) ? 20 : 1)) /
+        tokens ** lengthPenalty
+    ])
   }
   return scores.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name)
 }

@@ -36,6 +36,8 @@ const clippings: readonly [Clipping, Clipping, Clipping] = [
   { tokens: 46, endChars: 44, hasHandle: false },
   { tokens: 26, endChars: 26, hasHandle: false }
 ]
+/** Ends of code have more tokens than ends of prose: they may take this much of the room before they are cut further. */
+const denseText = 1.3
 /** Tokens of what stands around the ends of a clipped message. */
 const clipTokens = 20
 /** Tokens of the headings, and of the note on messages that are left out. */
@@ -99,7 +101,8 @@ const itemOf = (
       { chars: left, handle: hasHandle ? span.handle : undefined },
       tail
     )
-    if (left > 0 && sizeOf(item, isEnd) <= limit) return { item, isClipped: true }
+    const isLeast = chars <= 2 * endChars
+    if (left > 0 && sizeOf(item, isEnd) <= limit * (isLeast ? denseText : 1)) return { item, isClipped: true }
     // A clipped message that takes as much as the whole one says less.
     if (chars < 16)
       return left > 0 && sizeOf(item, isEnd) < size ? { item, isClipped: true } : { item: whole, isClipped: false }
@@ -115,9 +118,12 @@ const beginningOf = (text: string, chars: number): string => {
 
 /** Returns the end of a text, from a blank where there is one near. */
 const endOf = (text: string, chars: number): string => {
-  const cut = lastUnits(text, chars + maxWordChars)
+  // A run of blanks and line breaks says as much as one blank.
+  const ending = lastUnits(text, chars)
+  const length = chars + ending.length - ending.replace(/\s+/g, " ").trim().length
+  const cut = lastUnits(text, length + maxWordChars)
   const blank = cut.slice(0, maxWordChars).search(/\s\S*$/)
-  return (blank >= 0 ? cut.slice(blank) : lastUnits(text, chars)).trimStart()
+  return (blank >= 0 ? cut.slice(blank) : lastUnits(text, length)).trimStart()
 }
 
 const dayOf = (span: Span | undefined): number | undefined =>
