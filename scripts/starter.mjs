@@ -37,12 +37,25 @@ const cacheFolder = () => {
   return path.join(user, "palimpsest", "code")
 }
 
+/** Node 24 or later: V8 of earlier ones has other flags for when it compiles. */
+const hasTiers = Number(process.versions.node.split(".")[0]) >= 24
+
 /**
  * V8's flags for some commands: the usual one, and ours. A chat waits for people and servers for hours, so V8 keeps its heap small
  * there, which costs a third of the speed. In `ask` only the space for new objects stays as large as it is when the program is
- * loaded, because next to nothing of a turn outlives it, and the rest is collected when it has grown by 30 %.
+ * loaded, because next to nothing of a turn outlives it, and the rest is collected when it has grown by 30 %. `replay` runs much code
+ * for a second or two: compiling it to fast machine code takes a quarter of the processor time and comes too late for most of it.
  */
 const tunings = {
+  ...(hasTiers
+    ? {
+        replay: [
+          ["--invocation-count-for-maglev=400", "--invocation-count-for-maglev=4000"],
+          ["--invocation-count-for-turbofan=3000", "--invocation-count-for-turbofan=60000"],
+          ["--invocation-count-for-osr=500", "--invocation-count-for-osr=5000"]
+        ]
+      }
+    : {}),
   chat: [["--no-optimize-for-size", "--optimize-for-size"]],
   ask: [
     ["--semi-space-growth-factor=2", "--semi-space-growth-factor=1"],

@@ -12,16 +12,39 @@ import { hasWord } from "./WholeWords.ts"
 /** Whether an entry is dialogue or tool output, and not a summary that a compression inserted. */
 const isRecorded = (entry: Entry): boolean => entry.author !== "summary"
 
+/** An anchor of an entry, and whether the agent wrote it there. */
+interface Occurrence {
+  readonly anchor: string
+  readonly kind: AnchorKind
+  readonly byAgent: boolean
+}
+
+/** By entry: its anchors, because those after one compression are before the next. */
+const occurrences = new WeakMap<Entry, ReadonlyArray<Occurrence>>()
+
+/** Returns the distinct anchors of an entry, in order. */
+function* anchorsIn(entry: Entry): SlicedWork<ReadonlyArray<Occurrence>> {
+  const known = occurrences.get(entry)
+  if (known !== undefined) return known
+  const distinct = new Map<string, Occurrence>()
+  let cost = 100
+  eachText(entry, (text, byAgent) => {
+    const writer = byAgent ? "agent" : "other"
+    eachAnchor(text, (anchor, kind) => {
+      const key = `${writer} ${anchor}`
+      if (!distinct.has(key)) distinct.set(key, { anchor, kind, byAgent })
+    })
+    cost += text.length * 8
+  })
+  yield cost
+  const found = [...distinct.values()]
+  occurrences.set(entry, found)
+  return found
+}
+
 /** Adds the anchors of entries to a set. */
 export function* collectAnchors(entries: ReadonlyArray<Entry>, anchors: Set<string>): SlicedWork<void> {
-  for (const entry of entries) {
-    let cost = 100
-    eachText(entry, (text) => {
-      eachAnchor(text, (anchor) => anchors.add(anchor))
-      cost += text.length * 8
-    })
-    yield cost
-  }
+  for (const entry of entries) for (const { anchor } of yield* anchorsIn(entry)) anchors.add(anchor)
 }
 
 /** Returns the anchors that had occurred and that the agent used again in `after` before a tool or the user showed them again. */
@@ -32,15 +55,10 @@ export function* reusedAnchors(
   const shown = new Set<string>()
   const used = new Map<string, AnchorKind>()
   for (const entry of after.filter(isRecorded)) {
-    let cost = 100
-    eachText(entry, (text, byAgent) => {
-      eachAnchor(text, (anchor, kind) => {
-        if (!byAgent) shown.add(anchor)
-        else if (occurred.has(anchor) && !shown.has(anchor)) used.set(anchor, kind)
-      })
-      cost += text.length * 8
-    })
-    yield cost
+    for (const { anchor, byAgent, kind } of yield* anchorsIn(entry)) {
+      if (!byAgent) shown.add(anchor)
+      else if (occurred.has(anchor) && !shown.has(anchor)) used.set(anchor, kind)
+    }
   }
   return used
 }

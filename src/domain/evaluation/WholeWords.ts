@@ -26,7 +26,12 @@ const maxBraceDepth = 4
 const expandedPaths = (text: string): string => {
   if (!text.includes("/{")) return ""
   const lines: Array<string> = []
-  let rest = text.replace(/\([^(){}\n]*\)/g, "")
+  // Only lines with braces are searched: the pattern tries each character of a word as the beginning of a path.
+  let rest = text
+    .replace(/\([^(){}\n]*\)/g, "")
+    .split("\n")
+    .filter((line) => line.includes("/{"))
+    .join("\n")
   for (let depth = 0; depth < maxBraceDepth; depth += 1) {
     const paths: Array<string> = []
     const outer = rest.replace(braces, (_, root: string, list: string) => {
@@ -48,7 +53,7 @@ const pathsBelowFolders = (text: string): string => {
   const paths: Array<string> = []
   let folder: { readonly name: string; readonly indent: number } | undefined
   for (const line of text.split("\n")) {
-    const [, indent = "", name] = folderHeading.exec(line) ?? []
+    const [, indent = "", name] = line.includes("/") ? (folderHeading.exec(line) ?? []) : []
     if (name !== undefined) {
       folder = { name, indent: indent.length }
       continue

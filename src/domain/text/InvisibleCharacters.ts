@@ -42,16 +42,20 @@ export const codePointEscape = (character: string): string => `\\u{${(character.
 
 const seen = (character: string, kept: string | undefined): string => kept ?? codePointEscape(character)
 
-/** Most lines: the patterns above take many times as long. */
+/** Most lines: the patterns above take many times as long, and some milliseconds to compile. */
 const plainLine = /^[ -~]*$/
 const plainBlock = /^[ -~\n\t]*$/
+/** Most others: nothing in them is to be escaped. */
+const isHidden = new RegExp(hidden, "u")
+const isHiddenInBlock = new RegExp(`(?![\\n\\t])${hidden}`, "u")
 
 /** Escapes invisible characters and puts the text on one line. Visible characters and blanks stay as they are. */
-export const visibleLine = (text: string): string => (plainLine.test(text) ? text : text.replace(inLine, seen))
+export const visibleLine = (text: string): string =>
+  plainLine.test(text) || !isHidden.test(text) ? text : text.replace(inLine, seen)
 
 /** Escapes invisible characters in a text of several lines; line breaks and tabs stay. */
 export const visibleBlock = (text: string): string =>
-  plainBlock.test(text) ? text : text.replace(/\r\n?/g, "\n").replace(inBlock, seen)
+  plainBlock.test(text) || !isHiddenInBlock.test(text) ? text : text.replace(/\r\n?/g, "\n").replace(inBlock, seen)
 
 /**
  * Makes a `visibleBlock` for a text that comes in pieces. A character that depends on its neighbours waits for the next piece.

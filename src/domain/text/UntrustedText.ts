@@ -186,14 +186,17 @@ export const protect = (text: string): string => {
 
 /** Restores the text that was passed to `protect`. */
 export const unprotect = (text: string): string =>
-  text.replace(opener, (found, at: number) => {
-    if (!found.startsWith("&") || !opens(text, found, at)) return found
-    if (found.startsWith("&amp;")) return `&${found.slice(5)}`
-    if (found === "&lt;") return "<"
-    const code = /^&#x([0-9a-f]{1,6});$/.exec(found)?.[1]
-    const character = code === undefined ? "" : characterOf(Number.parseInt(code, 16))
-    return isOpener.test(character) ? character : found
-  })
+  text.includes("&") ? text.replace(opener, (found, at: number) => restored(text, found, at)) : text
+
+/** Returns the character that an entity stands for where it could open one of our elements; anything else as it is. */
+const restored = (text: string, found: string, at: number): string => {
+  if (!found.startsWith("&") || !opens(text, found, at)) return found
+  if (found.startsWith("&amp;")) return `&${found.slice(5)}`
+  if (found === "&lt;") return "<"
+  const code = /^&#x([0-9a-f]{1,6});$/.exec(found)?.[1]
+  const character = code === undefined ? "" : characterOf(Number.parseInt(code, 16))
+  return isOpener.test(character) ? character : found
+}
 
 const characterOf = (code: number): string => (code > 0x10ffff ? "" : String.fromCodePoint(code))
 

@@ -76,7 +76,10 @@ const dot = (a: Vector, b: Vector): number => {
   return total
 }
 
-/** The inverse of a symmetric positive definite matrix, by Gauss and Jordan. In one flat array, because every observation needs five of them. */
+/**
+ * The inverse of a symmetric positive definite matrix, by Gauss and Jordan. In one flat array, because every observation needs five of them. The row of
+ * the pivot is zero before its own column, and, in the right half, after it.
+ */
 const inverse = (matrix: ReadonlyArray<Vector>): ReadonlyArray<Vector> => {
   const size = matrix.length
   const width = 2 * size
@@ -89,12 +92,12 @@ const inverse = (matrix: ReadonlyArray<Vector>): ReadonlyArray<Vector> => {
   for (let i = 0; i < size; i += 1) {
     const pivot = i * width
     const scale = at(pivot + i)
-    for (let k = 0; k < width; k += 1) cells[pivot + k] = at(pivot + k) / scale
+    for (let k = i; k <= size + i; k += 1) cells[pivot + k] = at(pivot + k) / scale
     for (let j = 0; j < size; j += 1) {
       const row = j * width
       const factor = at(row + i)
       if (j === i || factor === 0) continue
-      for (let k = 0; k < width; k += 1) cells[row + k] = at(row + k) - factor * at(pivot + k)
+      for (let k = i; k <= size + i; k += 1) cells[row + k] = at(row + k) - factor * at(pivot + k)
     }
   }
   return matrix.map((_, i) => [...cells.subarray(i * width + size, (i + 1) * width)])
