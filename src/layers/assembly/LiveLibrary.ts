@@ -58,7 +58,13 @@ const memory = Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.laye
 const homeOf = (home: string) =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("./LiveHome.ts")),
+      Effect.orDie(
+        Effect.tryPromise({
+          try: () => import("./LiveHome.ts"),
+          catch: (cause) =>
+            new Error(`the option home needs the package @effect/platform-node: ${String(cause)}`, { cause })
+        })
+      ),
       ({ layer }) => layer(home)
     )
   )
