@@ -12,6 +12,7 @@ import {
 } from "../../domain/settings/McpClients.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine, visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { fileDiff } from "../../domain/tools/FileDiff.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as Input from "../input/Input.ts"
@@ -101,6 +102,15 @@ const editsOf = Effect.fnUntraced(function* (
   return edits
 })
 
+/** A text that holds no settings: its file goes. */
+const isBlank = (text: string): boolean => /^\s*(?:\{\s*\}\s*)?$/.test(text)
+
+/** The text of a file as it is written: a new one is laid out. */
+const laidOut = (file: string, before: string, after: string): string => {
+  const value = before === "" && file.endsWith(".json") ? parsedOrUndefined(after) : undefined
+  return value === undefined ? after : `${JSON.stringify(value, undefined, 2)}\n`
+}
+
 /** Reads settings, and what they become. A file with several edits is one change. */
 const changesOf = Effect.fnUntraced(function* (edits: ReadonlyArray<Edit>) {
   const fs = yield* FileSystem.FileSystem
@@ -118,7 +128,8 @@ const changesOf = Effect.fnUntraced(function* (edits: ReadonlyArray<Edit>) {
       return yield* failed(`${printableLine(file)}: ${result.reason}; nothing was changed`)
     }
     if (result._tag !== "Unchanged") {
-      changes.set(file, { file, before, after: result._tag === "Written" ? result.text : undefined })
+      const after = result._tag === "Removed" || isBlank(result.text) ? undefined : laidOut(file, before, result.text)
+      changes.set(file, { file, before, after })
     }
   }
   return [...changes.values()]

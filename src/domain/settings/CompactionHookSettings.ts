@@ -1,6 +1,6 @@
 import { Predicate, Result } from "effect"
 import type { McpClient, SetupFile, SetupResult } from "./McpClients.ts"
-import { jsonOf, settingsProblemText, withoutValue, withValue } from "./SettingsText.ts"
+import { jsonOf, settingsProblemText, withoutBranch, withValue } from "./SettingsText.ts"
 
 /** Our hooks in the settings of the agents that have hooks around a compaction. */
 
@@ -62,7 +62,7 @@ const changed = (
     const before = groupsIn(read.success, event)
     const after = change(before, group)
     if (after.length === before.length) continue
-    const edited = after.length === 0 ? withoutValue(next, ["hooks", event]) : withValue(next, ["hooks", event], after)
+    const edited = after.length === 0 ? withoutBranch(next, ["hooks", event]) : withValue(next, ["hooks", event], after)
     if (Result.isFailure(edited)) return { _tag: "Refused", reason: settingsProblemText(edited.failure) }
     next = edited.success
   }

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { AgentName } from "../transcripts/AgentFolders.ts"
-import { settingsProblemText, withoutValue, withValue } from "./SettingsText.ts"
+import { settingsProblemText, withoutBranch, withValue } from "./SettingsText.ts"
 
 /** How each client is told to start our MCP server. */
 
@@ -116,7 +116,7 @@ export const withoutServer = (text: string, client: McpClient): SetupResult => {
     const next = text.replace(ownTable, "").replace(/\n*$/, "\n").replace(/^\n+/, "")
     return ownTable.test(text) ? { _tag: "Written", text: next } : { _tag: "Unchanged" }
   }
-  const next = withoutValue(text, entryOf(client, "")[0])
+  const next = withoutBranch(text, entryOf(client, "")[0])
   if (Result.isFailure(next)) return { _tag: "Refused", reason: settingsProblemText(next.failure) }
   return next.success === text ? { _tag: "Unchanged" } : { _tag: "Written", text: next.success }
 }

@@ -365,6 +365,16 @@ export const withoutValue = (text: string, path: SettingsPath): Result.Result<st
   return judged(next, path, (there) => there === undefined, jsonOf)
 }
 
+/** Like `withoutValue`; objects around the value that are empty without it go too, unless the text has comments. */
+export const withoutBranch = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> =>
+  Result.flatMap(withoutValue(text, path), (next) => {
+    const around = path.slice(0, -1)
+    if (next === text || around.length === 0 || withoutComments(next) !== next) return Result.succeed(next)
+    return Result.flatMap(jsonOf(next), (json) =>
+      isSame(valueAt(json, around), {}) ? withoutBranch(next, around) : Result.succeed(next)
+    )
+  })
+
 /** Adds grants to `allowed` in the text of a settings file. Everything else is preserved. */
 export const withAllowed = (text: string, grants: ReadonlyArray<string>): Result.Result<string, SettingsProblem> => {
   const before = given(text)

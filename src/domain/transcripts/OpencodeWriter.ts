@@ -1,9 +1,9 @@
 import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
 import { type Draft, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../conversation/Projection.ts"
-import { titleOf } from "../session/SessionHead.ts"
 import { callIdOf, clock, nativeCalls, nothingInPlace, type Row } from "./CompactionLayout.ts"
 import { isJson, type Json } from "./JsonRecord.ts"
+import { isBareCommand, promptTitle } from "./SessionScan.ts"
 import { Skipped } from "./Skipped.ts"
 import { VisibleMessages, type Writer } from "./Transcript.ts"
 
@@ -115,7 +115,9 @@ export const writeOpencode: Writer = function* (transcript) {
     })
     const parts = held(others.map(userPart))
     if (parts.length === 0) return
-    if (author === undefined && title === "") title = titleOf(others.find(isText)?.text ?? "")
+    if (author === undefined && (title === "" || isBareCommand(title))) {
+      title = others.flatMap(({ text = "" }) => promptTitle(text) || []).find((one) => !isBareCommand(one)) ?? title
+    }
     const note = foreignNote(draft)
     const all = note === undefined ? parts : [{ type: "text", text: note }, ...parts]
     addUser(author === undefined ? all : all.map((part) => ({ ...part, synthetic: true })), at)

@@ -87,11 +87,17 @@ const saw = ({ facts }: ScanState, at: number | undefined): void => {
   facts.updatedAt = Math.max(facts.updatedAt ?? at, at)
 }
 
+/** Returns the title that words of the user give a session; none, when a program put them there. */
+export const promptTitle = (words: string): string => (words === "" || inserted.test(words) ? "" : titleOf(words))
+
+/** Whether a title is a bare command, such as `/model`: any other title says more. */
+export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)
+
 const prompted = ({ facts }: ScanState, words: string): void => {
-  const title = words === "" || inserted.test(words) ? "" : titleOf(words)
+  const title = promptTitle(words)
   if (title === "") return
   facts.prompts += 1
-  facts.title ??= title
+  if (facts.title === undefined || isBareCommand(facts.title)) facts.title = title
 }
 
 const mainThread = ""

@@ -33,7 +33,7 @@ import { hashSync } from "../platform/Sha256.ts"
  */
 
 /** The version of the tables and of what is read into them. */
-const version = 2
+const version = 3
 
 const tables = `
   create table if not exists file (

@@ -89,7 +89,7 @@ const geminiFolder = Effect.fnUntraced(function* (root: string, folder: string) 
   return path.join(root, slug, "chats")
 })
 
-const placeOf = Effect.fnUntraced(function* ({ agent, file, folder, from }: CarryOver, place: CarriedPlace) {
+const placeOf = Effect.fnUntraced(function* ({ agent, file, folder, from, loaded }: CarryOver, place: CarriedPlace) {
   const path = yield* Path.Path
   const roots = yield* AgentSessions.use((sessions) => sessions.roots)
   if (agent === "opencode") {
@@ -101,7 +101,8 @@ const placeOf = Effect.fnUntraced(function* ({ agent, file, folder, from }: Carr
   const root = roots.find((one) => one.agent === agent)?.path
   const isThere = root !== undefined && !path.relative(root, path.resolve(file)).startsWith("..")
   const extension = path.extname(file)
-  if (from === agent && isThere)
+  // Beside the original, which is where the agent looks for sessions of the same folder.
+  if (from === agent && isThere && loaded.session.started?.cwd === folder)
     return path.join(path.dirname(path.resolve(file)), carriedName(agent, place, extension))
   if (root === undefined) return yield* refused(`no folder of ${agent} is known`)
   const below = carriedFolder(agent, place)

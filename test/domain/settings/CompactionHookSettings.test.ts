@@ -21,7 +21,7 @@ describe.each(["claude", "codex", "gemini"] as const)("our hooks in the settings
     if (text === mine) {
       assert.deepStrictEqual(valueOf(removed), valueOf(mine))
       assert.include(removed, "// mine")
-    }
+    } else assert.deepStrictEqual(valueOf(removed), {})
     assert.strictEqual(withoutHooks(removed, agent)._tag, "Unchanged")
   })
 
@@ -36,6 +36,7 @@ describe("taking back the MCP server", () => {
       client === "codex" ? 'model = "o3"\n\n[mcp_servers.docs]\ncommand = "docs"\n' : '{ "theme": "dark" }\n'
     const removed = written(withoutServer(written(withServer(before, client, "palimpsest")), client))
     assert.notInclude(removed, "palimpsest")
+    if (client !== "codex") assert.deepStrictEqual(valueOf(removed), { theme: "dark" })
     assert.include(removed, client === "codex" ? '[mcp_servers.docs]\ncommand = "docs"\n' : '"theme": "dark"')
     assert.strictEqual(withoutServer(removed, client)._tag, "Unchanged")
   })

@@ -6,6 +6,7 @@ import { builtInPrices } from "../../../src/domain/tokens/Prices.ts"
 import type { AgentName } from "../../../src/domain/transcripts/AgentFolders.ts"
 import { newScan, scanRecord } from "../../../src/domain/transcripts/SessionScan.ts"
 import { root } from "../../support/paths.ts"
+import { sessionText } from "../../support/sessions.ts"
 
 /** The requests of records, as `cost` counts them. */
 const requestsOf = (agent: AgentName, records: ReadonlyArray<unknown>) => {
@@ -46,6 +47,25 @@ describe("the sums that an agent records itself", () => {
     assert.closeTo(spentOn(once.values(), builtInPrices).cost, 0.4123, 1e-9)
   })
 
+  it("Pi: the dollars of a recorded session are the sum of those of its answers, to the cent", () => {
+    const records: ReadonlyArray<{
+      message?: { role?: string; usage?: { cost: { total: number } } }
+    }> = sessionText("pi-1019-lines")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    const usages = records.flatMap(({ message }) => (message?.role === "assistant" ? (message.usage ?? []) : []))
+    const { cost, requests } = spentOn(requestsOf("pi", records), builtInPrices)
+    assert.isAbove(cost, 1)
+    // An aborted request was not counted by the provider.
+    assert.strictEqual(requests, usages.filter(({ cost: { total } }) => total > 0).length)
+    assert.closeTo(
+      cost,
+      usages.reduce((sum, usage) => sum + usage.cost.total, 0),
+      0.005
+    )
+  })
+
   it("Gemini CLI: the totals of its answers are the sum of what is counted", () => {
     const answers = [
       { input: 900, output: 40, cached: 600, thoughts: 25, tool: 0, total: 965 },
@@ -66,5 +86,20 @@ describe("the sums that an agent records itself", () => {
       counted,
       answers.map(({ total }) => total)
     )
+  })
+})
+
+describe("the title of a session", () => {
+  const titleOf = (...texts: ReadonlyArray<string>) => {
+    const state = newScan()
+    for (const content of texts) scanRecord(state, "pi", { type: "message", message: { role: "user", content } })
+    return state.facts.title
+  }
+
+  it("is the first prompt that is more than a bare command, and no text that a program put there", () => {
+    assert.strictEqual(titleOf("/mode", "Port the selector."), "Port the selector.")
+    assert.strictEqual(titleOf("<task-notification> done", "Go on.", "And on."), "Go on.")
+    assert.strictEqual(titleOf("/mode"), "/mode")
+    assert.strictEqual(titleOf("/review the diff", "Now merge."), "/review the diff")
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { isCall, isResponse, isText } from "../../../src/domain/content/Content.ts"
 import { entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
@@ -70,6 +70,22 @@ describe("a session that is carried over", () => {
           assert.strictEqual(seen.session.started?.cwd, "/work/here")
           assert.isUndefined(carried.status)
         }
+      })
+    )
+  )
+
+  it.effect("lies beside the original, or in the place of another folder when it goes on there", () =>
+    inHome((home) =>
+      Effect.gen(function* () {
+        const original = `${home}/claude/-somewhere/one.jsonl`
+        mkdirSync(path.dirname(original), { recursive: true })
+        writeFileSync(original, lines.join("\n"))
+        const loaded = yield* Transcripts.use(({ load }) => load(original))
+        const own = loaded.session.started?.cwd ?? ""
+        const to = (folder: string) =>
+          carryOver({ loaded, file: original, agent: "claude", from: "claude", below: 1_000_000, folder })
+        assert.strictEqual(path.dirname((yield* to(own)).file), path.dirname(original))
+        assert.strictEqual(path.dirname((yield* to("/work/here")).file), `${home}/claude/-work-here`)
       })
     )
   )

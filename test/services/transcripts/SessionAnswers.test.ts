@@ -2,7 +2,17 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { McpProtocol, McpTest } from "effect/ai"
-import { appendFileSync, cpSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:fs"
+import {
+  appendFileSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
@@ -146,6 +156,43 @@ describe("the history of a session, over MCP", () => {
         assert.isNotEmpty(handleIn((yield* call("search_history", { pattern: "a quite new wish" })).text))
         truncateSync(file, 4_000)
         assert.include((yield* call("search_history", { pattern: "a quite new wish" })).text, "No match")
+      })
+    )
+  )
+
+  it.effect("reads a file again that was rotated or is being written, and recalls what it held", () =>
+    withSessions((file) =>
+      Effect.gen(function* () {
+        const { call } = yield* clientOf()
+        const search = (pattern: string) => call("search_history", { pattern })
+        const handle = handleIn((yield* search("mix\\.exs")).text)
+        const known = (yield* call("recall", { handle, tokens: 20_000 })).text
+        const lines = readFileSync(file, "utf8").split("\n")
+
+        // The agent moves the file away, and begins another one under its name.
+        renameSync(file, `${file}.old`)
+        const gone = yield* search("mix\\.exs")
+        assert.isTrue(gone.failed)
+        assert.include(gone.text, "cannot be read")
+        assert.strictEqual((yield* call("recall", { handle, tokens: 20_000 })).text, known)
+        const said = (content: string) =>
+          JSON.stringify({ type: "user", uuid: content, sessionId: "s", message: { role: "user", content } })
+        writeFileSync(file, `${said("begin anew")}\n`)
+        assert.isNotEmpty(handleIn((yield* search("begin anew")).text))
+        assert.include((yield* search("mix\\.exs")).text, "No match")
+
+        // A record that is cut within a character.
+        const half = Buffer.from(said("é".repeat(40))).subarray(0, -20)
+        writeFileSync(file, Buffer.concat([Buffer.from(`${said("begin anew")}\n`), half]))
+        assert.isNotEmpty(handleIn((yield* search("begin anew")).text))
+        appendFileSync(file, Buffer.from(said("é".repeat(40))).subarray(-20))
+        assert.isNotEmpty(handleIn((yield* search("éé")).text))
+
+        writeFileSync(file, "")
+        const empty = yield* search("begin")
+        assert.notInclude(empty.text, "\n")
+        writeFileSync(file, lines.join("\n"))
+        assert.strictEqual((yield* call("recall", { handle, tokens: 20_000 })).text, known)
       })
     )
   )

@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process"
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { cpus, tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { claudeLines } from "./corpus.ts"
+import { median, print } from "./table.ts"
+
+/**
+ * `npm run bench:recall`: how long `palimpsest mcp` takes to answer over standard input and output, on a session of 3 MB that grows by
+ * a record before each question: the first question, which reads the session, then recalls and searches.
+ */
+
+const rounds = 50
+const folder = mkdtempSync(join(tmpdir(), "palimpsest-recall-"))
+const file = join(folder, "session.jsonl")
+writeFileSync(file, `${claudeLines(1_500, 3_000_000).join("\n")}\n`)
+
+const program = join(import.meta.dirname, "..", "dist", "palimpsest.mjs")
+const child = spawn(process.execPath, [program, "mcp", file], {
+  stdio: ["pipe", "pipe", "inherit"],
+  env: { PATH: process.env["PATH"] ?? "", HOME: folder, USERPROFILE: folder, PALIMPSEST_HOME: join(folder, "home") }
+})
+const waiting = new Map<number, (text: string) => void>()
+createInterface({ input: child.stdout }).on("line", (line) => {
+  const { id }: { readonly id?: number } = JSON.parse(line)
+  if (id !== undefined) waiting.get(id)?.(line)
+})
+let next = 0
+const ask = async (method: string, params: unknown) => {
+  const from = performance.now()
+  next += 1
+  const id = next
+  const answer = new Promise<string>((resolve) => waiting.set(id, resolve))
+  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`)
+  return { text: await answer, ms: performance.now() - from }
+}
+const call = (name: string, args: unknown) => ask("tools/call", { name, arguments: args })
+
+try {
+  await ask("initialize", {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "bench", version: "1" }
+  })
+  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`)
+  const first = await call("search_history", { pattern: "npm test", tokens: 2_000 })
+  const handles = [...new Set(first.text.match(/h_[a-z2-7]{10}/g))]
+  const grow = () => appendFileSync(file, '{"type":"user","message":{"role":"user","content":"one more"}}\n')
+  const recalls: Array<number> = []
+  const searches: Array<number> = []
+  for (let round = 0; round < rounds; round += 1) {
+    grow()
+    const answer = await call("recall", { handle: handles[round % handles.length] })
+    if (!answer.text.includes("npm test")) throw new Error(answer.text.slice(0, 300))
+    recalls.push(answer.ms)
+  }
+  for (let round = 0; round < 10; round += 1) {
+    grow()
+    searches.push((await call("search_history", { pattern: `cache\\d+` })).ms)
+  }
+  const row = (what: string, ms: number) => ({ what, value: `${ms.toFixed(1)} ms`, bound: undefined, ok: true })
+  const ms = median(recalls)
+  console.log(`Node ${process.version}, ${process.arch}, ${cpus().length} cores; a session of 3 MB that grows`)
+  print([
+    row("the first question: reading the session, a search", first.ms),
+    { what: `a recall, median of ${rounds}`, value: `${ms.toFixed(1)} ms`, bound: "20 ms", ok: ms <= 20 },
+    row("the slowest of them", Math.max(...recalls)),
+    row("a search of all of it, read again", median(searches))
+  ])
+} finally {
+  child.kill()
+  rmSync(folder, { recursive: true, force: true })
+}
