@@ -2,6 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import http from "node:http"
 import type { AddressInfo } from "node:net"
 import { type Dialect, dialects } from "../../src/domain/gateway/Dialect.ts"
+import { limitsOfKeys } from "../../src/domain/gateway/GatewayAccess.ts"
+import type { GatewaySettings } from "../../src/domain/gateway/GatewaySettings.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
 import * as GatewayHttp from "../../src/layers/gateway/GatewayHttp.ts"
 import * as MemoryGatewayStore from "../../src/layers/testing/MemoryGatewayStore.ts"
@@ -123,9 +125,9 @@ export const makeGateway = Effect.fnUntraced(function* (
   provider: string,
   options: Partial<GatewayOptions & GatewayHttp.GatewayHttpOptions> = {},
   held: Map<string, string> = new Map(),
-  budgets: { readonly requests?: number; readonly tokens?: number } = {}
+  { tenants, ...budgets }: GatewaySettings["budgets"] & Pick<GatewaySettings, "tenants"> = {}
 ) {
-  const all = { threshold: 0.75, ...options }
+  const all = { threshold: 0.75, tenants, ...options }
   const built = yield* Layer.build(
     GatewayHttp.layer({
       host: "127.0.0.1",
@@ -137,7 +139,7 @@ export const makeGateway = Effect.fnUntraced(function* (
       ...all
     }).pipe(
       Layer.provide(gatewayLayer(all, held)),
-      Layer.provide(TenantLimiter.layer({ limits: { requests: Infinity, tokens: Infinity, ...budgets } }))
+      Layer.provide(TenantLimiter.layer(limitsOfKeys({ budgets, ...(tenants === undefined ? {} : { tenants }) })))
     )
   )
   return { url: `http://127.0.0.1:${Context.get(built, GatewayServer).port}`, held }

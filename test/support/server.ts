@@ -24,11 +24,13 @@ export interface ServerOptions {
   readonly settings?: ServeSettings
   readonly answers?: ScriptedModel.Answers
   readonly store?: LiveServe.ServeStore
+  readonly gateway?: LiveServe.LiveServeOptions["gateway"]
 }
 
 /** Starts a server; it ends with the scope. Returns its address and a function that asks it as a tenant. */
 export const startServer = Effect.fnUntraced(function* ({
   answers = () => "an answer",
+  gateway,
   home,
   settings = {},
   store = { _tag: "Files" }
@@ -42,6 +44,7 @@ export const startServer = Effect.fnUntraced(function* ({
       port: 0,
       settings,
       store,
+      gateway,
       tokens: hashed,
       version: "0",
       page: { html: "<p>page</p>", policy: "default-src 'none'" },

@@ -1,12 +1,13 @@
 import { Effect, type Layer, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
-import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
+import { type Provider, providers } from "../../domain/gateway/Dialect.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
 import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
+import { type GatewaySetup, gatewaySetup } from "../input/GatewaySetup.ts"
 import * as Input from "../input/Input.ts"
 import * as ListenAddress from "../input/ListenAddress.ts"
 import { userSettings } from "../input/UserSettings.ts"
@@ -16,20 +17,9 @@ import * as GatewayPage from "../page/GatewayPage.ts"
 import type { ServedPage } from "../page/ServedPage.ts"
 
 /** What the command gives to the gateway that it starts. */
-export interface GatewayCommandOptions {
+export interface GatewayCommandOptions extends GatewaySetup {
   readonly host: string
   readonly port: number
-  readonly upstreams: Readonly<Record<Provider, string>>
-  readonly window?: number | undefined
-  readonly windows?: Readonly<Record<string, number>> | undefined
-  readonly threshold: number
-  readonly snapshots?: "code" | "model" | undefined
-  readonly recall?: boolean | undefined
-  readonly showRecalls?: boolean | undefined
-  readonly keys?: ReadonlyArray<string> | undefined
-  readonly budgets?: { readonly requests?: number; readonly tokens?: number } | undefined
-  readonly keepDays: number
-  readonly maxBodyBytes: number
   readonly drainSeconds: number
   readonly page: ServedPage
 }
@@ -38,9 +28,7 @@ export interface GatewayCommandOptions {
 const Started = Schema.Struct({ url: Schema.String })
 
 const defaultPort = 4141
-const defaultBodyBytes = 64 * 1024 * 1024
 const defaultDrainSeconds = 120
-const defaultKeepDays = 30
 
 const isStoreError = Schema.is(GatewayStoreError)
 
@@ -101,20 +89,17 @@ export const gateway = <E extends { readonly message: string }, R>(
       const given = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
       const drainSeconds = settings.drainSeconds ?? defaultDrainSeconds
       shutdown.graceMillis = drainSeconds * 1_000
+      const setup = gatewaySetup(settings)
       const options: GatewayCommandOptions = {
+        ...setup,
+        ...(window === undefined ? {} : { window }),
+        ...(threshold === undefined ? {} : { threshold }),
+        ...(input.snapshots === undefined ? {} : { snapshots: input.snapshots }),
+        ...(input.noRecall ? { recall: false } : {}),
+        ...(input.showRecalls ? { showRecalls: true } : {}),
         host,
         port,
-        upstreams: { ...defaultUpstreams, ...settings.upstreams, ...given },
-        window: window ?? settings.window,
-        windows: settings.windows,
-        threshold: threshold ?? settings.threshold ?? defaultThreshold,
-        snapshots: input.snapshots ?? settings.snapshots,
-        recall: input.noRecall ? false : settings.recall,
-        showRecalls: input.showRecalls || settings.showRecalls === true,
-        keys: settings.keys,
-        budgets: settings.budgets,
-        keepDays: settings.keepDays ?? defaultKeepDays,
-        maxBodyBytes: settings.bodyBytes ?? defaultBodyBytes,
+        upstreams: { ...setup.upstreams, ...given },
         drainSeconds,
         page: yield* GatewayPage.render
       }

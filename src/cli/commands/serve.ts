@@ -1,11 +1,18 @@
 import { Config, Effect, type Layer, Option, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
-import { isTenantName, localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
+import {
+  isTenantName,
+  localTenant,
+  type ServeSettings,
+  type TokenSetting,
+  ServedGateway
+} from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
+import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../input/GatewaySetup.ts"
 import * as Input from "../input/Input.ts"
 import * as ListenAddress from "../input/ListenAddress.ts"
 import { userSettings } from "../input/UserSettings.ts"
@@ -26,6 +33,7 @@ export interface ServeOptions {
   readonly reference: typeof ReferencePage.render
   readonly model?: string | undefined
   readonly store: ServeStore
+  readonly gateway?: (GatewaySetup & { readonly ownKeys: boolean; readonly providerKeys: ProviderKeys }) | undefined
 }
 
 /** An address that other processes reach. */
@@ -129,6 +137,10 @@ export const serve = <E extends { readonly message: string }, R>(
         Flag.Literals("approve", ApprovalMode.literals),
         "Calls that run: none (no changes), edits, or all; the others are denied"
       ),
+      gateway: Input.optional(
+        Flag.Literals("gateway", ServedGateway.literals),
+        "Serve the gateway below /gateway, for tokens of this server, or also for clients with keys of their own"
+      ),
       newToken: Input.optional(
         Flag.String("new-token").pipe(Flag.withMetavar("tenant")),
         "Print a new API token for this tenant, with its hash for the settings, and end"
@@ -138,7 +150,7 @@ export const serve = <E extends { readonly message: string }, R>(
     Effect.fn("cli.serve")(function* (input) {
       if (input.newToken !== undefined) return yield* printToken(input.newToken)
       yield* ListenAddress.checkPort(input.port)
-      const { serve: own } = yield* userSettings
+      const { gateway: gatewaySettings, serve: own } = yield* userSettings
       const configured = own.tokens ?? []
       const store = yield* storeOf(input.store, hasSqlite, input)
       if (configured.length === 0 && !ListenAddress.isLoopback(input.host)) {
@@ -159,12 +171,18 @@ export const serve = <E extends { readonly message: string }, R>(
       }
       shutdown.graceMillis = (settings.drainSeconds ?? defaultDrainSeconds) * 1_000
       const { host, model, port } = input
+      const servedGateway = input.runner ? undefined : (input.gateway ?? own.gateway)
+      const gateway =
+        servedGateway === undefined
+          ? undefined
+          : { ...gatewaySetup(gatewaySettings), ownKeys: servedGateway === "keys", providerKeys: yield* providerKeys }
       const options = {
         host,
         port,
         model,
         settings,
         store,
+        gateway,
         tokens,
         version,
         page: yield* ServePage.render,
@@ -182,6 +200,11 @@ export const serve = <E extends { readonly message: string }, R>(
             : `listening; open ${url}/#token=${token} in a browser (Ctrl+C stops)`
         )
         if (input.runner) yield* Output.notice("this process runs sessions; it answers /health and /ready only")
+        if (gateway !== undefined) {
+          yield* Output.notice(
+            `clients of models reach the gateway at ${url}/gateway; "palimpsest gateway --print claude" says what they set`
+          )
+        }
         if (settings.tools === true && settings.approve === "all") {
           yield* Output.notice("every tenant's agents run any command as this user, without asking")
         }
@@ -206,4 +229,7 @@ export const serve = <E extends { readonly message: string }, R>(
   )
 
 const isDatabaseError = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "DatabaseError"
+  typeof error === "object" &&
+  error !== null &&
+  "_tag" in error &&
+  (error._tag === "DatabaseError" || error._tag === "GatewayStoreError")

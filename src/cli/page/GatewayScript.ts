@@ -20,7 +20,10 @@ const show = (text) => {
     const [, name, labels = "", value] = found;
     sums.set(name, (sums.get(name) || 0) + Number(value));
     const label = (key) => (new RegExp(key + '="([^"]*)"').exec(labels) || [])[1] || "";
-    if (name === "requests_total") requests.set(label("dialect") + " · " + label("view"), Number(value));
+    if (name === "requests_total") {
+      const key = label("dialect") + " · " + label("view");
+      requests.set(key, (requests.get(key) || 0) + Number(value));
+    }
     if (name === "tokens_total") tokens.set(label("kind"), (tokens.get(label("kind")) || 0) + Number(value));
   }
   const facts = [

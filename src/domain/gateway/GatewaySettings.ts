@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { TenantLimits, whole } from "../serve/ServeSettings.ts"
+import { TenantLimits, TenantName, whole } from "../serve/ServeSettings.ts"
 
 /** The settings of the gateway: where requests go, and when conversations are compressed. */
 
@@ -13,6 +13,13 @@ const address = (name: string) =>
       expected: "an address such as https://api.example.com"
     })
   )
+
+const Keys = Schema.Array(Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/)))
+
+const Budgets = Schema.Struct({
+  requests: TenantLimits.fields.requests,
+  tokens: TenantLimits.fields.tokens
+})
 
 /** The setting `gateway`. */
 export const GatewaySettings = Schema.Struct({
@@ -59,18 +66,35 @@ export const GatewaySettings = Schema.Struct({
     })
   ),
   keys: Schema.optionalKey(
-    Schema.Array(Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/))).annotate({
+    Keys.annotate({
       description: "The keys that may use the gateway, as SHA-256 of their text; without it, all",
       expected: `a list such as ["sha256:…"]`
     })
   ),
   budgets: Schema.optionalKey(
-    Schema.Struct({
-      requests: TenantLimits.fields.requests,
-      tokens: TenantLimits.fields.tokens
-    }).annotate({
+    Budgets.annotate({
       description: "What each key may use; without it, anything",
       expected: `an object such as {"requests": 60, "tokens": 10000000}`
+    })
+  ),
+  tenants: Schema.optionalKey(
+    Schema.Record(
+      TenantName,
+      Schema.Struct({
+        keys: Keys.annotate({
+          description: "The tenant's keys, as SHA-256 of their text",
+          expected: `a list such as ["sha256:…"]`
+        }),
+        budgets: Schema.optionalKey(
+          Budgets.annotate({
+            description: "What the tenant may use with all its keys",
+            expected: `an object such as {"requests": 60, "tokens": 10000000}`
+          })
+        )
+      })
+    ).annotate({
+      description: "Tenants by name: their keys may use the gateway, and count together",
+      expected: `an object such as {"acme": {"keys": ["sha256:…"], "budgets": {"tokens": 10000000}}}`
     })
   ),
   keepDays: Schema.optionalKey(

@@ -67,6 +67,9 @@ export const TenantSetting = Schema.Struct({
 export const OnDisconnect = Schema.Literals(["continue", "cancel"])
 export type OnDisconnect = typeof OnDisconnect.Type
 
+/** Who may use the gateway of the server: its tokens, or also clients with keys of their own. */
+export const ServedGateway = Schema.Literals(["tokens", "keys"])
+
 /** The setting `serve`. */
 export const ServeSettings = Schema.Struct({
   tokens: Schema.optionalKey(
@@ -103,6 +106,13 @@ export const ServeSettings = Schema.Struct({
     OnDisconnect.annotate({
       description: "What becomes of a turn whose client vanishes (default continue)",
       expected: "continue or cancel"
+    })
+  ),
+  gateway: Schema.optionalKey(
+    ServedGateway.annotate({
+      description:
+        "Serve the gateway below /gateway: tokens: for the server's tokens and the keys of the setting gateway; keys: also for clients with keys of their own",
+      expected: "tokens or keys"
     })
   ),
   drainSeconds: Schema.optionalKey(

@@ -1,16 +1,23 @@
 import { Effect, Layer, Path } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
+import { limitsOfKeys } from "../../domain/gateway/GatewayAccess.ts"
+import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
+import type { StoreAddress } from "../../domain/session/StoreAddress.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { GatewayOptions } from "../../services/gateway/GatewayPlan.ts"
 import { type GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import * as SnapshotWriter from "../../services/gateway/SnapshotWriter.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
+import { ApiTokens } from "../../services/serve/ApiTokens.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
+import type { TokenAccess } from "../gateway/ClientAccess.ts"
 import * as FileGatewayStore from "../gateway/FileGatewayStore.ts"
+import type { GatewayHandlerOptions } from "../gateway/GatewayHandler.ts"
 import * as GatewayHttp from "../gateway/GatewayHttp.ts"
+import * as GatewayRoutes from "../gateway/GatewayRoutes.ts"
 import * as SqlGatewayStore from "../gateway/SqlGatewayStore.ts"
 import { homeFolder } from "../platform/HomeFolder.ts"
 import * as PostgresClient from "../platform/PostgresClient.ts"
@@ -19,9 +26,11 @@ import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 import { storeAddress } from "./LiveStores.ts"
 
 /** Options of a gateway. */
-export interface LiveGatewayOptions extends GatewayOptions, GatewayHttp.GatewayHttpOptions {
+export interface LiveGatewayOptions extends GatewayOptions, GatewayHandlerOptions {
   /** What each key may use. Absent: anything. */
-  readonly budgets?: { readonly requests?: number; readonly tokens?: number } | undefined
+  readonly budgets?: GatewaySettings["budgets"] | undefined
+  /** Tenants, whose keys count together. */
+  readonly tenants?: GatewaySettings["tenants"] | undefined
   /** Days after which what nobody used is forgotten. */
   readonly keepDays: number
 }
@@ -42,11 +51,14 @@ const told = <E extends { readonly message: string }, R>(store: Layer.Layer<Gate
   )
 
 /** Where sessions are: in a database, or else in a folder beside them. */
-const store = ({ keepDays }: LiveGatewayOptions) =>
+const store = <E extends { readonly message: string }, R>(
+  { keepDays }: LiveGatewayOptions,
+  place: Effect.Effect<StoreAddress, E, R>
+) =>
   told(
     Layer.unwrap(
       Effect.gen(function* () {
-        const address = yield* storeAddress
+        const address = yield* place
         const path = yield* Path.Path
         const tables = SqlGatewayStore.layer(keepDays)
         switch (address._tag) {
@@ -63,14 +75,33 @@ const store = ({ keepDays }: LiveGatewayOptions) =>
     )
   )
 
-const limiter = ({ budgets: { requests = Infinity, tokens = Infinity } = {} }: LiveGatewayOptions) =>
-  TenantLimiter.layer({ limits: { requests, tokens } })
+const gateway = <E extends { readonly message: string }, R>(
+  options: LiveGatewayOptions,
+  place: Effect.Effect<StoreAddress, E, R>
+) => Gateway.layer(options).pipe(Layer.provide(compression), Layer.provide(store(options, place)))
 
 /** The gateway: it listens until the layer ends. What it knows of conversations is where sessions are. */
-export const layer = (options: LiveGatewayOptions) =>
-  GatewayHttp.layer(options).pipe(
-    Layer.provide(Gateway.layer(options)),
-    Layer.provide(limiter(options)),
-    Layer.provide(compression),
-    Layer.provide(store(options))
+export const layer = ({ budgets, tenants, ...options }: LiveGatewayOptions & GatewayHttp.GatewayHttpOptions) =>
+  GatewayHttp.layer({ ...options, tenants }).pipe(
+    Layer.provide(gateway(options, storeAddress)),
+    Layer.provide(
+      TenantLimiter.layer(
+        limitsOfKeys({ ...(budgets === undefined ? {} : { budgets }), ...(tenants === undefined ? {} : { tenants }) })
+      )
+    )
   )
+
+/** Options of the gateway within `serve`. */
+export interface ServedGatewayOptions extends LiveGatewayOptions, Omit<TokenAccess, "tenantOf"> {}
+
+/**
+ * The gateway's routes within `serve`. A token of the server stands for the operator's own key of the provider, and counts for its
+ * tenant.
+ */
+export const routes = (options: ServedGatewayOptions, place: StoreAddress) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { tenantOf } = yield* ApiTokens
+      return yield* GatewayRoutes.routes({ ...options, tokens: { tenantOf, ...options } })
+    })
+  ).pipe(Layer.provide(gateway(options, Effect.succeed(place))))

@@ -1,4 +1,4 @@
-import { Context, Effect, FileSystem, Layer, Path, type Redacted, Semaphore } from "effect"
+import { Context, Effect, FileSystem, Layer, Path, Redacted, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { Model } from "../../services/model/Model.ts"
@@ -18,6 +18,7 @@ import * as ClusterEngine from "../serve/ClusterEngine.ts"
 import * as HttpServing from "../serve/HttpServing.ts"
 import * as SqlTurnJournal from "../serve/SqlTurnJournal.ts"
 import * as SqlSessionStore from "../session/SqlSessionStore.ts"
+import * as LiveGateway from "./LiveGateway.ts"
 import * as LiveRuntime from "./LiveRuntime.ts"
 
 /** Where a server keeps its sessions, and what it does for them. */
@@ -36,6 +37,8 @@ export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "
   /** The model of new sessions; absent: that of the settings. */
   readonly model?: string | undefined
   readonly store?: ServeStore | undefined
+  /** The gateway below `/gateway`; absent: there is none. */
+  readonly gateway?: LiveGateway.ServedGatewayOptions | undefined
 }
 
 /** Whether this Node has the database of the store `Sqlite`. */
@@ -154,6 +157,21 @@ const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { reado
     })
   )
 
+/** The gateway's routes. What it knows is where sessions are. */
+const gatewayRoutes = (options: LiveGateway.ServedGatewayOptions, store: ServeStore) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      switch (store._tag) {
+        case "Files":
+          return LiveGateway.routes(options, { _tag: "Files", folder: undefined })
+        case "Sqlite":
+          return LiveGateway.routes(options, { _tag: "Sqlite", file: `${yield* homeFolder}/serve.db` })
+        case "Postgres":
+          return LiveGateway.routes(options, { _tag: "Postgres", url: Redacted.value(store.url) })
+      }
+    })
+  )
+
 /** A server, until the layer ends. */
 export const layer = (options: LiveServeOptions) => {
   const { settings, store = { _tag: "Files" } } = options
@@ -161,7 +179,11 @@ export const layer = (options: LiveServeOptions) => {
     store._tag === "Files"
       ? Layer.provideMerge(LocalSessions.layer(options), tenantRuntimes(options, undefined))
       : clustered(options, store)
-  return HttpServing.layer({ ...options, bodyBytes: settings.bodyBytes ?? defaultBodyBytes }).pipe(
+  const { gateway } = options
+  return HttpServing.layer(
+    { ...options, bodyBytes: settings.bodyBytes ?? defaultBodyBytes },
+    gateway === undefined ? Layer.empty : gatewayRoutes(gateway, store)
+  ).pipe(
     Layer.provideMerge(sessions),
     Layer.provideMerge(Layer.merge(ApiTokens.layer(options.tokens), TenantLimiter.layer(settings)))
   )

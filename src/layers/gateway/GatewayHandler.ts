@@ -1,52 +1,31 @@
 import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
-import { hash } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream"
 import { type Provider, providerOf, providerOfOther, routeOf } from "../../domain/gateway/Dialect.ts"
 import { failureBody } from "../../domain/gateway/FailureBody.ts"
+import type { GatewayAccess } from "../../domain/gateway/GatewayAccess.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
-import { requestsPassed, requestsRefused } from "../../services/gateway/GatewayMetrics.ts"
+import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
-import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import { accessOf, type TokenAccess } from "./ClientAccess.ts"
 import { reportFailure } from "./GatewayFailures.ts"
-import { pass, planFor, sessionHeader } from "./PassRequest.ts"
+import { pass, planFor } from "./PassRequest.ts"
 import { passAnswer, type ProxiedRequest, sendJson } from "./ProxiedRequest.ts"
 import { askFor } from "./SnapshotRequests.ts"
-import { endToEnd, send, UpstreamFailed } from "./UpstreamRequests.ts"
+import { send, UpstreamFailed } from "./UpstreamRequests.ts"
 
 /** Takes requests of clients: whose they are, whether they may go on, and to which provider they go. */
 
 /** Where requests go, and who may send them. */
-export interface GatewayHandlerOptions {
+export interface GatewayHandlerOptions extends GatewayAccess {
   readonly upstreams: Readonly<Record<Provider, string>>
   /** Bodies above this size are streamed through unread. */
   readonly maxBodyBytes: number
-  /** The keys that may use the gateway, as `sha256:…`. Absent: all. */
-  readonly keys?: ReadonlyArray<string> | undefined
+  /** Tokens of a server that may stand in the place of keys. Absent: there are none. */
+  readonly tokens?: TokenAccess | undefined
 }
-
-/** Whose conversations a request may see: the hash of its key, wherever the client puts it. */
-const ownerOf = (request: IncomingMessage, url: URL): string => {
-  const { authorization, "x-api-key": key, "x-goog-api-key": google } = request.headers
-  const bearer = authorization?.replace(/^Bearer\s+/i, "")
-  const given = [key, google, bearer, url.searchParams.get("key")].find(
-    (value) => value !== undefined && value !== null && value !== ""
-  )
-  return hash("sha256", String(given ?? ""), "hex")
-}
-
-/** Why a request is refused before it goes out: its key is none of those that may use the gateway, or has used what it may. */
-const refusalOf = Effect.fnUntraced(function* ({ keys }: GatewayHandlerOptions, owner: string) {
-  const limiter = yield* TenantLimiter
-  if (keys !== undefined && !keys.includes(`sha256:${owner}`)) {
-    return { status: 401, message: "palimpsest gateway: this key may not use the gateway", retryAfter: undefined }
-  }
-  const used = yield* Effect.result(Effect.andThen(limiter.request(owner), limiter.checkTokens(owner)))
-  return used._tag === "Success"
-    ? undefined
-    : { status: 429, message: `palimpsest gateway: ${used.failure.message}`, retryAfter: used.failure.retryAfter }
-})
 
 /** The body of a request as far as it is not larger than the bound. */
 interface Received {
@@ -94,34 +73,31 @@ const work = Effect.fnUntraced(function* (
     route === undefined
       ? providerOfOther(url.pathname, (name) => request.headers[name] !== undefined)
       : providerOf(route.dialect)
-  const owner = ownerOf(request, url)
-  const refusal = yield* refusalOf(options, owner)
-  if (refusal !== undefined) {
-    const { message, retryAfter, status } = refusal
+  const access = yield* accessOf(options, request, url, provider)
+  if ("status" in access) {
+    const { message, retryAfter, status } = access
     yield* Metric.update(requestsRefused, 1)
     request.resume()
     const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
     return sendJson(response, status, failureBody(route?.dialect, status, message), headers)
   }
+  const { account, headers, owner, tenant } = access
   const base = new URL(options.upstreams[provider])
-  const path = `${base.pathname.replace(/\/$/, "")}${request.url ?? "/"}`
-  const passing: ProxiedRequest = {
-    request,
-    response,
-    route,
-    owner,
-    upstream: { url: base, path, method, headers: endToEnd(request.rawHeaders, ["host", sessionHeader]) }
-  }
+  const path = `${base.pathname.replace(/\/$/, "")}${access.path}`
+  const upstream = { url: base, path, method, headers }
+  const passing: ProxiedRequest = { request, response, route, account, tenant, upstream }
+  const counted = (view: string) =>
+    Metric.update(
+      Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view, ...tenantAttribute(tenant) }),
+      1
+    )
   const declared = Number(request.headers["content-length"] ?? 0)
   const received =
     route === undefined || declared > options.maxBodyBytes
       ? { body: Buffer.alloc(0), isWhole: false }
       : yield* receive(request, options.maxBodyBytes)
   if (!received.isWhole) {
-    yield* Metric.update(
-      Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view: "unread" }),
-      1
-    )
+    yield* counted("unread")
     const answer = yield* send(passing.upstream, (upstream) => {
       if (received.body.length > 0) upstream.write(received.body)
       pipeline(request, upstream, () => {})
@@ -133,8 +109,7 @@ const work = Effect.fnUntraced(function* (
       ? Effect.succeed<GatewayPlan>({ _tag: "Unchanged", model: "", tokens: undefined })
       : planFor(route, owner, received.body, request, { isTooLong, maxBodyBytes: options.maxBodyBytes })
   const plan = yield* planned(false)
-  const view = plan._tag === "Changed" ? "compressed" : "unchanged"
-  yield* Metric.update(Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view }), 1)
+  yield* counted(plan._tag === "Changed" ? "compressed" : "unchanged")
   yield* pass(passing, plan, received.body, planned(true))
   if (route !== undefined && response.statusCode === 200) {
     const gateway = yield* Gateway

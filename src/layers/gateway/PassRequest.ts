@@ -7,7 +7,7 @@ import { Gateway } from "../../services/gateway/Gateway.ts"
 import { compressionsDone, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
-import { account } from "./AnswerAccount.ts"
+import { accountAnswer } from "./AnswerAccount.ts"
 import { meter } from "./AnswerMeter.ts"
 import { decoded } from "./BodyEncoding.ts"
 import { reportFailure } from "./GatewayFailures.ts"
@@ -32,7 +32,7 @@ const passUnread = Effect.fnUntraced(function* (
 ) {
   const context = yield* Effect.context<Gateway | TenantLimiter>()
   if (answer.statusCode === 200 && passing.route?.asks === "answer") {
-    meter(answer, (counts) => void Effect.runForkWith(context)(account(passing, model, tokens, counts)))
+    meter(answer, (counts) => void Effect.runForkWith(context)(accountAnswer(passing, model, tokens, counts)))
   }
   yield* passAnswer(answer, passing.response)
 })

@@ -13,7 +13,9 @@ export interface ProxiedRequest {
   readonly response: ServerResponse
   readonly upstream: UpstreamRequest
   readonly route: Route | undefined
-  readonly owner: string
+  /** The name that its use is counted under, and the tenant that has a name in the settings. */
+  readonly account: string
+  readonly tenant: string | undefined
 }
 
 /** Sends it with the body that the client sent. */

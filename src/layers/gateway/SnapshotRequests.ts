@@ -5,7 +5,7 @@ import { answerDialects } from "../../domain/gateway/DialectForms.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
-import { account } from "./AnswerAccount.ts"
+import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, typeOf, withText } from "./ProxiedRequest.ts"
 import { readAll } from "./UpstreamRequests.ts"
@@ -23,7 +23,7 @@ const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
 
 /** Makes the way to ask. What it costs counts as the client's other requests do. */
 export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dialect: Dialect, model: string) {
-  const context = yield* Effect.context<Effect.Services<ReturnType<typeof account>>>()
+  const context = yield* Effect.context<Effect.Services<ReturnType<typeof accountAnswer>>>()
   const ask: AskUpstream = (text) =>
     Effect.gen(function* () {
       const answer = yield* withText(passing, text, true)
@@ -34,7 +34,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
       const read = typeOf(answer).includes("event-stream")
         ? readEvents(dialect, body)
         : answerDialects[dialect].whole(recallName).push(body)
-      yield* account(passing, model, undefined, read?.usage)
+      yield* accountAnswer(passing, model, undefined, read?.usage)
       return read
     }).pipe(
       Effect.timeout(deadline),

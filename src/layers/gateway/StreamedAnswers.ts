@@ -6,7 +6,7 @@ import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
-import { account } from "./AnswerAccount.ts"
+import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, typeOf, withText, write } from "./ProxiedRequest.ts"
 import { endToEnd, readAll, UpstreamFailed } from "./UpstreamRequests.ts"
@@ -64,7 +64,7 @@ export const passStream = Effect.fnUntraced(function* (
       return Effect.sync(() => void answer.destroy())
     })
     const read = stream.read()
-    yield* account(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
+    yield* accountAnswer(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
     const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
     if (step._tag === "End") {
       yield* write(response, stream.finish(step.ending))

@@ -5,7 +5,7 @@ import { answerDialects } from "../../domain/gateway/DialectForms.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
-import { account } from "./AnswerAccount.ts"
+import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, withText } from "./ProxiedRequest.ts"
 import { endToEnd, readAll } from "./UpstreamRequests.ts"
@@ -30,7 +30,7 @@ export const passWhole = Effect.fnUntraced(function* (
       response.end(body)
       return
     }
-    yield* account(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
+    yield* accountAnswer(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
     const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
     if (step._tag === "End") {
       const text = Buffer.from(whole.finish(step.ending))

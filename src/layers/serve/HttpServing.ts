@@ -116,8 +116,11 @@ const server = (options: HttpServingOptions) =>
     Layer.effectContext
   )
 
-/** The server, until the layer ends. It first takes no more turns, and lets the running ones end (`ServedSessions.drain`). */
-export const layer = (options: HttpServingOptions) =>
+/**
+ * The server, until the layer ends. It first takes no more turns, and lets the running ones end (`ServedSessions.drain`). `more` are
+ * routes beside those of the API.
+ */
+export const layer = <E = never, R = never>(options: HttpServingOptions, more: Layer.Layer<never, E, R>) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { drain } = yield* ServedSessions
@@ -126,9 +129,12 @@ export const layer = (options: HttpServingOptions) =>
   ).pipe(
     Layer.provideMerge(
       HttpRouter.serve(
-        Layer.mergeAll(ServeHandlers.routes(options.version), page(options.page), reference(options.reference)).pipe(
-          Layer.provide(answers(options.bodyBytes))
-        ),
+        Layer.mergeAll(
+          ServeHandlers.routes(options.version),
+          page(options.page),
+          reference(options.reference),
+          more
+        ).pipe(Layer.provide(answers(options.bodyBytes))),
         { disableLogger: true, disableListenLog: true }
       )
     ),

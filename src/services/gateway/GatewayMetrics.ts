@@ -5,6 +5,10 @@ import { Metric } from "effect"
 const counter = (name: string, description: string) =>
   Metric.counter(`palimpsest_gateway_${name}`, { description, incremental: true })
 
+/** The attribute of a named tenant; keys without a name have none. */
+export const tenantAttribute = (tenant: string | undefined): Readonly<Record<string, string>> =>
+  tenant === undefined ? {} : { tenant }
+
 /** Requests of the dialects, with the attributes `dialect` and `view`: `unchanged`, `compressed`, or `other` for any other path. */
 export const requestsPassed = counter("requests_total", "Requests that went to a provider")
 /** Estimated tokens that did not have to be sent. */

@@ -253,6 +253,26 @@ describe("the operator", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("names tenants, whose keys count together", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const keys = ["one", "two"].map((key) => `sha256:${hash("sha256", key, "hex")}`)
+      const gateway = yield* makeGateway(provider.url, {}, new Map(), {
+        tenants: { acme: { keys, budgets: { requests: 2 } } }
+      })
+      const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
+      const ask = (key: string) =>
+        Effect.map(
+          raw(`${gateway.url}/v1/chat/completions`, ["Authorization", `Bearer ${key}`], body),
+          (all) => all.status
+        )
+      const statuses = yield* Effect.forEach(["one", "two", "one", "two", "three"], ask)
+      assert.deepStrictEqual(statuses, [200, 200, 429, 429, 401])
+      const metrics = yield* raw(`${gateway.url}/metrics`, [], "", "GET")
+      assert.match(metrics.body, /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("names the keys that may use it", () =>
     Effect.gen(function* () {
       const provider = yield* makeProvider(noted)

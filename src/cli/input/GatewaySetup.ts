@@ -1,0 +1,57 @@
+import { Config, Effect, Option, Redacted } from "effect"
+import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
+import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
+import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
+
+/** What the settings say of a gateway, wherever it is served. */
+
+/** How a gateway treats requests. */
+export interface GatewaySetup extends Pick<
+  GatewaySettings,
+  "window" | "windows" | "snapshots" | "recall" | "showRecalls" | "keys" | "tenants" | "budgets"
+> {
+  readonly upstreams: Readonly<Record<Provider, string>>
+  readonly threshold: number
+  readonly keepDays: number
+  readonly maxBodyBytes: number
+}
+
+/** The operator's keys of the providers. */
+export type ProviderKeys = Readonly<Partial<Record<Provider, Redacted.Redacted>>>
+
+const variables: Readonly<Record<Provider, ReadonlyArray<string>>> = {
+  anthropic: ["ANTHROPIC_API_KEY"],
+  gemini: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+  openai: ["OPENAI_API_KEY"]
+}
+
+/** The keys of the environment, as the models of this program use them. */
+export const providerKeys: Effect.Effect<ProviderKeys> = Effect.gen(function* () {
+  const keys: Partial<Record<Provider, Redacted.Redacted>> = {}
+  for (const provider of providers) {
+    const given = yield* Effect.firstSuccessOf(variables[provider].map((name) => Config.Redacted(name))).pipe(
+      Effect.option
+    )
+    if (Option.isSome(given) && Redacted.value(given.value) !== "") keys[provider] = given.value
+  }
+  return keys
+})
+
+const defaultBodyBytes = 64 * 1024 * 1024
+const defaultKeepDays = 30
+
+/** The setup of the settings, with defaults. */
+export const gatewaySetup = ({
+  bodyBytes,
+  drainSeconds: _,
+  keepDays,
+  threshold,
+  upstreams,
+  ...settings
+}: GatewaySettings): GatewaySetup => ({
+  ...settings,
+  upstreams: { ...defaultUpstreams, ...upstreams },
+  threshold: threshold ?? defaultThreshold,
+  keepDays: keepDays ?? defaultKeepDays,
+  maxBodyBytes: bodyBytes ?? defaultBodyBytes
+})

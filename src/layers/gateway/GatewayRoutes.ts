@@ -1,0 +1,40 @@
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect } from "effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { IncomingMessage, ServerResponse } from "node:http"
+import type { Gateway } from "../../services/gateway/Gateway.ts"
+import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
+
+/** The path before those of the providers. */
+const prefix = "/gateway"
+
+/** The gateway within another server: its addresses are below `/gateway`, and bytes pass as in a server of its own. */
+export const routes = Effect.fnUntraced(function* (options: GatewayHandlerOptions) {
+  const context = yield* Effect.context<Gateway | TenantLimiter>()
+  return HttpRouter.add(
+    "*",
+    `${prefix}/*`,
+    Effect.gen(function* () {
+      const received = yield* HttpServerRequest.HttpServerRequest
+      const request = NodeHttpServerRequest.toIncomingMessage(received)
+      const response = NodeHttpServerRequest.toServerResponse(received)
+      if (!(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
+        return HttpServerResponse.jsonUnsafe({ error: { message: "HTTP/1.1 is needed" } }, { status: 505 })
+      }
+      request.url = request.url?.slice(prefix.length) ?? "/"
+      // A model may be silent for longer than a client of this server.
+      const { socket } = request
+      const silentMillis = socket.timeout ?? 0
+      socket.setTimeout(0)
+      yield* Effect.ensuring(
+        Effect.provideContext(handle(options, request, response), context),
+        Effect.sync(() => void socket.setTimeout(silentMillis))
+      )
+      // The answer was written; a client that is gone gets none.
+      return response.writableEnded ? HttpServerResponse.empty() : yield* Effect.interrupt
+    })
+  )
+})
