@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, type PlatformError } from "effect"
+import { Effect, FileSystem, Option, Path, type PlatformError, Stream } from "effect"
 import {
   type ChangedFile,
   changedSince,
@@ -14,7 +14,8 @@ import * as AtomicFile from "../platform/AtomicFile.ts"
 import { read } from "../platform/RegularFile.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type FileRecord, Gate } from "../tools/builtin/FileChange.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
+import { type IgnoreChoice, walk } from "../workspace/IgnoreRules.ts"
+import { Workspace } from "../workspace/Workspace.ts"
 
 /** A file that changed since an earlier message, and what a rewind can do about it. */
 export interface RewindFile {
@@ -39,6 +40,12 @@ export interface FileRewind {
   /** The files that tools changed since then and that are not as they were. */
   readonly survey: (target: RewindTarget) => Effect.Effect<ReadonlyArray<RewindFile>, SessionStoreError>
   /**
+   * Files in the folders of the workspace that were written after a moment (milliseconds since 1970) and that no tool is known to
+   * have changed since the target: shell commands and other programs did. Ignored files are not looked at, removed ones cannot be
+   * seen, and after two seconds the search ends with what it has found.
+   */
+  readonly unrecorded: (target: RewindTarget, since: number) => Effect.Effect<ReadonlyArray<string>, SessionStoreError>
+  /**
    * Puts the files back: restores contents, removes what was created. Files that others changed since are left as they are, or
    * overwritten. What is overwritten or removed is kept as an earlier version, so that a rewind can be taken back.
    */
@@ -51,6 +58,10 @@ export const recorderOf =
   (record: FileRecord): Effect.Effect<Effect.Effect<void>> =>
     Effect.map(chat.keepFile({ ...record, by }), (done) => Effect.ignore(done, { log: "Warn" }))
 
+/** Time limit of the search for files that others wrote. */
+const searchTimeout = "2 seconds"
+const searched: IgnoreChoice = { git: true, own: true, vendored: true }
+
 const onDisk = (error: PlatformError.PlatformError) => ({ message: diskErrorText(error) })
 
 /** Makes the rewinding of files in a workspace. */
@@ -59,7 +70,8 @@ export const make = Effect.fnUntraced(function* (
   workspace: Workspace["Service"]
 ): Effect.fn.Return<FileRewind, never, FileSystem.FileSystem | Path.Path> {
   const path = yield* Path.Path
-  const fs = workspace.files(yield* FileSystem.FileSystem)
+  const disk = yield* FileSystem.FileSystem
+  const fs = workspace.files(disk)
   const gate = yield* Gate
   const record = recorderOf(chat, "rewind")
   const provided = <A, E>(work: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>): Effect.Effect<A, E> =>
@@ -120,7 +132,33 @@ export const make = Effect.fnUntraced(function* (
     })
   })
 
+  const unrecorded = Effect.fn("FileRewind.unrecorded")(function* (target: RewindTarget, since: number) {
+    const { changes } = yield* chat.whole
+    const known = new Set(changedSince(PersistentList.toArray(changes), target).map(({ path: place }) => place))
+    const found: Array<string> = []
+    const look = Effect.fnUntraced(function* (place: string) {
+      const info = yield* Effect.option(fs.stat(place))
+      const written = Option.flatMap(info, ({ mtime }) => mtime)
+      if (Option.isSome(written) && written.value.getTime() > since) found.push(workspace.shown(place))
+    })
+    yield* Effect.forEach(workspace.folders, (folder) =>
+      Stream.runForEach(walk(folder, searched), ({ files }) =>
+        Effect.forEach(
+          files.map((name) => path.join(folder, name)).filter((place) => !known.has(place)),
+          look
+        )
+      )
+    ).pipe(
+      Effect.timeoutOption(searchTimeout),
+      Effect.provideService(Workspace, workspace),
+      Effect.provideService(FileSystem.FileSystem, disk),
+      Effect.provideService(Path.Path, path)
+    )
+    return found.toSorted()
+  })
+
   return {
+    unrecorded,
     survey: Effect.fn("FileRewind.survey")(function* (target) {
       const { changes } = yield* chat.whole
       const files = yield* Effect.forEach(changedSince(PersistentList.toArray(changes), target), look)

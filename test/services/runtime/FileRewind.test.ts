@@ -129,6 +129,32 @@ describe("rewinding files", () => {
     }).pipe(Effect.provide(here({ "a.txt": "a\n", "b.txt": "b\n" })))
   )
 
+  it.effect("names what others wrote since, except what is ignored and what tools changed", () =>
+    Effect.gen(function* () {
+      const { fs, rewind, say, write } = yield* working
+      yield* say
+      yield* write("tool.txt", "tool\n")
+      const target = { _tag: "Before", sequence: 1 } as const
+      yield* fs.utimes("/work/old.txt", 1, 1)
+      yield* fs.utimes("/work/.gitignore", 1, 1)
+      yield* fs.utimes("/work/tool.txt", 9, 9)
+      for (const name of ["shell.txt", "sub/made.txt", "noise.log"]) yield* fs.utimes(`/work/${name}`, 9, 9)
+      assert.deepStrictEqual(yield* rewind.unrecorded(target, 5_000), ["shell.txt", "sub/made.txt"])
+      assert.deepStrictEqual(yield* rewind.unrecorded(target, 9_000), [])
+    }).pipe(
+      Effect.provide(
+        here({
+          "old.txt": "",
+          "shell.txt": "",
+          "sub/made.txt": "",
+          "noise.log": "",
+          ".gitignore": "*.log\n",
+          ".git/HEAD": ""
+        })
+      )
+    )
+  )
+
   it.effect("does not keep a file that is too large, and says so", () =>
     Effect.gen(function* () {
       const { files, goBack, say, write } = yield* working

@@ -1,6 +1,6 @@
 import { Clock, Effect, Option, Ref } from "effect"
 import { text as textPart, user } from "../../../domain/content/Content.ts"
-import { sequenceOf, type EntryId } from "../../../domain/conversation/Conversation.ts"
+import { sequenceOf } from "../../../domain/conversation/Conversation.ts"
 import { changedSince, type RewindTarget } from "../../../domain/session/ChangedFiles.ts"
 import type { SessionTree, TreeNode } from "../../../domain/session/SessionTree.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
@@ -101,7 +101,23 @@ const tellModel = Effect.fnUntraced(function* ({ chat }: ChatSession, done: Read
 const report = (session: ChatSession, lines: ReadonlyArray<string>) =>
   Effect.forEach(lines, (line) => say(session, line), { discard: true })
 
-const goBack = Effect.fnUntraced(function* (session: ChatSession, to: EntryId, wanted: Scope | undefined) {
+/** Names what shell commands and other programs wrote since a message: a rewind leaves it. */
+const tellUnrecorded = Effect.fnUntraced(function* (
+  session: ChatSession,
+  target: RewindTarget,
+  at: number | undefined
+) {
+  const files = at === undefined ? [] : yield* session.agent.rewind.unrecorded(target, at)
+  if (files.length === 0) return
+  const shown = named(files.map((file) => ({ shown: file })))
+  yield* say(session, `Written since by shell commands or other programs, and left as it is: ${shown}.`)
+})
+
+const goBack = Effect.fnUntraced(function* (
+  session: ChatSession,
+  { at, id: to }: Pick<TreeNode, "at" | "id">,
+  wanted: Scope | undefined
+) {
   const { agent, chat, compressedAt, prefill } = session
   const target: RewindTarget = { _tag: "Before", sequence: sequenceOf(to) }
   const files = wanted === "conversation" ? [] : yield* agent.rewind.survey(target)
@@ -119,6 +135,9 @@ const goBack = Effect.fnUntraced(function* (session: ChatSession, to: EntryId, w
   const done = scope.value === "conversation" ? [] : yield* putBack(session, files)
   if (done === undefined) return yield* say(session, "Cancelled. Nothing was changed.")
   yield* report(session, outcomeLines(done))
+  if (wanted !== "conversation" && (scope.value !== "conversation" || files.length === 0)) {
+    yield* tellUnrecorded(session, target, at)
+  }
   const undo = done.some(({ outcome }) => outcome === "restored" || outcome === "removed")
     ? " /rewind back undoes that for the files."
     : ""
@@ -165,14 +184,15 @@ export const rewind: SlashCommand = {
           `Say which one and what goes back, for example: /rewind ${messages[0]?.id ?? "e1"} both`
         )
       }
-      return Option.isNone(chosen.value) ? undefined : yield* goBack(session, chosen.value.value, undefined)
+      const node = Option.isNone(chosen.value) ? undefined : tree.nodes.get(chosen.value.value)
+      return node === undefined ? undefined : yield* goBack(session, node, undefined)
     }
-    const to = messages.find(({ id }) => id === typedId(typed))?.id
+    const to = messages.find(({ id }) => id === typedId(typed))
     const scope = scopes.find((each) => each === wanted)
     if (to === undefined)
       return yield* say(session, `${printableLine(typed)} is none of your messages; /rewind lists them.`)
     if (rest.length > 0 || (wanted !== undefined && scope === undefined)) {
-      return yield* say(session, `Say both, conversation or files, for example: /rewind ${to} both`)
+      return yield* say(session, `Say both, conversation or files, for example: /rewind ${to.id} both`)
     }
     yield* goBack(session, to, scope)
   })
