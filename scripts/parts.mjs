@@ -77,9 +77,10 @@ const writeCache = (file, parts) => {
 /**
  * Returns a function that loads a part of `folder` by its name. Compiled code comes from the first of the cache files that exists.
  * When V8 refuses it or a part is missing, the first file is written as the process ends well, with all functions that have run.
+ * `isSignalled`: to be stopped by a signal is to end well.
  * V8 refuses code that it compiled with other flags: `whileCompiling` runs work with the usual ones.
  */
-export const partsIn = (folder, { caches = [], meta, whileCompiling = (work) => work() }) => {
+export const partsIn = (folder, { caches = [], isSignalled = false, meta, whileCompiling = (work) => work() }) => {
   let cache
   for (const [at, file] of caches.entries()) cache ??= readCache(file, at === 0)
   let isComplete = true
@@ -102,7 +103,8 @@ export const partsIn = (folder, { caches = [], meta, whileCompiling = (work) => 
   const [own] = caches
   if (own === undefined) return load
   process.on("exit", (code) => {
-    if (code !== 0 || isComplete) return
+    const isWell = code === 0 || (isSignalled && (code === 130 || code === 143))
+    if (!isWell || isComplete) return
     const codes = whileCompiling(() => [...scripts].map(([name, script]) => [name, script.createCachedData()]))
     writeCache(own, codes)
   })

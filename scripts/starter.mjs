@@ -95,6 +95,8 @@ const start = () => {
   }
   const part = partsIn(folder, {
     caches,
+    // A server ends no other way.
+    isSignalled: command === "serve" || command === "gateway",
     meta: { url: import.meta.url, dirname: folder, import: (name) => import(name) },
     whileCompiling
   })

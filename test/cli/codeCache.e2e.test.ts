@@ -4,7 +4,8 @@ import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, statSync, wr
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import { example, run } from "./program.ts"
+import { ended, startProcess } from "../support/serverProcess.ts"
+import { example, program, run } from "./program.ts"
 
 /** What the build prepares for a fast start, and what the program does where that does not fit. */
 
@@ -46,6 +47,23 @@ describe("the compiled code", () => {
       // Another file would have been put in its place.
       assert.strictEqual(statSync(file).ino, ino)
       assert.isTrue(saved.equals(readFileSync(file)))
+    })
+  )
+
+  it.effect("is saved by a server, which only a signal ends", () =>
+    Effect.gen(function* () {
+      const { bundle } = yield* program
+      const cache = folder()
+      const args = ["--store", "files"]
+      const env = { PALIMPSEST_CODE_CACHE: cache }
+      const code = yield* Effect.promise(async () =>
+        ended(await startProcess(bundle, { args, env, home: folder(), model: "http://127.0.0.1:9" }), "SIGTERM")
+      )
+      assert.strictEqual(code, 143)
+      assert.deepStrictEqual(
+        written(cache).map(({ name }) => name),
+        ["serve.cache"]
+      )
     })
   )
 

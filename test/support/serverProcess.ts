@@ -21,7 +21,17 @@ export const newFolder = (): string =>
 /** Starts a server on this home with the model at this address, and waits until it takes requests. */
 export const startProcess = (
   bundle: string,
-  { args, home, model }: { readonly args: ReadonlyArray<string>; readonly home: string; readonly model: string }
+  {
+    args,
+    env = {},
+    home,
+    model
+  }: {
+    readonly args: ReadonlyArray<string>
+    readonly env?: Readonly<Record<string, string>>
+    readonly home: string
+    readonly model: string
+  }
 ): Promise<ServerProcess> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [bundle, "serve", "--port", "0", "--json", ...args], {
@@ -30,7 +40,8 @@ export const startProcess = (
         PATH: process.env["PATH"] ?? "",
         PALIMPSEST_HOME: home,
         GEMINI_API_KEY: "AIza-not-a-real-key",
-        GOOGLE_GEMINI_BASE_URL: model
+        GOOGLE_GEMINI_BASE_URL: model,
+        ...env
       }
     })
     let errors = ""
