@@ -5,13 +5,14 @@ import path from "node:path"
 import { gunzipSync } from "node:zlib"
 import { estimateText } from "../src/domain/tokens/Tokens.ts"
 import { Gateway } from "../src/services/gateway/Gateway.ts"
+import type { SentView } from "../src/services/gateway/GatewayPlan.ts"
 import { gatewayLayer } from "../test/support/GatewayScene.ts"
 
 /**
  * `npm run bench:gateway-cost [-- FILE…]`: what the requests of recorded Claude Code sessions cost at list prices, without the gateway, through it,
  * and with two other ways to keep a window. Everything is sent again each time, as the program does. What a request begins with as the
  * one before it did is read from the cache at 0.1 of the price of input, if that one was at most five minutes ago; all else is
- * written to the cache at 1.25 of it. Answers cost the same everywhere and are left out. Tokens are estimates.
+ * written to the cache at 1.25 of it. Answers cost the same everywhere and are left out, but a call of the recall tool asks the provider once more. Tokens are estimates.
  */
 
 const cache = { read: 0.1, write: 1.25, life: 300_000 }
@@ -20,6 +21,8 @@ const summary = { tokens: 2_000, price: 5 }
 /** What other ways keep of the window when they cut, and the gateway's threshold. */
 const kept = 0.3
 const threshold = 0.75
+/** Once a conversation is compressed, the model reads something back in every so many requests. Each asks the provider once more. */
+const recallEvery = 10
 const instruction = "You are an agent that works in a folder. ".repeat(300)
 
 interface Recorded {
@@ -107,6 +110,18 @@ const newest = (messages: ReadonlyArray<string>, room: number): number => {
   return from
 }
 
+/** A call of the recall tool for one of the handles that left, and its result, as they are sent. */
+const recalled = Effect.fnUntraced(function* (gateway: Gateway["Service"], sent: SentView, number: number) {
+  const { handles } = sent.view
+  const args = { handle: handles[(number * 7) % Math.max(1, handles.length)] ?? "" }
+  const id = `recall_${number}`
+  const [result] = yield* gateway.recall(sent, [{ id, name: "palimpsest_recall", args, json: "" }], 8_000)
+  return [
+    { role: "assistant", content: [{ type: "tool_use", id, name: "palimpsest_recall", input: args }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: result?.text ?? "" }] }
+  ].map((message) => JSON.stringify(message))
+})
+
 const bills = Effect.fnUntraced(function* (requests: ReadonlyArray<Recorded>, window: number) {
   const gateway = yield* Gateway
   const whole = new Bill()
@@ -115,6 +130,8 @@ const bills = Effect.fnUntraced(function* (requests: ReadonlyArray<Recorded>, wi
   const summarised = new Bill()
   let summaryFrom = 0
   let summaries = 0
+  let compressedRequests = 0
+  let recalls = 0
   for (const { at, messages } of requests) {
     whole.add(at, messages)
     const plan = yield* gateway.plan({
@@ -122,7 +139,18 @@ const bills = Effect.fnUntraced(function* (requests: ReadonlyArray<Recorded>, wi
       route: { dialect: "anthropic", asks: "answer", model: undefined, isStream: false, isArray: false },
       text: bodyOf(messages)
     })
-    ours.add(at, plan._tag === "Changed" ? plan.sent.messages : messages)
+    const sent = plan._tag === "Changed" ? plan.sent : undefined
+    ours.add(at, sent?.messages ?? messages)
+    if (sent !== undefined) {
+      compressedRequests += 1
+      if (compressedRequests % recallEvery === 0) {
+        const round = yield* recalled(gateway, sent, compressedRequests)
+        recalls += 1
+        ours.add(at, [...sent.messages, ...round])
+        // What the client does not see comes back in every later request.
+        yield* gateway.remember(sent, { rounds: [{ sent: round, visible: [] }] })
+      }
+    }
     const isOver = sum(messages) > window * threshold
     truncated.add(
       at,
@@ -140,7 +168,7 @@ const bills = Effect.fnUntraced(function* (requests: ReadonlyArray<Recorded>, wi
     }
     summarised.add(at, before())
   }
-  return { whole, ours, truncated, summarised }
+  return { whole, ours, truncated, summarised, recalls }
 })
 
 const files = process.argv.slice(2)
@@ -150,7 +178,7 @@ for (const file of files.length === 0 ? [bundled] : files) {
   const requests = requestsOf((file.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8"))
   for (const window of [64_000, 128_000, 200_000]) {
     const layer = gatewayLayer({ window, threshold })
-    const { ours, summarised, truncated, whole } = await Effect.runPromise(
+    const { ours, recalls, summarised, truncated, whole } = await Effect.runPromise(
       Effect.provide(bills(requests, window), layer)
     )
     const row = (name: string, bill: Bill) =>
@@ -159,7 +187,7 @@ for (const file of files.length === 0 ? [bundled] : files) {
       )
     console.log(`${path.basename(file)}: ${requests.length} requests, window ${window.toLocaleString("en")}`)
     row("all of it each time", whole)
-    row("gateway", ours)
+    row(`gateway, ${recalls} recalls`, ours)
     row("oldest messages cut", truncated)
     row("a summary by a model", summarised)
   }

@@ -165,7 +165,7 @@ const gatewayRoutes = (options: LiveGateway.ServedGatewayOptions, store: ServeSt
         case "Files":
           return LiveGateway.routes(options, { _tag: "Files", folder: undefined })
         case "Sqlite":
-          return LiveGateway.routes(options, { _tag: "Sqlite", file: `${yield* homeFolder}/serve.db` })
+          return LiveGateway.routes(options, { _tag: "Sqlite", file: store.file ?? `${yield* homeFolder}/serve.db` })
         case "Postgres":
           return LiveGateway.routes(options, { _tag: "Postgres", url: Redacted.value(store.url) })
       }
