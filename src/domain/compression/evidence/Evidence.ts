@@ -40,13 +40,15 @@ import {
   type ToolFailureEvidence
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
+import { decisionsIn, decisionsToldNow } from "./Decisions.ts"
+import { type FiledIssues, followIssues, resumeIssues } from "./FiledIssues.ts"
 import { type Edit, type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
 import { type Anchor, maxScannedChars, type NameWeights, ranking, show, use, weighed } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
 import { taskSource } from "./TaskTexts.ts"
 import { follow, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
-import { constraintsIn, requestSpans, sentence, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
+import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
 /**
  * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
@@ -66,6 +68,8 @@ export interface Evidence {
   /** Failures that no later call resolved, by subject. */
   readonly errors: ReadonlyMap<string, ToolFailureEvidence>
   readonly todos: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
+  /** Issues that the agent filed in a tracker, oldest first. */
+  readonly issues: ReadonlyArray<Todo>
   /** The last result of each kind of check. */
   readonly checks: ReadonlyMap<CheckKind, CheckRun>
   /** Commits, oldest first. */
@@ -117,18 +121,6 @@ const maxTasks = 3
 /** The task is stated in the first messages. */
 const taskSearchEntries = 60
 
-const settled =
-  /\b(?:decided|decision|I'll (?:use|go with|keep|switch|take)|going with|instead of|because|root cause|the (?:issue|problem|bug|cause|fix) (?:is|was)|turns out|chose|opted|rather than|the approach|trade-?off)\b/i
-
-/** Code, headings and announcements are no decisions. */
-const noDecision = /:\**$|^(?:\/\/|#|\||[-+]{3})/
-
-/** Returns the sentences of the agent that state a decision. */
-const decisionsIn = (text: string): ReadonlyArray<string> =>
-  [...text.slice(0, 20_000).matchAll(sentence)]
-    .map(([match]) => match.replace(/^[\s*-]+/, "").trim())
-    .filter((piece) => piece.length >= 40 && piece.length <= 400 && !noDecision.test(piece) && settled.test(piece))
-
 /** Whether a text of the agent says more than that a call follows ("Let me read the file:"). */
 const isTelling = (text: string): boolean => text.length >= 120 || (text.length >= 40 && !/[:…]$/.test(text))
 
@@ -145,6 +137,7 @@ interface Gathering {
   readonly files: FileHistory
   readonly commands: CommandHistory
   readonly todos: TodoHistory
+  readonly issues: FiledIssues
   readonly weights: NameWeights
   previous: Snapshot | undefined
 }
@@ -156,8 +149,10 @@ const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | 
 }
 
 const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer: Answer | undefined): void => {
-  if (action._tag === "Command") run(state.commands, id, action, answer)
-  else if ("path" in action) {
+  if (action._tag === "Command") {
+    run(state.commands, id, action, answer)
+    if (action.exit === 0) followIssues(state.issues, action.command, answerText(answer?.part))
+  } else if ("path" in action) {
     touch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") changed(state.commands, nameOf(state.files, action.path))
   }
@@ -252,10 +247,12 @@ const gatherSummary = (
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, said)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
+    state.decisions.push(...decisionsToldNow(known))
     if (!hasLog) {
       for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
       resumeFailures(state.commands, known)
       resumeTodos(state.todos, words.entry, known)
+      resumeIssues(state.issues, known)
     }
   } else if (role === "user") state.summaries.push(words)
   use(state.weights, words.text, ranking.earlierIndex)
@@ -324,6 +321,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     files: { cwd, files: new Map(), edits: [] },
     commands,
     todos: { list: undefined, items: new Map() },
+    issues: new Map(),
     weights,
     previous: undefined
   }
@@ -391,6 +389,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     files: state.files.files,
     edits: state.files.edits,
     todos: state.todos.list,
+    issues: [...state.issues.values()],
     anchors,
     previous: previous ?? (summaries.length > 0 ? emptySnapshot : undefined)
   }

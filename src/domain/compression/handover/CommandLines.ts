@@ -17,7 +17,7 @@ export interface ListedCommand {
   readonly distinct: number
   /** Nothing for a success; the handle stands in it where there is room. */
   readonly result: (isShort: boolean) => string
-  /** 2: work was published or an item closed; 1: any other state; 0: a look; -1: a look that names nothing. */
+  /** 2: it failed, or work was published or an item closed; 1: any other state; 0: a look; -1: a look that names nothing. */
   readonly worth: -1 | 0 | 1 | 2
 }
 
@@ -75,7 +75,7 @@ export const listedCommands = (
     .map(({ command, run, same }): ListedCommand => {
       // A look at nothing that has a name (`git status`) tells least.
       const look = anchorsOf(same).size > 0 ? 0 : -1
-      const worth = isLook(command) ? look : run.ok === true && isMilestone(command) ? 2 : 1
+      const worth = isLook(command) ? look : run.ok === false || isMilestone(command) ? 2 : 1
       return { same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
     })
     .sort((a, b) => b.worth - a.worth)

@@ -194,7 +194,7 @@ const nowItems = (material: Material): Writer => {
 const taskItems = (material: Material): Writer => {
   const { evidence, short } = material
   const now = nowItems(material)
-  const todos = [...(evidence.todos?.todos ?? [])]
+  const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`))
   const failures = newestFirst(evidence.errors).map(([what, failure]) =>
@@ -252,8 +252,9 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       `${oneLine(short(withoutView(command)), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
-  const latest = new Set(evidence.lastWords.slice(-4).map(({ entry }) => entry))
-  const stated = newestFirst(evidence.decisions).filter(({ entry }) => !latest.has(entry))
+  // The last words are told as what the agent is at.
+  const last = evidence.lastWords.at(-1)?.entry
+  const stated = newestFirst(evidence.decisions).filter(({ entry }) => entry !== last)
   const decisions = focused(focus, stated).map((said) =>
     statement(said.text, `the agent (${said.entry}): ${oneLine(short(said.text).replaceAll("**", ""), 300)}`)
   )

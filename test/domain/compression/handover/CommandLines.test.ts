@@ -26,8 +26,8 @@ const lines = (commands: ReturnType<typeof runs>, budget: number) =>
 describe("the list of commands", () => {
   it("says where a command failed, and shows it whole where there is room", () => {
     assert.deepStrictEqual(lines(runs(["npm test 2>&1 | tail -5", 1], ["npm run build", 0]), 1_000), [
-      "npm run build",
-      "npm test → exit 1 (e1 h_aaaaaaaaaa)"
+      "npm test → exit 1 (e1 h_aaaaaaaaaa)",
+      "npm run build"
     ])
   })
 
