@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process"
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -8,16 +8,23 @@ import { median, print } from "./table.ts"
 
 /**
  * `npm run bench:recall`: how long `palimpsest mcp` takes to answer over standard input and output, on a session of 3 MB that grows by
- * a record before each question: the first question, which reads the session, then recalls and searches.
+ * a record before each question, among 1,000 of other folders: the first question, which reads the session, then recalls and
+ * searches.
  */
 
 const rounds = 50
+/** Sessions of other folders on the machine. */
+const others = 1_000
 const folder = mkdtempSync(join(tmpdir(), "palimpsest-recall-"))
-const file = join(folder, "session.jsonl")
+const projects = join(folder, ".claude", "projects", "-home-someone-project")
+mkdirSync(projects, { recursive: true })
+const small = claudeLines(20, 20_000).join("\n").replaceAll("/home/someone/project", "/home/someone/another")
+for (let number = 0; number < others; number += 1) writeFileSync(join(projects, `other-${number}.jsonl`), `${small}\n`)
+const file = join(projects, "00000000-0000-4000-8000-ffffffffffff.jsonl")
 writeFileSync(file, `${claudeLines(1_500, 3_000_000).join("\n")}\n`)
 
 const program = join(import.meta.dirname, "..", "dist", "palimpsest.mjs")
-const child = spawn(process.execPath, [program, "mcp", file], {
+const child = spawn(process.execPath, [program, "mcp", "--folder", "/home/someone/project"], {
   stdio: ["pipe", "pipe", "inherit"],
   env: { PATH: process.env["PATH"] ?? "", HOME: folder, USERPROFILE: folder, PALIMPSEST_HOME: join(folder, "home") }
 })
@@ -61,7 +68,9 @@ try {
   }
   const row = (what: string, ms: number) => ({ what, value: `${ms.toFixed(1)} ms`, bound: undefined, ok: true })
   const ms = median(recalls)
-  console.log(`Node ${process.version}, ${process.arch}, ${cpus().length} cores; a session of 3 MB that grows`)
+  console.log(
+    `Node ${process.version}, ${process.arch}, ${cpus().length} cores; a session of 3 MB that grows, ${others} others`
+  )
   print([
     row("the first question: reading the session, a search", first.ms),
     { what: `a recall, median of ${rounds}`, value: `${ms.toFixed(1)} ms`, bound: "20 ms", ok: ms <= 20 },
