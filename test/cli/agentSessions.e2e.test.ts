@@ -127,4 +127,32 @@ describe("the sessions of other agents", () => {
       }
     })
   )
+
+  it.effect("go on where their agent looks for them, also one that does not name its folder, and in opencode", () =>
+    Effect.gen(function* () {
+      const { env, home } = yield* machine
+      const project = path.join(home, "work")
+      const folder = path.join(home, ".gemini/tmp/work")
+      mkdirSync(path.join(folder, "chats"), { recursive: true })
+      mkdirSync(project)
+      writeFileSync(path.join(home, ".gemini/projects.json"), JSON.stringify({ projects: { [project]: "work" } }))
+      const file = path.join(folder, "chats/session-2026-01-01T00-00-5f208923.jsonl")
+      const message = { id: "m", timestamp: "2026-01-01T00:00:00Z", type: "user", content: [{ text: "Go on." }] }
+      const head = { sessionId: "5f208923-408b-4acf-85fc-fd5531132390", projectHash: "4a", kind: "main" }
+      writeFileSync(file, `${JSON.stringify(head)}\n${JSON.stringify(message)}\n`)
+
+      const rescued = yield* run(["rescue", file], { env })
+      assert.strictEqual(rescued.status, 0, rescued.stderr)
+      const shown = String(rescued.stdout)
+      assert.include(shown, `cd ${project} && gemini --resume `)
+      const [written = ""] = new RegExp(`${path.join(folder, "chats")}/session-\\S+`).exec(shown) ?? []
+      assert.include(readFileSync(written, "utf8"), "Go on.")
+
+      const elsewhere = yield* run(["resume", file, "--in", "opencode"], { env })
+      const [, document = ""] =
+        / && opencode import (\S+) && opencode --session ses_/.exec(String(elsewhere.stdout)) ?? []
+      assert.include(readFileSync(document, "utf8"), "Go on.")
+      assert.strictEqual(path.dirname(document), path.join(`${home}-own`, "opencode"))
+    })
+  )
 })

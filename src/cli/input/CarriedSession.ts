@@ -4,6 +4,7 @@ import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { WritableAgent } from "../../domain/transcripts/CarriedSession.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
+import { AgentSessions } from "../../services/transcripts/AgentSessions.ts"
 import { type Carried, carryOver } from "../../services/transcripts/CarryOver.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
@@ -81,6 +82,13 @@ const redacted = Effect.fnUntraced(function* (loaded: Loaded, session: FoundSess
   return { ...loaded, events: copy, session: copy.reduce(applyEvent, emptySession) }
 })
 
+/** Returns the folder of a session by the place of its file: Gemini CLI does not record it. */
+const folderOf = Effect.fnUntraced(function* (file: string, agent: WritableAgent | undefined) {
+  if (agent === undefined) return undefined
+  const { files } = yield* AgentSessions.use((sessions) => sessions.files([agent]))
+  return files.find(({ path }) => path === file)?.folder
+})
+
 const agentOf = (format: SourceFormat): WritableAgent | undefined => agents.find((agent) => agent === format)
 
 const megabytes = (bytes: number): string =>
@@ -134,7 +142,8 @@ export const run = Effect.fnUntraced(function* (input: {
       `${printableLine(file)} is no session of ${agents.join(", ")}; say for which with resume --in AGENT`
     )
   }
-  const own = input.folder === undefined ? loaded.session.started?.cwd : path.resolve(input.folder)
+  const cameFrom = loaded.session.started?.cwd ?? (yield* folderOf(file, from))
+  const own = input.folder === undefined ? cameFrom : path.resolve(input.folder)
   if (own === undefined) return yield* badInput(`the session names no folder; give one with --folder`)
   if (!(yield* Effect.orElseSucceed(fs.exists(own), () => false))) {
     yield* Output.notice(`${printableLine(own)} does not exist on this machine; --folder FOLDER names another`)
@@ -147,6 +156,7 @@ export const run = Effect.fnUntraced(function* (input: {
     file,
     agent,
     from,
+    cameFrom,
     below: input.below ?? Math.floor(window * defaultShare),
     folder: own
   }).pipe(

@@ -42,6 +42,8 @@ export interface CarryOver {
   readonly from: string | undefined
   /** The tokens that the messages may have. */
   readonly below: number
+  /** The folder in which it was, if that is known. */
+  readonly cameFrom?: string | undefined
   /** The folder in which it goes on. */
   readonly folder: string
 }
@@ -89,7 +91,7 @@ const geminiFolder = Effect.fnUntraced(function* (root: string, folder: string) 
   return path.join(root, slug, "chats")
 })
 
-const placeOf = Effect.fnUntraced(function* ({ agent, file, folder, from, loaded }: CarryOver, place: CarriedPlace) {
+const placeOf = Effect.fnUntraced(function* ({ agent, cameFrom, file, folder, from }: CarryOver, place: CarriedPlace) {
   const path = yield* Path.Path
   const roots = yield* AgentSessions.use((sessions) => sessions.roots)
   if (agent === "opencode") {
@@ -102,7 +104,7 @@ const placeOf = Effect.fnUntraced(function* ({ agent, file, folder, from, loaded
   const isThere = root !== undefined && !path.relative(root, path.resolve(file)).startsWith("..")
   const extension = path.extname(file)
   // Beside the original, which is where the agent looks for sessions of the same folder.
-  if (from === agent && isThere && loaded.session.started?.cwd === folder)
+  if (from === agent && isThere && cameFrom === folder)
     return path.join(path.dirname(path.resolve(file)), carriedName(agent, place, extension))
   if (root === undefined) return yield* refused(`no folder of ${agent} is known`)
   const below = carriedFolder(agent, place)

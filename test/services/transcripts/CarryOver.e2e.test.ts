@@ -83,7 +83,15 @@ describe("a session that is carried over", () => {
         const loaded = yield* Transcripts.use(({ load }) => load(original))
         const own = loaded.session.started?.cwd ?? ""
         const to = (folder: string) =>
-          carryOver({ loaded, file: original, agent: "claude", from: "claude", below: 1_000_000, folder })
+          carryOver({
+            loaded,
+            file: original,
+            agent: "claude",
+            from: "claude",
+            cameFrom: own,
+            below: 1_000_000,
+            folder
+          })
         assert.strictEqual(path.dirname((yield* to(own)).file), path.dirname(original))
         assert.strictEqual(path.dirname((yield* to("/work/here")).file), `${home}/claude/-work-here`)
       })
