@@ -16,12 +16,13 @@ export const Selection = Schema.Struct({
 export type Selection = typeof Selection.Type
 
 /** The selected part of a text. */
-export interface Excerpt {
-  readonly text: string
+export const Excerpt = Schema.Struct({
+  text: Schema.String,
   /** Lines of the whole text, and how many selected lines the token budget left out. */
-  readonly totalLines: number
-  readonly omittedLines: number
-}
+  totalLines: Schema.Natural,
+  omittedLines: Schema.Natural
+})
+export type Excerpt = typeof Excerpt.Type
 
 const cut = (line: string, tokens: number): string => {
   let low = 0

@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { clipped, firstUnits, lastUnits } from "../text/Bytes.ts"
@@ -41,12 +42,13 @@ export interface RecallSearch {
 }
 
 /** The answer to a search. */
-export interface FoundParts {
-  readonly text: string
+export const FoundParts = Schema.Struct({
+  text: Schema.String,
   /** Parts that were searched, and parts that match, of which at most 200 are counted. */
-  readonly searched: number
-  readonly matched: number
-}
+  searched: Schema.Natural,
+  matched: Schema.Natural
+})
+export type FoundParts = typeof FoundParts.Type
 
 /** The own tool, whose answers repeat what they found. */
 const ownTool = "recall"

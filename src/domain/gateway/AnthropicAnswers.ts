@@ -1,8 +1,9 @@
 import { isJson, type Json, textAt } from "../model/MessageForm.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts, latestCounts } from "./AddedCounts.ts"
-import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"
+import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "./Answer.ts"
 import { type SseEvent, sseText } from "./SseEvents.ts"
+import { type BlockForm, WholeBlocks } from "./WholeBlocks.ts"
 
 /** Answers of Anthropic's Messages API. */
 
@@ -166,50 +167,23 @@ class Stream implements AnswerStream {
   }
 }
 
-class Whole implements WholeAnswer {
-  private readonly tool: string
-  private readonly shown: Array<unknown> = []
-  private usage: unknown
-  private last: Json = {}
-  private bodies: Array<string> = []
-
-  constructor(tool: string) {
-    this.tool = tool
-  }
-
-  readonly push: WholeAnswer["push"] = (body) => {
-    const message = parsedOrUndefined(body)
-    if (!isJson(message) || !Array.isArray(message["content"])) return undefined
-    const blocks = message["content"].filter(isJson)
-    this.bodies.push(body)
-    this.last = message
-    this.usage = addedCounts(this.usage, message["usage"])
-    this.shown.push(...blocks.filter((block) => !isRecall(this.tool, block)))
-    return answerOf(this.tool, blocks, message["usage"])
-  }
-
-  readonly next: WholeAnswer["next"] = (note) => {
-    if (note !== "") this.shown.push({ type: "text", text: note })
-  }
-
-  readonly finish: WholeAnswer["finish"] = (ending) => {
-    const [body = "", ...more] = this.bodies
-    const content: unknown = this.last["content"]
-    const isWhole = Array.isArray(content) && content.length === this.shown.length
-    if (more.length === 0 && isWhole && ending === "as sent") return body
-    return JSON.stringify({
-      ...this.last,
-      content: this.shown,
-      ...(ending === "stopped" ? { stop_reason: "end_turn" } : {}),
-      usage: this.usage
-    })
-  }
+const form: BlockForm = {
+  blocksOf: ({ content }) => (Array.isArray(content) ? content.filter(isJson) : undefined),
+  usageKey: "usage",
+  isRecall,
+  answerOf,
+  note: (text) => ({ type: "text", text }),
+  withBlocks: (message, content, ending) => ({
+    ...message,
+    content,
+    ...(ending === "stopped" ? { stop_reason: "end_turn" } : {})
+  })
 }
 
 /** Answers of Anthropic's Messages API. */
 export const anthropicAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
-  whole: (tool) => new Whole(tool),
+  whole: (tool) => new WholeBlocks(form, tool),
   results: (calls, texts) => [
     JSON.stringify({
       role: "user",

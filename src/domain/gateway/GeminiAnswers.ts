@@ -1,8 +1,9 @@
 import { isJson, type Json, textAt } from "../model/MessageForm.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
-import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"
+import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "./Answer.ts"
 import { type SseEvent, sseText } from "./SseEvents.ts"
+import { type BlockForm, WholeBlocks } from "./WholeBlocks.ts"
 
 /** Answers of the Gemini API. */
 
@@ -142,48 +143,22 @@ class Stream implements AnswerStream {
   }
 }
 
-class Whole implements WholeAnswer {
-  private readonly tool: string
-  private readonly shown: Array<Json> = []
-  private usage: unknown
-  private last: Json = {}
-  private bodies: Array<string> = []
-  private hasOwn = false
-
-  constructor(tool: string) {
-    this.tool = tool
-  }
-
-  readonly push: WholeAnswer["push"] = (body) => {
-    const answer = parsedOrUndefined(body)
-    const candidate = isJson(answer) ? candidateOf(answer) : undefined
-    if (!isJson(answer) || candidate === undefined) return undefined
-    const parts = partsOf(candidate)
-    const shown = parts.filter((part) => !isRecall(this.tool, part))
-    this.bodies.push(body)
-    this.last = answer
-    this.hasOwn = shown.length < parts.length
-    this.usage = addedCounts(this.usage, answer["usageMetadata"])
-    this.shown.push(...shown)
-    return answerOf(this.tool, parts, answer["usageMetadata"])
-  }
-
-  readonly next: WholeAnswer["next"] = (note) => {
-    if (note !== "") this.shown.push({ text: note })
-  }
-
-  readonly finish: WholeAnswer["finish"] = () => {
-    const [body = "", ...more] = this.bodies
-    if (more.length === 0 && !this.hasOwn) return body
-    const candidate = withParts(candidateOf(this.last) ?? {}, this.shown)
-    return JSON.stringify({ ...this.last, candidates: [candidate], usageMetadata: this.usage })
-  }
+const form: BlockForm = {
+  blocksOf: (answer) => {
+    const candidate = candidateOf(answer)
+    return candidate === undefined ? undefined : partsOf(candidate)
+  },
+  usageKey: "usageMetadata",
+  isRecall,
+  answerOf,
+  note: (text) => ({ text }),
+  withBlocks: (answer, parts) => ({ ...answer, candidates: [withParts(candidateOf(answer) ?? {}, parts)] })
 }
 
 /** Answers of the Gemini API. */
 export const geminiAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
-  whole: (tool) => new Whole(tool),
+  whole: (tool) => new WholeBlocks(form, tool),
   results: (calls, texts) => [
     JSON.stringify({
       role: "user",

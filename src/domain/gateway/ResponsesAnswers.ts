@@ -1,8 +1,9 @@
 import { isJson, type Json, textAt } from "../model/MessageForm.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
-import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"
+import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "./Answer.ts"
 import { type SseEvent, sseText } from "./SseEvents.ts"
+import { type BlockForm, WholeBlocks } from "./WholeBlocks.ts"
 
 /** Answers of OpenAI's Responses API. */
 
@@ -190,43 +191,19 @@ class Stream implements AnswerStream {
   }
 }
 
-class Whole implements WholeAnswer {
-  private readonly tool: string
-  private readonly shown: Array<Json> = []
-  private usage: unknown
-  private last: Json = {}
-  private bodies: Array<string> = []
-
-  constructor(tool: string) {
-    this.tool = tool
-  }
-
-  readonly push: WholeAnswer["push"] = (body) => {
-    const response = parsedOrUndefined(body)
-    if (!isJson(response) || !Array.isArray(response["output"])) return undefined
-    const items = outputOf(response)
-    this.bodies.push(body)
-    this.last = response
-    this.usage = addedCounts(this.usage, response["usage"])
-    this.shown.push(...items.filter((item) => !isRecall(this.tool, item)))
-    return answerOf(this.tool, items, response["usage"])
-  }
-
-  readonly next: WholeAnswer["next"] = (note) => {
-    if (note !== "") this.shown.push(noteItem(note, this.shown.length))
-  }
-
-  readonly finish: WholeAnswer["finish"] = () => {
-    const [body = "", ...more] = this.bodies
-    if (more.length === 0 && outputOf(this.last).length === this.shown.length) return body
-    return JSON.stringify({ ...this.last, output: this.shown, usage: this.usage })
-  }
+const form: BlockForm = {
+  blocksOf: (response) => (Array.isArray(response["output"]) ? outputOf(response) : undefined),
+  usageKey: "usage",
+  isRecall,
+  answerOf,
+  note: noteItem,
+  withBlocks: (response, output) => ({ ...response, output })
 }
 
 /** Answers of OpenAI's Responses API. */
 export const responsesAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
-  whole: (tool) => new Whole(tool),
+  whole: (tool) => new WholeBlocks(form, tool),
   results: (calls, texts) =>
     calls.map(({ id }, at) => JSON.stringify({ type: "function_call_output", call_id: id, output: texts[at] ?? "" }))
 }

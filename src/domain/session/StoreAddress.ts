@@ -21,17 +21,3 @@ export const parseStoreAddress = (text: string, home: string): StoreAddress | un
   }
   return undefined
 }
-
-/** An address in words, without what may be a secret. */
-export const storeAddressText = (address: StoreAddress): string => {
-  switch (address._tag) {
-    case "Files":
-      return address.folder ?? "the files of this user"
-    case "Sqlite":
-      return address.file
-    case "Postgres": {
-      const { host, pathname } = new URL(address.url)
-      return `the database ${pathname.slice(1)} at ${host}`
-    }
-  }
-}

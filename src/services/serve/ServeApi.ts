@@ -11,6 +11,8 @@ import {
 import { Decision } from "../../domain/compression/Compression.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
+import { Excerpt } from "../../domain/conversation/Excerpt.ts"
+import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { LedgerTotals, SessionLedger, ShownMessage } from "../../domain/serve/SessionLedger.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -87,11 +89,6 @@ export type CompressionDone = typeof CompressionDone.Type
 
 /** The end of an undo or redo. */
 export const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
-
-/** The text behind a handle, or lines of it. */
-export const Excerpt = Schema.Struct({ text: Schema.String, totalLines: Schema.Natural, omittedLines: Schema.Natural })
-/** What a search found. */
-export const Found = Schema.Struct({ text: Schema.String, searched: Schema.Natural, matched: Schema.Natural })
 
 /** Who sent a request. */
 export class Caller extends Context.Service<Caller, { readonly tenant: string }>()(
@@ -209,7 +206,7 @@ export const SessionsGroup = HttpApiGroup.make("sessions")
     HttpApiEndpoint.get("search", "/:id/recall", {
       params: session,
       query: { pattern: Schema.String.check(Schema.isMaxLength(1_000)), maxTokens: Schema.optionalKey(upTo(100_000)) },
-      success: Found,
+      success: FoundParts,
       error: errors
     }).annotateMerge(described("Search everything that left the window")),
     HttpApiEndpoint.get("recall", "/:id/recall/:handle", {

@@ -4,9 +4,10 @@ import { Rpc } from "effect/rpc"
 import { Decision } from "../../domain/compression/Compression.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
-import { Selection } from "../../domain/conversation/Excerpt.ts"
+import { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
+import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
-import { CompressionDone, Excerpt, Found, Turned } from "./ServeApi.ts"
+import { CompressionDone, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 
@@ -68,7 +69,7 @@ const TurnBack = Rpc.make("TurnBack", {
 const Recall = Rpc.make("Recall", { payload: { handle: Handle, selection: Selection }, success: Excerpt, error })
 const Search = Rpc.make("Search", {
   payload: { pattern: Schema.String, maxTokens: Schema.Natural },
-  success: Found,
+  success: FoundParts,
   error
 })
 const Branch = Rpc.make("Branch", { payload: { at: EntryId }, error })
