@@ -88,15 +88,26 @@ const half = cachedAt(0.5)
 
 const longPromptTokens = 200_000
 const sonnet4 = { ...anthropic(3, 15), above: { tokens: longPromptTokens, ...anthropic(6, 22.5) } }
+/** OpenAI's prices for a whole request of more than 272,000 tokens: twice for input, half as much again for output. */
+const long = (cacheWrite?: number) => (input: number, output: number) => {
+  const at = (times: number) => (cacheWrite === undefined ? {} : { cacheWrite: input * cacheWrite * times })
+  return {
+    ...tenth(input, output),
+    ...at(1),
+    above: { tokens: 272_000, ...tenth(input * 2, output * 1.5), ...at(2) }
+  }
+}
+const gpt5 = long()
+const gpt6 = long(1.25)
 const gemini25Pro = { ...tenth(1.25, 10), above: { tokens: longPromptTokens, ...tenth(2.5, 15) } }
 const gemini3Pro = { ...tenth(2, 12), above: { tokens: longPromptTokens, ...tenth(4, 18) } }
 
 /**
- * Public list prices for text as of February 2026, without batch discounts and tools of the server. These prices do not follow
+ * Public list prices for text as of October 2026, without batch discounts and tools of the server. These prices do not follow
  * changes: `--prices` replaces them.
  */
 export const builtInPrices: Prices = {
-  source: "built in, list prices of February 2026",
+  source: "built in, list prices of October 2026",
   table: {
     models: {
       "gemini-2.0-flash": quarter(0.1, 0.4),
@@ -107,6 +118,11 @@ export const builtInPrices: Prices = {
       "gemini-3-pro": gemini3Pro,
       "gemini-3.1-pro": gemini3Pro,
       "gemini-3-flash": tenth(0.5, 3),
+      "gemini-3.1-flash-lite": tenth(0.25, 1.5),
+      "gemini-3.5-flash": tenth(1.5, 9),
+      // Half price until the end of 2027, and of 2026.
+      "gemini-3.7-flash": tenth(0.75, 3.75),
+      "gemini-3.8-flash": tenth(0.75, 3.75),
       "claude-3-haiku": { input: 0.25, output: 1.25, cacheRead: 0.03, cacheWrite: 0.3, cacheWriteHour: 0.5 },
       "claude-3-opus": anthropic(15, 75),
       "claude-3-5-haiku": anthropic(0.8, 4),
@@ -115,13 +131,22 @@ export const builtInPrices: Prices = {
       "claude-sonnet-4-0": sonnet4,
       "claude-sonnet-4-20250514": sonnet4,
       "claude-sonnet-4-5": sonnet4,
-      "claude-sonnet-4-6": sonnet4,
+      "claude-sonnet-4-6": anthropic(3, 15),
+      "claude-sonnet-5": anthropic(2, 10),
+      "claude-sonnet-5-5": { ...anthropic(2, 10), cacheRead: 0.1 },
       "claude-opus-4-0": anthropic(15, 75),
       "claude-opus-4-20250514": anthropic(15, 75),
       "claude-opus-4-1": anthropic(15, 75),
       "claude-opus-4-5": anthropic(5, 25),
-      "claude-opus-4-6": { ...anthropic(5, 25), above: { tokens: longPromptTokens, ...anthropic(10, 37.5) } },
+      "claude-opus-4-6": anthropic(5, 25),
+      "claude-opus-4-7": anthropic(5, 25),
+      "claude-opus-4-8": anthropic(5, 25),
+      "claude-opus-5": anthropic(5, 25),
+      "claude-opus-5-5": { ...anthropic(4, 20), cacheRead: 0.2 },
       "claude-haiku-4-5": anthropic(1, 5),
+      "claude-haiku-5-5": { ...anthropic(0.1, 0.5), above: { tokens: 100_000, ...anthropic(0.5, 2.5) } },
+      "claude-fable-5": anthropic(10, 50),
+      "claude-fable-5-1": { ...anthropic(10, 50), cacheRead: 0.25 },
       "gpt-4o": half(2.5, 10),
       "gpt-4o-mini": half(0.15, 0.6),
       "gpt-4.1": quarter(2, 8),
@@ -134,7 +159,20 @@ export const builtInPrices: Prices = {
       "gpt-5.1": tenth(1.25, 10),
       "gpt-5.1-codex-mini": tenth(0.25, 2),
       "gpt-5.2": tenth(1.75, 14),
-      "gpt-5.2-pro": { input: 21, output: 168 }
+      "gpt-5.2-pro": { input: 21, output: 168 },
+      "gpt-5.3-codex": tenth(1.75, 14),
+      "gpt-5.4": gpt5(2.5, 15),
+      "gpt-5.4-mini": tenth(0.75, 4.5),
+      "gpt-5.4-nano": tenth(0.2, 1.25),
+      "gpt-5.4-pro": { input: 30, output: 180 },
+      "gpt-5.5": gpt5(5, 30),
+      "gpt-5.5-pro": { input: 30, output: 180 },
+      "gpt-5.6-sol": gpt5(4, 20),
+      "gpt-5.6-terra": gpt5(2, 12),
+      "gpt-5.6-luna": gpt5(0.2, 1.2),
+      "gpt-6-astra": gpt6(10, 50),
+      "gpt-6-sol": gpt6(2, 10),
+      "gpt-6-luna": gpt6(0.1, 0.5)
     }
   }
 }

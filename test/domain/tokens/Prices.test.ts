@@ -92,6 +92,10 @@ describe("the built-in table", () => {
     ["claude-opus-4-1-20250805", 15, 75],
     ["claude-opus-4-5-20251101", 5, 25],
     ["claude-haiku-4-5-20251001", 1, 5],
+    ["claude-haiku-5-5", 0.1, 0.5],
+    ["claude-opus-5-5", 4, 20],
+    ["gpt-5.4-mini", 0.75, 4.5],
+    ["gpt-6-sol", 2, 10],
     ["gpt-4o-2024-08-06", 2.5, 10],
     ["gpt-4o-mini", 0.15, 0.6],
     ["gpt-4.1-nano", 0.1, 0.4],
@@ -104,7 +108,7 @@ describe("the built-in table", () => {
     })
   }
 
-  for (const name of ["gemini-4-pro", "claude-opus-4-7", "gpt-6", "gpt-5.9", "llama-4", "<synthetic>"]) {
+  for (const name of ["gemini-4-pro", "claude-opus-4-9", "gpt-6", "gpt-5.9", "llama-4", "<synthetic>"]) {
     it(`does not guess ${name}`, () => {
       assert.isUndefined(priceOf(builtInPrices.table, name))
     })
