@@ -385,12 +385,12 @@ const chat: DialectCodec = {
   }
 }
 
-const responsesItems = (blocks: ReadonlyArray<Block>): ReadonlyArray<Json> =>
+const responsesItems = (blocks: ReadonlyArray<Block>, number = 1): ReadonlyArray<Json> =>
   blocks.map((block, at) =>
     block.kind === "text"
       ? {
           type: "message",
-          id: `msg_${at}`,
+          id: `msg_${number}_${at}`,
           role: "assistant",
           status: "completed",
           content: [{ type: "output_text", text: block.text, annotations: [] }]
@@ -446,7 +446,7 @@ const responses: DialectCodec = {
       id: `resp_${number}`,
       object: "response",
       status: "completed",
-      output: responsesItems(blocks),
+      output: responsesItems(blocks, number),
       usage: responsesUsage(counts)
     }),
   events: ({ blocks, counts, number = 1 }) => {
@@ -459,11 +459,25 @@ const responses: DialectCodec = {
     return [
       event("response.created", { response: { id: `resp_${number}`, status: "in_progress", output: [] } }),
       event("response.in_progress", { response: { id: `resp_${number}`, status: "in_progress", output: [] } }),
-      ...responsesItems(blocks).flatMap((item, output_index) => [
+      ...responsesItems(blocks, number).flatMap((item, output_index) => [
         event("response.output_item.added", {
           output_index,
-          item: { ...item, ...(item["type"] === "function_call" ? { arguments: "" } : {}) }
+          item: {
+            ...item,
+            ...(item["type"] === "function_call" ? { arguments: "" } : {}),
+            ...(item["type"] === "message" ? { content: [] } : {})
+          }
         }),
+        ...(item["type"] === "message"
+          ? [
+              event("response.content_part.added", {
+                output_index,
+                content_index: 0,
+                item_id: item["id"],
+                part: { ...item["content"][0], text: "" }
+              })
+            ]
+          : []),
         ...(item["type"] === "message"
           ? pieces(item["content"][0].text).map((delta) =>
               event("response.output_text.delta", { output_index, content_index: 0, item_id: item["id"], delta })
@@ -479,7 +493,7 @@ const responses: DialectCodec = {
         response: {
           id: `resp_${number}`,
           status: "completed",
-          output: responsesItems(blocks),
+          output: responsesItems(blocks, number),
           usage: responsesUsage(counts)
         }
       })
@@ -494,7 +508,9 @@ const responses: DialectCodec = {
     let counts = { input: 0, output: 0 }
     let ends = 0
     let begins = 0
+    const ids = new Set<unknown>()
     for (const [at, event] of eventsIn(text).entries()) {
+      if (event["response"] !== undefined) ids.add(event["response"].id)
       if (event["sequence_number"] !== at) throw new Error(`event ${at} has the number ${event["sequence_number"]}`)
       if (event["type"] === "response.created") begins += 1
       if (event["type"] === "response.output_item.added" && event["output_index"] !== items.length)
@@ -507,6 +523,7 @@ const responses: DialectCodec = {
         if (JSON.stringify(output) !== JSON.stringify(items)) throw new Error("the whole response is another one")
       }
     }
+    if (ids.size !== 1) throw new Error(`the response has the ids ${[...ids].join()}`)
     if (ends !== 1 || begins !== 1) throw new Error(`the response begins ${begins} times and ends ${ends} times`)
     return { blocks: responsesBlocks(items), counts }
   },

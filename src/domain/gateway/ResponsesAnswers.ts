@@ -74,6 +74,8 @@ class Stream implements AnswerStream {
   private usage: unknown
   private earlier: unknown
   private held: Array<SseEvent> = []
+  /** What the client was told of the response at its beginning: clients refuse an end of another one. */
+  private identity: Json = {}
   /** What is added to the provider's numbers of events, and the last number that the client got. */
   private shift = 0
   private last = -1
@@ -94,6 +96,10 @@ class Stream implements AnswerStream {
       return ""
     }
     if (this.rounds > 1 && beginnings.has(type)) return this.drop()
+    if (beginnings.has(type) && isJson(data["response"])) {
+      const { created_at, id } = data["response"]
+      this.identity = { ...(id === undefined ? {} : { id }), ...(created_at === undefined ? {} : { created_at }) }
+    }
     const { item, output_index: index } = data
     if (typeof index !== "number") return this.told(event, data)
     if (isJson(item)) {
@@ -177,7 +183,12 @@ class Stream implements AnswerStream {
         if (this.rounds === 1 && own.length === others.length) return event.raw
         return this.told(event, {
           ...data,
-          response: { ...response, output: [...this.before, ...others], usage: addedCounts(this.earlier, this.usage) }
+          response: {
+            ...response,
+            ...this.identity,
+            output: [...this.before, ...others],
+            usage: addedCounts(this.earlier, this.usage)
+          }
         })
       })
       .join("")
@@ -186,7 +197,13 @@ class Stream implements AnswerStream {
     const told = parsedOrUndefined(body)
     const error = isJson(told) && isJson(told["error"]) ? told["error"] : undefined
     const { code = "server_error", message = `the provider answered ${status}` } = error ?? {}
-    const response = { object: "response", status: "failed", output: this.before, error: { code, message } }
+    const response = {
+      ...this.identity,
+      object: "response",
+      status: "failed",
+      output: this.before,
+      error: { code, message }
+    }
     return sseText({ name: "response.failed" }, { type: "response.failed", sequence_number: this.last + 1, response })
   }
 }

@@ -4,7 +4,13 @@ import { hash } from "node:crypto"
 import http from "node:http"
 import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { type Block, codecs } from "../../support/GatewayDialects.ts"
-import { type FakeModel, makeClient, makeGateway, makeProvider } from "../../support/GatewayScene.ts"
+import {
+  type FakeModel,
+  makeClient,
+  makeGateway,
+  makeProvider,
+  type ProviderRequest
+} from "../../support/GatewayScene.ts"
 
 /** What the gateway does over sockets besides compressing: pass bytes, and tell both sides of failures. */
 
@@ -234,6 +240,36 @@ describe.each(dialects)("recalls that the operator wants to see (%s)", (dialect)
       for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
       assert.strictEqual(step, 1)
     }).pipe(Effect.scoped)
+  )
+})
+
+describe.each(dialects)("a snapshot by the client's model (%s)", (dialect) => {
+  const isQuestion = ({ text }: ProviderRequest) => text.includes("is a record now")
+
+  it.live.each([true, false])(
+    "is asked for with the client's request and key, and not shown (stream: %s)",
+    (isStream) =>
+      Effect.gen(function* () {
+        const written =
+          "<state_snapshot>\n<overall_goal>\n- intent: fill the window\n</overall_goal>\n</state_snapshot>"
+        const provider = yield* makeProvider((request) => [
+          { kind: "text", text: isQuestion(request) ? written : "Noted." }
+        ])
+        const gateway = yield* makeGateway(provider.url, { ...small, snapshots: "model" })
+        const client = makeClient(dialect, gateway.url, isStream)
+        const line = "A line that fills the window of the model. ".repeat(25)
+        // A request near the threshold leads to the question, which goes out behind its answer.
+        const ask = Effect.promise(() => client.say(`${client.history.length}: ${line}`, () => ""))
+        yield* Effect.repeat(Effect.andThen(ask, Effect.sleep("2 millis")), {
+          until: () => provider.requests.some(isQuestion)
+        })
+        const at = provider.requests.findIndex(isQuestion)
+        const question = provider.requests[at]
+        const before = codecs[dialect].messages(provider.requests[at - 1]?.text ?? "")
+        assert.deepStrictEqual(codecs[dialect].messages(question?.text ?? "").slice(0, before.length), before)
+        assert.strictEqual(question?.headers.authorization, "Bearer secret-key")
+        assert.notInclude(JSON.stringify(client.history), "state_snapshot")
+      }).pipe(Effect.scoped)
   )
 })
 

@@ -2,59 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
-import { type Block, codecs } from "../../support/GatewayDialects.ts"
-import {
-  type FakeModel,
-  makeClient,
-  makeGateway,
-  makeProvider,
-  type ProviderRequest
-} from "../../support/GatewayScene.ts"
+import { codecs } from "../../support/GatewayDialects.ts"
+import { makeClient, makeGateway, makeProvider } from "../../support/GatewayScene.ts"
+import { fact, filler, lookingModel, wordOf } from "../../support/GatewaySession.ts"
 
 /** Whole sessions over sockets: a client that never compacts, a window that its history outgrows several times. */
 
 const window = 8_192
 const turns = 48
-
-const filler = (turn: number): string =>
-  Array.from(
-    { length: 60 },
-    (_, at) => `Line ${at} of turn ${turn} tells of part ${(turn * 61 + at * 17) % 997}.`
-  ).join("\n")
-
-const fact = (turn: number): string =>
-  `The code word of turn ${turn} is ${["amber", "birch", "cedar", "delta"][turn % 4]}-${turn * 7919}.`
-const answerOf = (turn: number): string => `${["amber", "birch", "cedar", "delta"][turn % 4]}-${turn * 7919}`
-
-/** A model that answers from what it sees, and recalls what it does not see. `asked` is the turn whose word is asked for. */
-const lookingModel = (asked: () => number | undefined): FakeModel => {
-  let calls = 0
-  return ({ dialect, text }: ProviderRequest) => {
-    const messages = codecs[dialect].messages(text)
-    const turn = asked()
-    const thought: Block = { kind: "thought", text: "I think.", signature: `sig${calls}` }
-    calls += 1
-    if (turn !== undefined) {
-      const found = new RegExp(`code word of turn ${turn} is (\\w+-\\d+)`).exec(messages.join("\n"))
-      if (found !== null) return [thought, { kind: "text", text: `It was ${found[1]}.` }]
-      const name = /"(palimpsest_recall(?:_\d+)?)"/.exec(text)?.[1]
-      if (name === undefined) return [{ kind: "text", text: "I do not know." }]
-      return [
-        thought,
-        ...(turn % 2 === 0 ? [{ kind: "text" as const, text: "Let me look. " }] : []),
-        { kind: "call", id: `call_${calls}`, name, args: { grep: `code word of turn ${turn} ` } }
-      ]
-    }
-    const read = /Read (file\d+)\./.exec(messages.at(-1) ?? "")
-    return read === null
-      ? [thought, { kind: "text", text: "Noted." }]
-      : [
-          thought,
-          { kind: "text", text: "Reading." },
-          { kind: "call", id: `call_${calls}`, name: "read_file", args: { path: read[1] } }
-        ]
-  }
-}
 
 const headOf = (dialect: Dialect, text: string): string => text.replace(codecs[dialect].messages(text).join(","), "")
 
@@ -77,7 +32,7 @@ describe.each(dialects)("a session through the gateway in the dialect %s", (dial
             (path) => `${path} has these lines:\n${filler(turn + 500)}`
           )
         )
-        if (asked !== undefined && asked % 6 !== 0) assert.include(words, answerOf(asked), `turn ${turn}`)
+        if (asked !== undefined && asked % 6 !== 0) assert.include(words, wordOf(asked), `turn ${turn}`)
         // What the client is told is what the provider counted, for all requests of an answer.
         const input = counts.reduce((sum, each) => sum + each.input, 0)
         assert.strictEqual(
