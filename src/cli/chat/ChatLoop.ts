@@ -22,8 +22,8 @@ import * as TurnScreen from "./TurnScreen.ts"
 
 /**
  * The loop of one chat session: prompt, then a turn of the agent or a slash command (`slash/`), until the user leaves or
- * switches to another session. `layers/terminal/NodeTerminal.ts` receives Ctrl+C, and
- * `CtrlCAction.ts` beside it decides what it does; work that it cancels runs inside `terminal.during`.
+ * switches to another session. `layers/terminal/CtrlCAction.ts` decides what Ctrl+C does, and names where it
+ * arrives; work that it cancels runs inside `terminal.during`.
  */
 
 const { say } = ChatSession

@@ -35,7 +35,7 @@ const compressionFailures: Readonly<Record<string, string>> = {
 }
 
 /** Describes a compression that ran before a message. */
-export const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompressed" }>): string => {
+const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompressed" }>): string => {
   const { after, before, limit, message, status } = event
   const note = message === null ? "" : ` Note: ${printableLine(message).replace(/\.$/, "")}.`
   return status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
@@ -47,7 +47,7 @@ export const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompre
 const minCompressibleShare = 0.25
 
 /** Explains why a message does not fit, with the token counts and the possible remedies. */
-export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindowWillOverflow" }>): string => {
+const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindowWillOverflow" }>): string => {
   const { estimated, limit, remaining, stubborn, what } = event
   const size = `about ${Output.number(estimated)} tokens`
   const isMessage = what === "message"

@@ -62,7 +62,7 @@ const units: Readonly<Record<string, number>> = {
 }
 
 /** Parses `64000`, `64_000`, `64k`, `1.5M` or `64Ki` as a whole number, or returns undefined. */
-export const parseSize = (text: string): number | undefined => {
+const parseSize = (text: string): number | undefined => {
   const [, digits, unit] = /^(\d[\d_]*(?:\.\d+)?)\s*([kmg]i?)?$/i.exec(text.trim()) ?? []
   if (digits === undefined) return undefined
   const value = Number(digits.replaceAll("_", "")) * (units[(unit ?? "").toLowerCase()] ?? Number.NaN)
@@ -71,7 +71,7 @@ export const parseSize = (text: string): number | undefined => {
 }
 
 /** Parses `0.5`, `.5` or `50%` as a number from 0 to 1, or returns undefined. */
-export const parseShare = (text: string): number | undefined => {
+const parseShare = (text: string): number | undefined => {
   const [, digits, percent] = /^(\d+(?:\.\d*)?|\.\d+)\s*(%)?$/.exec(text.trim()) ?? []
   if (digits === undefined) return undefined
   const value = percent === undefined ? Number(digits) : Number(digits) / 100
@@ -79,7 +79,7 @@ export const parseShare = (text: string): number | undefined => {
 }
 
 /** Parses `10-20`, `10-` (to the end) or `10`, counted from 1, or returns undefined. */
-export const parseLines = (text: string): readonly [from: number, to: number] | undefined => {
+const parseLines = (text: string): readonly [from: number, to: number] | undefined => {
   const [, first, dash, last] = /^(\d+)\s*(-)?\s*(\d+)?$/.exec(text.trim()) ?? []
   if (first === undefined || (dash === undefined && last !== undefined)) return undefined
   const from = Number(first)

@@ -9,7 +9,7 @@ const isStrategy = Schema.is(StrategyName)
 export const names = StrategyName.literals.join(", ")
 
 /** Parses a list such as `palimpsest,gemini` into distinct strategies; undefined when a name is unknown. */
-export const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
+const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
   const given = [...new Set(text.split(",").map((name) => name.trim()))]
   const strategies = given.filter(isStrategy)
   return strategies.length === given.length ? strategies : undefined

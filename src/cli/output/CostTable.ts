@@ -47,7 +47,7 @@ const cells = (sums: Sums): ReadonlyArray<string> => [
 ]
 
 /** A table of sums. */
-export const sumsTable = (head: string, rows: ReadonlyArray<Sums>, limit: number, style: Output.Style): string => {
+const sumsTable = (head: string, rows: ReadonlyArray<Sums>, limit: number, style: Output.Style): string => {
   const header = [head, "requests", "sent", "cached", "answered", "cost", "by cache breaks"]
   const more = rows.length - limit
   const [first = "", ...lines] = Output.table([header, ...rows.slice(0, limit).map(cells)], "lrrrrrr").split("\n")

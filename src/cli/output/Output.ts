@@ -164,7 +164,7 @@ export interface Style {
 }
 
 /** Styles a text for a terminal with an SGR code. */
-export const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
+const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
 const unchanged = (text: string) => text
 
 // oxlint-disable-next-line no-control-regex

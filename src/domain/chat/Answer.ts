@@ -31,18 +31,18 @@ export const callId = ({ id }: FunctionCall, answer: EntryId, part: number): str
  * Tool calls in one answer. Models make a few dozen at once. An answer with more is broken, and running its first calls would do
  * what nobody intended.
  */
-export const maxAnswerCalls = 256
+const maxAnswerCalls = 256
 /** Parts of an answer, thoughts included: one for each token of the longest answers that models give. */
 export const maxAnswerParts = 128_000
 
 /** Characters of a call's name or id. Nothing shortens these later, and a name is sent again with its result. */
-export const maxCallName = 1_024
+const maxCallName = 1_024
 
 /** Characters of an answer beside its texts, calls and data, mostly signatures: they are not counted as tokens. */
-export const maxAnswerExtras = 8 * 1024 * 1024
+const maxAnswerExtras = 8 * 1024 * 1024
 
 /** Characters of media in an answer: they are sent again with each request, for which the Gemini API allows 20 MB. */
-export const maxAnswerMedia = 14 * 1024 * 1024
+const maxAnswerMedia = 14 * 1024 * 1024
 
 /** The limit that an answer exceeds. */
 export interface Excess {

@@ -18,7 +18,7 @@ export interface SerializeOptions {
 }
 
 /** Matches the end of an output that tells of an error (OpenClaw 2026.9). */
-export const errorEnd = /\b(?:error|exception|failed|fatal|traceback|panic|exit code)\b/i
+const errorEnd = /\b(?:error|exception|failed|fatal|traceback|panic|exit code)\b/i
 
 const resultText = (text: string, { maxErrorTailChars = 0, maxResultChars }: SerializeOptions): string => {
   if (text.length <= maxResultChars) return text

@@ -118,7 +118,7 @@ const withoutWordsTags = (text: string): string => text.replace(wordsStart, "&lt
  * Returns a text in which only the words that `said` confirms are marked as the user's. Other quotes are marked as a model's
  * words, and malformed or unclosed tags have no effect.
  */
-export const withoutForgedWords = (shown: string, said: (words: UserWords) => boolean): string => {
+const withoutForgedWords = (shown: string, said: (words: UserWords) => boolean): string => {
   const text = writtenOut(shown)
   let checked = ""
   let from = 0

@@ -84,7 +84,7 @@ const cleaned = (value: string, start: number, found: ReadonlyArray<Finding>): s
 }
 
 /** Redacts secrets in the strings of a JSON value. Field names count as context. */
-export function* redactedJson(
+function* redactedJson(
   value: unknown
 ): SlicedWork<{ readonly value: unknown; readonly secrets: ReadonlyArray<Secret> }> {
   const { starts, text } = writtenOut(value)
@@ -129,7 +129,7 @@ const isPart = Schema.is(PartShape)
 const asPart = (value: unknown): Part => (isPart(value) ? value : { text: redacted("part") })
 
 /** Redacts secrets in a part: in its text, call, response, code, address and any other string. */
-export function* redactedPart(part: Part): SlicedWork<RedactedPart> {
+function* redactedPart(part: Part): SlicedWork<RedactedPart> {
   const before = partCache.get(part)
   if (before !== undefined) return before
   const secrets: Array<Secret> = []

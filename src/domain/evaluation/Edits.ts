@@ -38,7 +38,7 @@ const editsOf = (args: unknown): ReadonlyArray<NeededEdit> => {
 }
 
 /** Returns the edits after a compaction that needed a text from before it. */
-export function* neededEdits({ after, before, roots }: Compaction): SlicedWork<ReadonlyArray<NeededEdit>> {
+function* neededEdits({ after, before, roots }: Compaction): SlicedWork<ReadonlyArray<NeededEdit>> {
   const relative = relativeTo(roots)
   const comparableText = (text: string) => withoutLineNumbers(relative(text))
   const known = before.map((entry) => comparableText(entryText(entry)))

@@ -12,7 +12,7 @@ import { readContext } from "./Statements.ts"
  * - `lost`: none of these
  * - `invented`: a context holds what must be in none: an instruction that a tool's output gave, or a secret
  */
-export const plantedGrades = ["kept", "reachable", "stale", "lost", "invented"] as const
+const plantedGrades = ["kept", "reachable", "stale", "lost", "invented"] as const
 export type PlantedGrade = (typeof plantedGrades)[number]
 
 /** A fact and its grade. */

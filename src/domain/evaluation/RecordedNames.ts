@@ -91,7 +91,7 @@ const declaredBy = (part: Part, declared: Set<string>): void => {
 }
 
 /** Names of tools and of their parameters: every request declares them. */
-export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
+const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
   const declared = new Set<string>()
   for (const entry of entries) for (const part of entry.content.parts) declaredBy(part, declared)
   return declared
@@ -101,11 +101,7 @@ export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => 
  * Returns the form in which a name is searched: a path in relative form, and of `state.filesTouched` what it says beyond the
  * variable. Undefined for a name that comes with a language.
  */
-export const searchedName = (
-  name: string,
-  kind: AnchorKind,
-  relative: (text: string) => string
-): string | undefined => {
+const searchedName = (name: string, kind: AnchorKind, relative: (text: string) => string): string | undefined => {
   if (kind !== "symbol") return comparable(name, relative)
   if (isStandardName(name)) return undefined
   const own = /^[a-z_$][\w$]*\./.test(name) ? name.slice(name.lastIndexOf(".") + 1) : name

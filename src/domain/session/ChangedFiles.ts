@@ -38,7 +38,7 @@ export interface RecordedChange extends Pick<FileChanged, "after" | "before" | "
 /** A file of at most this many bytes is kept before it is changed. */
 export const maxKeptFileBytes = 5 * 1_024 * 1_024
 /** Most bytes of earlier versions that a session keeps. */
-export const maxKeptSessionBytes = 100 * 1_024 * 1_024
+const maxKeptSessionBytes = 100 * 1_024 * 1_024
 
 /** Whether a version of a file is kept, given the changes so far. */
 export const isVersionKept = (changes: ReadonlyArray<RecordedChange>, size: number): boolean => {

@@ -9,7 +9,7 @@ export const clients = ["claude", "codex", "gemini", "opencode", "cursor", "vsco
 export type McpClient = (typeof clients)[number]
 
 /** The name of the server in a client's settings. */
-export const serverName = "palimpsest"
+const serverName = "palimpsest"
 
 /** The place of a client's settings: below the working folder, or below Codex's own folder. */
 export interface SetupFile {
@@ -38,7 +38,7 @@ const agents: Readonly<Partial<Record<McpClient, AgentName>>> = {
 }
 
 /** The arguments with which a client starts the server. A client without sessions of its own reads those of all agents. */
-export const serverArguments = (client: McpClient): ReadonlyArray<string> => {
+const serverArguments = (client: McpClient): ReadonlyArray<string> => {
   const agent = agents[client]
   return agent === undefined ? ["mcp"] : ["mcp", "--agent", agent]
 }

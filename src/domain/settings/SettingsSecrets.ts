@@ -3,7 +3,7 @@ import { redact } from "../text/Redaction.ts"
 import { type SettingsPath } from "./SettingsKey.ts"
 
 /** Replaces the hidden part of a text. */
-export const hiddenPart = "•••"
+const hiddenPart = "•••"
 
 /** Replaces a hidden value. Its length shows whether the value exists and is complete. */
 export const mask = (value: unknown): string => {

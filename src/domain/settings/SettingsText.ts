@@ -345,7 +345,7 @@ export const withoutSetting = (text: string, path: SettingsPath): Result.Result<
   )
 
 /** Like `withoutSetting`, for the settings of another program. */
-export const withoutValue = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
+const withoutValue = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
   const read = jsonOf(given(text))
   if (Result.isFailure(read)) return Result.fail(read.failure)
   let next = given(text)

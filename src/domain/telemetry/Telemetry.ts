@@ -24,7 +24,7 @@ export type TelemetryEntry = Pick<TelemetryRecord, "name" | "attributes">
 const namePattern = /^(?:(?:tunedM|m)odels\/)?[\w.:-]{1,64}$/
 
 /** The name recorded in place of an unsafe one. */
-export const unknownName = "unknown"
+const unknownName = "unknown"
 
 /** The name of a tool, a model or a state, or `unknown` if it may be text of a user. */
 export const safeName = (given: string): string => (namePattern.test(given) ? given : unknownName)

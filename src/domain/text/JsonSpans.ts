@@ -60,7 +60,7 @@ export interface ArraySpans extends Span {
 }
 
 /** Returns the spans of the array at `start`; undefined when there is no well-formed one. */
-export const arraySpans = (json: string, start: number): ArraySpans | undefined => {
+const arraySpans = (json: string, start: number): ArraySpans | undefined => {
   if (json.charCodeAt(start) !== 91) return undefined
   const elements: Array<Span> = []
   let at = afterSpace(json, start + 1)

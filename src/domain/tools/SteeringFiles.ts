@@ -141,7 +141,7 @@ export const hooksFolder = (config: string): string | undefined =>
   /^\s*hooksPath\s*=\s*"?([^"#;\n]+?)"?\s*(?:[#;].*)?$/im.exec(config)?.[1]
 
 /** The reason shown for hidden files that no rule names. */
-export const hiddenReason = "programs read hidden files as settings on their own"
+const hiddenReason = "programs read hidden files as settings on their own"
 
 /** The note shown with the first such question. */
 export const steeringNote =

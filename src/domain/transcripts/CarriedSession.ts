@@ -9,7 +9,7 @@ import type { AgentName } from "./AgentFolders.ts"
 export type WritableAgent = Exclude<AgentName, "palimpsest">
 
 /** Characters of the base64 text of an image or another file from which it is left out of an agent's file. */
-export const maxMediaChars = 1_000_000
+const maxMediaChars = 1_000_000
 
 const isHeavy = (part: Part): boolean => (part.inlineData?.data?.length ?? 0) > maxMediaChars
 

@@ -1,4 +1,7 @@
-/** What Ctrl+C does in a chat and in a question that the chat asks. */
+/**
+ * What Ctrl+C does in a chat and in a question that the chat asks. It arrives as a key in `TerminalUi.ts`, and in
+ * `PlainTerminal.ts` where the terminal has no keys.
+ */
 
 /** The state of the terminal that Ctrl+C depends on. */
 export interface CtrlCState {

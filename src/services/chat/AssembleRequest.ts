@@ -25,7 +25,7 @@ import { pendingItems, type PendingMessage, type PendingPart, requestSize } from
 /** Lets the strategy say what the next request shows less of, and commits that. */
 
 /** The session of the chat's strategy: opened when it is first needed, and replaced when the settings name another strategy. */
-export const strategySession = Effect.fnUntraced(function* (
+const strategySession = Effect.fnUntraced(function* (
   chat: ChatState,
   { strategy }: RequestContext
 ): Effect.fn.Return<StrategySession, never, Compression> {

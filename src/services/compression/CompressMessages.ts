@@ -109,7 +109,7 @@ export const compressDrafts = Effect.fnUntraced(function* (
 })
 
 /** Compresses messages of a form. */
-export const compressIn = Effect.fnUntraced(function* <M>(
+const compressIn = Effect.fnUntraced(function* <M>(
   form: MessageForm,
   messages: ReadonlyArray<M>,
   options: CompressMessagesOptions

@@ -10,7 +10,7 @@ const known = (attributes: Attributes): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 
 /** The attributes of a request to a provider, by the name that the conventions give it. */
-export const requestAttributes = (provider: string, { contents, generation, model }: ModelRequest): Attributes =>
+const requestAttributes = (provider: string, { contents, generation, model }: ModelRequest): Attributes =>
   known({
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": provider,
@@ -24,7 +24,7 @@ export const requestAttributes = (provider: string, { contents, generation, mode
   })
 
 /** The attributes of an answer. */
-export const answerAttributes = ({
+const answerAttributes = ({
   finishReason,
   usage
 }: {

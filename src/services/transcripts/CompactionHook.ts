@@ -69,7 +69,7 @@ const list = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string
     : [`${title}:`, ...lines.slice(-maxItems).map((line) => `- ${clipped(untrustedLine(line), maxLineChars)}`)]
 
 /** Returns what a summary has to keep, as instructions for who writes it; empty when there is nothing. */
-export const focusOf = Effect.fn("CompactionHook.focusOf")(function* (session: Session) {
+const focusOf = Effect.fn("CompactionHook.focusOf")(function* (session: Session) {
   const { constraints, errors, files } = yield* evidenceOf(session)
   const changed = [...files].filter(([, { state }]) => state !== "read").map(([path]) => path)
   const lines = [

@@ -66,7 +66,7 @@ const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
 })
 
 /** Lists the sessions of a folder, the one that changed last first. */
-export const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
+const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
   { agents, folder }: SessionScope,
   count = maxListed
 ): Effect.fn.Return<ReadonlyArray<ListedSession>, never, AgentSessions> {

@@ -37,7 +37,7 @@ const programLine =
 const commandArgs = /<\/?command-args>/g
 
 /** Returns the spans that the user wrote in a text of the user's role, without the text that programs inserted. */
-export const userSpans = (text: string): Array<readonly [start: number, end: number]> => {
+const userSpans = (text: string): Array<readonly [start: number, end: number]> => {
   if (programLine.test(text)) return []
   const spans: Array<readonly [number, number]> = []
   let from = 0

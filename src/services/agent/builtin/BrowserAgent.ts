@@ -28,7 +28,7 @@ const Ref = Schema.String.annotate({ description: "The reference of the element 
 const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
 /** The tools that work on one page. Opening a page asks for its host. Clicking and typing, which may send data, ask too. */
-export const browserTools = (page: BrowserPage): ReadonlyArray<Tool.Tool> => {
+const browserTools = (page: BrowserPage): ReadonlyArray<Tool.Tool> => {
   const touching = (detail: string) =>
     Effect.succeed({ detail, grants: ["browser"], covers: "clicks and typing in the browser" })
   return [

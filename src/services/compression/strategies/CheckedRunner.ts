@@ -39,9 +39,9 @@ import type { Assembled, RunnerServices, ShownPart, StrategyRunner, StrategySess
  */
 
 /** How long a strategy may take for one compression (OpenClaw 2026.9: 180 s for a context engine). */
-export const maxCompressTime: Duration.Duration = Duration.minutes(3)
+const maxCompressTime: Duration.Duration = Duration.minutes(3)
 /** How long a strategy may take before and after a request, which waits for it. */
-export const maxAssembleTime: Duration.Duration = Duration.seconds(10)
+const maxAssembleTime: Duration.Duration = Duration.seconds(10)
 /** How often a strategy may have a request made smaller that the model refuses as too long. */
 const maxOverflowAttempts = 10
 

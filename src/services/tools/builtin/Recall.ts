@@ -168,7 +168,7 @@ export const recall = (chat: RecallScope["chat"], others: RecallScope["others"] 
 const lines = (count: number): string => (count === 1 ? "1 line" : `${count} lines`)
 
 /** The note below a text from which secrets were left out. */
-export const omittedSecretsNote = (handle: Handle): string =>
+const omittedSecretsNote = (handle: Handle): string =>
   `(secrets in this text are left out; the user reads them with palimpsest recall SESSION ${handle})`
 
 interface RecalledText {

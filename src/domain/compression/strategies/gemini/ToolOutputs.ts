@@ -9,7 +9,7 @@ import { defaultRates, type Rates, textCost, unitsPerToken } from "./TokenEstima
 /** Tokens of tool output to keep in full, newest first. */
 export const defaultToolBudget = 50_000
 /** Maximum characters of a placeholder. */
-export const maxPlaceholderChars = 40_000
+const maxPlaceholderChars = 40_000
 
 /**
  * Returns the maximum characters of a placeholder: four for every token left in the window. A full window leaves 0, where

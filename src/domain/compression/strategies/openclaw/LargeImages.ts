@@ -9,7 +9,7 @@ import { runtimeMark } from "../../../text/RuntimeMark.ts"
 /** Images whose sides are longer than a request may show. */
 
 /** The longest side of an image in a request, in pixels. */
-export const maxImageSide = 1_200
+const maxImageSide = 1_200
 
 /** An image that is too large, and the size to which it is reduced. */
 export interface LargeImage {

@@ -27,7 +27,7 @@ export const prefixPrompt =
   "The conversation above is the beginning of a turn whose end is kept. Say in a few lines what was asked, what was done so far, and what the end cannot be understood without. Copy identifiers exactly."
 
 /** Says what a record lacked, before it is asked for again. */
-export const againPrompt = (shortfall: string): string =>
+const againPrompt = (shortfall: string): string =>
   `An earlier answer could not be used: ${shortfall}. Write the record again, complete.`
 
 const untrusted = (text: string): string =>
