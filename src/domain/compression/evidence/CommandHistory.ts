@@ -167,9 +167,10 @@ export const ended = ({ background, commands }: CommandHistory, call: Part, answ
   const args = call.functionCall?.args
   const named = typeof args === "object" && args !== null ? Object.values(args) : []
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
-  const exit = /<exit_code>(-?\d+)<\/exit_code>/.exec(answerText(answer.part))?.[1]
   const before = command === undefined ? undefined : commands.get(command)
-  if (command === undefined || before === undefined || exit === undefined) return
+  if (command === undefined || before === undefined) return
+  const exit = /<exit_code>(-?\d+)<\/exit_code>/.exec(answerText(answer.part))?.[1]
+  if (exit === undefined) return
   commands.set(command, { ...before, exit: Number(exit), ok: Number(exit) === 0 })
 }
 
