@@ -3,7 +3,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
 import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "./Answer.ts"
 import { type SseEvent, sseText } from "./SseEvents.ts"
-import { type BlockForm, WholeBlocks } from "./WholeBlocks.ts"
+import { type BlockForm, wholeBlocks } from "./WholeBlocks.ts"
 
 /** Answers of the Gemini API. */
 
@@ -158,7 +158,7 @@ const form: BlockForm = {
 /** Answers of the Gemini API. */
 export const geminiAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
-  whole: (tool) => new WholeBlocks(form, tool),
+  whole: (tool) => wholeBlocks(form, tool),
   results: (calls, texts) => [
     JSON.stringify({
       role: "user",

@@ -3,7 +3,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
 import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "./Answer.ts"
 import { type SseEvent, sseText } from "./SseEvents.ts"
-import { type BlockForm, WholeBlocks } from "./WholeBlocks.ts"
+import { type BlockForm, wholeBlocks } from "./WholeBlocks.ts"
 
 /** Answers of OpenAI's Responses API. */
 
@@ -220,7 +220,7 @@ const form: BlockForm = {
 /** Answers of OpenAI's Responses API. */
 export const responsesAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
-  whole: (tool) => new WholeBlocks(form, tool),
+  whole: (tool) => wholeBlocks(form, tool),
   results: (calls, texts) =>
     calls.map(({ id }, at) => JSON.stringify({ type: "function_call_output", call_id: id, output: texts[at] ?? "" }))
 }

@@ -9,7 +9,9 @@ export interface BlockForm {
   readonly blocksOf: (body: Json) => ReadonlyArray<Json> | undefined
   /** The key under which a body has its counts of tokens. */
   readonly usageKey: string
+  /** Whether a block calls our tool. */
   readonly isRecall: (tool: string, block: Json) => boolean
+  /** The answer of these blocks. */
   readonly answerOf: (tool: string, blocks: ReadonlyArray<Json>, usage: unknown) => ReadAnswer
   /** A text of our own, as the block after so many others. */
   readonly note: (text: string, at: number) => Json
@@ -17,8 +19,8 @@ export interface BlockForm {
   readonly withBlocks: (body: Json, blocks: ReadonlyArray<Json>, ending: Ending) => Json
 }
 
-/** An answer of blocks that comes whole: those of all its rounds, without the calls of our tool. */
-export class WholeBlocks implements WholeAnswer {
+/** The blocks of all rounds, without the calls of our tool. */
+class WholeBlocks implements WholeAnswer {
   private readonly form: BlockForm
   private readonly tool: string
   private readonly shown: Array<Json> = []
@@ -59,3 +61,6 @@ export class WholeBlocks implements WholeAnswer {
     })
   }
 }
+
+/** Begins to read an answer of blocks that comes whole, in which this tool is ours. */
+export const wholeBlocks = (form: BlockForm, tool: string): WholeAnswer => new WholeBlocks(form, tool)
