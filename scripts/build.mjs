@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { rolldown } from "rolldown"
 import { parseAst } from "rolldown/parseAst"
+import { delayed } from "./lazyBindings.mjs"
 import { partsIn } from "./parts.mjs"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
@@ -105,35 +106,47 @@ const walk = (node, visit) => {
 }
 
 /** The text with replacements, which name their place. */
-const replaced = (text, replacements) =>
-  replacements
-    .toSorted((one, other) => other.start - one.start)
-    .reduce((all, { start, end, by }) => all.slice(0, start) + by + all.slice(end), text)
+const replaced = (text, replacements) => {
+  const pieces = []
+  let at = 0
+  for (const { by, end, start } of replacements.toSorted(
+    (one, other) => one.start - other.start || one.end - other.end
+  )) {
+    pieces.push(text.slice(at, start), by)
+    at = end
+  }
+  return [...pieces, text.slice(at)].join("")
+}
 
 /**
  * Turns a module into a script that takes what it imports from `load`. Imports become constants: no part changes what it exports,
- * and no two parts import each other, which rolldown would report.
+ * and no two parts import each other, which rolldown would report. `lazyOf` has the exports of the parts it imports that are
+ * computed at their first use. Returns the script and its own.
  */
-const scriptOf = (code, parts) => {
+const scriptOf = (code, parts, lazyOf, isDelayed) => {
   const replacements = []
   const exported = []
+  const imported = []
   const tree = parseAst(code)
   /** The part that a quoted module name means. */
   const partOf = ({ end, start }) => {
     const name = /^["'`]\.\/(.+)["'`]$/.exec(code.slice(start, end))?.[1]
-    return parts.has(name) ? JSON.stringify(name) : undefined
+    return parts.has(name) ? name : undefined
   }
   for (const { end, source, specifiers, start, type } of tree.body) {
     if (type === "ImportDeclaration") {
       const part = partOf(source)
-      const from = part === undefined ? `process.getBuiltinModule(${source.raw})` : `load(${part})`
+      const from = part === undefined ? `process.getBuiltinModule(${source.raw})` : `load(${JSON.stringify(part)})`
       const names = specifiers.filter(({ imported }) => imported !== undefined && (part || imported.name !== "default"))
-      const whole = specifiers.filter((one) => !names.includes(one)).map(({ local }) => `${local.name}=${from}`)
+      const whole = specifiers.filter((one) => !names.includes(one))
+      if (part !== undefined && whole.length > 0) throw new Error(`all of ${part} is imported`)
+      for (const one of names) if (lazyOf.get(part)?.has(one.imported.name)) imported.push(one.local.name)
       const some = names.map(({ imported, local }) => `${imported.name}:${local.name}`)
-      const constants = some.length === 0 ? whole : [`{${some.join()}}=${from}`, ...whole]
+      const constants = whole.map(({ local }) => `${local.name}=${from}`)
+      if (some.length > 0) constants.unshift(`{${some.join()}}=${from}`)
       replacements.push({ start, end, by: constants.length === 0 ? `${from};` : `const ${constants.join()};` })
     } else if (type === "ExportNamedDeclaration") {
-      exported.push(...specifiers.map((one) => `${one.exported.name}:${one.local.name}`))
+      exported.push(...specifiers.map((one) => [one.exported.name, one.local.name]))
       replacements.push({ start, end, by: "" })
     }
   }
@@ -142,11 +155,15 @@ const scriptOf = (code, parts) => {
     if (type !== "ImportExpression") return
     const part = partOf(source)
     if (part === undefined) replacements.push({ start, end: start + "import".length, by: "meta.import" })
-    else replacements.push({ start, end, by: `Promise.resolve().then(()=>load(${part}))` })
+    else replacements.push({ start, end, by: `Promise.resolve().then(()=>load.all(${JSON.stringify(part)}))` })
   })
-  const script = `(function(load,exports,meta){"use strict";${replaced(code, replacements)};Object.assign(exports,{${exported.join()}})})`
+  const { before, lazy, replacements: delays } = delayed(code, tree, { imported, isDelayed })
+  const body = replaced(code, [...replacements, ...delays])
+  const late = exported.filter(([, local]) => lazy.has(local)).map(([name]) => name)
+  const script = `(function(load,exports,meta){"use strict";${before}${body};Object.assign(exports,{${exported.map((one) => one.join(":")).join()}});return ${JSON.stringify(late)}})`
   // V8 reads plain ASCII without a second copy.
-  return script.replace(/[^\0-\x7f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  const ascii = script.replace(/[^\0-\x7f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  return { script: ascii, lazy: new Set(late) }
 }
 
 /** Modules that only commands with an agent load. */
@@ -252,6 +269,10 @@ const bundled = async (input, version, plugins, output, define = {}) => {
   return result.output
 }
 
+/** Whether a part's modules may be evaluated in any order: ours and Effect's. Others' may count on the order of theirs. */
+const mayDelay = ({ moduleIds }) =>
+  moduleIds.every((id) => !id.includes("node_modules") || /node_modules.@?effect\b/.test(id))
+
 /** The parts of the program, and the build's name: a digest of all of them. */
 const parted = async (version) => {
   const { plugin, splitting } = parting()
@@ -261,7 +282,20 @@ const parted = async (version) => {
     codeSplitting: splitting
   })
   const names = new Set(chunks.map(({ fileName }) => fileName))
-  const parts = chunks.map(({ code, fileName }) => [fileName, scriptOf(code, names)])
+  const byName = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
+  const scripts = new Map()
+  const lazyOf = new Map()
+  /** Makes the script of a part, after those of the parts that it imports. */
+  const add = (name) => {
+    if (scripts.has(name) || !byName.has(name)) return
+    const chunk = byName.get(name)
+    for (const one of chunk.imports) add(one)
+    const { lazy, script } = scriptOf(chunk.code, names, lazyOf, mayDelay(chunk))
+    scripts.set(name, script)
+    lazyOf.set(name, lazy)
+  }
+  for (const name of names) add(name)
+  const parts = [...scripts]
   const hash = createHash("sha256")
   for (const [name, code] of parts) hash.update(name).update(code)
   return { parts, id: hash.digest("hex").slice(0, 16) }
@@ -277,7 +311,7 @@ export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) =>
   for (const [name, source] of Object.entries(beside)) {
     await place(path.join(path.dirname(file), name), await readFile(require.resolve(source)), 0o644)
   }
-  const { commandNames, helpPages, tokenTable } = partsIn(folder, { meta: import.meta })("main.js")
+  const { commandNames, helpPages, tokenTable } = partsIn(folder, { meta: import.meta }).all("main.js")
   await place(path.join(folder, "help.json"), JSON.stringify(await helpPages()), 0o644)
   const { bytes, fileName } = await tokenTable()
   await place(path.join(folder, fileName), bytes, 0o644)

@@ -42,6 +42,9 @@ const readCache = (file, isOwn) => {
   }
 }
 
+/** The name that marks the cache of a run that failed: it has not seen all that the command does. */
+const unfinished = "unfinished"
+
 /** Builds of which no cache was written for this long are gone, or next to unused. */
 const maxAgeMillis = 30 * 24 * 3_600_000
 
@@ -76,16 +79,17 @@ const writeCache = (file, parts) => {
 
 /**
  * Returns a function that loads a part of `folder` by its name. Compiled code comes from the first of the cache files that exists.
- * When V8 refuses it or a part is missing, the first file is written as the process ends well, with all functions that have run.
- * `isSignalled`: to be stopped by a signal is to end well.
+ * When V8 refuses it or a part is missing, the first file is written as the process ends, with all functions that have run. What a
+ * run that failed wrote is used, and written again by the next that ends well. `isSignalled`: to be stopped by a signal is to end well.
  * V8 refuses code that it compiled with other flags: `whileCompiling` runs work with the usual ones.
  */
 export const partsIn = (folder, { caches = [], isSignalled = false, meta, whileCompiling = (work) => work() }) => {
   let cache
   for (const [at, file] of caches.entries()) cache ??= readCache(file, at === 0)
-  let isComplete = true
+  let isComplete = cache?.has(unfinished) !== true
   const scripts = new Map()
   const loaded = new Map()
+  const late = new Map()
   const load = (name) => {
     const known = loaded.get(name)
     if (known !== undefined) return known
@@ -97,16 +101,24 @@ export const partsIn = (folder, { caches = [], isSignalled = false, meta, whileC
     scripts.set(name, script)
     const exports = {}
     loaded.set(name, exports)
-    script.runInThisContext()(load, exports, meta)
+    late.set(name, script.runInThisContext()(load, exports, meta))
     return exports
+  }
+  // Exports that are computed at their first use are functions to other parts, and values here.
+  load.all = (name) => {
+    const exports = load(name)
+    const all = { ...exports }
+    for (const key of late.get(name)) Object.defineProperty(all, key, { get: exports[key], enumerable: true })
+    return all
   }
   const [own] = caches
   if (own === undefined) return load
   process.on("exit", (code) => {
     const isWell = code === 0 || (isSignalled && (code === 130 || code === 143))
-    if (!isWell || isComplete) return
+    // Another signal ends a process in the middle of things.
+    if (isComplete || (!isWell && (code > 2 || cache !== undefined))) return
     const codes = whileCompiling(() => [...scripts].map(([name, script]) => [name, script.createCachedData()]))
-    writeCache(own, codes)
+    writeCache(own, isWell ? codes : [...codes, [unfinished, Buffer.alloc(0)]])
   })
   return load
 }

@@ -81,6 +81,16 @@ const tunings = {
   ]
 }
 
+/**
+ * V8's flags until the first request of `ask` is out. Its code runs once or twice until then: compiling it to machine code takes
+ * a fifth of the processor time, and makes nothing faster.
+ */
+const startTunings = {
+  ask: ["concurrent-marking", "maglev", "opt", "sparkplug"].map((name) => [`--${name}`, `--no-${name}`])
+}
+/** After this long, the request is out, or there is much to do before it. */
+const startMillis = 400
+
 const start = () => {
   const isVersion = words.length === 1 && ["--version", "-v"].includes(words[0])
   const page = isVersion ? `palimpsest v${PALIMPSEST_VERSION}` : helpPage()
@@ -98,12 +108,17 @@ const start = () => {
     : [path.join(cacheFolder(), PALIMPSEST_BUILD, file), path.join(folder, file)]
   const v8 = load("node:v8")
   const [first = "chat"] = words
-  let isTuned = false
+  /** The flags that are set now. */
+  let tuned = []
   const tune = (isOn) => {
-    for (const flag of tunings[first] ?? []) v8.setFlagsFromString(flag[isOn ? 1 : 0])
+    for (const flag of tuned) v8.setFlagsFromString(flag[isOn ? 1 : 0])
+  }
+  const retune = (flags) => {
+    tune(false)
+    tuned = flags
+    tune(true)
   }
   const whileCompiling = (work) => {
-    if (!isTuned) return work()
     tune(false)
     try {
       return work()
@@ -111,6 +126,8 @@ const start = () => {
       tune(true)
     }
   }
+  const atStart = startTunings[first] ?? []
+  retune(atStart)
   const part = partsIn(folder, {
     caches,
     // A server ends no other way.
@@ -118,11 +135,12 @@ const start = () => {
     meta: { url: import.meta.url, dirname: folder, import: (name) => import(name) },
     whileCompiling
   })
-  const { main } = part("main.js")
+  const { main } = part.all("main.js")
   // What every run of `ask` loads, with the space for new objects that V8 finds right for it.
   if (first === "ask") for (const name of ["agent.js", "Live.js"]) part(name)
-  tune(true)
-  isTuned = true
+  const later = tunings[first] ?? []
+  retune([...later, ...atStart])
+  if (atStart.length > 0) setTimeout(() => retune(later), startMillis).unref()
   main()
 }
 
