@@ -67,6 +67,23 @@ describe("the compiled code", () => {
     })
   )
 
+  it.effect("is kept of a run that failed, until one ends well", () =>
+    Effect.gen(function* () {
+      const cache = folder()
+      const env = { PALIMPSEST_CODE_CACHE: cache }
+      const missing = 2
+      const failed = run(["inspect", path.join(cache, "missing.jsonl")], { env })
+      assert.strictEqual((yield* failed).status, missing)
+      const [entry] = written(cache)
+      const file = path.join(entry?.parentPath ?? "", entry?.name ?? "")
+      const { ino } = statSync(file)
+      assert.strictEqual((yield* failed).status, missing)
+      assert.strictEqual(statSync(file).ino, ino)
+      assert.strictEqual((yield* inspect(cache)).status, 0)
+      assert.notStrictEqual(statSync(file).ino, ino)
+    })
+  )
+
   it.effect("is made again when it is broken or of other code", () =>
     Effect.gen(function* () {
       const cache = folder()

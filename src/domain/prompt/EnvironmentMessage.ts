@@ -102,8 +102,18 @@ export const treeText = ({ entries, folder, more: count }: FolderTree): string =
   return [heading, ...entries.flatMap((entry) => lines(entry, "  ")), ...more(count, "  ")].join("\n")
 }
 
-const day = (now: number, zone: string | undefined): string =>
-  new Intl.DateTimeFormat("en-US", { dateStyle: "full", ...(zone === undefined ? {} : { timeZone: zone }) }).format(now)
+const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+const months = [
+  ...["January", "February", "March", "April", "May", "June"],
+  ...["July", "August", "September", "October", "November", "December"]
+]
+
+/** The day in words, in the zone of the machine if none is given. `Intl` takes 10 ms to load its names at the first use. */
+const day = (now: number, zone: string | undefined): string => {
+  if (zone !== undefined) return new Intl.DateTimeFormat("en-US", { dateStyle: "full", timeZone: zone }).format(now)
+  const date = new Date(now)
+  return `${weekdays[date.getDay()]}, ${months[date.getMonth()]} ${date.getDate()}, ${date.getFullYear()}`
+}
 
 /** Renders the whole message. It is the same all day as long as the environment does not change. */
 export const environmentMessage = (around: EnvironmentFacts): string => {

@@ -544,7 +544,8 @@ export const make = Effect.fnUntraced(function* (
     const paint = Palette.painter(theme, colour === undefined ? "dark" : Palette.backgroundOf(colour))
     if (paint === screen.paint) return
     screen.paint = paint
-    screen.redraw(transcript.keepLast)
+    // The terminal may answer when the user has cleared the screen already.
+    screen.redraw(transcript.keepShown)
   })
 
   /** Announces the end of work that the user may have turned away from. */

@@ -291,6 +291,10 @@ export const make = (theme: Theme) => {
     keepLast: (rows: number, width: number) => {
       hidden = Math.max(0, draw(width).length - Math.max(0, rows))
     },
+    /** Draws no more than the last rows from now on, and nothing that was hidden before. */
+    keepShown: (rows: number, width: number) => {
+      hidden = Math.max(hidden, draw(width).length - Math.max(0, rows))
+    },
     /** Draws from the last card on, or at least the last rows. */
     keepFromCard: (rows: number, width: number) => {
       const all = draw(width).length
