@@ -103,10 +103,7 @@ export const treeText = ({ entries, folder, more: count }: FolderTree): string =
 }
 
 const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-const months = [
-  ...["January", "February", "March", "April", "May", "June"],
-  ...["July", "August", "September", "October", "November", "December"]
-]
+const months = "January February March April May June July August September October November December".split(" ")
 
 /** The day in words, in the zone of the machine if none is given. `Intl` takes 10 ms to load its names at the first use. */
 const day = (now: number, zone: string | undefined): string => {
