@@ -63,6 +63,17 @@ describe("the environment message", () => {
     it(`contains ${rule}`, () => assert.match(environmentMessage({ ...plain, ...around }), line))
   }
 
+  it("writes the day of the machine's zone as it writes that of a zone with a name", () => {
+    const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
+    const days = Array.from({ length: 800 }, (_, index) => plain.now + index * 11 * 3_600_000)
+    for (const now of days) {
+      assert.strictEqual(
+        environmentMessage({ ...plain, now, zone: undefined }),
+        environmentMessage({ ...plain, now, zone })
+      )
+    }
+  })
+
   it("is wrapped, marked as the runtime's, and omits what is missing", () => {
     const lines = environmentMessage(plain).split("\n")
     assert.strictEqual(lines[0], "<session_context>")
