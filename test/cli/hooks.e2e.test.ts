@@ -65,7 +65,11 @@ describe("hooks of Gemini CLI", () => {
         work: { ".palimpsest/settings.json": { ...rest, hooks: theirs } }
       })
       const record = path.join(where.home, "events.jsonl")
-      const keep = command(`cat >> "$RECORD"; echo >> "$RECORD"`, { name: "record", env: { RECORD: record } })
+      // Hooks of calls side by side run at once: each writes its line as one.
+      const keep = command(`line=$(cat); printf '%s\\n' "$line" >> "$RECORD"`, {
+        name: "record",
+        env: { RECORD: record }
+      })
       const settings = { window: 60_000, hooks: Object.fromEntries(events.map((name) => [name, keep])) }
       yield* Effect.sync(() => cpSync(fixture, where.cwd, { recursive: true }))
       write(where.home, { "settings.json": settings })

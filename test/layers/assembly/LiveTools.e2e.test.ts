@@ -147,7 +147,7 @@ describe("the user's own files", () => {
         "bad/agents/evil.md": "---\nname: evil\ndescription: x\n---\nx",
         "bad/skills/evil/SKILL.md": "---\nname: evil\ndescription: x\n---\nx"
       })
-      yield* fs.symlink("../../bad", `${top}/work/.palimpsest`)
+      yield* fs.symlink("../bad", `${top}/work/.palimpsest`)
       const read = Effect.gen(function* () {
         const agents = yield* Effect.flatMap(ground.agents(`${top}/work`, true), ({ all }) => all)
         const skills = yield* Effect.flatMap(ground.skills(`${top}/work`, true), ({ all }) => all)
