@@ -15,4 +15,4 @@ const body = markup`<header><p class="over">palimpsest gateway</p></header>
 </main>`
 
 /** The page of the gateway, whose script reads `/metrics` every few seconds. */
-export const render = servedPage("Gateway", body, gatewayScript)
+export const render = servedPage("Gateway", body, { script: gatewayScript })

@@ -1,10 +1,8 @@
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { OpenApi } from "effect/http-api"
 import { schemaText } from "../../domain/serve/SchemaText.ts"
-import { policyHash } from "./Document.ts"
-import { type Html, markup, none, trusted } from "./Markup.ts"
-import { serveSheet } from "./ServeScript.ts"
-import { sheet } from "./Sheet.ts"
+import { type Html, markup, none } from "./Markup.ts"
+import { type ServedPage, servedPage } from "./ServedPage.ts"
 
 /** The page with the reference of an HTTP API, made from its OpenAPI document. It has no script. */
 
@@ -86,35 +84,12 @@ article pre, #errors pre { padding: 0.75rem 1rem; overflow-x: auto; background: 
 nav li { overflow-wrap: anywhere; }
 `
 
-/** The page, and the content security policy that its answer carries. */
-export const render = Effect.fnUntraced(function* (
-  spec: Spec
-): Effect.fn.Return<{ readonly html: string; readonly policy: string }> {
-  const styles = `${sheet}${serveSheet}${referenceSheet}`
-  const policy = [
-    "default-src 'none'",
-    `style-src ${yield* policyHash(styles)}`,
-    // The empty icon.
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'"
-  ].join("; ")
+/** The page of an API's specification. */
+export const render = (spec: Spec): Effect.Effect<ServedPage> => {
   const endpoints = endpointsOf(spec)
   const groups = [...new Set(endpoints.map(({ operation }) => operation.tags[0]))]
   const schemas = Object.entries(spec.components.schemas)
-  const { html } = markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<title>API reference · ${spec.info.title}</title>
-<style>${trusted(styles)}</style>
-</head>
-<body>
-<a class="skip" href="#main">To the reference</a>
+  const body = markup`<a class="skip" href="#main">To the reference</a>
 <header>
 <p class="over"><a href="/">palimpsest serve</a></p>
 <h1>API reference</h1>
@@ -133,9 +108,6 @@ ${endpoints.filter(({ operation }) => operation.tags[0] === group).map(endpoint)
 <h2 id="errors-title">Errors</h2>
 ${schemas.map(([name, schema]) => markup`<h3>${name.replace(/Encoded$/, "")}</h3><pre>${schemaText(schema)}</pre>`)}
 </section>
-</main>
-</body>
-</html>
-`
-  return { html, policy }
-})
+</main>`
+  return servedPage("API reference", body, { styles: referenceSheet })
+}

@@ -60,4 +60,4 @@ const body = markup`<a class="skip" href="#main">To the sessions</a>
 </main>`
 
 /** The page of the server. */
-export const render = servedPage("Sessions", body, serveScript)
+export const render = servedPage("Sessions", body, { script: serveScript })

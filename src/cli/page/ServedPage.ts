@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { policyHash } from "./Document.ts"
-import { type Html, markup, trusted } from "./Markup.ts"
+import { type Html, markup, none, trusted } from "./Markup.ts"
 import { serveSheet } from "./ServeScript.ts"
 import { sheet } from "./Sheet.ts"
 
@@ -12,18 +12,17 @@ export interface ServedPage {
   readonly policy: string
 }
 
-/** Makes a page of its title, the content of its body and its script. */
+/** Makes a page from its title, the content of its body, and its script and additional styles, if any. */
 export const servedPage = Effect.fnUntraced(function* (
   title: string,
   body: Html,
-  script: string
+  { script, styles: own = "" }: { readonly script?: string; readonly styles?: string }
 ): Effect.fn.Return<ServedPage> {
-  const styles = `${sheet}${serveSheet}`
+  const styles = `${sheet}${serveSheet}${own}`
   const policy = [
     "default-src 'none'",
     `style-src ${yield* policyHash(styles)}`,
-    `script-src ${yield* policyHash(script)}`,
-    "connect-src 'self'",
+    ...(script === undefined ? [] : [`script-src ${yield* policyHash(script)}`, "connect-src 'self'"]),
     // The empty icon.
     "img-src data:",
     "base-uri 'none'",
@@ -42,8 +41,12 @@ export const servedPage = Effect.fnUntraced(function* (
 </head>
 <body>
 ${body}
-<script>${trusted(script)}</script>
-</body>
+${
+  script === undefined
+    ? none
+    : markup`<script>${trusted(script)}</script>
+`
+}</body>
 </html>
 `
   return { html, policy }

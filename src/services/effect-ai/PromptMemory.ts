@@ -5,6 +5,7 @@ import type { Hash } from "../../domain/content/Handle.ts"
 import { messageText } from "../../domain/conversation/MessageName.ts"
 import { beginning, follow, type Standing } from "../../domain/effect-ai/PromptRepair.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type * as Chain from "../../domain/text/PersistentList.ts"
 import type { MeasuredRequest } from "../chat/WindowGuard.ts"
 import { TempStore } from "../session/TempStore.ts"
@@ -57,37 +58,6 @@ export interface Place {
   measured: (MeasuredRequest & { readonly head: Head | undefined; readonly beside: number }) | undefined
   /** Held during a compression. */
   readonly turn: Semaphore.Semaphore
-}
-
-/** A map that drops the least recently used entries. */
-export class Recent<K, V> {
-  private readonly held = new Map<K, V>()
-  private readonly size: number
-
-  constructor(size: number) {
-    this.size = Math.max(1, size)
-  }
-
-  /** The value, if it is still held. */
-  get(key: K): V | undefined {
-    return this.held.get(key)
-  }
-
-  /** Adds a value as the most recently used one. */
-  set(key: K, value: V): void {
-    this.held.delete(key)
-    this.held.set(key, value)
-    if (this.held.size <= this.size) return
-    for (const oldest of this.held.keys()) {
-      this.held.delete(oldest)
-      break
-    }
-  }
-
-  /** Removes a value. */
-  delete(key: K): void {
-    this.held.delete(key)
-  }
 }
 
 /** How much is remembered. */
@@ -143,21 +113,21 @@ export interface PromptMemory {
   readonly names: Names
   /** Counts a message's tokens. */
   readonly count: (message: Prompt.Message) => Effect.Effect<number, AiError.AiError>
-  readonly places: Recent<Hash, Place>
+  readonly places: BoundedMap<Hash, Place>
   /** The prompts sent last, as they were given, by where they end. */
-  readonly prompts: Recent<Place, Messages>
+  readonly prompts: BoundedMap<Place, Messages>
   readonly ends: WeakMap<Prompt.Message, Place>
-  readonly sessions: Recent<Head, Session>
+  readonly sessions: BoundedMap<Head, Session>
 }
 
 /** The memory of a language model that nothing was asked of yet. */
 export const make = (names: Names, count: PromptMemory["count"], bounds: Bounds): PromptMemory => ({
   names,
   count,
-  places: new Recent(bounds.known * placesEach),
-  prompts: new Recent(bounds.whole),
+  places: new BoundedMap(bounds.known * placesEach),
+  prompts: new BoundedMap(bounds.whole),
   ends: new WeakMap(),
-  sessions: new Recent(bounds.whole)
+  sessions: new BoundedMap(bounds.whole)
 })
 
 /** The sums after some more messages. */

@@ -7,7 +7,7 @@ import {
 } from "../../domain/gateway/CompressedView.ts"
 import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
-import { BoundedMap } from "./BoundedMap.ts"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { type ConversationLog, emptyLog, withMessages, withPatch } from "./ConversationLog.ts"
 import { GatewayStore } from "./GatewayStore.ts"
 
@@ -38,8 +38,8 @@ export const isOwnTool = (name: string): boolean => /^palimpsest_recall(?:_\d+)?
 export const makeConversationMemory = Effect.gen(function* () {
   const store = yield* GatewayStore
   const owners = new Map<string, Known>()
-  const views = new BoundedMap<CompressedView>(maxViews)
-  const logs = new BoundedMap<ConversationLog>(maxLogs)
+  const views = new BoundedMap<string, CompressedView>(maxViews)
+  const logs = new BoundedMap<string, ConversationLog>(maxLogs)
 
   /** What is known of an owner; `isFresh` asks the store again after a while. */
   const knownOf = Effect.fnUntraced(function* (owner: string, isFresh = false) {

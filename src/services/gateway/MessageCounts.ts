@@ -2,10 +2,10 @@ import { outputText } from "../../domain/content/Content.ts"
 import type { Dialect } from "../../domain/gateway/Dialect.ts"
 import { forms } from "../../domain/gateway/DialectForms.ts"
 import type { HashText } from "../../domain/gateway/MessageChain.ts"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, partTokens } from "../../domain/tokens/Tokens.ts"
-import { BoundedMap } from "./BoundedMap.ts"
 
 /** Estimated tokens of messages, counted once each, and what providers say of the estimates. */
 
@@ -26,8 +26,8 @@ const messageTokens = (dialect: Dialect, json: string): number => {
 
 /** Counts messages and heads, and corrects what it estimates for each model. Mutable. */
 export class MessageCounts {
-  private readonly counts = new BoundedMap<number>(maxCounts)
-  private readonly factors = new BoundedMap<number>(maxModels)
+  private readonly counts = new BoundedMap<string, number>(maxCounts)
+  private readonly factors = new BoundedMap<string, number>(maxModels)
   private readonly hash: HashText
 
   constructor(hash: HashText) {

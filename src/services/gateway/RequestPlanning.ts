@@ -5,10 +5,10 @@ import { requestLimit } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import { headOf, readBody, type RequestBody, withMessages as bodyWith } from "../../domain/gateway/RequestBody.ts"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import { BoundedMap } from "./BoundedMap.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
@@ -42,8 +42,8 @@ export const makePlanning = Effect.fnUntraced(function* (
   const context = yield* Effect.context<Compression | TempStore | TokenCounter>()
   const provide = Effect.provideContext(context)
   /** Tokens at which a compression found nothing to do, by the beginning that it went on from. */
-  const inVain = new BoundedMap<number>(maxInVain)
-  const begun = new BoundedMap<true>(maxBegun)
+  const inVain = new BoundedMap<string, number>(maxInVain)
+  const begun = new BoundedMap<string, true>(maxBegun)
 
   /** Counts a conversation that begins with a summary of the client's own, once. */
   const noteCompaction = Effect.fnUntraced(function* ({ messages }: RequestBody, names: ReadonlyArray<string>) {

@@ -1,8 +1,8 @@
 import { Deferred, Effect, type Fiber, Semaphore } from "effect"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import { BoundedMap } from "./BoundedMap.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayOptions, Preparable } from "./GatewayPlan.ts"
 import { SnapshotAsk, snapshotQuestion } from "./SnapshotWriter.ts"
@@ -38,7 +38,7 @@ export const makeSnapshotPreparation = Effect.fnUntraced(function* (
   const scope = yield* Effect.scope
   // One at a time: the requests that pass by meanwhile come first.
   const turn = yield* Semaphore.make(1)
-  const preparations = new BoundedMap<Preparation>(maxPrepared)
+  const preparations = new BoundedMap<string, Preparation>(maxPrepared)
 
   const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is MadeView =>
     made !== undefined && names[made.view.messages] === made.view.name

@@ -11,7 +11,6 @@ import {
   namesOf,
   noMark,
   placeOf,
-  Recent,
   remember
 } from "../../../src/services/effect-ai/PromptMemory.ts"
 
@@ -31,18 +30,6 @@ const headAt = (at: number): Head => ({
   waiting: 0,
   events: undefined,
   stored: undefined
-})
-
-it("a bounded map drops what was set longest ago", () => {
-  const recent = new Recent<string, number>(2)
-  recent.set("a", 1)
-  recent.set("b", 2)
-  recent.set("a", 3)
-  recent.set("c", 4)
-  assert.deepStrictEqual(
-    ["a", "b", "c"].map((key) => recent.get(key)),
-    [3, undefined, 4]
-  )
 })
 
 describe("the place of a prompt", () => {
