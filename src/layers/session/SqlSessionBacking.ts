@@ -1,10 +1,7 @@
-import { Array, Cause, Clock, Effect, Layer, Option, Schedule, Schema, Scope, Semaphore } from "effect"
+import { Array, Cause, Clock, Effect, Layer, Option, Schedule, Schema, type Scope, Semaphore } from "effect"
 import { type Migrator, SqlClient, SqlError, type Statement } from "effect/sql"
 import { Hash } from "../../domain/content/Handle.ts"
-import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
-import { fromJson } from "../../domain/text/JsonText.ts"
-import { Processes, processStatus } from "../../services/platform/ProcessIdentity.ts"
 import {
   type BackedLine,
   type BackedRow,
@@ -15,29 +12,29 @@ import {
   SessionChanged,
   sessionError,
   SessionExists,
-  SessionLocked,
   SessionNotFound,
   type SessionStoreError,
   SessionTaken,
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
-import * as ThisProcess from "../platform/ThisProcess.ts"
 import { failureOf } from "./SessionStoreErrors.ts"
+import {
+  hold,
+  isHeld,
+  keyOf,
+  type OwnedRow,
+  ownId,
+  release,
+  type SessionTables,
+  takeOwnership
+} from "./SqlSessionOwners.ts"
 import { migrate } from "./SqlSessionSchema.ts"
 
 /**
  * Sessions in the tables of a database. The owner's epoch is checked in the statement that appends: a process that was taken for
- * dead and goes on writes nothing. An owner that does not renew its row for `leaseMillis` counts as dead, and one whose process
- * ended on this machine at once.
+ * dead and goes on writes nothing.
  */
 
-const leaseMillis = 30_000
-const renewal = "8 seconds"
-/** A finalizer does not wait for a database that is away. */
-const finalizerDeadline = "5 seconds"
-const atMost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
-  // Also when the connections were closed first, which interrupts.
-  Effect.asVoid(Effect.exit(Effect.timeoutOption(Effect.interruptible(effect), finalizerDeadline)))
 /** Lines inserted by one statement. */
 const insertLines = 100
 
@@ -48,7 +45,6 @@ export interface SqlSessionOptions {
 }
 
 const isHash = Schema.is(Hash)
-const decodeProcess = Schema.decodeUnknownOption(fromJson(ProcessOwner))
 
 /** The innermost message: drivers wrap what the database said. */
 const innermost = (error: unknown): string => {
@@ -93,41 +89,164 @@ const orRollbackFailure = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | S
       })
 }
 
-interface OwnedRow {
-  readonly epoch: number
-  readonly owner: string | null
-  readonly owned_since: number | string | null
-  readonly pid: number | null
-  readonly process: string | null
-  readonly age: number | string | null
-}
-
-/** Owners of this program whose layers are closed: the database may not have heard of it. */
-const closedOwners = new Set<string>()
-
-/** Whether the owner of a row is alive, as far as this process can tell. */
-const isAlive = Effect.fnUntraced(function* ({ age, owner, process }: Pick<OwnedRow, "age" | "owner" | "process">) {
-  if (owner === null || age === null || Number(age) > leaseMillis || closedOwners.has(owner)) return false
-  const decoded = decodeProcess(process)
-  return decoded._tag === "None" || (yield* ThisProcess.provide(processStatus(decoded.value))) !== "gone"
-})
-
 const sizeOf = (text: string): number => Bytes.encode(text).length + 1
 
-const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOptions) {
+const inTransaction = <A, E, R>({ sql }: SessionTables, effect: Effect.Effect<A, E, R>) =>
+  Effect.catchCause(sql.withTransaction(effect), orRollbackFailure)
+
+const insert = ({ sql }: SessionTables, session: string, lines: ReadonlyArray<BackedLine>) => {
+  let size = 0
+  const rows = lines.map(({ at, id, isCheckpoint, sequence, text }) => {
+    size += sizeOf(text)
+    return { session, sequence, id, line: text, is_checkpoint: isCheckpoint ? 1 : 0, at, size }
+  })
+  return Effect.forEach(
+    Array.chunksOf(rows, insertLines),
+    (page) => sql`INSERT INTO palimpsest_lines ${sql.insert(page)}`,
+    { discard: true }
+  )
+}
+
+const create = Effect.fnUntraced(function* (
+  tables: SessionTables,
+  id: string,
+  head: string,
+  lines: ReadonlyArray<BackedLine>
+) {
+  const { sql, tenant } = tables
+  const session = keyOf(tables, id)
+  const row = {
+    session,
+    tenant,
+    id,
+    head,
+    epoch: 1,
+    owner: yield* ownId(tables),
+    owned_since: yield* Clock.currentTimeMillis
+  }
+  const made = yield* sql`INSERT INTO palimpsest_sessions ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING id`
+  if (made.length === 0) return yield* sessionError(new SessionExists({ id }))
+  yield* insert(tables, session, lines)
+  return { session: id, epoch: 1 } satisfies SessionOwner
+})
+
+/** Why a line was not inserted; nothing, if it is there already. */
+const refusal = Effect.fnUntraced(function* (
+  tables: SessionTables,
+  { epoch, session: id }: SessionOwner,
+  line: BackedLine
+) {
+  const { sql } = tables
+  const session = keyOf(tables, id)
+  const [row] = yield* sql<{ epoch: number; id: string | null; line: string | null; last: number | null }>`
+    SELECT s.epoch, l.id, l.line, (SELECT MAX(sequence) FROM palimpsest_lines WHERE session = ${session}) AS last
+    FROM palimpsest_sessions s LEFT JOIN palimpsest_lines l ON l.session = s.session AND l.sequence = ${line.sequence}
+    WHERE s.session = ${session}`
+  if (row === undefined) return yield* sessionError(new SessionNotFound({ id }))
+  if (row.id === line.id && row.line === line.text) return
+  if (Number(row.epoch) !== epoch) return yield* sessionError(new SessionTaken({ id }))
+  const lines = { expected: line.sequence - 1, found: Number(row.last ?? 0), unit: "lines" } as const
+  return yield* sessionError(new SessionChanged({ id, ...lines }))
+})
+
+const append = Effect.fnUntraced(function* (tables: SessionTables, owner: SessionOwner, line: BackedLine) {
+  const { lockOwner, sql } = tables
+  const { at, id, isCheckpoint, sequence, text } = line
+  const inserted = yield* sql`
+    INSERT INTO palimpsest_lines (session, sequence, id, line, is_checkpoint, at, size)
+    SELECT s.session, CAST(${sequence} AS INTEGER), ${id}, ${text}, CAST(${isCheckpoint ? 1 : 0} AS INTEGER),
+      CAST(${at} AS BIGINT), p.size + CAST(${sizeOf(text)} AS BIGINT)
+    FROM palimpsest_sessions s JOIN palimpsest_lines p
+      ON p.session = s.session AND p.sequence = CAST(${sequence} AS INTEGER) - 1
+    WHERE s.session = ${keyOf(tables, owner.session)} AND s.epoch = CAST(${owner.epoch} AS INTEGER) ${lockOwner}
+    ON CONFLICT DO NOTHING RETURNING sequence`
+  if (inserted.length === 0) yield* refusal(tables, owner, line)
+})
+
+const appendWithHead = (tables: SessionTables, owner: SessionOwner, line: BackedLine, head: string) =>
+  inTransaction(
+    tables,
+    Effect.andThen(
+      tables.sql`UPDATE palimpsest_sessions SET head = ${head}
+        WHERE session = ${keyOf(tables, owner.session)} AND epoch = ${owner.epoch}`,
+      append(tables, owner, line)
+    )
+  )
+
+interface ListedRow extends OwnedRow {
+  readonly id: string
+  readonly head: string
+  readonly title: string | null
+  readonly at: number | string | null
+  readonly size: number | string | null
+}
+
+const list = Effect.fnUntraced(function* (tables: SessionTables, id: string | undefined) {
+  const { now, sql, tenant } = tables
+  const where: Statement.Fragment =
+    id === undefined ? sql`s.tenant = ${tenant}` : sql`s.session = ${keyOf(tables, id)} AND s.tenant = ${tenant}`
+  const rows = yield* sql<ListedRow>`
+    SELECT s.id, s.head, s.title, s.epoch, s.owner, s.owned_since, l.at, l.size, o.pid, o.process, ${now} - o.seen_at AS age
+    FROM palimpsest_sessions s
+    LEFT JOIN palimpsest_lines l ON l.session = s.session
+      AND l.sequence = (SELECT MAX(sequence) FROM palimpsest_lines WHERE session = s.session)
+    LEFT JOIN palimpsest_owners o ON o.id = s.owner
+    WHERE ${where}`
+  return yield* Effect.forEach(rows, (row) =>
+    Effect.map(isHeld(tables, keyOf(tables, row.id), row), (alive): BackedRow => ({
+      id: row.id,
+      head: row.head,
+      title: row.title ?? undefined,
+      updatedAt: Number(row.at ?? 0),
+      bytes: Number(row.size ?? 0),
+      holder: alive ? { pid: Number(row.pid ?? 0), since: Number(row.owned_since ?? 0) } : undefined
+    }))
+  )
+})
+
+const remove = Effect.fnUntraced(function* (tables: SessionTables, id: string) {
+  const { sql } = tables
+  const session = keyOf(tables, id)
+  const deleted = (name: string) => sql`DELETE FROM ${sql(name)} WHERE session = ${session}`
+  const owned = yield* Effect.catchReason(
+    takeOwnership(tables, id, false),
+    "SessionStoreError",
+    "SessionNotFound",
+    () => Effect.undefined
+  )
+  yield* inTransaction(
+    tables,
+    Effect.gen(function* () {
+      const gone = yield* sql`DELETE FROM palimpsest_sessions
+        WHERE session = ${session} AND epoch = ${owned?.epoch ?? 0} RETURNING id`
+      if (owned !== undefined && gone.length === 0) return yield* sessionError(new SessionTaken({ id }))
+      yield* deleted("palimpsest_lines")
+      yield* deleted("palimpsest_blobs")
+    })
+  )
+  if (owned === undefined) return yield* sessionError(new SessionNotFound({ id }))
+})
+
+const read = ({ sql }: SessionTables, session: string, from: number, to: number) =>
+  Effect.map(
+    sql<{ sequence: number; id: string; line: string; is_checkpoint: number; at: number | string }>`
+      SELECT sequence, id, line, is_checkpoint, at FROM palimpsest_lines
+      WHERE session = ${session} AND sequence >= ${from} AND sequence < ${to} ORDER BY sequence`,
+    (rows) =>
+      rows.map((row): BackedLine => ({
+        sequence: row.sequence,
+        id: row.id,
+        text: row.line,
+        isCheckpoint: row.is_checkpoint === 1,
+        at: Number(row.at)
+      }))
+  )
+
+const openTables = Effect.fnUntraced(function* ({
+  tenant = ""
+}: SqlSessionOptions): Effect.fn.Return<SessionTables, SessionStoreError, SqlClient.SqlClient | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const isPg = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
-  const now = sql.literal(
-    isPg
-      ? "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
-      : "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-  )
-  const lockOwner = sql.literal(isPg ? "FOR SHARE OF s" : "")
-  const inTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-    Effect.catchCause(sql.withTransaction(effect), orRollbackFailure)
-  /** Ids have no slash. */
-  const keyOf = (id: string): string => (tenant === "" ? id : `${tenant}/${id}`)
-
   const newer = yield* Effect.mapError(Effect.catchCause(migrate(), orRollbackFailure), (error) =>
     databaseError("open the database", error)
   )
@@ -137,217 +256,56 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
       `the database of the sessions was made by a newer version (its tables are version ${newer}); update palimpsest to use it`
     )
   }
-
-  const layerScope = yield* Effect.scope
-  const registering = yield* Semaphore.make(1)
-  let registered: string | undefined
-  const register = Effect.gen(function* () {
-    if (registered !== undefined) return registered
-    const processes = yield* Processes
-    const own = yield* processes.self
-    const id = `${own?.pid ?? 0}-${yield* processes.unique}`
-    const renew = sql`INSERT INTO palimpsest_owners (id, pid, process, seen_at)
-      VALUES (${id}, ${own?.pid ?? 0}, ${JSON.stringify(own ?? null)}, ${now})
-      ON CONFLICT (id) DO UPDATE SET seen_at = ${now}`
-    yield* sql`DELETE FROM palimpsest_owners WHERE seen_at < ${now} - 86400000`
-    yield* renew
-    const leave = sql`DELETE FROM palimpsest_owners WHERE id = ${id}`.pipe(atMost)
-    yield* Scope.addFinalizer(
-      layerScope,
-      Effect.andThen(
-        Effect.sync(() => closedOwners.add(id)),
-        leave
-      )
-    )
-    yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep(renewal), Effect.ignore(renew))), layerScope)
-    registered = id
-    return id
-  })
-  /** The id of this process among the owners. Its row is made when it first owns a session, and renewed until the layer closes. */
-  const self = register.pipe(ThisProcess.provide, Effect.uninterruptible, registering.withPermit)
-
-  const rowOf = (session: string) =>
-    Effect.map(
-      sql<OwnedRow>`SELECT s.epoch, s.owner, s.owned_since, o.pid, o.process, ${now} - o.seen_at AS age
-        FROM palimpsest_sessions s LEFT JOIN palimpsest_owners o ON o.id = s.owner WHERE s.session = ${session}`,
-      ([row]) => row
-    )
-
-  /** The epochs of the sessions that this layer owns. A release that did not reach the database counts nevertheless. */
-  const held = new Map<string, number>()
-  const isHeld = (session: string, row: Pick<OwnedRow, "age" | "epoch" | "owner" | "process">) =>
-    row.owner !== null && row.owner === registered
-      ? Effect.succeed(held.get(session) === Number(row.epoch))
-      : isAlive(row)
-
-  const hold = (owner: SessionOwner) =>
-    Effect.sync(() => {
-      held.set(keyOf(owner.session), owner.epoch)
-    })
-  const release = ({ epoch, session }: SessionOwner) =>
-    Effect.suspend(() => {
-      const key = keyOf(session)
-      if (held.get(key) === epoch) held.delete(key)
-      return sql`UPDATE palimpsest_sessions SET owner = NULL WHERE session = ${key} AND epoch = ${epoch}`.pipe(atMost)
-    })
-
-  /** Takes the next epoch of a session, unless another process takes it at the same time: then it looks again. */
-  const own = (id: string, takeOver: boolean): Effect.Effect<SessionOwner, SessionStoreError | SqlError.SqlError> =>
-    Effect.gen(function* () {
-      const row = yield* rowOf(keyOf(id))
-      if (row === undefined) return yield* sessionError(new SessionNotFound({ id }))
-      if (!takeOver && (yield* isHeld(keyOf(id), row))) {
-        const held = { pid: Number(row.pid ?? 0), since: Number(row.owned_since ?? 0) }
-        return yield* sessionError(new SessionLocked({ id, ...held }))
-      }
-      const since = yield* Clock.currentTimeMillis
-      const taken = yield* sql`UPDATE palimpsest_sessions
-        SET epoch = epoch + 1, owner = ${yield* self}, owned_since = ${since}
-        WHERE session = ${keyOf(id)} AND epoch = ${row.epoch} RETURNING epoch`
-      return taken.length === 0 ? yield* own(id, takeOver) : { session: id, epoch: Number(row.epoch) + 1 }
-    })
-
-  const insert = (session: string, lines: ReadonlyArray<BackedLine>) => {
-    let size = 0
-    const rows = lines.map(({ at, id, isCheckpoint, sequence, text }) => {
-      size += sizeOf(text)
-      return { session, sequence, id, line: text, is_checkpoint: isCheckpoint ? 1 : 0, at, size }
-    })
-    return Effect.forEach(
-      Array.chunksOf(rows, insertLines),
-      (page) => sql`INSERT INTO palimpsest_lines ${sql.insert(page)}`,
-      { discard: true }
-    )
+  const now = isPg
+    ? "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+    : "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+  return {
+    sql,
+    now: sql.literal(now),
+    lockOwner: sql.literal(isPg ? "FOR SHARE OF s" : ""),
+    tenant,
+    scope: yield* Effect.scope,
+    registering: yield* Semaphore.make(1),
+    registered: undefined,
+    held: new Map()
   }
+})
 
-  const create = Effect.fnUntraced(function* (id: string, head: string, lines: ReadonlyArray<BackedLine>) {
-    const session = keyOf(id)
-    const row = { session, tenant, id, head, epoch: 1, owner: yield* self, owned_since: yield* Clock.currentTimeMillis }
-    const made = yield* sql`INSERT INTO palimpsest_sessions ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING id`
-    if (made.length === 0) return yield* sessionError(new SessionExists({ id }))
-    yield* insert(session, lines)
-    return { session: id, epoch: 1 } satisfies SessionOwner
-  })
-
-  /** Why a line was not inserted; nothing, if it is there already. */
-  const refusal = Effect.fnUntraced(function* ({ epoch, session: id }: SessionOwner, line: BackedLine) {
-    const session = keyOf(id)
-    const [row] = yield* sql<{ epoch: number; id: string | null; line: string | null; last: number | null }>`
-      SELECT s.epoch, l.id, l.line, (SELECT MAX(sequence) FROM palimpsest_lines WHERE session = ${session}) AS last
-      FROM palimpsest_sessions s LEFT JOIN palimpsest_lines l ON l.session = s.session AND l.sequence = ${line.sequence}
-      WHERE s.session = ${session}`
-    if (row === undefined) return yield* sessionError(new SessionNotFound({ id }))
-    if (row.id === line.id && row.line === line.text) return
-    if (Number(row.epoch) !== epoch) return yield* sessionError(new SessionTaken({ id }))
-    const lines = { expected: line.sequence - 1, found: Number(row.last ?? 0), unit: "lines" } as const
-    return yield* sessionError(new SessionChanged({ id, ...lines }))
-  })
-
-  const append = Effect.fnUntraced(function* (owner: SessionOwner, line: BackedLine) {
-    const { at, id, isCheckpoint, sequence, text } = line
-    const inserted = yield* sql`
-      INSERT INTO palimpsest_lines (session, sequence, id, line, is_checkpoint, at, size)
-      SELECT s.session, CAST(${sequence} AS INTEGER), ${id}, ${text}, CAST(${isCheckpoint ? 1 : 0} AS INTEGER),
-        CAST(${at} AS BIGINT), p.size + CAST(${sizeOf(text)} AS BIGINT)
-      FROM palimpsest_sessions s JOIN palimpsest_lines p
-        ON p.session = s.session AND p.sequence = CAST(${sequence} AS INTEGER) - 1
-      WHERE s.session = ${keyOf(owner.session)} AND s.epoch = CAST(${owner.epoch} AS INTEGER) ${lockOwner}
-      ON CONFLICT DO NOTHING RETURNING sequence`
-    if (inserted.length === 0) yield* refusal(owner, line)
-  })
-
-  const appendWithHead = (owner: SessionOwner, line: BackedLine, head: string) =>
-    inTransaction(
-      Effect.andThen(
-        sql`UPDATE palimpsest_sessions SET head = ${head}
-          WHERE session = ${keyOf(owner.session)} AND epoch = ${owner.epoch}`,
-        append(owner, line)
-      )
+const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
+  const tables = yield* openTables(options)
+  const { sql } = tables
+  const key = (id: string): string => keyOf(tables, id)
+  const owned = (operation: string, owner: Effect.Effect<SessionOwner, SessionStoreError | SqlError.SqlError>) =>
+    Effect.acquireRelease(withSqlErrors(operation)(Effect.tap(owner, (taken) => hold(tables, taken))), (taken) =>
+      release(tables, taken)
     )
-
-  const list = Effect.fnUntraced(function* (id: string | undefined) {
-    const where: Statement.Fragment =
-      id === undefined ? sql`s.tenant = ${tenant}` : sql`s.session = ${keyOf(id)} AND s.tenant = ${tenant}`
-    const rows = yield* sql<ListedRow>`
-      SELECT s.id, s.head, s.title, s.epoch, s.owner, s.owned_since, l.at, l.size, o.pid, o.process, ${now} - o.seen_at AS age
-      FROM palimpsest_sessions s
-      LEFT JOIN palimpsest_lines l ON l.session = s.session
-        AND l.sequence = (SELECT MAX(sequence) FROM palimpsest_lines WHERE session = s.session)
-      LEFT JOIN palimpsest_owners o ON o.id = s.owner
-      WHERE ${where}`
-    return yield* Effect.forEach(rows, (row) =>
-      Effect.map(isHeld(keyOf(row.id), row), (alive): BackedRow => ({
-        id: row.id,
-        head: row.head,
-        title: row.title ?? undefined,
-        updatedAt: Number(row.at ?? 0),
-        bytes: Number(row.size ?? 0),
-        holder: alive ? { pid: Number(row.pid ?? 0), since: Number(row.owned_since ?? 0) } : undefined
-      }))
-    )
-  })
-
-  const remove = Effect.fnUntraced(function* (id: string) {
-    const session = keyOf(id)
-    const deleted = (name: string) => sql`DELETE FROM ${sql(name)} WHERE session = ${session}`
-    const owned = yield* Effect.catchReason(
-      own(id, false),
-      "SessionStoreError",
-      "SessionNotFound",
-      () => Effect.undefined
-    )
-    yield* inTransaction(
-      Effect.gen(function* () {
-        const gone = yield* sql`DELETE FROM palimpsest_sessions
-          WHERE session = ${session} AND epoch = ${owned?.epoch ?? 0} RETURNING id`
-        if (owned !== undefined && gone.length === 0) return yield* sessionError(new SessionTaken({ id }))
-        yield* deleted("palimpsest_lines")
-        yield* deleted("palimpsest_blobs")
-      })
-    )
-    if (owned === undefined) return yield* sessionError(new SessionNotFound({ id }))
-  })
 
   return SessionBacking.of({
-    create: (id, head, lines) =>
-      Effect.acquireRelease(withSqlErrors("create")(Effect.tap(inTransaction(create(id, head, lines)), hold)), release),
-    own: (id, takeOver) => Effect.acquireRelease(withSqlErrors("open")(Effect.tap(own(id, takeOver), hold)), release),
+    create: (id, head, lines) => owned("create", inTransaction(tables, create(tables, id, head, lines))),
+    own: (id, takeOver) => owned("open", takeOwnership(tables, id, takeOver)),
     append: (owner, line, head) =>
-      withSqlErrors("append")(retried(head === undefined ? append(owner, line) : appendWithHead(owner, line, head))),
-    read: (id, from, to) =>
-      sql<{ sequence: number; id: string; line: string; is_checkpoint: number; at: number | string }>`
-        SELECT sequence, id, line, is_checkpoint, at FROM palimpsest_lines
-        WHERE session = ${keyOf(id)} AND sequence >= ${from} AND sequence < ${to} ORDER BY sequence`.pipe(
-        Effect.map((rows) =>
-          rows.map((row): BackedLine => ({
-            sequence: row.sequence,
-            id: row.id,
-            text: row.line,
-            isCheckpoint: row.is_checkpoint === 1,
-            at: Number(row.at)
-          }))
-        ),
-        retried,
-        withSqlErrors("read")
+      withSqlErrors("append")(
+        retried(head === undefined ? append(tables, owner, line) : appendWithHead(tables, owner, line, head))
       ),
+    read: (id, from, to) => withSqlErrors("read")(retried(read(tables, key(id), from, to))),
     lastCheckpoint: (id) =>
       sql<{ last: number | null }>`SELECT MAX(sequence) AS last FROM palimpsest_lines
-        WHERE session = ${keyOf(id)} AND is_checkpoint = 1`.pipe(
+        WHERE session = ${key(id)} AND is_checkpoint = 1`.pipe(
         Effect.map(([row]) => row?.last ?? undefined),
         retried,
         withSqlErrors("read")
       ),
-    list: (id) => withSqlErrors("list")(retried(list(id))),
+    list: (id) => withSqlErrors("list")(retried(list(tables, id))),
     rename: (id, title) =>
-      sql`UPDATE palimpsest_sessions SET title = ${title ?? null} WHERE session = ${keyOf(id)} RETURNING id`.pipe(
+      sql`UPDATE palimpsest_sessions SET title = ${title ?? null} WHERE session = ${key(id)} RETURNING id`.pipe(
         Effect.flatMap((rows) =>
           rows.length === 0 ? Effect.fail(sessionError(new SessionNotFound({ id }))) : Effect.void
         ),
         withSqlErrors("rename")
       ),
-    remove: (id) => withSqlErrors("remove")(remove(id)),
+    remove: (id) => withSqlErrors("remove")(remove(tables, id)),
     putBlob: (id, hash, bytes) =>
-      sql`INSERT INTO palimpsest_blobs ${sql.insert({ session: keyOf(id), hash, bytes })} ON CONFLICT DO NOTHING`.pipe(
+      sql`INSERT INTO palimpsest_blobs ${sql.insert({ session: key(id), hash, bytes })} ON CONFLICT DO NOTHING`.pipe(
         Effect.asVoid,
         retried,
         withSqlErrors("append")
@@ -355,28 +313,20 @@ const makeBacking = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOpti
     getBlob: (id, hash) =>
       sql<{
         bytes: Uint8Array
-      }>`SELECT bytes FROM palimpsest_blobs WHERE session = ${keyOf(id)} AND hash = ${hash}`.pipe(
+      }>`SELECT bytes FROM palimpsest_blobs WHERE session = ${key(id)} AND hash = ${hash}`.pipe(
         Effect.map(([row]) => row?.bytes),
         retried,
         withSqlErrors("read")
       ),
     findBlobs: (id, prefix) =>
       sql<{ hash: string }>`SELECT hash FROM palimpsest_blobs
-        WHERE session = ${keyOf(id)} AND SUBSTR(hash, 1, ${prefix.length}) = ${prefix} ${sql.literal(prefix === "" ? "" : "LIMIT 2")}`.pipe(
+        WHERE session = ${key(id)} AND SUBSTR(hash, 1, ${prefix.length}) = ${prefix} ${sql.literal(prefix === "" ? "" : "LIMIT 2")}`.pipe(
         Effect.map((rows) => rows.map(({ hash }) => hash).filter(isHash)),
         retried,
         withSqlErrors("read")
       )
   })
 })
-
-interface ListedRow extends OwnedRow {
-  readonly id: string
-  readonly head: string
-  readonly title: string | null
-  readonly at: number | string | null
-  readonly size: number | string | null
-}
 
 /** Sessions in the database of the context. Makes their tables, or brings older ones up to date, when it is built. */
 export const make = (
