@@ -62,7 +62,8 @@ class Below extends Container {
 /** Draws the transcript and what is below it, and hands rows that left the screen over to the terminal's scrollback. */
 class Screen extends TuiMainScreen {
   readonly transcript: Transcript.Transcript
-  private size = ""
+  /** The size at the last frame, and the rows that the transcript had. */
+  private last: { readonly columns: number; readonly rows: number; readonly length: number } | undefined
   private readonly below = new Below()
   /** Puts the colours of the theme into a row; undefined leaves rows as they are. */
   paint: ((row: string) => string) | undefined
@@ -103,14 +104,17 @@ class Screen extends TuiMainScreen {
 
   protected override doRender() {
     const { columns, rows } = this.terminal
-    const size = `${columns} ${rows}`
-    // Rows above the screen were laid out by the terminal. Drawing them again would show them twice.
-    if (this.size !== "" && this.size !== size) {
-      this.transcript.keepLast(rows - this.below.render(columns).length, columns)
+    const { last } = this
+    // Rows above the screen were laid out by the terminal: drawing them again would show them twice. Rows that came since the last
+    // frame were never on the screen, and push as many into the scrollback.
+    if (last !== undefined && (last.columns !== columns || last.rows !== rows)) {
+      const added = Math.max(0, this.transcript.length(last.columns) - last.length)
+      const room = Math.max(0, rows - this.below.render(columns).length)
+      this.transcript.keepLast(room + added * Math.ceil(last.columns / columns), columns)
     }
-    this.size = size
     super.doRender()
     const gone = this.transcript.forget(rows * keptScreens, columns)
+    this.last = { columns, rows, length: this.transcript.length(columns) }
     if (gone === 0) return
     const state = this.captureRenderState()
     this.restoreRenderState({

@@ -2,7 +2,10 @@ import {
   type Component,
   Markdown,
   Marked,
+  sliceByColumn,
   stripTerminalSequences,
+  type Token,
+  type Tokens,
   truncateToWidth,
   visibleWidth,
   wrapTextWithAnsi
@@ -59,6 +62,12 @@ const wrapped = (line: string, width: number): ReadonlyArray<string> => {
 /** Rows of an opened card. Of longer outputs the last lines are shown. */
 const maxOpenLines = 500
 
+/** A row that ends in `mark`, cut where both need more than the width. */
+const marked = (row: string, mark: string, width: number): string =>
+  visibleWidth(row) + visibleWidth(mark) <= width
+    ? row + mark
+    : truncateToWidth(row, Math.max(1, width - visibleWidth(mark)), "…") + mark
+
 /** Rows of a message of the user that are shown while cards are closed. */
 const maxMessageRows = 10
 
@@ -71,7 +80,7 @@ export const cardRows = (card: Card, isOpen: boolean, theme: Theme, width: numbe
   const count = more.length === 0 || isOpen ? "" : theme.dim(" ▸")
   const shown = isOpen ? [...(cut > 0 ? [theme.dim(`… ${cut} lines before`)] : []), ...more] : coloured(card.body)
   return [
-    ...wrapped(`${sign}${card.head}${count}`, width),
+    ...(count === "" ? wrapped(`${sign}${card.head}`, width) : [marked(`${sign}${card.head}`, count, width)]),
     ...shown.flatMap((line) => wrapped(line, Math.max(1, width - 2)).map((row) => `  ${row}`))
   ]
 }
@@ -102,7 +111,28 @@ const maxPartLines = 200
 
 const parser = new Marked()
 
-/** Splits Markdown into a part that no later text changes, and the rest. `isWithin`: the split is within a code block. */
+/** A list with this many items is drawn in parts. */
+const maxListItems = 100
+/** Items that stay in the part of a list that can still change. */
+const openListItems = 10
+
+/** Splits a text that begins with a long list before the last items. The rest goes on counting where the first part ends. */
+const settledList = (text: string, { items, ordered, start }: Tokens.List) => {
+  const kept = items.length - openListItems
+  const done = items
+    .slice(0, kept)
+    .map(({ raw }) => raw)
+    .join("")
+  if (items.length < maxListItems || !text.startsWith(done)) return undefined
+  const rest = text.slice(done.length)
+  const next = (typeof start === "number" ? start : 1) + kept
+  return { done, rest: ordered ? rest.replace(/^(\s*)\d+/, (_, indent: string) => `${indent}${next}`) : rest }
+}
+
+/**
+ * Splits Markdown into a part that no later text changes, and the rest. `within` names the block that the split is in, if it is in
+ * one: a list that goes on below has a blank row in between only where its items have.
+ */
 const settled = (text: string) => {
   const tokens = parser.lexer(text).filter(({ raw }) => raw !== "")
   const tail = tokens.at(-1)
@@ -110,7 +140,11 @@ const settled = (text: string) => {
     .slice(0, -1)
     .map(({ raw }) => raw)
     .join("")
-  if (before.trim() !== "") return { done: before, rest: text.slice(before.length), isWithin: false }
+  if (before.trim() !== "") return { done: before, rest: text.slice(before.length), within: undefined }
+  if (isList(tail)) {
+    const split = before === "" ? settledList(text, tail) : undefined
+    return split === undefined ? undefined : { ...split, within: tail.loose ? undefined : ("list" as const) }
+  }
   const lines = text.split("\n")
   if (tail?.type !== "code" || lines.length < maxPartLines * 2) return undefined
   const fence = /^ {0,3}(`{3,}|~{3,})[^\n]*/.exec(lines[0] ?? "")
@@ -118,8 +152,59 @@ const settled = (text: string) => {
   return {
     done: `${lines.slice(0, maxPartLines).join("\n")}\n${fence[1]}\n`,
     rest: `${fence[0]}\n${lines.slice(maxPartLines).join("\n")}`,
-    isWithin: true
+    within: "code" as const
   }
+}
+
+const isList = (token: Token | undefined): token is Tokens.List => token?.type === "list"
+const isTable = (token: Token): token is Tokens.Table => token.type === "table"
+
+/** A table with a column that is aligned to the right or centred. */
+const alignedTable = /^[ \t>]*\|?[ \t:|-]*-:[ \t]*(?:\||$)/m
+
+/** A cell with its blanks where its column is aligned. */
+const alignedCell = (cell: string, align: "center" | "left" | "right" | null | undefined): string => {
+  // oxlint-disable-next-line no-control-regex
+  const [, text = "", blanks = "", codes = ""] = /^(.*?)( *)((?:\u001b\[[\d;]*m)*)$/.exec(cell) ?? []
+  if (blanks === "" || (align !== "right" && align !== "center")) return cell
+  const before = align === "right" ? blanks.length : Math.floor(blanks.length / 2)
+  // oxlint-disable-next-line no-control-regex
+  return `${text.replace(/^(?:\u001b\[[\d;]*m)*/, (styles) => styles + " ".repeat(before))}${blanks.slice(before)}${codes}`
+}
+
+/** Aligns the columns of drawn tables as their delimiter rows say: the renderer puts every cell to the left. */
+const aligned = (rows: ReadonlyArray<string>, text: string): ReadonlyArray<string> => {
+  if (!alignedTable.test(text)) return rows
+  const tables: Array<Tokens.Table> = []
+  parser.walkTokens(parser.lexer(text), (token) => {
+    if (isTable(token)) tables.push(token)
+  })
+  let isCode = false
+  let open: { readonly indent: number; readonly widths: ReadonlyArray<number>; readonly of: Tokens.Table } | undefined
+  return rows.map((row) => {
+    const plain = stripTerminalSequences(row).trimEnd()
+    if (/^\s*(?:│ )*```/.test(plain)) isCode = !isCode
+    if (isCode) return row
+    const top = /^((?:│ | )*)┌─(─*(?:─┬──*)*)─┐$/.exec(plain)
+    if (top !== null) {
+      const widths = (top[2] ?? "").split("─┬─").map(({ length }) => length)
+      const [of] = tables
+      open = of?.align.length === widths.length ? { indent: (top[1] ?? "").length, widths, of } : undefined
+      if (open !== undefined) tables.shift()
+      return row
+    }
+    if (open === undefined) return row
+    if (plain.startsWith("└", open.indent)) open = undefined
+    if (open === undefined || !plain.startsWith("│ ", open.indent)) return row
+    const { indent, of, widths } = open
+    let at = indent + 2
+    const cells = widths.map((width, column) => {
+      const cell = sliceByColumn(row, at, width)
+      at += width + 3
+      return alignedCell(cell, of.align[column])
+    })
+    return `${sliceByColumn(row, 0, indent)}│ ${cells.join(" │ ")} │`
+  })
 }
 
 /** A stretch of Markdown of an answer. */
@@ -178,7 +263,7 @@ export const make = (theme: Theme) => {
       }
     }
   }
-  const openPart = (of: NonNullable<typeof answer>, text: string, follows: boolean): Part => {
+  const openPart = (of: NonNullable<typeof answer>, text: string, within?: "code" | "list"): Part => {
     const view = new Markdown(text, 0, 0, theme.markdown)
     const isNext = of.parts.length > 0
     const part: Part = {
@@ -189,12 +274,12 @@ export const make = (theme: Theme) => {
       block: add(
         "answer",
         (width) => {
-          const drawn = view.render(width).map((row) => row.trimEnd())
+          const drawn = aligned(view.render(width), part.text).map((row) => row.trimEnd())
           const rows = drawn.slice(0, drawn.findLastIndex((row) => row !== "") + 1)
-          const shown = rows.slice(follows ? 1 : 0, part.isContinued ? -1 : undefined)
+          const shown = rows.slice(within === "code" ? 1 : 0, part.isContinued ? -1 : undefined)
           return of.isDiscarded ? shown.map((row) => theme.dim(stripTerminalSequences(row))) : shown
         },
-        isNext ? !follows : undefined
+        isNext ? within === undefined : undefined
       )
     }
     of.parts.push(part)
@@ -227,15 +312,15 @@ export const make = (theme: Theme) => {
       line = undefined
       answer ??= { parts: [], isDiscarded: false }
       const open = answer
-      const part = open.parts.at(-1) ?? openPart(open, "", false)
+      const part = open.parts.at(-1) ?? openPart(open, "")
       setText(part, part.text + piece)
       if (part.text.length < part.nextCheck) return
       part.nextCheck = part.text.length + settleChars
       const split = settled(part.text)
       if (split === undefined) return
-      part.isContinued = split.isWithin
+      part.isContinued = split.within === "code"
       setText(part, split.done)
-      openPart(open, split.rest.replace(/^\n+/, ""), split.isWithin)
+      openPart(open, split.rest.replace(/^\n+/, ""), split.within)
     },
     endAnswer,
     /** Whether the last text ended within a line. */
@@ -287,6 +372,8 @@ export const make = (theme: Theme) => {
     },
     areCardsOpen: () => areCardsOpen,
     isEmpty: () => blocks.length === 0,
+    /** How many rows the blocks have that are not forgotten, drawn or not. */
+    length: (width: number) => draw(width).length,
     /** Draws no more than the last rows from now on. */
     keepLast: (rows: number, width: number) => {
       hidden = Math.max(0, draw(width).length - Math.max(0, rows))

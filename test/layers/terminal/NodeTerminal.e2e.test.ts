@@ -553,6 +553,23 @@ describe("the layer", () => {
 })
 
 describe("a narrow screen", () => {
+  it.effect("loses nothing that came since the last frame when the size changes", () =>
+    Effect.gen(function* () {
+      const over = streams({ columns: 80, rows: 24 })
+      const { answer } = yield* terminal(over)
+      const lines = (from: number, to: number) =>
+        Array.from({ length: to - from }, (_, at) => `line ${from + at} ends\n\n`).join("")
+      yield* answer(lines(0, 40))
+      yield* until(over, /line 39 ends/)
+      yield* answer(lines(40, 60))
+      Object.assign(over.output, { columns: 79 })
+      over.output.emit("resize")
+      yield* until(over, /line 59 ends/)
+      const all = over.everything()
+      for (let at = 0; at < 60; at += 1) assert.include(all, `line ${at} ends`)
+    })
+  )
+
   for (const columns of [6, 20, 40]) {
     it.effect(`of ${columns} columns holds all that is drawn`, () =>
       Effect.gen(function* () {

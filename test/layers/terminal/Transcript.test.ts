@@ -1,3 +1,4 @@
+import { stripTerminalSequences } from "@earendil-works/pi-tui"
 import { assert, describe, it } from "@effect/vitest"
 import { columnsOf } from "../../../src/cli/output/Output.ts"
 import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
@@ -43,6 +44,38 @@ describe("an answer", () => {
     assert.deepStrictEqual(rows, ["```sh", ...lines, "```", "", "after"])
   })
 
+  for (const [kind, marker, gap] of [
+    ["a numbered list", (at: number) => `${at + 1}. `, ""],
+    ["a list numbered with ones", () => "1. ", ""],
+    ["a list", () => "- ", ""],
+    ["a loose list", () => "* ", "\n"]
+  ] as const) {
+    it(`with ${kind} that is long looks the same in any pieces`, () => {
+      const text = `${Array.from({ length: 400 }, (_, at) => `${marker(at)}item ${at}\n${gap}`).join("")}\nafter\n`
+      const whole = rowsOf(text, text.length, 80)
+      for (const length of [11, 1_000]) assert.deepStrictEqual(rowsOf(text, length, 80), whole)
+    })
+  }
+
+  it("aligns the columns of a table, also in a quote and a list, and leaves a drawn one in code as it is", () => {
+    const table = ["| n | mid | left |", "|--:|:-:|---|", "| 1 | a | x |", "| 中文 | **abcde** | yy |"]
+    const drawn = [
+      "┌──────┬───────┬──────┐",
+      "│    n │  mid  │ left │",
+      "├──────┼───────┼──────┤",
+      "│    1 │   a   │ x    │",
+      "├──────┼───────┼──────┤",
+      "│ 中文 │ abcde │ yy   │",
+      "└──────┴───────┴──────┘"
+    ]
+    const code = ["```", "┌───┬───┬───┐", "│ a │ b │ c │", "└───┴───┴───┘", "```"]
+    const text = [...code, "", ...table, "", ...table.map((row) => `> ${row}`)].join("\n")
+    assert.deepStrictEqual(rowsOf(text, 9, 60), [...code, "", ...drawn, "", ...drawn.map((row) => `│ ${row}`)])
+    const narrow = rowsOf("| what | sum |\n|---|--:|\n| words that wrap | 1,000 |\n", 5, 20).map(stripTerminalSequences)
+    assert.include(narrow, "│ what     │   sum │")
+    assert.include(narrow, "│ words    │ 1,000 │")
+  })
+
   it("lays a table out to the width", () => {
     const rows = rowsOf("| name | what |\n|---|---|\n| 中文 | words that are wrapped in their cell |\n", 9, 30)
     for (const row of rows) assert.strictEqual(columnsOf(row), 30)
@@ -51,6 +84,12 @@ describe("an answer", () => {
 
 describe("the transcript", () => {
   const card = (id: number) => ({ key: `${id}`, isRunning: false, head: `card ${id}`, body: [], more: ["one", "two"] })
+
+  it("shows a closed card in one row, whatever its width", () => {
+    const transcript = make()
+    transcript.card({ ...card(1), head: "run a command of many words" })
+    assert.deepStrictEqual(transcript.component.render(27).map(stripTerminalSequences), ["run a command of many wo… ▸"])
+  })
 
   it("opens and closes cards", () => {
     const transcript = make()

@@ -16,7 +16,7 @@ export const cost: SlashCommand = {
       session,
       priceOf(builtInPrices.table, model) === undefined
         ? `No price of ${model} is known.`
-        : `${dollars(spent)} since you opened this session, by ${builtInPrices.source}. Summaries are not counted here; /stats counts them.`
+        : `${dollars(spent)} since you opened this session, without summaries (/stats counts them). Prices: ${builtInPrices.source}.`
     )
   })
 }

@@ -110,7 +110,10 @@ const tellUnrecorded = Effect.fnUntraced(function* (
   const files = at === undefined ? [] : yield* session.agent.rewind.unrecorded(target, at)
   if (files.length === 0) return
   const shown = named(files.map((file) => ({ shown: file })))
-  yield* say(session, `Written since by shell commands or other programs, and left as it is: ${shown}.`)
+  yield* say(
+    session,
+    `Written since by shell commands or other programs, and left as it is: ${shown}. What they removed or moved cannot be seen.`
+  )
 })
 
 const goBack = Effect.fnUntraced(function* (

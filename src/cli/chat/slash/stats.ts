@@ -18,6 +18,9 @@ export const stats: SlashCommand = {
   help: "Show turns, tokens, compressions and cost",
   run: Effect.fnUntraced(function* (session) {
     const { agent, chat, id, terminal } = session
+    // As the status line counts, with the instruction and the tools.
+    const used = yield* chat.usage
+    const scale = used.scale ?? 1
     const whole = yield* chat.whole
     // Only the log has the cost of compressions, and a new session has no log yet.
     const events = yield* SessionStore.use((store) => store.events(id)).pipe(Effect.orElseSucceed(() => []))
@@ -31,13 +34,20 @@ export const stats: SlashCommand = {
     const all = tokensOfCost(cost)
     const summaries = tokensOfCost(compressing)
     const { kinds } = yield* agent.recent
-    const recent = Object.entries(kinds).map(([kind, count]) => `${number(count)} ${kind.replaceAll("_", " ")}`)
+    const recent = Object.entries(kinds).map(([kind, count]) => plural(count, kind.replaceAll("_", " ")))
     const hasUsage = usage !== null || summaries.requests > 0
     const summaryCost = compressing.total === null ? "" : `, ${costText(compressing.total)}`
     const rows: ReadonlyArray<Row | undefined> = [
       ["session", id],
       ["turns", `${number(turns)} (${plural(messages, "message")})`],
-      ["tokens", `${number(tokens.view)} in the window, ${number(tokens.all)} in total`],
+      [
+        "window",
+        `${number(used.tokens)} of ${number(used.limit)} tokens (${share(used.tokens, used.limit)}), with instruction and tools`
+      ],
+      [
+        "messages",
+        `about ${number(Math.round(tokens.view * scale))} tokens in the window, ${number(Math.round(tokens.all * scale))} in total`
+      ],
       ["compressions", number(compactions.length)],
       hasUsage
         ? [
