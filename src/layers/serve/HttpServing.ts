@@ -1,11 +1,12 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { ByteSize, Cause, Effect, Layer } from "effect"
+import { ByteSize, Cause, Effect, Layer, Option, Schema } from "effect"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { createServer } from "node:http"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { listenError } from "../../services/platform/ListenError.ts"
 import { ServeApi } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
@@ -56,6 +57,15 @@ const explained = (response: HttpServerResponse.HttpServerResponse): HttpServerR
   )
 }
 
+const Waiting = fromJson(Schema.Struct({ retryAfter: Schema.Natural }))
+
+/** The header that tells a client, and the proxies before it, how many seconds to wait: what the body of a refusal says. */
+const waiting = ({ body, status }: HttpServerResponse.HttpServerResponse): { readonly "retry-after"?: string } => {
+  if (status !== 429 || body._tag !== "Uint8Array") return {}
+  const decoded = Schema.decodeUnknownOption(Waiting)(new TextDecoder().decode(body.body))
+  return Option.isNone(decoded) ? {} : { "retry-after": String(decoded.value.retryAfter) }
+}
+
 const secured = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   const own = response.headers
   return HttpServerResponse.setHeaders(response, {
@@ -64,6 +74,7 @@ const secured = (response: HttpServerResponse.HttpServerResponse): HttpServerRes
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
     "cache-control": own["cache-control"] ?? "no-store",
+    ...waiting(response),
     ...(response.status === 401 ? { "www-authenticate": "Bearer" } : {})
   })
 }

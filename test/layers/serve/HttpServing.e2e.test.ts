@@ -278,13 +278,15 @@ describe("bad input", () => {
       const send = (token: string, place: string) =>
         Effect.promise(async () => {
           const response = await ask("POST", `${place}/messages`, { token, body: { text: "Hello" } })
-          return { status: response.status, text: await response.text() }
+          const wait = response.headers.get("retry-after")
+          return { status: response.status, text: await response.text(), wait }
         })
       assert.strictEqual((yield* send(tokens.zeta, "/v1/sessions/zetas")).status, 200)
       const refused = yield* send(tokens.zeta, "/v1/sessions/zetas")
       assert.strictEqual(refused.status, 429, refused.text)
       assert.include(refused.text, "tokens")
       assert.isAbove(Number(JSON.parse(refused.text).retryAfter), 0)
+      assert.strictEqual(refused.wait, String(JSON.parse(refused.text).retryAfter))
     })
   )
 
