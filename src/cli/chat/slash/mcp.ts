@@ -22,7 +22,7 @@ export const mcp: SlashCommand = {
     return writeRows(
       session,
       rows,
-      "No MCP server is connected. palimpsest config set mcpServers adds one; see docs/tools.md."
+      `No MCP server is connected. To add one, leave the chat and run: palimpsest config set mcpServers.NAME '{"command": "PROGRAM", "args": []}'`
     )
   }
 }
