@@ -40,14 +40,16 @@ const cacheFolder = () => {
 /** Node 24 or later: V8 of earlier ones has other flags for when it compiles. */
 const hasTiers = Number(process.versions.node.split(".")[0]) >= 24
 
-/** Whether a word names a file of more than 50 MB. */
-const isLarge = (word) => {
+/** The size of the file that a word names, or 0. */
+const sizeOf = (word) => {
   try {
-    return fs.statSync(word).size > 5e7
+    return fs.statSync(word).size
   } catch {
-    return false
+    return 0
   }
 }
+/** The size of the largest file that `compress` is given. */
+const compressed = words[0] === "compress" ? Math.max(...words.map(sizeOf)) : 0
 
 /**
  * V8's flags for some commands: the usual one, and ours. A chat waits for people and servers for hours, so V8 keeps its heap small
@@ -67,7 +69,7 @@ const tunings = {
       }
     : {}),
   chat: [["--no-optimize-for-size", "--optimize-for-size"]],
-  ...(words[0] === "compress" && words.some(isLarge)
+  ...(compressed > 5e7
     ? {
         compress: [
           ["--semi-space-growth-factor=2", "--semi-space-growth-factor=1"],
@@ -81,13 +83,14 @@ const tunings = {
   ]
 }
 
+/** V8's flags without its optimising compilers and the threads that mark its heap. */
+const interpreted = ["concurrent-marking", "maglev", "opt", "sparkplug"].map((name) => [`--${name}`, `--no-${name}`])
+
 /**
- * V8's flags until the first request of `ask` is out. Its code runs once or twice until then: compiling it to machine code takes
- * a fifth of the processor time, and makes nothing faster.
+ * V8's flags until the first request of `ask` is out, or a small `compress` is done. Its code runs once or twice until then:
+ * compiling it to machine code takes up to a fifth of the processor time, and makes nothing faster.
  */
-const startTunings = {
-  ask: ["concurrent-marking", "maglev", "opt", "sparkplug"].map((name) => [`--${name}`, `--no-${name}`])
-}
+const startTunings = { ask: interpreted, ...(compressed > 0 && compressed < 1e6 ? { compress: interpreted } : {}) }
 /** After this long, the request is out, or there is much to do before it. */
 const startMillis = 400
 
