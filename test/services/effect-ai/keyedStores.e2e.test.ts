@@ -1,12 +1,15 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
+import { KeyValueStore } from "effect/persistence"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { type Handle, mentions } from "../../../src/domain/content/Handle.ts"
 import { ContextWindow } from "../../../src/index.ts"
+import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessionStore.ts"
 import * as PostgresSessionStore from "../../../src/layers/session/PostgresSessionStore.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
 import * as ScriptedLanguageModel from "../../../src/layers/testing/ScriptedLanguageModel.ts"
@@ -28,6 +31,11 @@ const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tm
 
 const bounds = { window: 1_400, reserve: 200 }
 const sqlite = SqliteSessionStore.layer(path.join(folder, "chats.db"))
+const keyed = KeyValueSessionStore.layer().pipe(
+  Layer.provide(KeyValueStore.layerFileSystem(path.join(folder, "values"))),
+  Layer.provide(NodeServices.layer),
+  Layer.orDie
+)
 const stores = [
   {
     name: "files",
@@ -35,6 +43,11 @@ const stores = [
     store: Effect.succeed(ContextWindow.layer({ ...bounds, home: path.join(folder, "home") }))
   },
   { name: "SQLite", program: undefined, store: Effect.succeed(ContextWindow.layer({ ...bounds, store: sqlite })) },
+  {
+    name: "a KeyValueStore",
+    program: undefined,
+    store: Effect.succeed(ContextWindow.layer({ ...bounds, store: keyed }))
+  },
   {
     name: "PostgreSQL",
     program: "PostgreSQL",
