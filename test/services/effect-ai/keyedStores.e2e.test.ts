@@ -19,10 +19,11 @@ import { answers, says } from "../../support/prompts.ts"
 
 /**
  * Conversations with a key on the stores that outlive a process: what was shown before a restart answers after it, with its own text. The variable
- * TENANTS sets how many there are (default 100).
+ * TENANTS sets how many there are (default 100; 25 in a KeyValueStore, which writes a file for each message).
  */
 
-const tenants = Array.from({ length: Number(process.env["TENANTS"] ?? 100) }, (_, index) => `tenant/${index}`)
+const tenantsOf = (count: number): ReadonlyArray<string> =>
+  Array.from({ length: Number(process.env["TENANTS"] ?? count) }, (_, index) => `tenant/${index}`)
 const turns = 4
 const page = (tenant: string, turn: number): string =>
   Array.from({ length: 14 }, (_, line) => `${tenant} ${turn}.${line} src/module${turn}.ts is red`).join("\n")
@@ -39,23 +40,31 @@ const keyed = KeyValueSessionStore.layer().pipe(
 const stores = [
   {
     name: "files",
+    tenants: tenantsOf(100),
     program: undefined,
     store: Effect.succeed(ContextWindow.layer({ ...bounds, home: path.join(folder, "home") }))
   },
-  { name: "SQLite", program: undefined, store: Effect.succeed(ContextWindow.layer({ ...bounds, store: sqlite })) },
+  {
+    name: "SQLite",
+    tenants: tenantsOf(100),
+    program: undefined,
+    store: Effect.succeed(ContextWindow.layer({ ...bounds, store: sqlite }))
+  },
   {
     name: "a KeyValueStore",
+    tenants: tenantsOf(25),
     program: undefined,
     store: Effect.succeed(ContextWindow.layer({ ...bounds, store: keyed }))
   },
   {
     name: "PostgreSQL",
+    tenants: tenantsOf(100),
     program: "PostgreSQL",
     store: Effect.map(postgres, (url) => ContextWindow.layer({ ...bounds, store: PostgresSessionStore.layer(url) }))
   }
 ] as const
 
-for (const { name, program, store } of stores) {
+for (const { name, program, store, tenants } of stores) {
   const suite = program === undefined ? describe : needs(program)
   suite(`${tenants.length} conversations with a key`, () => {
     it.live(
