@@ -5,6 +5,7 @@
  *   "pi: the newest 20,000 tokens stay (Pi 0.73)"
  *   "pi: an empty answer is accepted (Pi 0.73; ours: a failure)"
  *   "pi: calls that wait for their results stay (ours)"
+ *   "openclaw: changes nothing when it is asked again (ours: projections are stored)"
  *   "openclaw: bounds one result by 30 % of the window (OpenClaw 2026.9): window %s"
  *
  * With `--check`, which `npm run docs:check` uses, nothing is written: it fails when a table is not as the tests say, or a title
@@ -61,9 +62,9 @@ const ruleOf = (file, title) => {
   const [, strategy, rest] = prefixed.exec(title)
   const [, rule, origin] = /^(.+) \(([^()]+)\)(?::.*)?$/s.exec(rest) ?? []
   if (origin === undefined) return { file, title }
-  const [, source, ours] = /^(.+?)(?:; ours: (.+))?$/s.exec(origin)
-  const differs = source === "ours" ? "only here" : (ours ?? "same")
-  return { file, title, strategy, rule, source: sourceNames[source] ?? source, ours: differs }
+  const [, source = "ours", ours = source === "ours" ? "only here" : "same"] =
+    /^(?:(?!ours: )(.+?))?(?:(?:; |^)ours: (.+))?$/s.exec(origin)
+  return { file, title, strategy, rule, source: sourceNames[source] ?? source, ours }
 }
 
 const files = globSync("test/**/*.test.ts", { cwd: root })
