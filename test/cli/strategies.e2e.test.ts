@@ -25,6 +25,21 @@ describe("strategies", () => {
     )
   }
 
+  it.effect("compress says when a strategy leaves more than the window", () =>
+    Effect.gen(function* () {
+      const args = ["compress", example, "--limit", "500", "--summarizer", "extractive"]
+      const noteOf = Effect.map(
+        run([...args, "--strategy", "pi"]),
+        ({ stdout }) => /^  note: .*$/m.exec(String(stdout))?.[0]
+      )
+      assert.strictEqual(
+        yield* noteOf,
+        "  note: still larger than the window; --strategy palimpsest has stronger steps"
+      )
+      assert.notInclude(String((yield* run(args)).stdout), "still larger")
+    })
+  )
+
   it.effect("eval measures all strategies, or those that are named", () =>
     Effect.gen(function* () {
       const measured = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
@@ -60,6 +75,28 @@ describe("strategies", () => {
         const [line, ...rest] = stderr.split("\n")
         assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
         assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
+      })
+    )
+  }
+
+  const share = "a share from 0 to 1, such as 0.5 or 50%"
+  const count = "a whole number, such as 64000, 64k or 1.5M"
+  for (const [flag, value, expected] of [
+    ["--threshold", "2", share],
+    ["--preserve", "150%", share],
+    ["--min-gain", "-1", share],
+    ["--tool-budget", "-1", count],
+    ["--budget", "much", count],
+    ["--limit", "-5", count],
+    ["--tool-output-form", "first-lines", `"last-lines" | "head-tail-chars" | "head-tail-lines"`],
+    ["--model", ",", "the name of a model, or names with commas between them"]
+  ] as const) {
+    it.effect(`compress refuses ${flag} ${value} in one line`, () =>
+      Effect.gen(function* () {
+        const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
+        assert.deepStrictEqual([status, String(stdout)], [2, ""])
+        const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
+        assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
       })
     )
   }

@@ -351,13 +351,19 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
       ],
       [
         "kept",
-        report.kept === 0 ? "no messages in full" : `${report.kept} messages, from ${report.keptEntries[0] ?? ""} on`
+        report.kept === 0
+          ? "no messages in full"
+          : `${Output.plural(report.kept, "message")}, from ${report.keptEntries[0] ?? ""} on`
       ],
       ...(shown > 0 ? [["shortened", `${shown} tool ${shown === 1 ? "output" : "outputs"}`]] : []),
-      [
-        "facts",
-        `top ${Output.number(outcome.audit.anchors)} identifiers: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in kept messages`
-      ],
+      ...(outcome.audit.anchors === 0
+        ? []
+        : [
+            [
+              "facts",
+              `top ${Output.number(outcome.audit.anchors)} identifiers: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in kept messages`
+            ]
+          ]),
       ...(secretsText(outcome) === "" ? [] : [["secrets", secretsText(outcome)]]),
       ["recall", hint]
     ]
@@ -368,6 +374,11 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
   const failedModels = failedModelsText(outcome)
   if (failedModels !== "") lines.push(style.warn(`  note: ${failedModels}`))
   if (report.degraded !== null) lines.push(style.warn(`  note: ${report.degraded.message}`))
+  if (after > limit) {
+    const isDefault = !("plan" in outcome) || outcome.plan?.strategy === defaultPolicy.strategy
+    const advice = isDefault ? "" : `; --strategy ${defaultPolicy.strategy} has stronger steps`
+    lines.push(style.warn(`  note: still larger than the window${advice}`))
+  }
   return lines.join("\n")
 }
 
