@@ -3,7 +3,6 @@ import { EntityAddress, EntityId, MessageStorage, Sharding } from "effect/cluste
 import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
-import * as SessionRetention from "../session/SessionRetention.ts"
 import { storeError } from "./Failures.ts"
 import { reset } from "./OpenedSession.ts"
 import type { StreamEvent } from "./ServeApi.ts"
@@ -11,7 +10,6 @@ import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
 import { entityId, SessionEntity } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
-import { TenantLimiter } from "./TenantLimiter.ts"
 import { TurnJournal } from "./TurnJournal.ts"
 
 /**
@@ -39,8 +37,8 @@ const isFailedSend = Schema.is(
 const away = () => new Unavailable({ message: "no runner has this session now; try again in a moment" })
 
 const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
-  const { copy, create, existing, inTenant, reading } = yield* StoredSessions.make(model)
-  const limiter = yield* TenantLimiter
+  const sessions = yield* StoredSessions.make(model)
+  const { limiter } = sessions
   const clientOf = yield* SessionEntity.client
   const journal = yield* TurnJournal
   const sharding = yield* Sharding.Sharding
@@ -58,7 +56,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     work: (session: ReturnType<typeof client>) => Effect.Effect<A, E>
   ): Effect.Effect<A, ServeError> =>
     Effect.andThen(
-      existing(tenant, id),
+      StoredSessions.existing(sessions, tenant, id),
       Effect.suspend(() => work(client(tenant, id))).pipe(
         Effect.retry({ schedule: patience, while: (error) => !isServeError(error) }),
         Effect.catch((error): Effect.Effect<never, ServeError> => Effect.fail(isServeError(error) ? error : away()))
@@ -133,7 +131,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
 
   const send: ServedSessions["Service"]["send"] = Effect.fnUntraced(function* (tenant, id, message, lastId) {
     yield* accepting
-    yield* existing(tenant, id)
+    yield* StoredSessions.existing(sessions, tenant, id)
     yield* limiter.checkTokens(tenant)
     if (message.id !== undefined) yield* forgetFailure(tenant, id, message.id)
     const messageId = message.id ?? (yield* StoredSessions.newId)
@@ -184,48 +182,45 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
   })
 
   const row = (tenant: string, id: string) =>
-    Effect.map(existing(tenant, id), (summary) => StoredSessions.rowOf(summary, null, true))
+    Effect.map(StoredSessions.existing(sessions, tenant, id), (summary) => StoredSessions.rowOf(summary, null, true))
 
   return ServedSessions.of({
-    ...reading(
+    ...StoredSessions.reading(
+      sessions,
       (_, summary) => StoredSessions.rowOf(summary, null, true),
       (tenant, id) => (journal === undefined ? Effect.succeed(null) : journal.last(tenant, id))
     ),
     create: (tenant, options) =>
       Effect.andThen(
         accepting,
-        Effect.map(create(tenant, options), (summary) => StoredSessions.rowOf(summary, null, true))
+        Effect.map(StoredSessions.create(sessions, tenant, options), (summary) =>
+          StoredSessions.rowOf(summary, null, true)
+        )
       ),
     remove: Effect.fnUntraced(function* (tenant, id) {
       yield* ask(tenant, id, (session) => session.Close())
-      yield* inTenant(tenant, SessionRetention.remove(id)).pipe(
-        Effect.retry({
-          schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 40 })),
-          while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
-        }),
-        Effect.catchTag("SessionStoreError", (error) =>
-          error.reason._tag === "SessionLocked"
-            ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
-            : storeError(error)
-        )
+      yield* Effect.catchTag(StoredSessions.remove(sessions, tenant, id, 40), "SessionStoreError", (error) =>
+        error.reason._tag === "SessionLocked"
+          ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
+          : storeError(error)
       )
       if (journal !== undefined) yield* journal.forget(tenant, id)
     }),
     fork: Effect.fnUntraced(function* (tenant, id, options) {
       yield* accepting
-      const copied = yield* copy(tenant, id, options)
+      const copied = yield* StoredSessions.copy(sessions, tenant, id, options)
       const { at } = options
       if (at !== undefined) yield* ask(tenant, copied, (session) => session.Branch({ at }))
       return yield* row(tenant, copied)
     }),
     send,
     turn: Effect.fnUntraced(function* (tenant, id, message, lastId) {
-      yield* existing(tenant, id)
+      yield* StoredSessions.existing(sessions, tenant, id)
       yield* counted(tenant)
       return Stream.takeUntil(watch(tenant, id, message, new JoinedStream(lastId, reset)), isEnd(message))
     }),
     events: Effect.fnUntraced(function* (tenant, id, lastId) {
-      yield* existing(tenant, id)
+      yield* StoredSessions.existing(sessions, tenant, id)
       yield* counted(tenant)
       return watch(tenant, id, null, new JoinedStream(lastId, reset))
     }),

@@ -1,4 +1,4 @@
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Schedule } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
@@ -6,6 +6,7 @@ import { ledgerOf, type LedgerTotals, ledgerTotals, shownMessages } from "../../
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { ChatDefaults, startedWith } from "../chat/ChatSettings.ts"
+import * as SessionRetention from "../session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
@@ -43,137 +44,174 @@ const maxTotals = 1_000
 /** Sessions whose sums a list shows at most. */
 const maxSummed = 100
 
-/** Makes the functions that read and write stored sessions. */
+/** What the functions of stored sessions work with. */
+export interface StoredSessions {
+  readonly runtimes: TenantRuntimes["Service"]
+  readonly limiter: TenantLimiter["Service"]
+  /** Overrides the model of the settings for new sessions. */
+  readonly model: string | undefined
+  /** The sums of sessions that were read. */
+  readonly totals: Map<string, LedgerTotals>
+}
+
+/** Makes the state of stored sessions. */
 export const make = Effect.fnUntraced(function* (model: string | undefined) {
-  const runtimes = yield* TenantRuntimes
-  const limiter = yield* TenantLimiter
-  const known = new Map<string, LedgerTotals>()
-
-  /** Does work with the services of a tenant. */
-  const inTenant = <A, E, R>(tenant: string, work: Effect.Effect<A, E, R | TenantServices>) =>
-    Effect.flatMap(Effect.catchTag(runtimes.of(tenant), "TenantUnavailable", internal), (services) =>
-      Effect.provideContext(work, services)
-    )
-  const store = <A>(
-    tenant: string,
-    use: (sessions: SessionStore["Service"]) => Effect.Effect<A, SessionStoreError>
-  ): Effect.Effect<A, ServeError> =>
-    inTenant(tenant, SessionStore.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
-
-  /** Fails for a session that the tenant does not have, before anything is opened: opening would create it. */
-  const existing = (tenant: string, id: string) => store(tenant, ({ summary }) => summary(id))
-
-  /** The events of a stored session, as they are in the store. */
-  const load = (tenant: string, id: string) =>
-    Effect.map(
-      store(tenant, ({ events }) => events(id)),
-      (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
-    )
-
-  /** The sums of a session, which are the same as long as its log is. */
-  const totals = Effect.fnUntraced(function* (tenant: string, { bytes, id, updatedAt }: SessionSummary) {
-    const key = `${tenant} ${id} ${bytes} ${updatedAt}`
-    const before = known.get(key)
-    if (before !== undefined) return before
-    const { events, session } = yield* load(tenant, id)
-    const sums = ledgerTotals(session, events)
-    if (known.size >= maxTotals) known.clear()
-    known.set(key, sums)
-    return sums
-  })
-
-  /** Fails when the tenant has as many sessions as it may have. */
-  const checkRoom = Effect.fnUntraced(function* (tenant: string) {
-    const most = limiter.limits(tenant).sessions
-    const count = (yield* store(tenant, ({ list }) => list)).length
-    if (count >= most) {
-      return yield* new TooMany({ message: `the limit of ${most} stored sessions is reached; delete one first` })
-    }
-  })
-
-  /** Stores a new session. */
-  const create = Effect.fnUntraced(function* (
-    tenant: string,
-    options: {
-      readonly id?: string | undefined
-      readonly title?: string | undefined
-      readonly model?: string | undefined
-    }
-  ) {
-    yield* checkRoom(tenant)
-    const id = options.id ?? (yield* newId)
-    const defaults = yield* inTenant(tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
-      Effect.map(([chat, { settings }]) => ({
-        ...chat,
-        model: options.model ?? model ?? settings.model ?? chat.model
-      })),
-      Effect.catchTag("SettingsError", internal)
-    )
-    const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
-    yield* store(tenant, ({ add }) => add([started]))
-    const { title } = options
-    if (title !== undefined) yield* store(tenant, ({ rename }) => rename(id, title))
-    return yield* existing(tenant, id)
-  })
-
-  /** Stores a copy of a session. Fails when it has no message `at`. */
-  const copy = Effect.fnUntraced(function* (
-    tenant: string,
-    id: string,
-    options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
-  ) {
-    yield* checkRoom(tenant)
-    const { events, session } = yield* load(tenant, id)
-    const [started, ...rest] = events
-    if (started?._tag !== "Started") return yield* noSession(id)
-    const { at } = options
-    if (at !== undefined && !allEntries(session.conversation).some((entry) => entry.id === at)) {
-      return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
-    }
-    const copied = options.id ?? (yield* newId)
-    const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
-    yield* store(tenant, ({ add }) => add([first, ...rest]))
-    return copied
-  })
-
-  /** What is read of stored sessions. `row`: a session as a list shows it; `lastEvent`: where its stream goes on. */
-  const reading = (
-    row: (tenant: string, summary: SessionSummary) => SessionRow,
-    lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
-  ): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read"> => ({
-    list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
-      const all = userSessions(yield* store(tenant, ({ summaries }) => summaries))
-      const shown = all.slice(0, limit)
-      const rows = yield* Effect.forEach(
-        shown,
-        Effect.fnUntraced(function* (summary, index) {
-          const plain = row(tenant, summary)
-          if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
-          const sums = yield* Effect.option(totals(tenant, summary))
-          return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
-        })
-      )
-      return { sessions: rows, more: all.length - shown.length }
-    }),
-    read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
-      // Taken before the messages: a turn that ends in between is in the stream, if not in what is read.
-      const last = yield* lastEvent(tenant, id)
-      const { events, session } = yield* load(tenant, id)
-      const shown = shownMessages(session, messages, chars)
-      return {
-        ...row(tenant, yield* existing(tenant, id)),
-        totals: ledgerTotals(session, events),
-        messages: shown,
-        earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
-        lastEvent: last
-      }
-    }),
-    ledger: (tenant, id) => Effect.map(load(tenant, id), ({ events, session }) => ledgerOf(session, events)),
-    exported: (tenant, id, format) =>
-      Effect.flatMap(load(tenant, id), ({ events }) =>
-        Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
-      )
-  })
-
-  return { inTenant, store, existing, create, copy, reading }
+  return {
+    runtimes: yield* TenantRuntimes,
+    limiter: yield* TenantLimiter,
+    model,
+    totals: new Map()
+  } satisfies StoredSessions as StoredSessions
 })
+
+/** Does work with the services of a tenant. */
+export const inTenant = <A, E, R>(
+  { runtimes }: StoredSessions,
+  tenant: string,
+  work: Effect.Effect<A, E, R | TenantServices>
+) =>
+  Effect.flatMap(Effect.catchTag(runtimes.of(tenant), "TenantUnavailable", internal), (services) =>
+    Effect.provideContext(work, services)
+  )
+
+const store = <A>(
+  stored: StoredSessions,
+  tenant: string,
+  use: (sessions: SessionStore["Service"]) => Effect.Effect<A, SessionStoreError>
+): Effect.Effect<A, ServeError> =>
+  inTenant(stored, tenant, SessionStore.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
+
+/** Fails for a session that the tenant does not have, before anything is opened: opening would create it. */
+export const existing = (stored: StoredSessions, tenant: string, id: string) =>
+  store(stored, tenant, ({ summary }) => summary(id))
+
+/** The events of a stored session, as they are in the store. */
+const load = (stored: StoredSessions, tenant: string, id: string) =>
+  Effect.map(
+    store(stored, tenant, ({ events }) => events(id)),
+    (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
+  )
+
+/** The sums of a session, which are the same as long as its log is. */
+const totals = Effect.fnUntraced(function* (
+  stored: StoredSessions,
+  tenant: string,
+  { bytes, id, updatedAt }: SessionSummary
+) {
+  const key = `${tenant} ${id} ${bytes} ${updatedAt}`
+  const before = stored.totals.get(key)
+  if (before !== undefined) return before
+  const { events, session } = yield* load(stored, tenant, id)
+  const sums = ledgerTotals(session, events)
+  if (stored.totals.size >= maxTotals) stored.totals.clear()
+  stored.totals.set(key, sums)
+  return sums
+})
+
+/** Fails when the tenant has as many sessions as it may have. */
+const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
+  const most = stored.limiter.limits(tenant).sessions
+  const count = (yield* store(stored, tenant, ({ list }) => list)).length
+  if (count >= most) {
+    return yield* new TooMany({ message: `the limit of ${most} stored sessions is reached; delete one first` })
+  }
+})
+
+/** Stores a new session. */
+export const create = Effect.fnUntraced(function* (
+  stored: StoredSessions,
+  tenant: string,
+  options: {
+    readonly id?: string | undefined
+    readonly title?: string | undefined
+    readonly model?: string | undefined
+  }
+) {
+  yield* checkRoom(stored, tenant)
+  const id = options.id ?? (yield* newId)
+  const defaults = yield* inTenant(stored, tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
+    Effect.map(([chat, { settings }]) => ({
+      ...chat,
+      model: options.model ?? stored.model ?? settings.model ?? chat.model
+    })),
+    Effect.catchTag("SettingsError", internal)
+  )
+  const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
+  yield* store(stored, tenant, ({ add }) => add([started]))
+  const { title } = options
+  if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
+  return yield* existing(stored, tenant, id)
+})
+
+/** Stores a copy of a session. Fails when it has no message `at`. */
+export const copy = Effect.fnUntraced(function* (
+  stored: StoredSessions,
+  tenant: string,
+  id: string,
+  options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
+) {
+  yield* checkRoom(stored, tenant)
+  const { events, session } = yield* load(stored, tenant, id)
+  const [started, ...rest] = events
+  if (started?._tag !== "Started") return yield* noSession(id)
+  const { at } = options
+  if (at !== undefined && !allEntries(session.conversation).some((entry) => entry.id === at)) {
+    return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
+  }
+  const copied = options.id ?? (yield* newId)
+  const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
+  yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
+  return copied
+})
+
+/** What is read of stored sessions. `row`: a session as a list shows it; `lastEvent`: where its stream goes on. */
+export const reading = (
+  stored: StoredSessions,
+  row: (tenant: string, summary: SessionSummary) => SessionRow,
+  lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
+): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read"> => ({
+  list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
+    const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
+    const shown = all.slice(0, limit)
+    const rows = yield* Effect.forEach(
+      shown,
+      Effect.fnUntraced(function* (summary, index) {
+        const plain = row(tenant, summary)
+        if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
+        const sums = yield* Effect.option(totals(stored, tenant, summary))
+        return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
+      })
+    )
+    return { sessions: rows, more: all.length - shown.length }
+  }),
+  read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
+    // Taken before the messages: a turn that ends in between is in the stream, if not in what is read.
+    const last = yield* lastEvent(tenant, id)
+    const { events, session } = yield* load(stored, tenant, id)
+    const shown = shownMessages(session, messages, chars)
+    return {
+      ...row(tenant, yield* existing(stored, tenant, id)),
+      totals: ledgerTotals(session, events),
+      messages: shown,
+      earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
+      lastEvent: last
+    }
+  }),
+  ledger: (tenant, id) => Effect.map(load(stored, tenant, id), ({ events, session }) => ledgerOf(session, events)),
+  exported: (tenant, id, format) =>
+    Effect.flatMap(load(stored, tenant, id), ({ events }) =>
+      Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
+    )
+})
+
+/**
+ * Deletes a session. While something holds its lock, tries again as often as `attempts`: streams that were reading it end in a
+ * moment, and with them the lock.
+ */
+export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
+  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
+    Effect.retry({
+      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
+      while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
+    })
+  )

@@ -1,0 +1,137 @@
+import { Effect, FiberSet, Metric, RcMap } from "effect"
+import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
+import * as Runtime from "../runtime/Runtime.ts"
+import { noticeText } from "../runtime/RuntimeNotice.ts"
+import { SessionSteps } from "./DurableCompression.ts"
+import { openError } from "./Failures.ts"
+import { OpenedSession } from "./OpenedSession.ts"
+import { type ServeError, Unavailable } from "./ServeErrors.ts"
+import { openSessions } from "./ServeMetrics.ts"
+import * as StoredSessions from "./StoredSessions.ts"
+import { TurnJournal } from "./TurnJournal.ts"
+
+/** The sessions that this process has open. Each is opened when a request first needs it, and closed a minute after the last one. */
+
+/** Options of the sessions. */
+export interface ServedOptions {
+  readonly settings: ServeSettings
+  /** Overrides the model of the settings. */
+  readonly model?: string | undefined
+}
+
+/** What opening a session works with. */
+interface Openable {
+  readonly settings: ServeSettings
+  readonly stored: StoredSessions.StoredSessions
+  readonly journal: typeof TurnJournal.Service
+  /** The sessions that are open, by `keyOf`. */
+  readonly opened: Map<string, OpenedSession>
+}
+
+/** The open sessions and the turns that run in them. Mutable: all requests share it. */
+export interface OpenSessions extends Openable {
+  readonly stepsOf: typeof SessionSteps.Service
+  readonly turns: FiberSet.FiberSet
+  readonly sessions: RcMap.RcMap<string, OpenedSession, ServeError>
+  /** The server stops: it begins nothing new. */
+  isDraining: boolean
+}
+
+/** The key of a session among those of all tenants. */
+export const keyOf = (tenant: string, id: string) => `${tenant} ${id}`
+
+const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
+  const { journal, opened, settings, stored } = state
+  const [tenant = "", id = ""] = key.split(" ")
+  const agent = yield* StoredSessions.inTenant(
+    stored,
+    tenant,
+    Runtime.make({
+      session: { _tag: "Named", name: id },
+      tools: settings.tools === true,
+      approve: settings.approve ?? "none",
+      handlers: { notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`) }
+    })
+  ).pipe(
+    Effect.catchTags({
+      SessionStoreError: openError,
+      ChatBusy: openError,
+      UnknownModelError: openError,
+      SettingsError: openError,
+      SessionSelectionError: openError,
+      SystemPromptError: openError,
+      WorkspaceFolderError: openError
+    })
+  )
+  const name = (yield* StoredSessions.newId).slice(-12)
+  const session = new OpenedSession(
+    id,
+    agent,
+    name,
+    journal === undefined
+      ? undefined
+      : { save: (turn) => journal.save(tenant, id, turn, name), last: yield* journal.take(tenant, id, name) }
+  )
+  if (journal !== undefined) {
+    yield* Effect.addFinalizer(() => session.flush)
+    yield* Effect.forkScoped(session.flushing)
+  }
+  yield* Effect.acquireRelease(
+    Effect.andThen(
+      Metric.modify(openSessions, 1),
+      Effect.sync(() => opened.set(key, session))
+    ),
+    () =>
+      Effect.andThen(
+        Metric.modify(openSessions, -1),
+        Effect.sync(() => {
+          if (opened.get(key) === session) opened.delete(key)
+        })
+      )
+  )
+  return session
+})
+
+/** Makes the state, without an open session. The sessions close with the scope. */
+export const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
+  const openable: Openable = {
+    settings,
+    stored: yield* StoredSessions.make(model),
+    journal: yield* TurnJournal,
+    opened: new Map()
+  }
+  const state: OpenSessions = {
+    ...openable,
+    stepsOf: yield* SessionSteps,
+    turns: yield* FiberSet.make<void>(),
+    sessions: yield* RcMap.make({ lookup: (key: string) => lookup(openable, key), idleTimeToLive: "1 minute" }),
+    isDraining: false
+  }
+  return state
+})
+
+/** The session, if it is open. */
+export const openedOf = ({ opened }: OpenSessions, tenant: string, id: string) => opened.get(keyOf(tenant, id))
+
+/** Opens a session that exists, for the time of the scope. */
+export const open = (state: OpenSessions, tenant: string, id: string) =>
+  Effect.andThen(
+    openedOf(state, tenant, id) === undefined ? StoredSessions.existing(state.stored, tenant, id) : Effect.void,
+    RcMap.get(state.sessions, keyOf(tenant, id))
+  )
+
+/** Does work with an open session. */
+export const within = <A>(
+  state: OpenSessions,
+  tenant: string,
+  id: string,
+  use: (session: OpenedSession) => Effect.Effect<A, ServeError>
+): Effect.Effect<A, ServeError> => Effect.scoped(Effect.flatMap(open(state, tenant, id), use))
+
+/** Fails when the server stops. */
+export const accepting = (state: { readonly isDraining: boolean }) =>
+  Effect.suspend(() =>
+    state.isDraining
+      ? Effect.fail(new Unavailable({ message: "the server stops; send it again in a moment" }))
+      : Effect.void
+  )

@@ -1,0 +1,181 @@
+import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream } from "effect"
+import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
+import { answerTo } from "../../domain/serve/SessionLedger.ts"
+import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
+import { storeError } from "./Failures.ts"
+import { type OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
+import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
+import type { StreamEvent } from "./ServeApi.ts"
+import type { MessageToSend } from "./ServedSessions.ts"
+import { Conflict, NotFound } from "./ServeErrors.ts"
+import { openStreams, runningTurns, tokensUsed, turnsEnded } from "./ServeMetrics.ts"
+import * as StoredSessions from "./StoredSessions.ts"
+
+/** The turns of open sessions: a message begins one, joins the one that runs, or takes up one that another process began. */
+
+const runTurn = Effect.fnUntraced(function* (
+  state: OpenSessions,
+  tenant: string,
+  session: OpenedSession,
+  turn: ServedTurn,
+  text: string,
+  resumed: ResumedAnswer,
+  release: Effect.Effect<void>
+) {
+  const { journal, opened, sessions, stepsOf, stored } = state
+  let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
+  const work = session.agent.send(text, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
+    Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
+    Stream.runForEach((event) => {
+      end = turnStatus(end, event)
+      for (const told of resumed.next(event)) session.publish({ message: turn.message, event: told })
+      if (event._tag !== "Finished") return Effect.void
+      const { tokens, usage } = event
+      // A provider that reports nothing would never come to a limit.
+      const amount = usage === null ? Math.ceil(tokens) : usage.prompt + usage.answer + usage.thoughts
+      return Effect.andThen(stored.limiter.tokens(tenant, amount), Metric.update(tokensUsed, amount))
+    })
+  )
+  yield* Effect.onExit(work, (exit) =>
+    Effect.suspend(() => {
+      if (Exit.isFailure(exit)) {
+        const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+        // In a cluster, a database that is away comes back, and the turn is taken up again.
+        const isTaken =
+          error?._tag === "SessionStoreError" &&
+          (journal !== undefined || error.reason._tag === "SessionTaken" || error.reason._tag === "SessionChanged")
+        end =
+          Cause.hasInterrupts(exit.cause) || isTaken
+            ? { status: "stopped", error: "another server took over, or this one stopped; send the message again" }
+            : {
+                status: "failed",
+                error: end.error ?? error?.message ?? "the server could not do this; its log says why"
+              }
+      }
+      session.end(turn, end.status, end.error)
+      // Its streams go on with what is opened next.
+      if (end.status === "stopped") Deferred.doneUnsafe(session.closing, Effect.void)
+      const log = Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Effect.logError(exit.cause) : Effect.void
+      return Effect.all(
+        [
+          log,
+          release,
+          // What was taken over must be read again before it is written again.
+          end.status === "stopped" && opened.get(keyOf(tenant, session.id)) === session
+            ? RcMap.invalidate(sessions, keyOf(tenant, session.id))
+            : Effect.void,
+          Metric.modify(runningTurns, -1),
+          Metric.update(Metric.withAttributes(turnsEnded, { status: end.status }), 1)
+        ],
+        { discard: true }
+      )
+    })
+  ).pipe(Effect.exit)
+})
+
+/** The stream of a session's events, counted. It and the session end with the scope, which is the request's. */
+export const streamed = Effect.fnUntraced(function* (
+  state: OpenSessions,
+  tenant: string,
+  id: string,
+  of: (session: OpenedSession) => Stream.Stream<StreamEvent>
+) {
+  yield* Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.tap(state.stored.limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
+      (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
+    )
+  )
+  return of(yield* open(state, tenant, id))
+})
+
+/** Sends a message, and streams its turn. The same message again is the same turn. */
+export const send = Effect.fnUntraced(function* (
+  state: OpenSessions,
+  tenant: string,
+  id: string,
+  message: MessageToSend,
+  lastId: string | undefined
+) {
+  yield* accepting(state)
+  const messageId = message.id ?? (yield* StoredSessions.newId)
+  const turn = yield* within(
+    state,
+    tenant,
+    id,
+    Effect.fnUntraced(function* (session) {
+      const before = session.turn(messageId)
+      if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
+      const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
+      const recorded = answerTo(whole, messageId)
+      const lost = before?.ended === "stopped" ? before : undefined
+      const missing = resumption(lost === undefined ? [] : session.toldOf(lost), recorded?.texts ?? [])
+      const resume = (one: ServedTurn) => {
+        const resumed = session.resume(one)
+        for (const event of missing.events) session.publish({ message: messageId, event })
+        return resumed
+      }
+      if (recorded?.isComplete === true) {
+        if (lost === undefined) return recorded.text
+        const resumed = resume(lost)
+        session.end(resumed, "answered", null)
+        return resumed
+      }
+      yield* state.stored.limiter.checkTokens(tenant)
+      const release = yield* state.stored.limiter.take(tenant, "turns")
+      const { running } = session
+      if (running !== undefined) {
+        yield* release
+        if (running.message === messageId) return running
+        return yield* new Conflict({
+          message: `the session answers message ${running.message}; wait for its end, or cancel it`
+        })
+      }
+      // No other request comes between the look at `running` and this.
+      const begun = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
+      yield* Metric.modify(runningTurns, 1)
+      // The session stays open until the turn ends. What is in the conversation already is asked again, not added.
+      const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
+      const work = runTurn(state, tenant, session, begun, recorded === undefined ? message.text : "", resumed, release)
+      begun.fiber = yield* FiberSet.run(
+        state.turns,
+        Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(state.sessions, keyOf(tenant, id))), work)),
+        { startImmediately: true }
+      )
+      return begun
+    }, Effect.uninterruptible)
+  )
+  if (typeof turn === "string") return recordedTurn(messageId, turn, lastId)
+  const cancels = (message.onDisconnect ?? state.settings.onDisconnect ?? "continue") === "cancel"
+  if (cancels) {
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        if (turn.ended === undefined) Deferred.doneUnsafe(turn.cancel, Effect.void)
+      })
+    )
+  }
+  return yield* streamed(state, tenant, id, (session) => session.turnStream(turn, lastId))
+})
+
+/** The stream of a message's turn, or its answer as the session holds it. */
+export const turnOf = Effect.fnUntraced(function* (
+  state: OpenSessions,
+  tenant: string,
+  id: string,
+  message: string,
+  lastId: string | undefined
+) {
+  const turn = yield* within(state, tenant, id, (session) =>
+    Effect.gen(function* () {
+      const known = session.turn(message)
+      if (known !== undefined) return known
+      return answerTo(yield* Effect.catch(session.agent.chat.whole, storeError), message)
+    })
+  )
+  if (turn === undefined) {
+    return yield* new NotFound({ message: `session ${id} has no message ${message}; send it with this id` })
+  }
+  return "text" in turn
+    ? recordedTurn(message, turn.text, lastId)
+    : yield* streamed(state, tenant, id, (session) => session.turnStream(turn, lastId))
+})
