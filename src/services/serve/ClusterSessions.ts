@@ -1,12 +1,15 @@
 import { Deferred, Effect, FiberSet, Layer, Option, Ref, Schedule, Schema, Stream } from "effect"
 import { EntityAddress, EntityId, MessageStorage, Sharding } from "effect/cluster"
+import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
+import type { SessionSummary } from "../session/SessionStore.ts"
 import { storeError } from "./Failures.ts"
 import { reset } from "./OpenedSession.ts"
+import { accepting } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
-import { ServedSessions } from "./ServedSessions.ts"
+import { type MessageToSend, ServedSessions } from "./ServedSessions.ts"
 import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
 import { entityId, SessionEntity } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
@@ -36,225 +39,298 @@ const isFailedSend = Schema.is(
 
 const away = () => new Unavailable({ message: "no runner has this session now; try again in a moment" })
 
-const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
-  const sessions = yield* StoredSessions.make(model)
-  const { limiter } = sessions
-  const clientOf = yield* SessionEntity.client
-  const journal = yield* TurnJournal
-  const sharding = yield* Sharding.Sharding
-  const storage = yield* MessageStorage.MessageStorage
-  const sends = yield* FiberSet.make<void>()
-  const closing = yield* Deferred.make<void>()
-  let isDraining = false
+/** What a front works with. Mutable: all requests share it. */
+interface Front {
+  readonly settings: ServeSettings
+  readonly stored: StoredSessions.StoredSessions
+  readonly clientOf: Effect.Success<typeof SessionEntity.client>
+  readonly journal: typeof TurnJournal.Service
+  readonly sharding: Sharding.Sharding["Service"]
+  readonly storage: MessageStorage.MessageStorage["Service"]
+  /** The messages that runners answer now. */
+  readonly sends: FiberSet.FiberSet
+  /** Done when the streams are to end, since the server stops. */
+  readonly closing: Deferred.Deferred<void>
+  /** The server stops: it begins nothing new. */
+  isDraining: boolean
+}
 
-  const client = (tenant: string, id: string) => clientOf(entityId(tenant, id))
+type Client = ReturnType<Front["clientOf"]>
 
-  /** Asks the runner of a session that exists. While no runner has the session, it waits. */
-  const ask = <A, E extends { readonly _tag: string }>(
-    tenant: string,
-    id: string,
-    work: (session: ReturnType<typeof client>) => Effect.Effect<A, E>
-  ): Effect.Effect<A, ServeError> =>
-    Effect.andThen(
-      StoredSessions.existing(sessions, tenant, id),
-      Effect.suspend(() => work(client(tenant, id))).pipe(
-        Effect.retry({ schedule: patience, while: (error) => !isServeError(error) }),
-        Effect.catch((error): Effect.Effect<never, ServeError> => Effect.fail(isServeError(error) ? error : away()))
-      )
+/** How a turn ended. */
+interface TurnEnd {
+  readonly status: string
+  readonly error: string | null
+}
+
+const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(entityId(tenant, id))
+
+const rowOf = (summary: SessionSummary) => StoredSessions.rowOf(summary, null, true)
+
+/** Asks the runner of a session that exists. While no runner has the session, it waits. */
+const ask = <A, E extends { readonly _tag: string }>(
+  front: Front,
+  tenant: string,
+  id: string,
+  work: (session: Client) => Effect.Effect<A, E>
+): Effect.Effect<A, ServeError> =>
+  Effect.andThen(
+    StoredSessions.existing(front.stored, tenant, id),
+    Effect.suspend(() => work(client(front, tenant, id))).pipe(
+      Effect.retry({ schedule: patience, while: (error) => !isServeError(error) }),
+      Effect.catch((error): Effect.Effect<never, ServeError> => Effect.fail(isServeError(error) ? error : away()))
     )
-
-  const accepting = Effect.suspend(() =>
-    isDraining ? Effect.fail(new Unavailable({ message: "the server stops; send it again in a moment" })) : Effect.void
   )
 
-  const counted = (tenant: string) =>
-    Effect.asVoid(Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release))
+/** Counts a stream of the tenant until the scope ends. */
+const counted = ({ stored }: Front, tenant: string) =>
+  Effect.asVoid(Effect.acquireRelease(stored.limiter.take(tenant, "streams"), (release) => release))
 
-  /** A message that failed, and is sent again, is answered again. */
-  const forgetFailure = Effect.fnUntraced(function* (tenant: string, id: string, message: string) {
-    const entity = EntityId.make(entityId(tenant, id))
-    const shardId = sharding.getShardId(entity, "default")
-    const address = EntityAddress.make({ entityType: SessionEntity.type, entityId: entity, shardId })
-    const request = yield* storage.requestIdForPrimaryKey({ address, tag: "Send", id: message })
-    if (Option.isNone(request)) return
-    const reply = (yield* storage.repliesForUnfiltered([request.value])).at(-1)
-    if (reply?._tag === "WithExit" && isFailedSend(reply.exit)) yield* sharding.reset(request.value)
-  }, Effect.mapError(away))
+/** A message that failed, and is sent again, is answered again. */
+const forgetFailure = Effect.fnUntraced(function* (
+  { sharding, storage }: Front,
+  tenant: string,
+  id: string,
+  message: string
+) {
+  const entity = EntityId.make(entityId(tenant, id))
+  const shardId = sharding.getShardId(entity, "default")
+  const address = EntityAddress.make({ entityType: SessionEntity.type, entityId: entity, shardId })
+  const request = yield* storage.requestIdForPrimaryKey({ address, tag: "Send", id: message })
+  if (Option.isNone(request)) return
+  const reply = (yield* storage.repliesForUnfiltered([request.value])).at(-1)
+  if (reply?._tag === "WithExit" && isFailedSend(reply.exit)) yield* sharding.reset(request.value)
+}, Effect.mapError(away))
 
-  /**
-   * The events of a session or a turn, from whichever runner has it. `over`: when this ends, the runner is asked once more, which
-   * may be another one than that whose stream has come to a halt. `joined`: what the client has of it.
-   */
-  const watch = (
-    tenant: string,
-    id: string,
-    message: string | null,
-    joined: JoinedStream<StreamEvent>,
-    over: Effect.Effect<void> = Effect.never
-  ) =>
-    Stream.suspend(() => client(tenant, id).Watch({ message, lastId: joined.last ?? null })).pipe(
-      // A turn that its runner stopped goes on at another one.
-      Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
-      // A runner that lives sends a ping more often.
-      Stream.timeout("20 seconds"),
-      Stream.interruptWhen(over),
-      // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
-      Stream.catchCause(() => Stream.empty),
-      Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
-      Stream.forever,
-      // When its runner goes, the engine sends a request again as it was, and the next runner begins anew.
-      Stream.flatMap((event) => Stream.fromIterable(joined.next(event))),
-      Stream.interruptWhen(Deferred.await(closing))
-    )
+/**
+ * The events of a session or a turn, from whichever runner has it. `over`: when this ends, the runner is asked once more, which
+ * may be another one than that whose stream has come to a halt. `joined`: what the client has of it.
+ */
+const watch = (
+  front: Front,
+  tenant: string,
+  id: string,
+  message: string | null,
+  joined: JoinedStream<StreamEvent>,
+  over: Effect.Effect<void> = Effect.never
+) =>
+  Stream.suspend(() => client(front, tenant, id).Watch({ message, lastId: joined.last ?? null })).pipe(
+    // A turn that its runner stopped goes on at another one.
+    Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
+    // A runner that lives sends a ping more often.
+    Stream.timeout("20 seconds"),
+    Stream.interruptWhen(over),
+    // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
+    Stream.catchCause(() => Stream.empty),
+    Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
+    Stream.forever,
+    // When its runner goes, the engine sends a request again as it was, and the next runner begins anew.
+    Stream.flatMap((event) => Stream.fromIterable(joined.next(event))),
+    Stream.interruptWhen(Deferred.await(front.closing))
+  )
 
-  const isEnd = (message: string) => (event: StreamEvent) =>
-    event.event === "TurnEnded" && event.data.message === message
+const isEnd = (message: string) => (event: StreamEvent) => event.event === "TurnEnded" && event.data.message === message
 
-  /** The end of a turn that no runner streams any more: what the journal holds of it, or else that events are missing. */
-  const unseen = Effect.fnUntraced(function* (
-    tenant: string,
-    id: string,
-    message: string,
-    joined: JoinedStream<StreamEvent>,
-    error: string | null
-  ) {
-    const told = journal === undefined ? undefined : yield* journal.read(tenant, id)
-    const journaled = (told?.events ?? []).flatMap((one): ReadonlyArray<StreamEvent> =>
-      told !== undefined && one.message === message
-        ? [{ id: eventId(told.name, one.number), event: one.event._tag, data: { message, event: one.event } }]
-        : []
-    )
-    if (journaled.some(isEnd(message))) return journaled.flatMap((event) => joined.next(event))
-    const end = { _tag: "TurnEnded", status: error === null ? "answered" : "failed", error } as const
-    return [reset, { event: end._tag, data: { message, event: end } }]
-  })
+/** The end of a turn that no runner streams any more: what the journal holds of it, or else that events are missing. */
+const unseen = Effect.fnUntraced(function* (
+  { journal }: Front,
+  tenant: string,
+  id: string,
+  message: string,
+  joined: JoinedStream<StreamEvent>,
+  error: string | null
+) {
+  const told = journal === undefined ? undefined : yield* journal.read(tenant, id)
+  const journaled = (told?.events ?? []).flatMap((one): ReadonlyArray<StreamEvent> =>
+    told !== undefined && one.message === message
+      ? [{ id: eventId(told.name, one.number), event: one.event._tag, data: { message, event: one.event } }]
+      : []
+  )
+  if (journaled.some(isEnd(message))) return journaled.flatMap((event) => joined.next(event))
+  const end = { _tag: "TurnEnded", status: error === null ? "answered" : "failed", error } as const
+  return [reset, { event: end._tag, data: { message, event: end } }]
+})
 
-  const send: ServedSessions["Service"]["send"] = Effect.fnUntraced(function* (tenant, id, message, lastId) {
-    yield* accepting
-    yield* StoredSessions.existing(sessions, tenant, id)
-    yield* limiter.checkTokens(tenant)
-    if (message.id !== undefined) yield* forgetFailure(tenant, id, message.id)
-    const messageId = message.id ?? (yield* StoredSessions.newId)
-    yield* counted(tenant)
-    const stored = yield* Deferred.make<void, ServeError>()
-    const ended = yield* Deferred.make<{ readonly status: string; readonly error: string | null }>()
-    const session = client(tenant, id)
-    // The message is stored when the first of the two returns. The second is the same message, and waits for its answer.
-    const payload = { message: messageId, text: message.text }
-    const work = session.Send(payload, { discard: true }).pipe(
-      Effect.mapError(away),
-      Effect.onExit((exit) => Deferred.done(stored, exit)),
-      Effect.andThen(session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))),
-      Effect.flatMap((end) => Deferred.succeed(ended, end)),
-      Effect.ignore
-    )
-    yield* FiberSet.run(sends, work)
-    yield* Deferred.await(stored)
-    if ((message.onDisconnect ?? settings.onDisconnect ?? "continue") === "cancel") {
-      yield* Effect.addFinalizer(() =>
-        Effect.flatMap(Deferred.isDone(ended), (isDone) => (isDone ? Effect.void : Effect.ignore(session.Cancel())))
-      )
-    }
-    const seen = yield* Ref.make(false)
-    const isAsked = yield* Ref.make(false)
-    const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
-    const over = Effect.flatMap(Ref.get(isAsked), (asked) =>
-      asked ? Effect.never : Effect.andThen(late, Ref.set(isAsked, true))
-    )
-    const joined = new JoinedStream<StreamEvent>(lastId, reset)
-    return watch(tenant, id, messageId, joined, over).pipe(
-      Stream.takeUntil(isEnd(messageId)),
-      Stream.tap((event) => (isEnd(messageId)(event) ? Ref.set(seen, true) : Effect.void)),
-      // What ended without a stream is told all the same.
-      Stream.interruptWhen(Effect.andThen(late, Effect.sleep("10 seconds"))),
-      Stream.concat(
-        Stream.unwrap(
-          Effect.map(Effect.all([Ref.get(seen), Deferred.poll(ended)]), ([isSeen, end]) =>
-            isSeen || Option.isNone(end)
-              ? Stream.empty
-              : Stream.fromIterableEffect(
-                  Effect.flatMap(end.value, ({ error }) => unseen(tenant, id, messageId, joined, error))
-                )
-          )
+/** Gives a message to its runner. Returns once it is stored, and with it what is done when its turn has ended. */
+const accepted = Effect.fnUntraced(function* (front: Front, session: Client, message: string, text: string) {
+  const stored = yield* Deferred.make<void, ServeError>()
+  const ended = yield* Deferred.make<TurnEnd>()
+  // The message is stored when the first of the two returns. The second is the same message, and waits for its answer.
+  const payload = { message, text }
+  const work = session.Send(payload, { discard: true }).pipe(
+    Effect.mapError(away),
+    Effect.onExit((exit) => Deferred.done(stored, exit)),
+    Effect.andThen(session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))),
+    Effect.flatMap((end) => Deferred.succeed(ended, end)),
+    Effect.ignore
+  )
+  yield* FiberSet.run(front.sends, work)
+  yield* Deferred.await(stored)
+  return ended
+})
+
+/** The events of a turn up to its end, which comes even where no runner streams it. */
+const turnEvents = Effect.fnUntraced(function* (
+  front: Front,
+  tenant: string,
+  id: string,
+  message: string,
+  lastId: string | undefined,
+  ended: Deferred.Deferred<TurnEnd>
+) {
+  const seen = yield* Ref.make(false)
+  const isAsked = yield* Ref.make(false)
+  const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
+  const over = Effect.flatMap(Ref.get(isAsked), (asked) =>
+    asked ? Effect.never : Effect.andThen(late, Ref.set(isAsked, true))
+  )
+  const joined = new JoinedStream<StreamEvent>(lastId, reset)
+  return watch(front, tenant, id, message, joined, over).pipe(
+    Stream.takeUntil(isEnd(message)),
+    Stream.tap((event) => (isEnd(message)(event) ? Ref.set(seen, true) : Effect.void)),
+    Stream.interruptWhen(Effect.andThen(late, Effect.sleep("10 seconds"))),
+    Stream.concat(
+      Stream.unwrap(
+        Effect.map(Effect.all([Ref.get(seen), Deferred.poll(ended)]), ([isSeen, end]) =>
+          isSeen || Option.isNone(end)
+            ? Stream.empty
+            : Stream.fromIterableEffect(
+                Effect.flatMap(end.value, ({ error }) => unseen(front, tenant, id, message, joined, error))
+              )
         )
       )
     )
-  })
+  )
+})
 
-  const row = (tenant: string, id: string) =>
-    Effect.map(StoredSessions.existing(sessions, tenant, id), (summary) => StoredSessions.rowOf(summary, null, true))
+const send = Effect.fnUntraced(function* (
+  front: Front,
+  tenant: string,
+  id: string,
+  message: MessageToSend,
+  lastId: string | undefined
+) {
+  yield* accepting(front)
+  yield* StoredSessions.existing(front.stored, tenant, id)
+  yield* front.stored.limiter.checkTokens(tenant)
+  if (message.id !== undefined) yield* forgetFailure(front, tenant, id, message.id)
+  const messageId = message.id ?? (yield* StoredSessions.newId)
+  yield* counted(front, tenant)
+  const session = client(front, tenant, id)
+  const ended = yield* accepted(front, session, messageId, message.text)
+  if ((message.onDisconnect ?? front.settings.onDisconnect ?? "continue") === "cancel") {
+    yield* Effect.addFinalizer(() =>
+      Effect.flatMap(Deferred.isDone(ended), (isDone) => (isDone ? Effect.void : Effect.ignore(session.Cancel())))
+    )
+  }
+  return yield* turnEvents(front, tenant, id, messageId, lastId, ended)
+})
 
+/** The events of a session or a message of it, as a stream that counts. */
+const events = Effect.fnUntraced(function* (
+  front: Front,
+  tenant: string,
+  id: string,
+  message: string | null,
+  lastId: string | undefined
+) {
+  yield* StoredSessions.existing(front.stored, tenant, id)
+  yield* counted(front, tenant)
+  return watch(front, tenant, id, message, new JoinedStream<StreamEvent>(lastId, reset))
+})
+
+const remove = Effect.fnUntraced(function* (front: Front, tenant: string, id: string) {
+  yield* ask(front, tenant, id, (session) => session.Close())
+  yield* Effect.catchTag(StoredSessions.remove(front.stored, tenant, id, 40), "SessionStoreError", (error) =>
+    error.reason._tag === "SessionLocked"
+      ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
+      : storeError(error)
+  )
+  if (front.journal !== undefined) yield* front.journal.forget(tenant, id)
+})
+
+const fork = Effect.fnUntraced(function* (
+  front: Front,
+  tenant: string,
+  id: string,
+  options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
+) {
+  yield* accepting(front)
+  const copied = yield* StoredSessions.copy(front.stored, tenant, id, options)
+  const { at } = options
+  if (at !== undefined) yield* ask(front, tenant, copied, (session) => session.Branch({ at }))
+  return rowOf(yield* StoredSessions.existing(front.stored, tenant, copied))
+})
+
+const compress = Effect.fnUntraced(function* (
+  front: Front,
+  tenant: string,
+  id: string,
+  { focus, force }: Parameters<ServedSessions["Service"]["compress"]>[2]
+) {
+  yield* accepting(front)
+  const request = yield* StoredSessions.newId
+  const payload = { request, focus: focus ?? null, force: force ?? null }
+  return yield* ask(front, tenant, id, (session) => session.Compress(payload)).pipe(
+    // A connection without bytes is cut off a little later.
+    Effect.timeoutOrElse({
+      duration: "50 seconds",
+      orElse: () => new Unavailable({ message: "the compression goes on; read the session in a while" })
+    })
+  )
+})
+
+/** Waits for the running turns, as long as the settings say, and ends the streams. */
+const drain = Effect.fnUntraced(function* (front: Front) {
+  front.isDraining = true
+  if ((yield* FiberSet.size(front.sends)) > 0) {
+    yield* Effect.timeoutOption(FiberSet.awaitEmpty(front.sends), `${front.settings.drainSeconds ?? 20} seconds`)
+    // Their streams get a moment to send the end.
+    yield* Effect.sleep("500 millis")
+  }
+  yield* Deferred.succeed(front.closing, undefined)
+})
+
+const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
+  const front: Front = {
+    settings,
+    stored: yield* StoredSessions.make(model),
+    clientOf: yield* SessionEntity.client,
+    journal: yield* TurnJournal,
+    sharding: yield* Sharding.Sharding,
+    storage: yield* MessageStorage.MessageStorage,
+    sends: yield* FiberSet.make<void>(),
+    closing: yield* Deferred.make<void>(),
+    isDraining: false
+  }
+  const { journal, stored } = front
   return ServedSessions.of({
     ...StoredSessions.reading(
-      sessions,
-      (_, summary) => StoredSessions.rowOf(summary, null, true),
+      stored,
+      (_, summary) => rowOf(summary),
       (tenant, id) => (journal === undefined ? Effect.succeed(null) : journal.last(tenant, id))
     ),
-    create: (tenant, options) =>
-      Effect.andThen(
-        accepting,
-        Effect.map(StoredSessions.create(sessions, tenant, options), (summary) =>
-          StoredSessions.rowOf(summary, null, true)
-        )
-      ),
-    remove: Effect.fnUntraced(function* (tenant, id) {
-      yield* ask(tenant, id, (session) => session.Close())
-      yield* Effect.catchTag(StoredSessions.remove(sessions, tenant, id, 40), "SessionStoreError", (error) =>
-        error.reason._tag === "SessionLocked"
-          ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
-          : storeError(error)
-      )
-      if (journal !== undefined) yield* journal.forget(tenant, id)
-    }),
-    fork: Effect.fnUntraced(function* (tenant, id, options) {
-      yield* accepting
-      const copied = yield* StoredSessions.copy(sessions, tenant, id, options)
-      const { at } = options
-      if (at !== undefined) yield* ask(tenant, copied, (session) => session.Branch({ at }))
-      return yield* row(tenant, copied)
-    }),
-    send,
-    turn: Effect.fnUntraced(function* (tenant, id, message, lastId) {
-      yield* StoredSessions.existing(sessions, tenant, id)
-      yield* counted(tenant)
-      return Stream.takeUntil(watch(tenant, id, message, new JoinedStream(lastId, reset)), isEnd(message))
-    }),
-    events: Effect.fnUntraced(function* (tenant, id, lastId) {
-      yield* StoredSessions.existing(sessions, tenant, id)
-      yield* counted(tenant)
-      return watch(tenant, id, null, new JoinedStream(lastId, reset))
-    }),
-    cancel: (tenant, id) => ask(tenant, id, (session) => session.Cancel()),
-    compress: (tenant, id, { focus, force }) =>
-      Effect.andThen(
-        accepting,
-        Effect.flatMap(StoredSessions.newId, (request) =>
-          ask(tenant, id, (session) => session.Compress({ request, focus: focus ?? null, force: force ?? null })).pipe(
-            // A connection without bytes is cut off a little later.
-            Effect.timeoutOrElse({
-              duration: "50 seconds",
-              orElse: () => new Unavailable({ message: "the compression goes on; read the session in a while" })
-            })
-          )
-        )
-      ),
-    plan: (tenant, id) => ask(tenant, id, (session) => session.Plan()),
-    turnBack: (tenant, id, by) => ask(tenant, id, (session) => session.TurnBack({ by })),
-    recall: (tenant, id, handle, selection) => ask(tenant, id, (session) => session.Recall({ handle, selection })),
-    search: (tenant, id, pattern, maxTokens) => ask(tenant, id, (session) => session.Search({ pattern, maxTokens })),
-    branch: (tenant, id, at) => ask(tenant, id, (session) => session.Branch({ at })),
+    create: (tenant, created) =>
+      Effect.andThen(accepting(front), Effect.map(StoredSessions.create(stored, tenant, created), rowOf)),
+    remove: (tenant, id) => remove(front, tenant, id),
+    fork: (tenant, id, copied) => fork(front, tenant, id, copied),
+    send: (tenant, id, message, lastId) => send(front, tenant, id, message, lastId),
+    turn: (tenant, id, message, lastId) =>
+      Effect.map(events(front, tenant, id, message, lastId), Stream.takeUntil(isEnd(message))),
+    events: (tenant, id, lastId) => events(front, tenant, id, null, lastId),
+    cancel: (tenant, id) => ask(front, tenant, id, (session) => session.Cancel()),
+    compress: (tenant, id, wanted) => compress(front, tenant, id, wanted),
+    plan: (tenant, id) => ask(front, tenant, id, (session) => session.Plan()),
+    turnBack: (tenant, id, by) => ask(front, tenant, id, (session) => session.TurnBack({ by })),
+    recall: (tenant, id, handle, selection) =>
+      ask(front, tenant, id, (session) => session.Recall({ handle, selection })),
+    search: (tenant, id, pattern, maxTokens) =>
+      ask(front, tenant, id, (session) => session.Search({ pattern, maxTokens })),
+    branch: (tenant, id, at) => ask(front, tenant, id, (session) => session.Branch({ at })),
     isBusy: () => Effect.succeed(false),
     close: () => Effect.void,
-    isReady: Effect.sync(() => !isDraining),
-    drain: Effect.suspend(() => {
-      isDraining = true
-      const ended = Effect.timeoutOption(FiberSet.awaitEmpty(sends), `${settings.drainSeconds ?? 20} seconds`)
-      // Their streams get a moment to tell it.
-      const told = Effect.flatMap(FiberSet.size(sends), (count) =>
-        count === 0 ? Effect.void : Effect.andThen(ended, Effect.sleep("500 millis"))
-      )
-      return Effect.andThen(told, Effect.asVoid(Deferred.succeed(closing, undefined)))
-    })
+    isReady: Effect.sync(() => !front.isDraining),
+    drain: drain(front)
   })
 })
 
