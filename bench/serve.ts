@@ -9,7 +9,7 @@ import { startServer } from "../test/support/server.ts"
 import { print } from "./table.ts"
 
 /**
- * `node bench/serve.ts [sessions] [idle]`: turns a second and their latency over HTTP with an instant model, from files, as entities
+ * `node --expose-gc bench/serve.ts [sessions] [idle]`: turns a second and their latency over HTTP with an instant model, from files, as entities
  * over SQLite, and over PostgreSQL with two runners, all in one process. The difference is the cost of the engine. Then `idle` sessions
  * are stored, of which no runner has one open. The CPU is that of this process, client and front included, without the database's.
  */
@@ -23,9 +23,11 @@ const most = 1_000_000
 const answered = `"status":"answered"`
 const settings = { limits: { requests: most, tokens: most * most, sessions: most, turns: 1_000, streams: 1_000 } }
 
+/** What the process holds after a collection, where `node --expose-gc` allows one. */
 const megabytes = (): number => {
   globalThis.gc?.()
-  return process.memoryUsage().rss / 1e6
+  const { external, heapUsed } = process.memoryUsage()
+  return (heapUsed + external) / 1e6
 }
 
 const played = (stores: ReadonlyArray<ServeStore>) =>

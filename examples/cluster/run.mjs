@@ -1,20 +1,21 @@
 /**
- * Two runners and a front over PostgreSQL, and what happens to six sessions when one of the runners is killed in the middle of their answers.
+ * PostgreSQL, two runners and a front, and what happens to six sessions when one of the runners is killed in the middle of their answers.
+ *
+ *   node run.mjs
+ *
+ * It starts the PostgreSQL that is installed, on an empty folder, and deletes it in the end. With another one:
  *
  *   docker run --rm -d -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres:17
  *   PALIMPSEST_STORE=postgres://postgres@127.0.0.1:5432/postgres node run.mjs
  *
  * It needs no key: a small server in this process plays the model, and answers one word a quarter of a second.
  */
-import { spawn } from "node:child_process"
-import { existsSync, mkdtempSync } from "node:fs"
+import { execFileSync, spawn } from "node:child_process"
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
-
-const store = process.env.PALIMPSEST_STORE
-if (store === undefined) throw new Error("set PALIMPSEST_STORE to the address of a PostgreSQL database")
 
 const wait = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 const words = "one two three four five six seven eight nine ten eleven twelve".split(" ")
@@ -41,6 +42,48 @@ await new Promise((resolve) => model.listen(0, "127.0.0.1", resolve))
 const built = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../dist/palimpsest.mjs")
 const [program, ...first] = existsSync(built) ? [process.execPath, built] : ["palimpsest"]
 
+/** The address of the database that is given, or of one that is started for this run. */
+const database = async () => {
+  const given = process.env.PALIMPSEST_STORE
+  if (given !== undefined) return { url: given, stop: async () => {} }
+  // Debian keeps the programs of each version in a folder of its own.
+  const versions = existsSync("/usr/lib/postgresql") ? readdirSync("/usr/lib/postgresql") : []
+  const folders = [
+    ...(process.env.PATH ?? "").split(path.delimiter),
+    ...versions.map((version) => `/usr/lib/postgresql/${version}/bin`)
+  ]
+  const programs = folders.find((folder) => existsSync(path.join(folder, "initdb")))
+  if (programs === undefined) {
+    console.error("PostgreSQL is not installed: install it, or set PALIMPSEST_STORE to the address of a database")
+    process.exit(1)
+  }
+  const folder = mkdtempSync(path.join(tmpdir(), "cluster-db-"))
+  // PostgreSQL refuses to run as root; this user is on every system.
+  const user = process.getuid() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid)
+  const data = path.join(folder, "data")
+  execFileSync(path.join(programs, "initdb"), ["-D", data, "-A", "trust", "-U", "palimpsest"], { ...user, cwd: folder, stdio: "ignore" })
+  const port = 4413
+  const child = spawn(
+    path.join(programs, "postgres"),
+    ["-D", data, "-k", folder, "-p", String(port), "-c", "listen_addresses=127.0.0.1"],
+    { ...user, cwd: folder, stdio: ["ignore", "ignore", "pipe"] }
+  )
+  const ended = new Promise((resolve) => child.once("exit", resolve))
+  const stop = async () => {
+    child.kill("SIGINT")
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  }
+  await new Promise((resolve, reject) => {
+    child.stderr.on("data", (text) => String(text).includes("ready to accept connections") && resolve())
+    child.once("exit", (code) => reject(new Error(`PostgreSQL ended with status ${code}`)))
+  })
+  return { url: `postgres://palimpsest@127.0.0.1:${port}/postgres`, stop }
+}
+
+const { stop, url: store } = await database()
+
 /** Starts a server, and returns what it prints when it takes requests. */
 const start = (...args) =>
   new Promise((resolve, reject) => {
@@ -48,6 +91,7 @@ const start = (...args) =>
       stdio: ["ignore", "pipe", "inherit"],
       env: {
         ...process.env,
+        PALIMPSEST_STORE: store,
         PALIMPSEST_HOME: mkdtempSync(path.join(tmpdir(), "cluster-")),
         GEMINI_API_KEY: "none",
         GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${model.address().port}`
@@ -96,6 +140,9 @@ for (const one of talks) console.log(await one)
 
 for (const { child } of [...runners, front]) {
   child.removeAllListeners("exit")
+  const ended = new Promise((resolve) => child.once("exit", resolve))
   child.kill("SIGTERM")
+  await ended
 }
+await stop()
 model.close()
