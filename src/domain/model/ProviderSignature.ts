@@ -9,6 +9,9 @@ import { parseJson } from "../text/JsonText.ts"
 /** The signature for a block of a provider's thinking, whatever its shape. */
 export const signatureOf = (provider: string, block: unknown): string => `${provider} ${JSON.stringify(block)}`
 
+/** Whether `signatureOf` wrote a signature, for any provider. Those of the Gemini API have no blanks. */
+export const isCarried = (signature: string): boolean => /^[a-z]+ \{/.test(signature)
+
 /** The block that `signatureOf` wrote for this provider. Undefined for any other signature. */
 export const thinkingOf = (signature: string, provider: string): unknown => {
   if (!signature.startsWith(`${provider} {`)) return undefined

@@ -1,6 +1,6 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { Config, Duration, Effect, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
-import { wireContent } from "../../domain/content/WireContent.ts"
+import { geminiContent } from "../../domain/model/GeminiContents.ts"
 import {
   Model,
   type ModelAnswer,
@@ -81,7 +81,7 @@ const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
 /** The body of a request in the wire shape. The SDK's own shape would lose keys that the SDK does not know. */
 const extraBody = ({ contents, ...rest }: ModelRequest): Record<string, unknown> => ({
-  contents: contents.map(wireContent),
+  contents: contents.map(geminiContent),
   ...restOf(rest)
 })
 
@@ -182,7 +182,7 @@ const countTokens = Effect.fn("Model.countTokens")(
       models.countTokens({
         model,
         contents: placeholder,
-        config: { abortSignal, httpOptions: { extraBody: { contents: contents.map(wireContent) } } }
+        config: { abortSignal, httpOptions: { extraBody: { contents: contents.map(geminiContent) } } }
       })
     )
     const { totalTokens } = yield* readCountResponse(response).pipe(

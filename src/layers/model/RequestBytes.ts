@@ -1,5 +1,5 @@
 import type { Content } from "../../domain/content/Content.ts"
-import { wireContent } from "../../domain/content/WireContent.ts"
+import { geminiContent } from "../../domain/model/GeminiContents.ts"
 import type { ModelRequest } from "../../services/model/Model.ts"
 
 /**
@@ -96,7 +96,7 @@ class Kept {
 
   /** The text of a content at a place: its JSON, separated from the one before. */
   private textOf(content: Content, index: number): string {
-    const json = JSON.stringify(wireContent(content))
+    const json = JSON.stringify(geminiContent(content))
     return index === 0 ? json : `,${json}`
   }
 
