@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema, Stream } from "effect"
+import { agentDefaultsOf } from "../../../src/domain/compression/strategies/Strategies.ts"
 import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
 import { entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
 import { resultText } from "../../../src/domain/conversation/ToolOutputBound.ts"
@@ -48,6 +49,19 @@ const appended = Effect.fnUntraced(function* (parts: ReadonlyArray<Part>, settin
 const long = (characters: number) => "0123456789abcdef ".repeat(Math.ceil(characters / 17)).slice(0, characters)
 
 describe("tool results are bounded on arrival", () => {
+  it.effect(
+    "pi: a tool's output has at most 2,000 lines or 50 KB (Pi 0.73; ours: 51,200 characters, in any number of lines)",
+    () =>
+      Effect.gen(function* () {
+        const { toolOutput } = agentDefaultsOf("pi")
+        const of = (characters: number) => appended([response("t", { output: long(characters) })], { toolOutput })
+        assert.strictEqual((yield* of(51_200)).shown[0], long(51_200))
+        const { handles, shown } = yield* of(60_000)
+        assert.isBelow(shown[0]?.length ?? 0, 52_000)
+        assert.include(shown[0] ?? "", handles[0])
+      })
+  )
+
   const rows: ReadonlyArray<
     readonly [rule: string, part: Part, settings: Partial<ChatSettings>, check: (shown: string) => void]
   > = [

@@ -128,6 +128,13 @@ describe("the strategy openclaw: before a request", () => {
     assert.deepStrictEqual([8_000, 50_000, 200_000].map(maxAllResultsChars), [38_400, 100_000, 400_000])
   })
 
+  it("openclaw: guards a request: one result up to half of the window, at two characters a token, and all up to three quarters (OpenClaw 2026.9; ours: the bounds above, which are below that in windows from 32,000 tokens on)", () => {
+    for (const window of [32_000, 64_000, 128_000, 200_000, 1_000_000]) {
+      assert.isAtMost(maxResultChars(window), 0.5 * window * 2)
+      assert.isAtMost(maxAllResultsChars(window), 0.75 * window * 4)
+    }
+  })
+
   it("openclaw: cuts a result to its beginning, and keeps an end that tells how it went (OpenClaw 2026.9; ours: with a handle)", () => {
     const log = "line of a log\n".repeat(1_000)
     const plain = cutResult(log, 4_000, handle)
