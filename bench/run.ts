@@ -23,6 +23,7 @@ import * as CompressedLanguageModel from "../src/services/effect-ai/CompressedLa
 import { HandleIndex, makeEntry } from "../src/services/session/EntryBuilder.ts"
 import { load } from "../src/services/transcripts/Transcripts.ts"
 import { claudeLines } from "./corpus.ts"
+import { peers } from "./peers.ts"
 import { median, print, ratio as ratioOf, type Row } from "./table.ts"
 
 /**
@@ -62,11 +63,11 @@ writeFileSync(
   process.stderr.write("used " + (systemCPUTime + userCPUTime) / 1000 + " " + maxRSS / 1024 + "\\n")
 })`
 )
-/** Wall time and CPU time in milliseconds, and the peak memory in MB, of a process: the third smallest of nine runs. */
-const used = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) => {
+/** Wall time and CPU time in milliseconds, and the peak memory in MB, of a process: the third smallest of so many runs. */
+const used = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}, runs = 9) => {
   const figures: { wall: Array<number>; cpu: Array<number>; peak: Array<number> } = { wall: [], cpu: [], peak: [] }
   // The first run saves what Node compiled.
-  for (let i = 0; i < 10; i += 1) {
+  for (let i = 0; i <= runs; i += 1) {
     const start = performance.now()
     const child = spawn(node, ["--import", usage, ...args], { env: { ...process.env, ...env }, stdio: "pipe" })
     let said = ""
@@ -94,6 +95,13 @@ const turn = await run(
   Effect.scoped(
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.sse(FakeGemini.response([{ text: "hello" }])))
+      for (const { asks, name, script } of peers) {
+        const { args, env } = asks("hello", fake.url, join(folder, name))
+        const theirs = yield* Effect.promise(() => used([script, ...args], env, 3))
+        const help = yield* Effect.promise(() => used([script, "--help"], env, 3))
+        ratio(`${name}, a headless turn, to node -e 0`, theirs.wall, nothing.wall)
+        ratio(`${name}, --help, to node -e 0`, help.wall, nothing.wall)
+      }
       return yield* Effect.promise(() =>
         used([bundle, "ask", "hello"], {
           GEMINI_API_KEY: "none",

@@ -3,12 +3,14 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:
 import http from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { type Peer, peers } from "./peers.ts"
 import { median, print, ratio, type Row } from "./table.ts"
 
 /**
  * `npm run bench:turns -- [TURNS] [BYTES…]`: what an agent does all day. The built program reads a thousand files, one a turn, against a
  * server that answers at once; beside it a bare loop, which sends the same requests with `node:http` and appends what came to a file.
- * The two alternate, each in a process of its own. Prints ratios, the milliseconds between an answer and the next request, and memory.
+ * The two alternate, each in a process of its own. Prints ratios, the milliseconds between an answer and the next request, and memory;
+ * and what Pi takes for the same turns, where it is installed.
  */
 
 const bundle = join(import.meta.dirname, "..", "dist", "palimpsest.mjs")
@@ -68,8 +70,8 @@ interface Run {
   readonly gaps: ReadonlyArray<number>
 }
 
-/** A server that calls `read_file` in each of so many turns, and ends in the next. */
-const listen = (turns: number, folder: string) =>
+/** A server that calls a tool for reading files in each of so many turns, and ends in the next. */
+const listen = (turns: number, folder: string, [tool, pathName]: Peer["reads"]) =>
   new Promise<{ readonly url: string; readonly gaps: Array<number>; readonly close: () => void }>((resolve) => {
     const gaps: Array<number> = []
     let turn = 0
@@ -89,10 +91,10 @@ const listen = (turns: number, folder: string) =>
         }
         const at = turn
         turn += 1
-        const args = { file_path: join(folder, fileOf(at)) }
+        const args = { [pathName]: join(folder, fileOf(at)) }
         const parts =
           at < turns
-            ? [{ text: `Now file ${at}.` }, { functionCall: { id: `c${at}`, name: "read_file", args } }]
+            ? [{ text: `Now file ${at}.` }, { functionCall: { id: `c${at}`, name: tool, args } }]
             : [{ text: "All files are read." }]
         const candidate = { content: { role: "model", parts }, index: 0, finishReason: "STOP" }
         outgoing.writeHead(200, { "content-type": "text/event-stream" })
@@ -127,8 +129,10 @@ writeFileSync(preloadFile, preload)
 writeFileSync(bareFile, bareLoop)
 let runs = 0
 
-const measure = async (isOurs: boolean, turns: number, folder: string): Promise<Run> => {
-  const { close, gaps, url } = await listen(turns, folder)
+const measure = async (client: "bare" | "ours" | Peer, turns: number, folder: string): Promise<Run> => {
+  const isOurs = client === "ours"
+  const peer = typeof client === "string" ? undefined : client
+  const { close, gaps, url } = await listen(turns, folder, peer?.reads ?? ["read_file", "file_path"])
   runs += 1
   const home = join(place, `home${runs}`)
   mkdirSync(home)
@@ -136,14 +140,15 @@ const measure = async (isOurs: boolean, turns: number, folder: string): Promise<
   writeFileSync(settings, JSON.stringify({ maxTurns: turns + 1 }))
   // A user's settings are older than the run.
   utimesSync(settings, 1_700_000_000, 1_700_000_000)
+  const asked = peer?.asks("Read all files.", url, home)
   const args = isOurs
     ? [bundle, "ask", "--session", "bench", "Read all files."]
-    : [bareFile, url, join(home, "log.jsonl")]
+    : [peer?.script ?? bareFile, ...(asked?.args ?? [url, join(home, "log.jsonl")])]
   const flags = process.env["BENCH_NODE_FLAGS"]?.split(" ") ?? []
   const start = performance.now()
   const child = spawn(node, [...(isOurs ? flags : []), "--import", preloadFile, ...args], {
     cwd: folder,
-    env: { ...process.env, GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: url, PALIMPSEST_HOME: home },
+    env: { ...process.env, GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: url, PALIMPSEST_HOME: home, ...asked?.env },
     stdio: ["ignore", "ignore", "pipe"]
   })
   let said = ""
@@ -156,7 +161,7 @@ const measure = async (isOurs: boolean, turns: number, folder: string): Promise<
   const used = /used (\d+) (\d+)/.exec(said)
   if (status !== 0 || gaps.length !== turns || used === null) {
     throw new Error(
-      `${isOurs ? "palimpsest" : "the bare loop"} ended with ${status} after ${gaps.length} turns: ${said.slice(-500)}`
+      `${isOurs ? "palimpsest" : (peer?.name ?? "the bare loop")} ended with ${status} after ${gaps.length} turns: ${said.slice(-500)}`
     )
   }
   return { wall, cpu: Number(used[2]) / 1_000, peak: Number(used[1]) / 1_024, gaps }
@@ -174,8 +179,8 @@ for (const bytes of sizes.length === 0 ? [200, 8_000] : sizes) {
   const bare: Array<Run> = []
   const ours: Array<Run> = []
   for (let round = 0; round < 3; round += 1) {
-    bare.push(await measure(false, turns, folder))
-    ours.push(await measure(true, turns, folder))
+    bare.push(await measure("bare", turns, folder))
+    ours.push(await measure("ours", turns, folder))
   }
   const of = (all: ReadonlyArray<Run>, figure: (run: Run) => number): number => median(all.map(figure))
   const what = `${turns.toLocaleString("en")} tool turns with results of ${bytes.toLocaleString("en")} bytes`
@@ -188,16 +193,13 @@ for (const bytes of sizes.length === 0 ? [200, 8_000] : sizes) {
       bound
     )
   )
-  rows.push({
-    ...ratio(
+  rows.push(
+    ratio(
       "the same, processor time",
       of(ours, ({ cpu }) => cpu),
-      of(bare, ({ cpu }) => cpu),
-      bound
-    ),
-    bound: undefined,
-    ok: true
-  })
+      of(bare, ({ cpu }) => cpu)
+    )
+  )
   const [begin, end, bareEnd] = [of(ours, first), of(ours, last), of(bare, last)]
   rows.push({
     what: "between an answer and the next request, first 20 turns",
@@ -218,6 +220,14 @@ for (const bytes of sizes.length === 0 ? [200, 8_000] : sizes) {
     bound: "160 MB",
     ok: peak <= 160
   })
+  // Gemini CLI asks its model whether it goes round in circles, and who speaks next.
+  for (const peer of peers.filter(({ name }) => name.startsWith("Pi "))) {
+    const its = await measure(peer, turns, folder)
+    const bareWall = of(bare, ({ wall }) => wall)
+    const gaps = `${first(its).toFixed(1)} and ${last(its).toFixed(1)} ms between an answer and the next request`
+    const row = ratio(`${peer.name}, ${what}`, its.wall, bareWall)
+    rows.push({ ...row, value: `${row.value}, ${gaps}, ${its.peak.toFixed(0)} MB` })
+  }
 }
 rmSync(place, { recursive: true })
 print(rows)
