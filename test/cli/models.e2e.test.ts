@@ -3,7 +3,10 @@ import { Effect } from "effect"
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { anthropic, chat } from "../support/ProviderDialects.ts"
+import * as ProviderServer from "../support/ProviderServer.ts"
 import { sessionFile } from "../support/sessions.ts"
+import { strict } from "../support/StrictProviders.ts"
 import { program, run } from "./program.ts"
 
 /** Which models are taken, and what is told of their windows, by the program as it is built. */
@@ -145,6 +148,52 @@ describe("a model name", () => {
         ["gemini-9-pro"]
       )
     })
+  )
+
+  it.live("/model goes on with the models of other providers, and back", () =>
+    Effect.gen(function* () {
+      const google = yield* serve
+      const claude = yield* ProviderServer.make(() =>
+        anthropic.answer([{ thought: "hm" }, { text: "Claude says fine" }])
+      )
+      const gpt = yield* ProviderServer.make(() => chat.answer([{ text: "GPT says fine" }]))
+      const own = yield* folders("providers")
+      const { status, stderr, stdout } = yield* run(["chat", "--model", "gemini-2.5-flash"], {
+        cwd: own.cwd,
+        input: [
+          "one",
+          "/model claude-sonnet-4-5",
+          "two",
+          "/model openai/gpt-4o",
+          "three",
+          "/model gemini-2.5-flash",
+          "four",
+          ""
+        ].join("\n"),
+        env: {
+          PALIMPSEST_HOME: own.home,
+          HOME: own.home,
+          GEMINI_API_KEY: "AIza-not-a-key",
+          GOOGLE_GEMINI_BASE_URL: google.url,
+          ANTHROPIC_API_KEY: "sk-ant-none",
+          ANTHROPIC_BASE_URL: claude.url,
+          OPENAI_API_KEY: "sk-none",
+          OPENAI_BASE_URL: `${gpt.url}/v1`
+        }
+      })
+      assert.deepStrictEqual([status, String(stdout)], [0, "fine\nClaude says fine\nGPT says fine\nfine\n"], stderr)
+      const answers = claude.requests.filter(({ path }) => path === "/v1/messages").map(({ body }) => body)
+      const last = (yield* google.requests).findLast(({ method }) => method === "streamGenerateContent")?.body
+      // Each sees what was said before it, in the form that its provider takes.
+      for (const [name, body, words] of [
+        ["Messages", answers[0], ["one", "fine", "two"]],
+        ["Chat Completions", gpt.requests[0]?.body, ["one", "two", "Claude says fine", "three"]],
+        ["Gemini", last, ["one", "two", "Claude says fine", "three", "GPT says fine", "four"]]
+      ] as const) {
+        assert.strictEqual(strict[name](body), undefined, name)
+        for (const word of words) assert.include(JSON.stringify(body), `"${word}"`)
+      }
+    }).pipe(Effect.scoped)
   )
 
   it.effect("/model accepts a name that cannot be checked, and reports the assumed window", () =>

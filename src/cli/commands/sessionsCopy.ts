@@ -54,7 +54,10 @@ export const copy = Command.make(
       )
     }
     if (sessions.length === 0) yield* Output.notice("no sessions yet")
-    if (failures > 0) return yield* failed(`${Output.plural(failures, "session")} not copied; the others are`)
+    if (failures > 0) {
+      const others = failures === sessions.length ? "" : "; the others are"
+      return yield* failed(`${Output.plural(failures, "session")} not copied${others}`)
+    }
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Copy sessions to another store, or what was added since the last copy"),

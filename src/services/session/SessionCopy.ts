@@ -45,7 +45,10 @@ const copyEvents = Effect.fnUntraced(function* (
   const others = (yield* to.events(id)).map((event) => encodeLine(event))
   const common = commonLength(others, own)
   if (common < others.length) {
-    return yield* sessionUnavailable("copy", `the other store has another session ${id}; nothing was copied`)
+    return yield* sessionUnavailable(
+      "copy",
+      `the other store has another one with this id, or it went on there; nothing was copied`
+    )
   }
   if (common === own.length) return { _tag: "Same" }
   yield* Effect.scoped(
