@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os"
+import { setFlagsFromString } from "node:v8"
 import { defineConfig } from "vitest/config"
 
 /** What uses a disk, processes, terminals, browsers or servers: all tests of layers, and files with `e2e` in their name. */
@@ -11,6 +12,10 @@ const tiers: Readonly<Record<string, { readonly include: Array<string>; readonly
   laws: { include: ["test/**/*.test.ts"], exclude: ["test/**/*.e2e.test.ts"] },
   e2e: { include: endToEnd, exclude: [] }
 }
+
+// Tests make much and keep little. With V8's usual young generation, which starts at 1 MB a thread, a sixth of the suite's
+// CPU time is spent on collecting it. Threads that start after this have the larger one.
+for (const flag of ["--min-semi-space-size=32", "--max-semi-space-size=64"]) setFlagsFromString(flag)
 
 export default defineConfig(({ mode }) => {
   const { exclude, include } = tiers[mode] ?? { include: ["test/**/*.test.ts"], exclude: [] }

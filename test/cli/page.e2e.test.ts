@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { afterAll, assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { mkdtemp, readFile, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
@@ -29,17 +29,16 @@ const flags = [
 
 const scratch = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "page-")))
 
-/** A browser with a profile of its own. */
+/** One browser for all tests: starting one takes longer than most of them. */
+const browser = Effect.runSync(
+  Effect.cached(
+    Effect.promise(() => chromium.launch({ headless: true, executablePath: programOf("Chromium") ?? "", args: flags }))
+  )
+)
+
+/** A profile of its own. */
 const context = Effect.acquireRelease(
-  Effect.flatMap(scratch, (folder) =>
-    Effect.promise(() =>
-      chromium.launchPersistentContext(folder, {
-        headless: true,
-        executablePath: programOf("Chromium") ?? "",
-        args: flags
-      })
-    )
-  ),
+  Effect.flatMap(browser, (started) => Effect.promise(() => started.newContext())),
   (opened) => Effect.promise(() => opened.close())
 )
 
@@ -160,6 +159,8 @@ const untilFiltered = (page: Page, told: RegExp) =>
   page.locator("#told").filter({ hasText: told }).waitFor({ state: "attached" })
 
 const tests = () => {
+  afterAll(() => Effect.runPromise(Effect.flatMap(browser, (started) => Effect.promise(() => started.close()))))
+
   for (const scheme of ["light", "dark"] as const) {
     for (const width of [1_280, 360]) {
       it.effect(`is complete and readable: ${scheme}, ${width} pixels wide`, () =>
