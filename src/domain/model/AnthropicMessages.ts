@@ -88,6 +88,14 @@ const takesSampling = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0156])?(?:-\d{8}|
 /** The smallest budget that the API accepts. */
 const minBudget = 1_024
 
+/**
+ * Models that refuse two things: a forced call, and thinking when the conversation before it has changed, as a compression, a rewind or another
+ * instruction changes it. They are asked for the call in words, and told to leave such thinking out.
+ */
+const bindsThinking = /claude-(?:(?:opus|sonnet|haiku)-(?:5-[5-9]|[6-9])|(?:fable|mythos)-(?:5-[1-9]|[6-9]))/
+const callInstruction = "Answer with a call of one of the tools, without words beside it."
+const dropsChanged = { block_binding: { prefix_mismatch_behavior: "drop_block" } }
+
 /** What a request says. */
 export interface AnthropicRequest {
   readonly model: string
@@ -103,8 +111,15 @@ export interface AnthropicRequest {
   readonly thinkingBudget?: number | undefined
 }
 
+/** Whether a message carries thinking back that must be left out where it no longer applies. */
+const carriesBound = (model: string, messages: ReadonlyArray<Message>): boolean =>
+  bindsThinking.test(model) &&
+  messages.some(({ content }) => content.some(({ type }) => /^(?:redacted_)?thinking$/.test(String(type))))
+
 const thinkingOptions = (request: AnthropicRequest, messages: ReadonlyArray<Message>): Block => {
   const { maxTokens, model, mustCall, thinkingBudget = 0 } = request
+  // These models think by default, so that nothing else changes.
+  if (carriesBound(model, messages)) return { thinking: { type: "adaptive", ...dropsChanged } }
   // A call can only be forced without thinking.
   if (thinkingBudget <= 0 || mustCall === true) return {}
   if (!takesBudget.test(model)) return { thinking: { type: "adaptive" } }
@@ -124,8 +139,13 @@ const samplingOptions = ({ model, temperature, topK, topP }: AnthropicRequest): 
 
 /** What is counted of a request, and the messages without marks. */
 const prepared = (request: AnthropicRequest, names: ToolNames) => {
-  const { contents, model, systemInstruction, tools } = request
-  const system = (systemInstruction ?? "").toWellFormed()
+  const { contents, model, mustCall, systemInstruction = "", tools } = request
+  const isAsked = mustCall === true && tools.length > 0 && bindsThinking.test(model)
+  const said = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
+  const system = said
+    .filter((text) => text.trim() !== "")
+    .join("\n\n")
+    .toWellFormed()
   const isSilent = system.trim() === ""
   const messages = dialogueOf(contents, provider).map(messageOf(names))
   const declared = tools.map(({ description, name, parameters }): Block => ({
@@ -143,27 +163,36 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
   return { body, messages }
 }
 
-/** The name of the feature that a request needs in order to carry back what the server compacted. Undefined: it carries nothing back. */
-export const betaOf = ({ contents }: AnthropicRequest): string | undefined =>
-  contents.some(({ parts }) =>
-    parts.some(({ thoughtSignature = "" }) => isCompaction(thinkingOf(thoughtSignature, provider)))
+/** The names of the features that a request needs: to carry back what the server compacted, and to leave out thinking that no longer applies. */
+export const betaOf = ({ contents, model }: AnthropicRequest): string | undefined => {
+  const carried = contents.flatMap(({ parts }) =>
+    parts.flatMap(({ thoughtSignature = "" }) => thinkingOf(thoughtSignature, provider) ?? [])
   )
-    ? "compact-2026-01-12"
-    : undefined
+  const isBound = bindsThinking.test(model) && carried.some((block) => !isCompaction(block))
+  const names = [
+    ...(carried.some(isCompaction) ? ["compact-2026-01-12"] : []),
+    ...(isBound ? ["thinking-binding-controls-2026-08-01"] : [])
+  ]
+  return names.length === 0 ? undefined : names.join(",")
+}
 
 /** The body of a request that only counts tokens. */
-export const countBody = (request: AnthropicRequest, names: ToolNames): Block => prepared(request, names).body
+export const countBody = (request: AnthropicRequest, names: ToolNames): Block => {
+  const { body, messages } = prepared(request, names)
+  // Counting makes the same check.
+  return carriesBound(request.model, messages) ? { ...body, thinking: { type: "adaptive", ...dropsChanged } } : body
+}
 
 /** The body of a request for a streamed answer. */
 export const requestBody = (request: AnthropicRequest, names: ToolNames): Block => {
-  const { maxTokens, mustCall, tools } = request
+  const { maxTokens, model, mustCall, tools } = request
   const { body, messages } = prepared(request, names)
   const thinking = thinkingOptions(request, messages)
   return {
     ...body,
     max_tokens: maxTokens,
     stream: true,
-    ...(mustCall === true && tools.length > 0 ? { tool_choice: { type: "any" } } : {}),
+    ...(mustCall === true && tools.length > 0 && !bindsThinking.test(model) ? { tool_choice: { type: "any" } } : {}),
     ...("thinking" in thinking ? {} : samplingOptions(request)),
     ...thinking
   }

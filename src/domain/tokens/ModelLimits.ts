@@ -69,7 +69,7 @@ const gpt5Large = openaiInput(922_000, 128_000)
 const chatModel = openai(128_000, 16_384)
 
 /**
- * Limits as of October 2026. Gemini and Gemma: ai.google.dev/gemini-api/docs/models. Claude: platform.claude.com, "Models
+ * Limits as of November 2026. Gemini and Gemma: ai.google.dev/gemini-api/docs/models. Claude: platform.claude.com, "Models
  * overview"; the 200,000 of Sonnet 4 and 4.5 are those without a beta header. OpenAI: developers.openai.com/api/docs/models.
  * All compared with models.dev (`limit.context`, `limit.input`, `limit.output`) and, for open models, with the hosts listed
  * there; where hosts differ, a small one. Keys are names without dates, `-latest`, `-preview` and a provider before them
@@ -124,6 +124,7 @@ export const modelTable: Readonly<Record<string, ModelLimits>> = {
   "claude-sonnet-5-5": claude(1_000_000, 128_000),
   "claude-opus-5-5": claude(1_000_000, 128_000),
   "claude-fable-5-1": claude(1_000_000, 128_000),
+  "claude-fable-5-2": claude(1_000_000, 128_000),
 
   "gpt-3.5-turbo": openai(16_385, 4_096),
   "gpt-4": openai(8_192, 8_192),
@@ -163,6 +164,8 @@ export const modelTable: Readonly<Record<string, ModelLimits>> = {
   "gpt-5.6-sol": gpt5Large,
   "gpt-5.6-terra": gpt5Large,
   "gpt-5.6-luna": gpt5Large,
+  "gpt-6.1-sol": gpt5Large,
+  "gpt-6.1-terra": gpt5Large,
   "gpt-6-astra": gpt5Large,
   "gpt-6-sol": gpt5Large,
   "gpt-6-luna": gpt5Large,

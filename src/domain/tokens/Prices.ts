@@ -99,12 +99,16 @@ const long = (cacheWrite?: number) => (input: number, output: number) => {
 }
 const gpt5 = long()
 const gpt6 = long(1.25)
+const gpt61 = (input: number, output: number) => {
+  const price = gpt6(input, output)
+  return { ...price, cacheRead: input / 20, above: { ...price.above, cacheRead: input / 10 } }
+}
 const gemini25Pro = { ...tenth(1.25, 10), above: { tokens: longPromptTokens, ...tenth(2.5, 15) } }
 const gemini3Pro = { ...tenth(2, 12), above: { tokens: longPromptTokens, ...tenth(4, 18) } }
 
 /**
- * Public list prices for text as of October 2026, without batch discounts and tools of the server. These prices do not follow
- * changes: `--prices` replaces them.
+ * Public list prices for text as of October 2026, without batch discounts and tools of the server: platform.claude.com ("Pricing" and the pages of
+ * the models), developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing. These prices do not follow changes: `--prices` replaces them.
  */
 export const builtInPrices: Prices = {
   source: "built in, list prices of October 2026",
@@ -147,6 +151,7 @@ export const builtInPrices: Prices = {
       "claude-haiku-5-5": { ...anthropic(0.1, 0.5), above: { tokens: 100_000, ...anthropic(0.5, 2.5) } },
       "claude-fable-5": anthropic(10, 50),
       "claude-fable-5-1": { ...anthropic(10, 50), cacheRead: 0.25 },
+      "claude-fable-5-2": { ...anthropic(8, 40), cacheRead: 0.2 },
       "gpt-4o": half(2.5, 10),
       "gpt-4o-mini": half(0.15, 0.6),
       "gpt-4.1": quarter(2, 8),
@@ -167,9 +172,13 @@ export const builtInPrices: Prices = {
       "gpt-5.4-pro": { input: 30, output: 180 },
       "gpt-5.5": gpt5(5, 30),
       "gpt-5.5-pro": { input: 30, output: 180 },
+      "gpt-5.6": gpt5(4, 20),
       "gpt-5.6-sol": gpt5(4, 20),
       "gpt-5.6-terra": gpt5(2, 12),
       "gpt-5.6-luna": gpt5(0.2, 1.2),
+      // Reads of its cache cost a twentieth.
+      "gpt-6.1-sol": gpt61(2, 10),
+      "gpt-6.1-terra": gpt61(1, 5),
       "gpt-6-astra": gpt6(10, 50),
       "gpt-6-sol": gpt6(2, 10),
       "gpt-6-luna": gpt6(0.1, 0.5)

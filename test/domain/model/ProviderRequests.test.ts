@@ -267,6 +267,47 @@ describe("requests", () => {
     assert.notProperty(anthropic([user(text("q"))], { model: "claude-opus-5", temperature: 1 }), "temperature")
   })
 
+  it("thinking that no longer applies is left out by the models that would refuse it", () => {
+    const contents = [
+      user(text("q")),
+      model({ text: "", thoughtSignature: signatureOf("anthropic", thinking) }, text("a")),
+      user(text("more"))
+    ]
+    for (const [name, isBound] of [
+      ["claude-opus-5-5", true],
+      ["claude-sonnet-5-5-20260928", true],
+      ["claude-fable-5-1", true],
+      ["claude-opus-5", false],
+      ["claude-sonnet-4-5", false]
+    ] as const) {
+      const request = { model: name, contents, tools: [], maxTokens: 1_000 }
+      const expected = isBound
+        ? { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } }
+        : undefined
+      assert.deepStrictEqual(anthropic(contents, { model: name })["thinking"], expected, name)
+      assert.deepStrictEqual(Anthropic.countBody(request, names)["thinking"], expected)
+      assert.strictEqual(Anthropic.betaOf(request), isBound ? "thinking-binding-controls-2026-08-01" : undefined)
+      assert.notProperty(anthropic([user(text("q"))], { model: name }), "thinking")
+    }
+  })
+
+  it("a call is forced where the model allows it, and asked for in words elsewhere", () => {
+    const request = { mustCall: true, systemInstruction: "be brief", tools: [{ name: "a", parameters: {} }] }
+    for (const [name, isForced] of [
+      ["claude-sonnet-5", true],
+      ["claude-opus-5", true],
+      ["claude-fable-5", true],
+      ["claude-sonnet-5-5", false],
+      ["claude-opus-5-5", false],
+      ["claude-fable-5-2", false],
+      ["claude-opus-6", false]
+    ] as const) {
+      const body = anthropic([user(text("q"))], { ...request, model: name })
+      assert.deepStrictEqual(body["tool_choice"], isForced ? { type: "any" } : undefined, name)
+      assert.strictEqual(JSON.stringify(body["system"]).includes("Answer with a call of one of the tools"), !isForced)
+    }
+  })
+
   it("OpenAI's models that think take no sampling", () => {
     const request = {
       contents: [user(text("q"))],
