@@ -28,7 +28,7 @@ const deploy = Tools.make({
 })
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chats.Chats.use((chats) => chats.open("release"))
+  const chat = yield* Chats.open("release")
   const tools = [yield* Tools.readFile, deploy]
   yield* Agent.run({ name: "release", chat, tools, limits: { turns: 10 } }, "Deploy the version in package.json.").pipe(
     Stream.runForEach((event) =>

@@ -26,7 +26,7 @@ const Runtime = Chats.Chats.layer.pipe(
 )
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chats.Chats.use((chats) => chats.open("story"))
+  const chat = yield* Chats.open("story")
   const compressions: Array<string> = []
   for (let n = 0; n < 10; n += 1) {
     yield* chat.send(`Tell me chapter ${n}.`).pipe(

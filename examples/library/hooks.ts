@@ -48,7 +48,7 @@ const program = Effect.gen(function* () {
   const telemetry = Records.Telemetry.make({ sinks: [], buffer: 100, prompts: false, logs: false })
   yield* telemetry.compressions
 
-  const chat = yield* Chats.Chats.use((chats) => chats.open("bridge"))
+  const chat = yield* Chats.open("bridge")
   const say = (words: string) =>
     telemetry.watch("bridge", words, chat.send(words)).pipe(
       Stream.runForEach((event) =>

@@ -47,7 +47,7 @@ const OwnModel = Layer.succeed(Models.Model, {
 })
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chats.Chats.use((chats) => chats.open("own-model"))
+  const chat = yield* Chats.open("own-model")
   yield* chat.send("hello").pipe(
     Stream.runForEach((event) =>
       Effect.sync(() => event._tag === "Content" && console.log(`the answer arrives: ${event.text}`))

@@ -23,7 +23,7 @@ const tools = (name: string): string => (name === "read_build_log" ? `src/a.ts(3
 
 /** Sends the question and runs the tools until the model calls none; the chat compresses itself when needed. */
 const answer = Effect.fn("answer")(function* (id: string, question: string, window: number) {
-  const chat = yield* Chats.Chats.use((chats) => chats.open(id))
+  const chat = yield* Chats.open(id)
   yield* chat.configure({ window, policy: { summarizer: "extractive" } })
   let message: string | ReadonlyArray<Content.Part> = question
   for (;;) {
@@ -88,7 +88,7 @@ test("a refusal of the model reaches whoever asked, and the conversation is as i
     Effect.gen(function* () {
       const error = yield* Effect.flip(answer("one", "Why is the build red?", small))
       assert.equal(error._tag, "ModelError")
-      const chat = yield* Chats.Chats.use((chats) => chats.open("one"))
+      const chat = yield* Chats.open("one")
       assert.equal(Conversation.view(yield* chat.conversation).length, 0)
     }).pipe(
       Effect.scoped,
@@ -101,7 +101,7 @@ test("a refusal of the model reaches whoever asked, and the conversation is as i
 test("a summarizing model that invents the user's words is not believed", () =>
   run(
     Effect.gen(function* () {
-      const chat = yield* Chats.Chats.use((chats) => chats.open("one"))
+      const chat = yield* Chats.open("one")
       const requests = Array.from({ length: 20 }, (_, n) => `Look at src/module${n}.ts${", and at what it imports".repeat(20)}.`)
       yield* chat.append(
         requests.flatMap((request, n) => [

@@ -214,10 +214,31 @@ const makeBacking = Effect.fnUntraced(function* ({ prefix = "palimpsest/" }: Key
     return { ids: [...sessions.keys()], lastOf: (id: string, { log }: Known) => last.get(`${id}/${log}`) ?? 0 }
   })
 
+  /** One session, with the position of its last line, found without the keys of others: no line is missing between two. */
+  const lastLine = Effect.fnUntraced(function* (id: string) {
+    const text = yield* store.get(id)
+    const of = knownFrom(text)
+    let there = 0
+    if (Option.isSome(of)) {
+      const isThere = (sequence: number) => store.has(keyOf(id, of.value, sequence))
+      let missing = 1
+      while (yield* isThere(missing)) {
+        there = missing
+        missing *= 2
+      }
+      while (missing - there > 1) {
+        const middle = Math.floor((there + missing) / 2)
+        if (yield* isThere(middle)) there = middle
+        else missing = middle
+      }
+    }
+    return { ids: text === undefined ? [] : [id], lastOf: () => there }
+  })
+
   const list = Effect.fnUntraced(function* (only: string | undefined) {
-    const { ids, lastOf } = yield* lastLines()
+    const { ids, lastOf } = only === undefined ? yield* lastLines() : yield* lastLine(only)
     const rows = yield* Effect.forEach(
-      ids.filter((id) => only === undefined || id === only),
+      ids,
       Effect.fnUntraced(function* (id): Effect.fn.Return<
         ReadonlyArray<BackedRow>,
         SessionStoreError | KeyValueStore.KeyValueStoreError

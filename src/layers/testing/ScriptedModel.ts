@@ -75,7 +75,9 @@ export const layer = (
           used += 1
           const step = typeof answers === "function" ? answers(request, index) : answers[index]
           if (step === undefined) {
-            return Effect.die(new Error(`call ${index + 1} (${method}) of a script of ${answers.length} answers`))
+            const end =
+              typeof answers === "function" ? "the script's function" : `the script of ${answers.length} answers`
+            return Effect.die(new Error(`${end} has no step for call ${index + 1} (${method})`))
           }
           if (isFailure(step)) return Effect.fail(step)
           return typeof step === "string" || !("_tag" in step) ? Effect.succeed(answerOf(step)) : hanging

@@ -39,7 +39,10 @@ describe("a scripted model", () => {
       yield* generate
       const exit = yield* Effect.exit(generate)
       assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-      assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", "call 2 (generate) of a script of 1 answers")
+      assert.include(
+        Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
+        "the script of 1 answers has no step for call 2 (generate)"
+      )
     }).pipe(Effect.provide(ScriptedModel.layer(["once"])))
   )
 
