@@ -138,7 +138,7 @@ describe("a model name", () => {
       assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
         "There is no model nope.",
         "There is no model gemini-2.5-flsh; did you mean gemini-2.5-flash?",
-        "There is no model claude-opus-4-5.",
+        "There is no model claude-opus-4-5; to ask its maker, set ANTHROPIC_API_KEY.",
         "The model is gemini-2.5-flash, with a window of 1,048,576 tokens.",
         "The model is now gemini-9-pro, with a window of 48,000 tokens."
       ])

@@ -1,5 +1,6 @@
 import { Context, Effect } from "effect"
-import { isGoogleModel, modelLimits, suggestModel, assumedWindow } from "../../domain/tokens/ModelLimits.ts"
+import { makerKeys } from "../../domain/model/ModelRoute.ts"
+import { assumedWindow, isGoogleModel, makerOf, modelLimits, suggestModel } from "../../domain/tokens/ModelLimits.ts"
 import { Model } from "./Model.ts"
 
 /** Determines a model's window and whether the model exists, from the settings, the table or the provider. */
@@ -90,9 +91,12 @@ export const availability = Effect.fn("ModelWindows.availability")(function* (
   return source === "provider" || here.source === "table" ? { _tag: "Known" } : { _tag: "Unknown", window: here.window }
 })
 
-/** The message for a missing model. */
-export const missingModelText = (name: string, nearest: string | undefined): string =>
-  `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
+/** The message for a missing model. One of another maker was asked for at Google's address, because that maker has no key (`routeOf`). */
+export const missingModelText = (name: string, nearest: string | undefined): string => {
+  const maker = name.includes("/") ? undefined : makerOf(name)
+  const key = maker === "anthropic" || maker === "openai" ? `; to ask its maker, set ${makerKeys[maker]}` : ""
+  return `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}${key}`
+}
 
 /** The message for an unknown model: the assumed window. */
 export const unknownModelText = (name: string, window: number): string =>
