@@ -53,7 +53,9 @@ export const pass = Effect.fnUntraced(function* (
   const size = Number(answer.headers["content-length"] ?? 0)
   if ((status === 400 || status === 413) && passing.route?.asks === "answer" && size < maxRefusalBytes) {
     const refusal = yield* readAll(answer)
-    if (isRefusedAsTooLong(status, refusal.toString("utf8"))) {
+    // Clients allow compressed answers, and refusals come compressed too.
+    const plain = decoded(refusal, answer.headers["content-encoding"] ?? "identity", maxRefusalBytes)
+    if (isRefusedAsTooLong(status, plain?.toString("utf8") ?? "")) {
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
     } else if (isChanged && plan.before < plan.sent.limit) {

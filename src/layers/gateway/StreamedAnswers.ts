@@ -32,7 +32,8 @@ export const passStream = Effect.fnUntraced(function* (
       const failed = (cause: unknown) =>
         resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", cause })))
       const take = (text: string) => {
-        if (text === "" || response.write(text)) return
+        // One piece may have many events: one listener for all of them.
+        if (text === "" || response.write(text) || answer.isPaused()) return
         answer.pause()
         response.once("drain", () => answer.resume())
       }
