@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { homedir } from "node:os"
 import path from "node:path"
 
@@ -43,6 +44,14 @@ const installedVersion = (name: string): string | undefined => {
   } catch {
     return undefined
   }
+}
+
+/** Loads an installed package. Another version, such as one that a program brought along, is refused. */
+export const loadPackage = (name: string) => {
+  const version = installedVersion(name)
+  if (version !== packages[name])
+    throw new Error(`${name} ${packages[name]} is wanted, ${version ?? "none"} is in ${peersFolder()}`)
+  return createRequire(path.join(peersFolder(), "package.json"))(name)
 }
 
 const missing = (): ReadonlyArray<string> =>

@@ -1,25 +1,21 @@
 import { describe, it } from "@effect/vitest"
 import { GoogleGenAI } from "@google/genai"
 import { Effect } from "effect"
-import { createRequire } from "node:module"
-import path from "node:path"
 import process from "node:process"
 import type { Dialect } from "../../src/domain/gateway/Dialect.ts"
 import type { Json } from "../support/GatewayDialects.ts"
 import { type Talker, talkThrough } from "../support/GatewaySession.ts"
-import { peersFolder } from "./install.ts"
+import { loadPackage } from "./install.ts"
 
 /** The vendors' own SDKs through the gateway: 200 turns in a window of 32,768 tokens, against a strict local server. */
 
 const size = { turns: 200, window: 32_768 }
 const apiKey = "not-checked"
 
-const load = createRequire(path.join(peersFolder(), "package.json"))
-
-const openai = (url: string) => new (load("openai").OpenAI)({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+const openai = (url: string) => new (loadPackage("openai").OpenAI)({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
 
 const anthropicTalker: Talker = (url) => {
-  const { Anthropic } = load("@anthropic-ai/sdk")
+  const { Anthropic } = loadPackage("@anthropic-ai/sdk")
   const client = new Anthropic({ apiKey, baseURL: url, maxRetries: 0 })
   const messages: Array<Json> = []
   return async (text) => {
