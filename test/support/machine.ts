@@ -1,4 +1,5 @@
-import { describe } from "@effect/vitest"
+// Not from @effect/vitest: the process that starts the workers loads this file, too, and needs no Effect.
+import { describe } from "vitest"
 import { execFileSync } from "node:child_process"
 import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"

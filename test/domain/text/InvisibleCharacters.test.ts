@@ -62,7 +62,7 @@ describe("escaped texts", () => {
     ],
     [
       "private, unassigned, halves",
-      "\ue000\u0378\ufdd0\ud800\u{10ffff}",
+      "\ue000\u0378\ufdd0\u{d800}\u{10ffff}",
       "\\u{e000}\\u{378}\\u{fdd0}\\u{d800}\\u{10ffff}"
     ],
     ["notes between lines", "\ufff9a\ufffab\ufffb", "\\u{fff9}a\\u{fffa}b\\u{fffb}"]

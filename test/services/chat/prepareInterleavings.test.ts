@@ -189,7 +189,7 @@ describe("while a snapshot is prepared", () => {
         assert.notStrictEqual((yield* chat.usage).preparation, "running")
         assert.strictEqual(running(), 0)
       }),
-    { arbitrary: { runs: runsOf(150) } }
+    { arbitrary: { runs: runsOf(150, 8) } }
   )
 
   it.effect("the cases prepare snapshots and use them", () =>

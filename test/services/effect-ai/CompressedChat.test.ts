@@ -23,6 +23,7 @@ import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../sr
 import { thousand } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { answers, boundOf, illegalPrompt, says, snapshotOf, wordsOf } from "../../support/prompts.ts"
+import { isUnitTier } from "../../support/runs.ts"
 
 type Messages = ReadonlyArray<Prompt.Message>
 const { Script } = ScriptedLanguageModel
@@ -52,7 +53,7 @@ const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, 
 const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
 
 describe("a chat's history", () => {
-  it.effect("shrinks on compression, with the exports, while the session keeps everything", () =>
+  it.effect.skipIf(isUnitTier)("shrinks on compression, with the exports, while the session keeps everything", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       const sizes: Array<number> = []
@@ -78,7 +79,7 @@ describe("a chat's history", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("is what the model gets, unchanged between compressions", () =>
+  it.effect.skipIf(isUnitTier)("is what the model gets, unchanged between compressions", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 60)

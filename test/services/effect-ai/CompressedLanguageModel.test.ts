@@ -39,6 +39,7 @@ import {
   turnsOf,
   wordsOf
 } from "../../support/prompts.ts"
+import { isUnitTier } from "../../support/runs.ts"
 
 type Messages = ReadonlyArray<Prompt.Message>
 type Options = CompressedLanguageModel.Options
@@ -490,7 +491,7 @@ const withSummarizer = (options: Options, layer: Layer.Layer<Summarizer>, answer
   )
 
 describe("a continued conversation", () => {
-  it.effect("is compressed again only after growth, and stable until then", () =>
+  it.effect.skipIf(isUnitTier)("is compressed again only after growth, and stable until then", () =>
     Effect.gen(function* () {
       const { layer, written } = yield* counting.pipe(Effect.provide(services))
       yield* Effect.gen(function* () {
@@ -520,7 +521,7 @@ describe("a continued conversation", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("neither waits for nor mixes with another one", () =>
+  it.effect.skipIf(isUnitTier)("neither waits for nor mixes with another one", () =>
     Effect.gen(function* () {
       const common = Prompt.systemMessage({ content: "Be brief." })
       const talks = { alpha: conversation("alpha", 40), beta: conversation("beta", 40) }

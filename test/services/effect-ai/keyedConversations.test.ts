@@ -116,7 +116,7 @@ describe("conversations with a key", () => {
     Effect.gen(function* () {
       const { problems, shown, started } = yield* world()
       const first = yield* started
-      const tenants = Array.from({ length: sizeOf(100, 12) }, (_, n) => `tenant/${n}`)
+      const tenants = Array.from({ length: sizeOf(100, 6) }, (_, n) => `tenant/${n}`)
       const histories = new Map<string, Messages>()
       for (let turn = 0; turn < 10; turn += 1) {
         for (const tenant of tenants) {
