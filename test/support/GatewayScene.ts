@@ -6,7 +6,6 @@ import { limitsOfKeys } from "../../src/domain/gateway/GatewayAccess.ts"
 import type { GatewaySettings } from "../../src/domain/gateway/GatewaySettings.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
 import * as GatewayHttp from "../../src/layers/gateway/GatewayHttp.ts"
-import * as MemoryGatewayStore from "../../src/layers/testing/MemoryGatewayStore.ts"
 import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
 import { Compression } from "../../src/services/compression/Compression.ts"
 import { Gateway } from "../../src/services/gateway/Gateway.ts"
@@ -17,6 +16,7 @@ import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { TenantLimiter } from "../../src/services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { type Answer, type Block, codecs, type Json } from "./GatewayDialects.ts"
+import * as MemoryGatewayStore from "./MemoryGatewayStore.ts"
 
 /** A gateway between a client that keeps its history and a strict provider whose model looks for what it is asked. */
 

@@ -13,7 +13,6 @@ import * as PricesFlag from "../input/PricesFlag.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
 import { CostReport, reportOf, type Reread } from "../output/CostReport.ts"
 import { costText } from "../output/CostTable.ts"
-import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { renderCostPage } from "../page/CostPage.ts"
 
@@ -56,9 +55,7 @@ export const cost = Command.make(
       listSessions(name === undefined ? filter : { agents: undefined, folder: undefined, since: undefined })
     )
     const one =
-      name === undefined
-        ? undefined
-        : yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))
+      name === undefined ? undefined : yield* Effect.mapError(chooseSession(name, list.sessions), Input.unreadable)
     const zone = DateTime.zoneMakeLocal()
     const day = (at: number) => DateTime.formatIsoDate(DateTime.makeZonedUnsafe(at, { timeZone: zone }))
     const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, {

@@ -107,7 +107,7 @@ export const exported = Command.make(
     const list = yield* Output.progress("reading the sessions of your agents")(
       listSessions({ agents: undefined, folder: undefined, since: undefined })
     )
-    const session = yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))
+    const session = yield* Effect.mapError(chooseSession(name, list.sessions), Input.unreadable)
     const fs = yield* FileSystem.FileSystem
     const [read, written] = yield* Effect.forEach([session.path, file], (one) => Effect.option(fs.realPath(one)))
     if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {

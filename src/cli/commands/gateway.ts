@@ -115,10 +115,8 @@ export const gateway = <E extends { readonly message: string }, R>(
         return yield* Effect.never
       }).pipe(
         Effect.provide(start(options)),
-        Effect.catchIf(
-          (error) => isListenError(error) || isStoreError(error),
-          (error) => failed(error.message)
-        )
+        Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
+        Effect.catchIf(isStoreError, (error) => failed(error.message))
       )
     })
   ).pipe(

@@ -8,8 +8,9 @@ import type { McpHttpOptions, ServeMcp } from "../../services/transcripts/McpHtt
 import { makeSessionAnswers } from "../../services/transcripts/SessionAnswers.ts"
 import * as SessionMcpTools from "../../services/transcripts/SessionMcpTools.ts"
 import * as Input from "../input/Input.ts"
+import { listenFailure } from "../input/ListenAddress.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
-import { badInput, failed } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 
@@ -43,8 +44,8 @@ const overHttp = Effect.fnUntraced(function* (
       Effect.provideContext(context),
       Effect.ignore
     )
-  return yield* Effect.mapError(serve({ ...about, port, token }, registrations, started), ({ message }) =>
-    failed(message)
+  return yield* Effect.mapError(serve({ ...about, port, token }, registrations, started), (error) =>
+    listenFailure(error, "--http")
   )
 })
 

@@ -9,7 +9,6 @@ import { type FoundSession, listSessions } from "../../services/transcripts/Find
 import * as Input from "../input/Input.ts"
 import * as SecretFlags from "../input/SecretFlags.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
-import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** The output of `--json`. It holds no value of a secret. */
@@ -88,7 +87,7 @@ export const secrets = Command.make(
     const sessions =
       name === undefined
         ? list.sessions
-        : [yield* Effect.mapError(chooseSession(name, list.sessions), ({ message }) => badInput(message))]
+        : [yield* Effect.mapError(chooseSession(name, list.sessions), Input.unreadable)]
     const style = yield* Output.style
     const problems: Array<SessionProblem> = name === undefined ? [...list.problems] : []
     const rows: Array<(typeof Secrets.Type)["sessions"][number]> = []

@@ -211,10 +211,8 @@ export const serve = <E extends { readonly message: string }, R>(
         return yield* Effect.never
       }).pipe(
         Effect.provide(start(options)),
-        Effect.catchIf(
-          (error) => isListenError(error) || isDatabaseError(error),
-          (error) => failed(error.message)
-        )
+        Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
+        Effect.catchIf(isDatabaseError, (error) => failed(error.message))
       )
     })
   ).pipe(

@@ -67,7 +67,7 @@ const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
       : yield* Output.progress("reading the sessions of your agents")(
           listSessions({ agents: undefined, folder: undefined, since: undefined })
         )
-  return yield* Effect.mapError(chooseSession(name, sessions), ({ message }) => badInput(message))
+  return yield* Effect.mapError(chooseSession(name, sessions), Input.unreadable)
 })
 
 /** Returns the conversation without its secrets. */
@@ -161,7 +161,9 @@ export const run = Effect.fnUntraced(function* (input: {
     folder: own
   }).pipe(
     Output.progress("writing the session"),
-    Effect.mapError(({ message }) => failed(message))
+    Effect.mapError(({ _tag, message }) =>
+      failed(_tag === "SessionTooLarge" ? `${message}; allow more with --below` : message)
+    )
   )
   if (!input.json) return yield* Output.text(text(carried, loaded, file))
   yield* Output.json(Report, {

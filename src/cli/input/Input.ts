@@ -126,10 +126,15 @@ const advice = ({ kind, memory = 0 }: TranscriptError): string => {
       return ", or name the format with --from FORMAT"
     case "TooLarge":
       return `; to read it all the same set NODE_OPTIONS=--max-old-space-size=${Math.ceil(memory / 1e6)}`
+    case "UnknownSession":
+      return "; palimpsest find lists the sessions"
     case "Unusable":
       return ""
   }
 }
+
+/** Bad input: a conversation cannot be read, and which flag or command helps. */
+export const unreadable = (error: TranscriptError): ExitError => badInput(`${error.message}${advice(error)}`)
 
 /**
  * Returns the path of a conversation: a file, `-`, or, when there is no such file, the session of any agent whose id is this or
@@ -139,10 +144,7 @@ export const locate = Effect.fn("Input.locate")(function* (name: string) {
   const isThere = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
   if (name === "-" || isThere || !sessionName.test(name)) return name
   const find = yield* SessionLocator
-  return yield* find(name).pipe(
-    Output.progress("reading the sessions of your agents"),
-    Effect.mapError(({ message }) => badInput(message))
-  )
+  return yield* find(name).pipe(Output.progress("reading the sessions of your agents"), Effect.mapError(unreadable))
 })
 
 /** What can be the id of a session, or its path in a database: no name of a file with an ending. */
@@ -166,10 +168,9 @@ export const load = Effect.fn("Input.load")(function* (given: {
     Output.notice(`${file} has ${sizeText(bytes)}; reading it needs about ${sizeText(memory)} of memory`).pipe(
       Effect.provideService(Stdio.Stdio, stdio)
     )
-  return yield* transcripts.load(file, { ...(from === undefined ? {} : { from }), lenient, surveys, warn }).pipe(
-    Output.progress(`reading ${file === "-" ? "standard input" : file}`),
-    Effect.mapError((error) => badInput(`${error.message}${advice(error)}`))
-  )
+  return yield* transcripts
+    .load(file, { ...(from === undefined ? {} : { from }), lenient, surveys, warn })
+    .pipe(Output.progress(`reading ${file === "-" ? "standard input" : file}`), Effect.mapError(unreadable))
 })
 
 /** Reads the file that a flag names. `expected` says what a missing one should be. An unreadable one is bad input: status 2. */

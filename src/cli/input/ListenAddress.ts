@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
-import { badInput, type ExitError } from "../output/ExitError.ts"
+import type { ListenError } from "../../services/platform/ListenError.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 
 /** The address at which a command's server listens. */
 
@@ -21,6 +22,18 @@ export const host = (more = ""): Flag.Flag<string> =>
 /** Refuses a number that is no port. */
 export const checkPort = (port: number): Effect.Effect<void, ExitError> =>
   port < 0 || port > 65_535 ? badInput(`--port ${port}: expected 0 to 65535`) : Effect.void
+
+/** Says why a server cannot listen, and which flag helps. */
+export const listenFailure = ({ code, message }: ListenError, portFlag = "--port"): ExitError => {
+  switch (code) {
+    case "EADDRINUSE":
+      return failed(`${message}; choose another with ${portFlag}`)
+    case "EACCES":
+      return failed(`${message}; choose one above 1023 with ${portFlag}`)
+    default:
+      return failed(`${message}; choose another with --host`)
+  }
+}
 
 /** Whether only programs of this machine reach a host. */
 export const isLoopback = (host: string): boolean =>

@@ -1,5 +1,5 @@
 import type { Content, Part } from "../content/Content.ts"
-import { type Conversation, itemParts, view, type ViewItem } from "./Conversation.ts"
+import { itemParts, type ViewItem } from "./Conversation.ts"
 
 /** The rule for a valid model message: Gemini CLI's of March 2026 (`older`) or its later one (`newer`). */
 export type ValidityRule = "older" | "newer"
@@ -40,35 +40,6 @@ export const curatedIndexes = (contents: ReadonlyArray<Content>, rule: ValidityR
   return kept
 }
 
-/** Returns the curated history. */
-export const curate = (contents: ReadonlyArray<Content>, rule: ValidityRule = "older"): Array<Content> =>
-  curatedIndexes(contents, rule).flatMap((index) => contents[index] ?? [])
-
 /** Returns the message of a view item, with shortened parts as they are shown. */
 export const shownContent = (item: ViewItem): Content =>
   item.shortened.size === 0 ? item.entry.content : { ...item.entry.content, parts: itemParts(item) }
-
-/** Selects the messages of a history. */
-export interface HistoryOptions {
-  /** Leave out messages that are not sent: runs of model messages that contain an empty or invalid one. */
-  readonly curated?: boolean
-  /** Which messages are invalid. Default: as in Gemini CLI, March 2026. */
-  readonly rule?: ValidityRule
-}
-
-/**
- * Returns the messages of a conversation after its compressions, whatever the strategy: all of them, or only the curated ones. This corresponds to `getHistory(curated)` of Gemini CLI. Messages that left the view remain in `entries(conversation)`.
- *
- * @example
- * ```ts
- * const conversation = yield* chat.conversation
- * const sent = history(conversation, { curated: true })
- * ```
- */
-export const history = (
-  conversation: Conversation,
-  { curated = false, rule = "older" }: HistoryOptions = {}
-): Array<Content> => {
-  const contents = view(conversation).map(shownContent)
-  return curated ? curate(contents, rule) : contents
-}

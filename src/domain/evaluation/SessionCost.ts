@@ -1,5 +1,4 @@
 import { priceOf, type Prices, requestCost } from "../tokens/Prices.ts"
-import type { Usage } from "../tokens/Tokens.ts"
 import type { RecordedRequest } from "../transcripts/SessionScan.ts"
 
 /** What recorded requests took and cost. */
@@ -29,9 +28,6 @@ export const nothingSpent: Spent = {
   recorded: 0,
   unpriced: 0
 }
-
-/** The tokens of a request, sent and answered. */
-export const tokensOf = ({ answer, prompt, thoughts }: Usage): number => prompt + answer + thoughts
 
 /** The cost of a request in US dollars: as the agent recorded it, else by a table; undefined without a price. */
 export const costOfRequest = ({ cost, model, usage }: RecordedRequest, prices: Prices): number | undefined => {

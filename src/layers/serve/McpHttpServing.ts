@@ -8,7 +8,8 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { createServer } from "node:http"
 import { refusalOf } from "../../domain/tools/LoopbackRequest.ts"
-import { McpHttpError, type ServeMcp } from "../../services/transcripts/McpHttp.ts"
+import { listenError } from "../../services/platform/ListenError.ts"
+import type { ServeMcp } from "../../services/transcripts/McpHttp.ts"
 
 /** Serves an MCP server over HTTP to programs of this machine that have its token. */
 
@@ -34,12 +35,7 @@ const guarded = (token: string) =>
     { global: true }
   )
 
-const explained = (port: number, cause: unknown): McpHttpError => {
-  const isUsed = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE"
-  return new McpHttpError({
-    message: `port ${port}: ${isUsed ? "it is in use; choose another, or 0 for any that is free" : "it cannot be used"}`
-  })
-}
+const host = "127.0.0.1"
 
 /** Serves until it is interrupted. */
 export const serveMcp: ServeMcp = ({ port, token, ...options }, registrations, started) => {
@@ -49,17 +45,17 @@ export const serveMcp: ServeMcp = ({ port, token, ...options }, registrations, s
     disableListenLog: true
   })
   const listening = NodeHttpServer.layer(() => createServer({ headersTimeout: 15_000 }), {
-    host: "127.0.0.1",
+    host,
     port,
     gracefulShutdownTimeout: "1 second"
   }).pipe(
     Layer.build,
-    Effect.mapError(({ cause }) => explained(port, cause)),
+    Effect.mapError(({ cause }) => listenError({ host, port }, cause)),
     Layer.effectContext
   )
   return Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer
-    yield* started(`http://127.0.0.1:${"port" in address ? address.port : port}/mcp`)
+    yield* started(`http://${host}:${"port" in address ? address.port : port}/mcp`)
     return yield* Effect.never
   }).pipe(
     Effect.provide(Layer.provideMerge(served, listening)),

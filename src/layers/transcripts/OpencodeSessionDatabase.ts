@@ -9,7 +9,7 @@ const rowsOf = Effect.fnUntraced(function* (path: string, place: Place) {
   yield* forEachRow(place, (row) => rows.push(encode(`${JSON.stringify(row)}\n`)))
   return rows.length > 0
     ? rows
-    : yield* transcriptError(path, 0, `${place.file} holds no session ${place.id}; palimpsest find lists them`)
+    : yield* transcriptError(path, 0, `${place.file} holds no session ${place.id}`, "UnknownSession")
 })
 
 /** Reads sessions of opencode's database as rows, one a line. */

@@ -1,4 +1,4 @@
-import { Context, Effect } from "effect"
+import { Effect } from "effect"
 import { modelFor, type ModelOverrides } from "../../domain/compression/ModelPurpose.ts"
 import { plainText, text, user } from "../../domain/content/Content.ts"
 import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
@@ -141,26 +141,4 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
   if (summary === "") return undefined
   const short = yield* within(summary, budget)
   return short === undefined || short.length >= output.length ? undefined : short
-})
-
-/** Tokens that a result of each tool may have. A tool without an entry is never summarized. */
-export type OutputBudgets = Readonly<Record<string, number>>
-
-/** Makes the function that summarizes tool outputs by these budgets. */
-export const make = Effect.fn("OutputSummary.make")(function* (
-  budgets: OutputBudgets,
-  models?: ModelOverrides,
-  redactSecrets = true
-): Effect.fn.Return<
-  (tool: string, output: string, intent: string) => Effect.Effect<string | undefined>,
-  never,
-  Model | TokenCounter
-> {
-  const context = Context.pick(Model, TokenCounter)(yield* Effect.context<Model | TokenCounter>())
-  const byTool = new Map(Object.entries(budgets))
-  return (tool, output, intent) =>
-    Effect.provideContext(
-      summarize({ tool, text: output, budget: byTool.get(tool), intent, models, redactSecrets }),
-      context
-    )
 })

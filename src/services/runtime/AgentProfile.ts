@@ -22,7 +22,7 @@ export const outputGuards = ({ loopDetection, redactSecrets, summarizeToolOutput
     return {
       loops,
       summarize: (tool: string, output: string, intent: string) => {
-        const setting = summarizeToolOutput[tool]
+        const setting = Object.hasOwn(summarizeToolOutput, tool) ? summarizeToolOutput[tool] : undefined
         if (setting === undefined) return Effect.undefined
         return Effect.provideContext(
           summarize({ tool, text: output, intent, budget: setting.tokenBudget ?? defaultSummaryTokens, redactSecrets }),

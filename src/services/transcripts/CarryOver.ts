@@ -30,6 +30,17 @@ export class CarryOverError extends Schema.TaggedError<CarryOverError>()("CarryO
   message: Schema.String
 }) {}
 
+/** A session could not be made as small as it has to be. Nothing was written. */
+export class SessionTooLarge extends Schema.TaggedError<SessionTooLarge>()("SessionTooLarge", {
+  /** The tokens that it still has. */
+  tokens: Schema.Natural,
+  status: Schema.String
+}) {
+  override get message() {
+    return `the session cannot be made smaller than ${this.tokens} tokens (${this.status})`
+  }
+}
+
 const refused = (message: string): CarryOverError => new CarryOverError({ message })
 
 /** What is written, and where. */
@@ -117,7 +128,7 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
   request: CarryOver
 ): Effect.fn.Return<
   Carried,
-  CarryOverError,
+  CarryOverError | SessionTooLarge,
   | AgentSessions
   | Effect.Services<ReturnType<typeof Chat.keep>>
   | Exclude<Effect.Services<ReturnType<typeof Export.write>>, Scope.Scope>
@@ -151,9 +162,7 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
   const after = yield* chat.session
   const status = outcome === undefined ? undefined : statusOf(outcome)
   if (viewTokens(after.conversation) > below) {
-    return yield* refused(
-      `the session cannot be made smaller than ${viewTokens(after.conversation)} tokens (${status ?? "NOOP"}); allow more with --below`
-    )
+    return yield* new SessionTooLarge({ tokens: viewTokens(after.conversation), status: status ?? "NOOP" })
   }
   const held = carriedSession(after, agent, place)
   yield* Effect.mapError(fs.makeDirectory(path.dirname(out), { recursive: true, mode: 0o700 }), ({ message }) =>

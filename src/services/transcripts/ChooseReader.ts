@@ -79,7 +79,7 @@ export const chooseReader = (
   size: number | undefined
 ): Effect.Effect<TranscriptReader, TranscriptError> => {
   if (startsAs(head, "SQLite format 3")) {
-    return Effect.fail(transcriptError(path, 0, "is a database; palimpsest find lists the sessions in opencode's"))
+    return Effect.fail(transcriptError(path, 0, "is a database; name one session of it", "UnknownSession"))
   }
   // A crash can leave zeros where a record was being written.
   const isText = options.lenient === true && head.includes(0) && detectFormat(lineText(head, 1)) !== undefined

@@ -75,13 +75,9 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
       : sessions.filter(({ files, id }) => id.startsWith(name) || files[0]?.id.startsWith(name))
   const [first] = named
   if (named.length === 1 && first !== undefined) return first
-  return yield* transcriptError(
-    name,
-    0,
-    named.length > 1
-      ? `${named.length} sessions begin so; give more of the id`
-      : "no such file or session; palimpsest find lists the sessions"
-  )
+  return yield* named.length > 1
+    ? transcriptError(name, 0, `${named.length} sessions begin so; give more of the id`)
+    : transcriptError(name, 0, "no such file or session", "UnknownSession")
 })
 
 /** Returns the path of the session with this path, id or beginning of an id. */

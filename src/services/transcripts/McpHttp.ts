@@ -1,8 +1,6 @@
-import { type Effect, type Layer, type Redacted, Schema } from "effect"
+import type { Effect, Layer, Redacted } from "effect"
 import type { McpProtocol, McpServer } from "effect/ai"
-
-/** The MCP server over HTTP cannot listen at its port. */
-export class McpHttpError extends Schema.TaggedError<McpHttpError>()("McpHttpError", { message: Schema.String }) {}
+import type { ListenError } from "../platform/ListenError.ts"
 
 /** An MCP server over HTTP, for programs of this machine. */
 export interface McpHttpOptions {
@@ -21,4 +19,4 @@ export type ServeMcp = (
   options: McpHttpOptions,
   registrations: Layer.Layer<never, never, McpServer.McpServer>,
   started: (url: string) => Effect.Effect<void>
-) => Effect.Effect<never, McpHttpError>
+) => Effect.Effect<never, ListenError>

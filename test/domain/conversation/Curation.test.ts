@@ -1,13 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import { append, empty as nothing, entryId } from "../../../src/domain/conversation/Conversation.ts"
-import {
-  curate,
-  curatedIndexes,
-  history,
-  isValidModel,
-  type ValidityRule
-} from "../../../src/domain/conversation/Curation.ts"
+import { curatedIndexes, isValidModel, type ValidityRule } from "../../../src/domain/conversation/Curation.ts"
+import { curate } from "../../support/curate.ts"
 
 const said = (value: string): Content => user(text(value))
 const answered = (value: string): Content => model(text(value))
@@ -49,10 +43,6 @@ describe("curation", () => {
     assert.deepStrictEqual(curate([], rule), [])
   })
 
-  it("defaults to Gemini CLI's rule of March 2026", () => {
-    assert.deepStrictEqual(curate([model()]), [])
-  })
-
   it("returns the same message objects", () => {
     const contents = [said("a"), answered("b")]
     assert.isTrue(curate(contents).every((content, index) => content === contents[index]))
@@ -83,19 +73,5 @@ describe("validity", () => {
   })
   it.each(cases)("later: %s", (_, parts, __, newer) => {
     assert.strictEqual(isValidModel({ role: "model", parts }, "newer"), newer)
-  })
-})
-
-describe("history", () => {
-  it("is all messages of a conversation, or only the curated ones, by strategy", () => {
-    const contents = [said("a"), answered("b"), empty, said("c"), answered("d")]
-    const conversation = contents.reduce(
-      (before, content) =>
-        append(before, { id: entryId(before.next), content, tokens: content.parts.map(() => 1), handles: [] }),
-      nothing
-    )
-    assert.deepStrictEqual(history(conversation), contents)
-    assert.deepStrictEqual(history(conversation, { curated: true }), curate(contents, "older"))
-    assert.deepStrictEqual(history(conversation, { curated: true, rule: "newer" }), curate(contents, "newer"))
   })
 })

@@ -53,7 +53,7 @@ describe("MCP over HTTP", () => {
       assert.include(recalled.text, "exact")
       const port = Number(new URL(url).port)
       const second = McpHttpServing.serveMcp({ ...options, port }, Layer.empty, () => Effect.void)
-      assert.include((yield* Effect.flip(second)).message, "it is in use")
+      assert.include((yield* Effect.flip(second)).message, "the port is in use")
       yield* Fiber.interrupt(server)
     })
   )

@@ -5,7 +5,7 @@ import { plainText } from "../../../src/domain/content/Content.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
-import { make, modeOf, summarize } from "../../../src/services/agent/OutputSummary.ts"
+import { modeOf, summarize } from "../../../src/services/agent/OutputSummary.ts"
 import { ModelError, NetworkError } from "../../../src/services/model/Model.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { sizeOf } from "../../support/runs.ts"
@@ -134,14 +134,4 @@ describe("the summary of an output", () => {
       }).pipe(Effect.provide(services("short")))
     )
   }
-
-  it.effect("budgets are per tool; other tools have none", () =>
-    Effect.gen(function* () {
-      const summarizer = yield* make({ run_shell_command: 200 })
-      assert.isUndefined(yield* summarizer("read_file", output, ""))
-      assert.isUndefined(yield* summarizer("constructor", output, ""))
-      assert.isDefined(yield* summarizer("run_shell_command", output, ""))
-      assert.strictEqual((yield* calls).length, 1)
-    }).pipe(Effect.provide(services("short")))
-  )
 })

@@ -104,7 +104,8 @@ describe("a session that is carried over", () => {
       inHome((home) =>
         Effect.gen(function* () {
           const small = yield* Effect.flip(written(home, lines.join("\n"), "claude", 50))
-          assert.include(small.message, "cannot be made smaller")
+          assert.strictEqual(small._tag, "SessionTooLarge")
+          assert.match(small.message, /^the session cannot be made smaller than \d+ tokens \([A-Z_]+\)$/)
           const gemini = yield* Effect.flip(written(home, lines.join("\n"), "gemini", 6_000))
           assert.include(gemini.message, "start it there once")
           assert.deepStrictEqual(readdirSync(home), ["session.jsonl"])

@@ -60,13 +60,6 @@ What the user asked for in this turn.
 
 ${exactness}`
 
-/** Asks for a summary of a branch of the session that the user left. */
-export const branchPrompt = `The conversation above is a branch that the user left, to go on from an earlier point. Summarise it, so that its results can be used there:
-
-${sections}
-
-${exactness}`
-
 /** What stands for the history when a turn is all that there is. */
 export const noHistory = "No prior history."
 

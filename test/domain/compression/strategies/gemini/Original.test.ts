@@ -31,9 +31,9 @@ import {
   user
 } from "../../../../../src/domain/content/Content.ts"
 import { Handle } from "../../../../../src/domain/content/Handle.ts"
-import { curate } from "../../../../../src/domain/conversation/Curation.ts"
 import { freshMemory, remember } from "../../../../../src/domain/conversation/FailureMemory.ts"
 import * as Work from "../../../../../src/domain/text/SlicedWork.ts"
+import { curate } from "../../../../support/curate.ts"
 import {
   oracle,
   oracleEstimate,

@@ -11,7 +11,6 @@ import {
   summaryTokens
 } from "../../../../../src/domain/compression/strategies/pi/Pi.ts"
 import {
-  branchPrompt,
   firstPrompt,
   message,
   prefixPrompt,
@@ -211,9 +210,8 @@ describe("what the model is asked", () => {
     ]
     assert.deepStrictEqual(headings(firstPrompt), all)
     assert.deepStrictEqual(headings(updatePrompt), all)
-    assert.deepStrictEqual(headings(branchPrompt), all.slice(0, -1))
     assert.deepStrictEqual(headings(prefixPrompt), ["Original Request", "Early Progress", "Context for Suffix"])
-    for (const prompt of [firstPrompt, updatePrompt, prefixPrompt, branchPrompt]) assert.match(prompt, /exactly/)
+    for (const prompt of [firstPrompt, updatePrompt, prefixPrompt]) assert.match(prompt, /exactly/)
   })
 
   it("pi: the summary of a split turn's beginning follows that of the history, after a rule and a heading (Pi 0.73)", () => {
