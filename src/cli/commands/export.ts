@@ -1,21 +1,18 @@
 import { Effect, FileSystem, Path, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { applyEvent, emptySession } from "../../domain/session/Session.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
-import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
-import { redactEvents, redactFile } from "../../services/transcripts/RedactSession.ts"
+import { redactFile } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as Input from "../input/Input.ts"
 import * as SecretFlags from "../input/SecretFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import { redactedCopy, writeExport } from "../output/WrittenExport.ts"
 
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
 const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {
@@ -62,25 +59,8 @@ const writeConversation = Effect.fnUntraced(function* (
   secrets: SessionSecrets | undefined
 ) {
   const loaded = yield* Input.load({ file: session.path, from: undefined, lenient: false })
-  const { copy, replaced } =
-    secrets === undefined
-      ? { copy: loaded.events, replaced: 0 }
-      : yield* Effect.mapError(redactEvents(loaded.events, secrets), ({ message }) => failed(message))
-  if (format === "markdown") {
-    const title = session.title ?? session.id
-    const heading = secrets === undefined ? title : Work.runSync(secrets.replaceText(title)).text
-    const page = writeMarkdown(copy.reduce(applyEvent, emptySession).conversation, printableLine(heading))
-    yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
-    return replaced
-  }
-  const unheld = yield* Export.write(file, format, copy).pipe(
-    Output.progress(`writing ${file}`),
-    Effect.mapError((error) => failed(error.message))
-  )
-  const kinds = Object.entries(unheld).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
-  if (kinds.length > 0) {
-    yield* Output.notice(`the format ${format} cannot hold: ${kinds.join(", ")}; the log beside the file keeps it`)
-  }
+  const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)
+  yield* writeExport(file, format, copy, session.title ?? session.id, secrets)
   return replaced
 })
 

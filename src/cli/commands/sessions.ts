@@ -7,16 +7,14 @@ import { applyEvent, emptySession, type SessionEvent } from "../../domain/sessio
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { sessionTree } from "../../domain/session/SessionTree.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
-import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { findSession } from "../../services/runtime/SessionOpening.ts"
 import { locateLogs } from "../../services/session/SessionFiles.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
 import { isSessionId, SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
 import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
-import { redactEvents, secretsIn } from "../../services/transcripts/RedactSession.ts"
+import { secretsIn } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as Input from "../input/Input.ts"
 import { inspected, writePage } from "../input/InspectedFile.ts"
@@ -30,6 +28,7 @@ import { orExit } from "../output/RuntimeText.ts"
 import { headingOf, sessionTable, sizeText } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
 import { treeText } from "../output/TreeText.ts"
+import { redactedCopy, writeExport } from "../output/WrittenExport.ts"
 import { copy, resolveAll } from "./sessionsCopy.ts"
 
 /**
@@ -273,28 +272,10 @@ const exported = Command.make(
       return yield* sharing.tell
     }
     const secrets = redact ? yield* secretsIn(loaded.events, yield* SecretFlags.sharedSearchOf(undefined)) : undefined
-    const { copy, replaced } =
-      secrets === undefined
-        ? { copy: loaded.events, replaced: 0 }
-        : yield* Effect.mapError(redactEvents(loaded.events, secrets), ({ message }) => failed(message))
+    const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")} in the copy`)
     const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
-    const format = to ?? byEnding
-    if (format === "markdown") {
-      const heading = headingOf(summary)
-      const title = secrets === undefined ? heading : Work.runSync(secrets.replaceText(heading)).text
-      const session = secrets === undefined ? loaded.session : copy.reduce(applyEvent, emptySession)
-      const page = writeMarkdown(session.conversation, title)
-      return yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
-    }
-    const unheld = yield* Export.write(file, format, copy).pipe(
-      Output.progress(`writing ${file}`),
-      Effect.mapError((error) => failed(error.message))
-    )
-    const kinds = Object.entries(unheld).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
-    if (kinds.length > 0) {
-      yield* Output.notice(`the format ${format} cannot hold: ${kinds.join(", ")}; the log beside the file keeps it`)
-    }
+    yield* writeExport(file, to ?? byEnding, copy, headingOf(summary), secrets)
   })
 ).pipe(
   Command.withDescription("Export a session to a file, in any format"),

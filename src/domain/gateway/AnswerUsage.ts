@@ -36,24 +36,21 @@ export const usageOf = (dialect: Dialect, counts: unknown): Usage | undefined =>
         thoughts: numberAt(counts, "thoughtsTokenCount"),
         cached: numberAt(counts, "cachedContentTokenCount")
       }
-    case "chat": {
-      const thoughts = numberAt(counts, "completion_tokens_details", "reasoning_tokens")
-      return {
-        prompt: numberAt(counts, "prompt_tokens"),
-        answer: Math.max(0, numberAt(counts, "completion_tokens") - thoughts),
-        thoughts,
-        cached: numberAt(counts, "prompt_tokens_details", "cached_tokens")
-      }
-    }
-    case "responses": {
-      const thoughts = numberAt(counts, "output_tokens_details", "reasoning_tokens")
-      return {
-        prompt: numberAt(counts, "input_tokens"),
-        answer: Math.max(0, numberAt(counts, "output_tokens") - thoughts),
-        thoughts,
-        cached: numberAt(counts, "input_tokens_details", "cached_tokens")
-      }
-    }
+    case "chat":
+      return openAiUsage(counts, "prompt", "completion")
+    case "responses":
+      return openAiUsage(counts, "input", "output")
+  }
+}
+
+/** The counts of OpenAI, whose two dialects call them differently. */
+const openAiUsage = (counts: Json, sent: string, answered: string): Usage => {
+  const thoughts = numberAt(counts, `${answered}_tokens_details`, "reasoning_tokens")
+  return {
+    prompt: numberAt(counts, `${sent}_tokens`),
+    answer: Math.max(0, numberAt(counts, `${answered}_tokens`) - thoughts),
+    thoughts,
+    cached: numberAt(counts, `${sent}_tokens_details`, "cached_tokens")
   }
 }
 

@@ -16,6 +16,7 @@ import {
   thoughtPiece
 } from "./ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { readBlocks } from "./ListedBlocks.ts"
 import {
   isProblem,
   isRecordProblem,
@@ -152,22 +153,19 @@ const readBlock = (block: unknown, index: number, locator: Locator): Block | Rec
   }
 }
 
-const readBlocks = (
+const readContent = (
   content: unknown,
   locator: Locator,
   path: ReadonlyArray<string>,
   skipped: Skipped
 ): ReadonlyArray<Block> | RecordProblem => {
-  if (typeof content === "string") return [pieceBlock(textPiece(content, locator.at(path)))]
-  if (!Array.isArray(content)) return recordProblem("message.content", "expected a text or a list of blocks")
-  const blocks: Array<Block> = []
-  for (const [index, item] of content.entries()) {
-    const block = readBlock(item, index, locator)
-    if (isRecordProblem(block)) return problemUnder("message", block)
-    if (block === undefined) skipped.add(`block: ${isJson(item) ? String(item.type) : "unknown"}`)
-    else blocks.push(block)
-  }
-  return blocks
+  const blocks = readBlocks<Block>(
+    content,
+    (text) => pieceBlock(textPiece(text, locator.at(path))),
+    (block, index) => readBlock(block, index, locator),
+    skipped
+  )
+  return isRecordProblem(blocks) ? problemUnder("message", blocks) : blocks
 }
 
 const kindOf = (record: Json): Said["kind"] =>
@@ -215,7 +213,7 @@ const contentPath = ["message", "content"]
 const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): Said | RecordProblem => {
   const message = record.message
   if (!isJson(message)) return recordProblem("message", "expected an object with role and content")
-  const read = readBlocks(message.content, locate(record, text, contentPath), contentPath, skipped)
+  const read = readContent(message.content, locate(record, text, contentPath), contentPath, skipped)
   if (isRecordProblem(read)) return read
   const exact = exactPieces(record, text, "parts")
   if (isRecordProblem(exact)) return exact
@@ -245,7 +243,7 @@ const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped):
   const { attachment } = record
   if (record.type !== "attachment" || !isJson(attachment) || attachment.type !== "queued_command") return undefined
   const path = ["attachment", "prompt"]
-  const blocks = readBlocks(attachment.prompt, locate(record, text, path), path, skipped)
+  const blocks = readContent(attachment.prompt, locate(record, text, path), path, skipped)
   if (isRecordProblem(blocks) || blocks.length === 0) return undefined
   const { commandMode } = attachment
   const isProgram = commandMode === undefined ? isNotification(blocks) : commandMode === "task-notification"
@@ -337,7 +335,7 @@ class Queue {
     skipped.add("queue-operation")
     const { content, operation } = record
     if (operation === "enqueue") {
-      const blocks = readBlocks(content ?? "", locate(record, text, ["content"]), ["content"], skipped)
+      const blocks = readContent(content ?? "", locate(record, text, ["content"]), ["content"], skipped)
       if (isRecordProblem(blocks)) return
       this.waiting.push({ number, blocks, words: wordsIn(blocks) })
     } else if (operation === "popAll") this.takeBack(content)

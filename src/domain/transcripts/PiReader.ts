@@ -13,6 +13,7 @@ import {
   thoughtPiece
 } from "./ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { readBlocks } from "./ListedBlocks.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces } from "./RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"
@@ -99,23 +100,18 @@ const readBlock = (block: unknown, index: number, locator: Locator): Piece | Rec
   }
 }
 
-const readBlocks = (
+const readContent = (
   content: unknown,
   locator: Locator,
   path: ReadonlyArray<string>,
   skipped: Skipped
-): ReadonlyArray<Piece> | RecordProblem => {
-  if (typeof content === "string") return [textPiece(content, locator.at(path))]
-  if (!Array.isArray(content)) return recordProblem("content", "expected a text or a list of blocks")
-  const pieces: Array<Piece> = []
-  for (const [index, item] of content.entries()) {
-    const piece = readBlock(item, index, locator)
-    if (isRecordProblem(piece)) return piece
-    if (piece === undefined) skipped.add(`block: ${isJson(item) ? String(item.type) : "unknown"}`)
-    else pieces.push(piece)
-  }
-  return pieces
-}
+): ReadonlyArray<Piece> | RecordProblem =>
+  readBlocks<Piece>(
+    content,
+    (text) => textPiece(text, locator.at(path)),
+    (block, index) => readBlock(block, index, locator),
+    skipped
+  )
 
 /** Reads a message. A note in front of a user message names an author other than the user. */
 const said = (
@@ -156,7 +152,7 @@ const readMessage = (message: unknown, record: Json, text: string, skipped: Skip
   if (!isJson(message)) return recordProblem("message", "expected an object with role and content")
   const path = ["message", "content"]
   const locator = locate(record, text, path)
-  const blocks = () => readBlocks(message.content, locator, path, skipped)
+  const blocks = () => readContent(message.content, locator, path, skipped)
   switch (message.role) {
     case "user":
       return said("user", blocks())
@@ -218,7 +214,7 @@ const readNative = (record: Json, text: string, skipped: Skipped): Gives | Recor
     case "custom_message":
       return said(
         "user",
-        readBlocks(record.content, locate(record, text, ["content"]), ["content"], skipped),
+        readContent(record.content, locate(record, text, ["content"]), ["content"], skipped),
         "program"
       )
     default:

@@ -1,0 +1,42 @@
+import { Effect } from "effect"
+import { applyEvent, emptySession, type SessionEvent } from "../../domain/session/Session.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
+import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
+import type { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { redactEvents } from "../../services/transcripts/RedactSession.ts"
+import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import { failed } from "./ExitError.ts"
+import * as Output from "./Output.ts"
+
+/** A conversation in a file of any format. */
+
+/** Returns the events without their secrets, and how many were replaced. */
+export const redactedCopy = (events: ReadonlyArray<SessionEvent>, secrets: SessionSecrets | undefined) =>
+  secrets === undefined
+    ? Effect.succeed({ copy: events, replaced: 0 })
+    : Effect.mapError(redactEvents(events, secrets), ({ message }) => failed(message))
+
+/** Writes a conversation, and tells what the format cannot hold. `title` is the heading of a Markdown page. */
+export const writeExport = Effect.fnUntraced(function* (
+  file: string,
+  format: FormatName | "markdown",
+  events: ReadonlyArray<SessionEvent>,
+  title: string,
+  secrets: SessionSecrets | undefined
+) {
+  if (format === "markdown") {
+    const heading = secrets === undefined ? title : Work.runSync(secrets.replaceText(title)).text
+    const page = writeMarkdown(events.reduce(applyEvent, emptySession).conversation, printableLine(heading))
+    return yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
+  }
+  const unheld = yield* Export.write(file, format, events).pipe(
+    Output.progress(`writing ${file}`),
+    Effect.mapError((error) => failed(error.message))
+  )
+  const kinds = Object.entries(unheld).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
+  if (kinds.length > 0) {
+    yield* Output.notice(`the format ${format} cannot hold: ${kinds.join(", ")}; the log beside the file keeps it`)
+  }
+})
