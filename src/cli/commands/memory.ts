@@ -83,7 +83,7 @@ const refresh = Command.make(
 ).pipe(Command.withDescription("Reload memory files and report problems"))
 
 /** The error when no scope is given. */
-export const whichScope = "give a scope: --scope project (this folder) or --scope global (everywhere)"
+const whichScope = "give a scope: --scope project (this folder) or --scope global (everywhere)"
 
 const add = Command.make(
   "add",

@@ -13,7 +13,7 @@ import * as Output from "../output/Output.ts"
 /** The arguments and flags that commands share, and the human-readable number formats they accept. */
 
 /** The conversation a command works on. */
-export const file = Argument.String("file").pipe(
+const file = Argument.String("file").pipe(
   Argument.withDescription("Conversation file, - for standard input, or the beginning of a session's id (see find)")
 )
 

@@ -10,7 +10,7 @@ const unitMillis: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, 
 export type Since = { readonly _tag: "Ago"; readonly millis: number } | { readonly _tag: "At"; readonly at: number }
 
 /** Parses `30m`, `12h`, `7d`, `2w`, `2026-02-03` or a whole ISO time; undefined for anything else. */
-export const parseSince = (text: string): Since | undefined => {
+const parseSince = (text: string): Since | undefined => {
   const [, digits, unit] = /^(\d{1,6})\s*([mhdw])$/i.exec(text.trim()) ?? []
   const millis = unitMillis[(unit ?? "").toLowerCase()]
   if (digits !== undefined && millis !== undefined) return { _tag: "Ago", millis: Number(digits) * millis }

@@ -100,7 +100,7 @@ const storeFailure = ({ message, reason }: SessionStoreError, now: number): Exit
 }
 
 /** The exit error for a failure of the runtime. `now` is in milliseconds since 1970. */
-export const exitError = (error: RuntimeError, now: number): ExitError => {
+const exitError = (error: RuntimeError, now: number): ExitError => {
   switch (error._tag) {
     case "SessionSelectionError":
       return selectionFailure(error)

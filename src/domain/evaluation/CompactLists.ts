@@ -3,7 +3,7 @@
 type Numbers = Float64Array | Uint32Array | Uint8Array
 
 /** A list of numbers that takes only as much memory as their bytes. Mutable. */
-export class Column {
+class Column {
   size = 0
   private readonly make: (size: number) => Numbers
   private held: Numbers

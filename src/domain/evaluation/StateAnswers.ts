@@ -15,7 +15,7 @@ import { around, citedEntry, clippedPlace, isResult, type Told, toldResults, tol
  * - `wrong`: it gives another answer
  * - `absent`: it says nothing of the subject
  */
-export const verdicts = ["right", "stale", "wrong", "absent"] as const
+const verdicts = ["right", "stale", "wrong", "absent"] as const
 export type Verdict = (typeof verdicts)[number]
 
 /** Judges what was told: the statement that cites the latest entry counts, and of equal ones the last. */

@@ -13,7 +13,7 @@ const isRecall = (tool: string, item: Json): boolean => item["type"] === "functi
 const clientCalls = new Set(["function_call", "custom_tool_call", "local_shell_call", "computer_call", "shell_call"])
 
 /** What a message says. */
-export const itemText = ({ content }: Json): string =>
+const itemText = ({ content }: Json): string =>
   typeof content === "string"
     ? content
     : Array.isArray(content)

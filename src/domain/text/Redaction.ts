@@ -920,7 +920,7 @@ export function* finding(whole: string): Work.SlicedWork<ReadonlyArray<Finding>>
 }
 
 /** Returns every secret of a text, in order. */
-export const secretsIn = (text: string): ReadonlyArray<Finding> => Work.runSync(finding(text))
+const secretsIn = (text: string): ReadonlyArray<Finding> => Work.runSync(finding(text))
 
 const without = (text: string, findings: ReadonlyArray<Finding>): string => {
   let result = ""

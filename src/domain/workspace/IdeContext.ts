@@ -6,7 +6,7 @@ import { jsonEscapes } from "../text/WorkspacePath.ts"
 /** What the user has open in their editor, and how the model is informed of it. */
 
 /** The cursor position; both count from 1. */
-export const Cursor = Schema.Struct({ line: Schema.Finite, character: Schema.Finite })
+const Cursor = Schema.Struct({ line: Schema.Finite, character: Schema.Finite })
 export type Cursor = typeof Cursor.Type
 
 /** An open file. Cursor and selection belong to the active file. */

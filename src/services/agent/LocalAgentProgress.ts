@@ -32,7 +32,7 @@ const limitEnd = (event: Extract<ChatEvent, { readonly _tag: "LimitReached" }>, 
 }
 
 /** The end of a run that stopped by itself without a result. */
-export const silent: RunEnd = {
+const silent: RunEnd = {
   reason: "ERROR_NO_COMPLETE_TASK_CALL",
   words: `stopped without handing in a result with ${CompleteTask.completeTask}`,
   hasGrace: true

@@ -54,7 +54,7 @@ export const cleanTitle = (answer: string): string | undefined => {
 }
 
 /** Asks the small model for a title. Undefined where it gives none in time. */
-export const titleOf = Effect.fn("Titles.titleOf")(function* (
+const titleOf = Effect.fn("Titles.titleOf")(function* (
   all: ReadonlyArray<Entry>,
   family: string
 ): Effect.fn.Return<string | undefined, never, Model> {

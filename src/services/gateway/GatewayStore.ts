@@ -11,7 +11,7 @@ export class GatewayStoreError extends Schema.TaggedError<GatewayStoreError>()("
  * What is kept of a conversation: `view`, what is sent in place of its beginning; `original`, the messages that such a view
  * stands for; `hidden`, exchanges that the client did not see.
  */
-export const kinds = ["view", "original", "hidden"] as const
+const kinds = ["view", "original", "hidden"] as const
 export type Kind = (typeof kinds)[number]
 
 /**

@@ -110,7 +110,7 @@ const described = (summary: string, description?: string) =>
   OpenApi.annotations({ summary, ...(description === undefined ? {} : { description }) })
 
 /** Everything about sessions. */
-export const SessionsGroup = HttpApiGroup.make("sessions")
+const SessionsGroup = HttpApiGroup.make("sessions")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: {
@@ -237,7 +237,7 @@ export const SessionsGroup = HttpApiGroup.make("sessions")
   .annotateMerge(OpenApi.annotations({ title: "Sessions" }))
 
 /** What supervisors ask. */
-export const ServerGroup = HttpApiGroup.make("server", { topLevel: true }).add(
+const ServerGroup = HttpApiGroup.make("server", { topLevel: true }).add(
   HttpApiEndpoint.get("health", "/health", {
     success: Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String })
   }).annotateMerge(described("Whether the process lives")),

@@ -109,7 +109,7 @@ const handover = Effect.fnUntraced(function* (session: Session, budget: number, 
 })
 
 /** Returns what a compaction dropped and its summary does not say: a handover with handles. */
-export const lostBy = Effect.fn("CompactionHook.lostBy")(function* (session: Session, file: string) {
+const lostBy = Effect.fn("CompactionHook.lostBy")(function* (session: Session, file: string) {
   const { text } = yield* handover(session, contextTokens, seenIn(session))
   return firstBytes(`${headingOf(addition, file)}\n${text}`, maxBytes)
 })

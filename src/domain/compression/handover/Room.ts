@@ -63,7 +63,7 @@ const shares = {
 export type Share = keyof typeof shares
 
 /** Returns the tokens of a share. */
-export const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
+const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
 
 /**
  * Shares within which a section tells what comes before all else, in few words: every message of the user at least by its ends

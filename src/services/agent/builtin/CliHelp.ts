@@ -27,7 +27,7 @@ export const getInternalDocs = Tool.make({
 })
 
 /** The agent's result: an answer and its sources. */
-export const Answer = Schema.Struct({
+const Answer = Schema.Struct({
   answer: Schema.String.annotate({ description: "The answer, with the commands to type" }),
   sources: Schema.Array(Schema.String).annotate({ description: "The topics of the manual that say so" })
 })

@@ -9,7 +9,7 @@ const Location = Schema.Struct({
 })
 
 /** The agent's result. */
-export const Report = Schema.Struct({
+const Report = Schema.Struct({
   SummaryOfFindings: Schema.String.annotate({
     description: "The answer: how it works or what is wrong, why, and what a change would touch"
   }),

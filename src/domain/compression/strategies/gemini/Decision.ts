@@ -6,7 +6,7 @@ import { estimating, partsOf } from "./TokenEstimate.ts"
 import { maxCharsOf, type TruncateOptions, truncating, type Truncation } from "./ToolOutputs.ts"
 
 /** Share of the window above which a history is compressed. */
-export const defaultThreshold = 0.5
+const defaultThreshold = 0.5
 /** Share of the history to keep, by size. */
 export const defaultPreserve = 0.3
 

@@ -7,7 +7,7 @@ import { openclawAgentDefaults } from "./AgentDefaults.ts"
 const reserveTokens = 20_000
 
 /** Returns the tokens that stay free in a window: 20,000, at most a quarter. */
-export const reserveIn = (window: number): number => Math.min(reserveTokens, Math.floor(window / 4))
+const reserveIn = (window: number): number => Math.min(reserveTokens, Math.floor(window / 4))
 
 const keepRecentTokens = 20_000
 

@@ -6,7 +6,7 @@ import { piAgentDefaults } from "./AgentDefaults.ts"
 const reserveTokens = 16_384
 
 /** Returns the tokens that this strategy keeps free in a window. */
-export const reserveIn = (window: number): number => Math.min(reserveTokens, Math.floor(window / 4))
+const reserveIn = (window: number): number => Math.min(reserveTokens, Math.floor(window / 4))
 
 /** Tokens of the newest messages that stay (Pi 0.73). */
 const keepRecentTokens = 20_000
