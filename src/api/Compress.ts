@@ -1,4 +1,4 @@
-/** Compress what you have, in one call: messages in, an outcome and messages out. */
+/** Compresses messages in one call, which returns the outcome and the new messages. */
 export {
   anthropic,
   type CompressedMessages,

@@ -1,4 +1,4 @@
-/** Keeps any `effect/ai` language model within its window, and gives each of its conversations a memory of what left it. */
+/** Keeps the prompts of any `effect/ai` language model within its window; each conversation can recall what left it. */
 import { Layer } from "effect"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type { LibraryOptions } from "../layers/assembly/LiveLibrary.ts"
@@ -21,7 +21,7 @@ export interface Options
 export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
 
 /**
- * Wraps the language model of the context so that its prompts surely fit: `ContextWindow.layer({ window: 8_000 })`.
+ * Wraps the language model of the context so that its prompts always fit: `ContextWindow.layer({ window: 8_000 })`.
  *
  * *Details*: callers go on sending their whole history. What left the window can be recalled: add `recallToolkit` to the tools of the model, and its
  * handler is here. With `withConversation(key)` a conversation is kept in the `store` and goes on after a restart; `home` or a `store` of your own makes that

@@ -1,2 +1,2 @@
-/** Memory files: what an agent should always know. */
+/** Memory files, whose text is part of every request of an agent. */
 export { Memory, MemoryError } from "../services/memory/Memory.ts"

@@ -1,4 +1,4 @@
-/** Tools: define one, take the built-in ones, and decide what runs without asking. */
+/** Tools: define your own, use the built-in ones, and decide what runs without approval. */
 export {
   type Call,
   type CallContext,

@@ -19,7 +19,7 @@ import { promptCommand } from "./commands/prompt.ts"
 import * as RuntimeText from "./output/RuntimeText.ts"
 import { version } from "./output/Version.ts"
 
-/** The commands that need what an agent needs, with those services. They are loaded together, when one of them is used. */
+/** The commands that need the services of an agent. They are loaded together when one of them is used. */
 
 const terminal = (isPlain: boolean) =>
   Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`, isPlain)))

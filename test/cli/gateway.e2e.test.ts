@@ -27,7 +27,7 @@ it.live("passes requests on, and lets the last answer end when it is stopped", (
         kill = child.kill
       },
       noticed: (stderr) => {
-        const [, url] = /listening at (http:\S+);/.exec(stderr) ?? []
+        const [, url] = /listening on (http:\S+);/.exec(stderr) ?? []
         if (url === undefined || answer !== "") return
         answer = "asked"
         void fetch(`${url}/v1/messages`, { method: "POST", body }).then(async (response) => {

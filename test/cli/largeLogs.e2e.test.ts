@@ -62,7 +62,7 @@ describe("a log that does not fit in memory", () => {
 
           assert.strictEqual((yield* run(["inspect", file, "--html", page], { env })).status, 0)
           const html = readFileSync(page, "utf8")
-          assert.include(html, "This log is too long to be held")
+          assert.include(html, "This log is too large to load")
           assert.isBelow(html.length, 1_000_000)
         }),
       600_000

@@ -134,7 +134,7 @@ layer(NodeServices.layer)("memory", (it) => {
       assert.strictEqual(out, "--- a/GEMINI.md\n+++ b/GEMINI.md\n@@ -0,0 +1,2 @@\n+## Gemini Added Memories\n+- tabs\n")
       assert.strictEqual(err, "palimpsest: saved to GEMINI.md\n")
       const again = yield* ran(["add", "tabs", "--scope", "global"], { "/home/.palimpsest/GEMINI.md": "- tabs\n" })
-      assert.strictEqual(again.out, "~/.palimpsest/GEMINI.md already says so\n")
+      assert.strictEqual(again.out, "~/.palimpsest/GEMINI.md already contains this fact\n")
       const document: { readonly scope: string; readonly file: string } = JSON.parse(
         (yield* ran(["add", "tabs", "--scope", "project", "--json"])).out
       )

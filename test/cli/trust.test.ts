@@ -172,7 +172,7 @@ describe("config import gemini", () => {
       assert.strictEqual(lines[0], `Imported from ${fixture}:`)
       assert.include(out, `→ ${at("kept/GEMINI.md")}`)
       assert.match(out, /\n {2}setting +general\.maxAttempts +→ attempts\.calls\n/)
-      assert.match(out, /\nUnchanged here:\n {2}setting +model\.name +something else is set here, which stays\n/)
+      assert.match(out, /\nUnchanged here:\n {2}setting +model\.name +another value is set here and is kept\n/)
       assert.match(out, /\nNot imported:\n(?: {2}\S+ +\S.*\n)+$/)
       assert.match(
         (yield* run("import", "gemini", "--from", fixture)).out,
@@ -199,7 +199,7 @@ describe("config import gemini", () => {
       const { err, status } = yield* run("import", "gemini")
       assert.deepStrictEqual(
         [status, err],
-        [2, `there is no folder ${at("me/.gemini")}; name the one of Gemini CLI with --from`]
+        [2, `there is no folder ${at("me/.gemini")}; name Gemini CLI's folder with --from`]
       )
     }).pipe(Effect.provide(NodeServices.layer))
   )

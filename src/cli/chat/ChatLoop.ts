@@ -22,8 +22,8 @@ import * as TurnScreen from "./TurnScreen.ts"
 
 /**
  * The loop of one chat session: prompt, then a turn of the agent or a slash command (`slash/`), until the user leaves or
- * switches to another session. `layers/terminal/CtrlCAction.ts` decides what Ctrl+C does, and names where it
- * arrives; work that it cancels runs inside `terminal.during`.
+ * switches to another session. `layers/terminal/CtrlCAction.ts` decides what Ctrl+C does, and names the files that
+ * handle it; work that it cancels runs inside `terminal.during`.
  */
 
 const { say } = ChatSession
@@ -177,7 +177,7 @@ const titleRequest = (
     })
   )
 
-/** Messages of the user that are shown of a resumed session, each with what follows it. */
+/** Maximum number of turns shown when a session is resumed. */
 const lastTurns = 2
 
 /** Shows the end of a resumed conversation. */

@@ -36,10 +36,10 @@ export const completePath = Effect.fn("PathCompletion.completePath")(function* (
   return { candidates, replaced: fragment }
 })
 
-/** Candidates that only have the letters of a fragment in their order. */
+/** Maximum number of candidates that match a fragment fuzzily, by its letters in order. */
 const maxFuzzyCandidates = 20
 
-/** The paths that hold the letters of a fragment in their order, the likeliest first. */
+/** Returns the paths that contain the letters of a fragment in order, best match first. */
 const fuzzyPaths = (fragment: string, all: ReadonlyArray<string>): ReadonlyArray<string> =>
   all
     .flatMap((path) => {
@@ -62,16 +62,16 @@ export const completeMention = Effect.fn("PathCompletion.completeMention")(funct
   const fragment = /(?:^|[\s↵])@("[^"↵]*|(?:\\[^↵]|[^\s↵"\\])*\\?)$/.exec(line)?.[1]
   if (fragment === undefined) return { candidates: [], replaced: "" }
   const isQuoted = fragment.startsWith('"')
-  const wanted = isQuoted ? fragment.slice(1) : unescaped(fragment)
-  const beginning = yield* completePath(wanted, from)
-  const others = wanted === "" ? [] : fuzzyPaths(wanted, yield* all)
+  const prefix = isQuoted ? fragment.slice(1) : unescaped(fragment)
+  const beginning = yield* completePath(prefix, from)
+  const others = prefix === "" ? [] : fuzzyPaths(prefix, yield* all)
   const candidates = [...new Set([...beginning.candidates, ...others])]
   // The quote of a folder stays open, because its files come next.
-  const named = candidates.flatMap((path) => {
+  const quoted = candidates.flatMap((path) => {
     const reference = formatReference(path)
     if (reference === undefined) return []
     const name = isQuoted && reference === `@${path}` ? `"${path}"` : reference.slice(1)
     return [path.endsWith("/") && name.startsWith('"') ? name.slice(0, -1) : name]
   })
-  return { candidates: named, replaced: fragment }
+  return { candidates: quoted, replaced: fragment }
 })

@@ -8,7 +8,7 @@ import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
 import { detailLines, firstLines, legible, colouredDiffLine, diffLanguage } from "../output/ToolCallText.ts"
 
-/** The questions that the chat asks at the terminal: whether a call may run, and what a model wants to know. */
+/** The questions that the chat asks at the terminal: for the approval of a call, and on behalf of the model. */
 
 /** Lines of a diff or command that are shown at first. The user can ask for the rest. */
 const maxDetailLines = 30
@@ -60,7 +60,7 @@ const planQuestions: Readonly<Record<string, { readonly question: string; readon
     },
     exit_plan_mode: {
       question: "Carry out this plan?",
-      options: ["y yes", "s yes, and file edits run without asking", "n no, and what to change"]
+      options: ["y yes", "s yes, and file edits run without asking", "n no, then say what to change"]
     }
   }
 
@@ -114,8 +114,8 @@ export const approvalInquiry = (
     prompt: "allow? ",
     keys: [...keys.filter((key) => key !== "n"), ...(isCut ? ["v"] : [])],
     read: (line) => {
-      const meant = parseAnswer(line, canGrant, canKeep)
-      if (meant !== undefined) return answer(meant)
+      const decision = parseAnswer(line, canGrant, canKeep)
+      if (decision !== undefined) return answer(decision)
       // The heading has left the screen when all of a long diff was shown.
       if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${heading}${optionsLine}` }
       if (edits !== undefined && /^e(?:dit)?$/i.test(line)) {
@@ -145,10 +145,10 @@ const afterEvents = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
 /** Asks for approval at this terminal. Without an interactive user the answer is no. */
 export const askApproval =
   (terminal: ChatTerminal["Service"], main: string) =>
-  (asked: ApprovalQuestion): Effect.Effect<Answer> => {
+  (question: ApprovalQuestion): Effect.Effect<Answer> => {
     const style = terminal.canColor ? Output.coloured : Output.plain
     return afterEvents.pipe(
-      Effect.andThen(terminal.inquire(approvalInquiry(asked, main, style))),
+      Effect.andThen(terminal.inquire(approvalInquiry(question, main, style))),
       Effect.catchTag("Closed", () => Effect.succeed<Answer>({ _tag: "No", words: "" }))
     )
   }

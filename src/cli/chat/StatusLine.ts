@@ -12,7 +12,7 @@ export interface Status {
   readonly session: string
   /** The snapshot that is prepared for the next compression, if any. */
   readonly preparation?: "running" | "ready" | undefined
-  /** What a wide line says besides, the most important first: what runs without asking, the cost, the folder. */
+  /** Further facts for a wide line, most important first: the approval mode, the cost, the folder. */
   readonly extras?: ReadonlyArray<string> | undefined
 }
 
@@ -49,14 +49,14 @@ const roundedTokens = (value: number): string =>
  *
  * When space is short, the tokens are rounded, then the session is cut, then only the share of the tokens is shown, then the
  * session is omitted; the model is cut last. From 80 % of the window on the tokens are a warning. A prepared snapshot is named
- * where the line has room for it beside a cut session. A bar, and what else there is to say, come where all of that fits.
+ * where the line has room for it beside a cut session. The bar and the further facts are added where they fit.
  */
 export const statusLine = (status: Status, columns: number, style: Style = plain): string => {
   const { extras, limit, preparation, tokens } = status
   if (extras !== undefined) {
     const whole = statusLine({ ...status, extras: undefined }, Number.MAX_SAFE_INTEGER)
     const line = statusLine({ ...status, extras: undefined }, columns, style)
-    // What is cut short has no room for more.
+    // A line that had to be shortened has no room for extras.
     let room = columns - columnsOf(whole)
     const isBarShown = room > barColumns
     if (isBarShown) room -= barColumns + 1
@@ -82,10 +82,10 @@ export const statusLine = (status: Status, columns: number, style: Style = plain
   const full = `${number(tokens)} of ${number(limit)} tokens (${percent})`
   const rounded = `${roundedTokens(tokens)} of ${roundedTokens(limit)} (${percent})`
   /** Columns left for a text next to the others. */
-  const beside = (...others: ReadonlyArray<string>) =>
+  const columnsBeside = (...others: ReadonlyArray<string>) =>
     others.reduce((room, other) => (other === "" ? room : room - columnsOf(other) - separator.length), columns)
   const cutBeside = (text: string, least: number, ...others: ReadonlyArray<string>) => {
-    const room = beside(...others)
+    const room = columnsBeside(...others)
     return room >= Math.min(least, columnsOf(text)) ? truncate(text, room) : undefined
   }
 
@@ -97,7 +97,7 @@ export const statusLine = (status: Status, columns: number, style: Style = plain
     [cutBeside(model, minNameColumns, percent) ?? "", percent, ""]
   ]
   const fitting = attempts.find(
-    ([model, count, session]) => session !== undefined && beside(model, count, session) >= -separator.length
+    ([model, count, session]) => session !== undefined && columnsBeside(model, count, session) >= -separator.length
   )
   const [shownModel, count, shownSession = ""] = fitting ?? ["", truncate(percent, columns), ""]
   const paint = tokens >= warningShare * limit ? style.warn : style.dim

@@ -13,7 +13,7 @@ const answers: Readonly<Record<string, "trusted" | "untrusted">> = {
   no: "untrusted"
 }
 
-const choices = "y trust it and all below it · n leave all that alone; palimpsest trust changes it later"
+const choices = "y trust it and everything below it · n ignore these; palimpsest trust changes the answer later"
 
 /**
  * Asks once whether the user trusts the working folder, if the folder offers anything. Without a terminal nothing is asked,
@@ -31,8 +31,8 @@ export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (
     const offers = yield* offersIn(folder)
     if (offers.length === 0) return
     const listed = offers.map((offer) => `  ${printableLine(offerText(offer))}\n`).join("")
-    const asked = terminal.inquire({
-      text: `Do you trust ${printableLine(folder)}? It would tell the model what to do, or run commands, with:\n${listed}${choices}\n`,
+    const answered = terminal.inquire({
+      text: `Do you trust ${printableLine(folder)}? These would instruct the model or run commands:\n${listed}${choices}\n`,
       prompt: "trust? ",
       keys: ["y", "n"],
       read: (line) => {
@@ -41,7 +41,7 @@ export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (
       }
     })
     const answer = yield* terminal.during("asking", (interrupted) =>
-      Effect.raceFirst(asked, Effect.andThen(interrupted, new Closed()))
+      Effect.raceFirst(answered, Effect.andThen(interrupted, new Closed()))
     )
     yield* trust.set(folder, answer)
   })

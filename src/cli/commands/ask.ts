@@ -127,7 +127,7 @@ const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string |
 }
 
 /**
- * Retry limits of a script, which waits for a shorter time than a user who sees the reason: some seconds, or up to a minute
+ * Returns the retry limits of a script, which waits less than a user who sees the reason: some seconds, or up to a minute
  * when the server asks for it. The settings can change the number of attempts. An unusable answer is requested again as often
  * as in a chat (as often as current Gemini CLI; in March 2026 it asked twice): this costs seconds, and the next answer is
  * usually good.

@@ -99,7 +99,7 @@ const flags = {
   ),
   model: Input.optional(
     Input.models("model"),
-    "Model that writes the summary, or several with commas: each is asked when those before it fail"
+    "Model that writes the summary; of several, separated by commas, the next replaces one that fails"
   ),
   limit: Input.optional(
     Input.size("limit"),
@@ -112,7 +112,10 @@ const flags = {
   ),
   force: Input.flag("force", "Compress even below the threshold or after failures"),
   failed: Input.flag("failed", "Act as if a summary failed before, so that no model is called"),
-  tokens: Input.optional(Input.size("tokens"), "Size of the request in tokens, instead of counting it"),
+  tokens: Input.optional(
+    Input.size("tokens"),
+    "Take this many tokens as the size of the request instead of counting it"
+  ),
   preserve: Input.share("preserve").pipe(
     Flag.withDescription(`Keep this share of the conversation's end (default: ${defaultPolicy.preserve})`),
     Flag.withDefault(defaultPolicy.preserve)
@@ -127,7 +130,7 @@ const flags = {
   ),
   toolOutputForm: Input.outputForm,
   budget: Input.optional(Input.size("budget"), "Limit the snapshot to this many tokens"),
-  focus: Input.optional(Flag.String("focus"), "What the snapshot must keep"),
+  focus: Input.optional(Flag.String("focus"), "Tell the summarizer what the snapshot must keep"),
   plan: Input.flag("plan", "Show the plan and change nothing; --out saves it"),
   apply: Input.optional(Flag.String("apply").pipe(Flag.withMetavar("plan")), "Carry out a saved plan"),
   out: Input.optional(
@@ -486,7 +489,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       // The provider is queried only when it writes the snapshot anyway.
       const asks = summarizer === "model" && !input.plan
       const [model, ...others] = input.model ?? []
-      // Where another one follows, a model that does not exist is passed over.
+      // With a fallback, a model that does not exist is skipped.
       if (asks && model !== undefined && others.length === 0) {
         yield* RuntimeText.orExit(SessionOpening.checkModel({ model, models }, true, handlers))
       }

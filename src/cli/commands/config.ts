@@ -206,12 +206,12 @@ const set = Command.make(
     if (isWorkspace && isHomeOnly(path[0] ?? "")) {
       return yield* badInput(`${path[0] ?? ""} works in your own settings only; omit --workspace`)
     }
-    const given = parseValue(settingsKey, text)
-    if (given === undefined) return yield* badInput(printableLine(`${dotted(path)}: expected ${expected}`))
+    const parsed = parseValue(settingsKey, text)
+    if (parsed === undefined) return yield* badInput(printableLine(`${dotted(path)}: expected ${expected}`))
     const { set: write } = yield* Settings
     const place = placeOf(isWorkspace)
-    const file = yield* Effect.mapError(write(place, path, given.value), exitError)
-    yield* Output.notice(`${dotted(path)} is ${textOf(jsonOf(path, given.value))} in ${file}`)
+    const file = yield* Effect.mapError(write(place, path, parsed.value), exitError)
+    yield* Output.notice(`${dotted(path)} is ${textOf(jsonOf(path, parsed.value))} in ${file}`)
     yield* noticeIfOverridden(path, place)
   })
 ).pipe(

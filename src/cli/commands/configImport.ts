@@ -25,7 +25,7 @@ const withReasons = ({ kept, notTaken, ...report }: ImportReport): typeof Report
   ...report,
   kept: kept.map(({ isSame, ...row }) => ({
     ...row,
-    why: isSame ? "is so here already" : "something else is set here, which stays"
+    why: isSame ? "already has this value" : "another value is set here and is kept"
   })),
   notTaken: notTaken.map(({ reason, ...row }) => ({ ...row, why: skipReasonText(reason) }))
 })
@@ -77,7 +77,7 @@ const gemini = Command.make(
       yield* json ? Output.json(Report, report) : Output.text(reportText(report))
     },
     Effect.catchTag("GeminiImportError", ({ message, reason }) => {
-      const hint = reason === "NoFolder" ? "; name the one of Gemini CLI with --from" : ""
+      const hint = reason === "NoFolder" ? "; name Gemini CLI's folder with --from" : ""
       return Effect.fail((reason === "NotWritten" ? failed : badInput)(printableLine(`${message}${hint}`)))
     })
   )

@@ -38,7 +38,7 @@ export const cost = Command.make(
   {
     session: Input.optionalArgument(
       "session",
-      "File or id of one session, as find lists it; without it, all sessions that match the flags"
+      "File or id of one session, as find lists it (default: all sessions that match the flags)"
     ),
     by: Input.optional(Flag.Literals("by", dimensions), "Print only this table"),
     ...SessionFlags.flags,
@@ -78,11 +78,14 @@ export const cost = Command.make(
   })
 ).pipe(
   Command.withExamples([
-    { command: "palimpsest cost --since 30d --by day", description: "What each day of a month cost" },
+    { command: "palimpsest cost --since 30d --by day", description: "Show what each day of a month cost" },
     {
       command: "palimpsest cost 491e126e",
-      description: "Where the prompt cache of a session broke, and what that cost"
+      description: "Show where the prompt cache of a session broke, and what that cost"
     },
-    { command: "palimpsest cost --folder . --html cost.html", description: "A page about the sessions of this folder" }
+    {
+      command: "palimpsest cost --folder . --html cost.html",
+      description: "Write a page about the sessions of this folder"
+    }
   ])
 )

@@ -14,7 +14,7 @@ import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { describePlanted } from "../output/PlantedTable.ts"
 
-/** Tokens of a snapshot over planted facts. */
+/** Default size of a snapshot with planted facts, in tokens. */
 const defaultPlantedBudget = 4_000
 
 /** Whether a strategy writes a snapshot of a given size. */
@@ -50,7 +50,7 @@ export const evaluate = Command.make(
     ),
     preserve: Input.optional(
       Input.share("preserve"),
-      "Keep this share of the conversation's end (default: none, and the policy's share beside it)"
+      "Keep this share of the conversation's end (default: measure none and the policy's share)"
     ),
     questions: Input.optional(Flag.String("questions"), "Ask the questions in this file, one JSON object a line"),
     planted: Input.optional(

@@ -27,8 +27,8 @@ const copyFile = Effect.fnUntraced(function* (source: string, file: string, secr
 })
 
 /**
- * Writes copies of the files that a session has beside its own: those of subagents, and large outputs. They lie in the folder
- * that has the copy's name without its ending, as the agent has them beside the session.
+ * Writes copies of the files that a session has beside its own: those of subagents, and large outputs. They go into the folder
+ * that has the copy's name without its ending, as with the agent's own sessions.
  */
 const copyOthers = Effect.fnUntraced(function* (
   { files, path: own }: FoundSession,
@@ -74,12 +74,9 @@ export const exported = Command.make(
       Flag.Literals("to", FormatName.literals),
       "Format (default: the session's own for .jsonl and .json where it can be written, Markdown for .md)"
     ),
-    redact: Input.flag("redact", "Put placeholders in place of secrets, personal data and account names"),
+    redact: Input.flag("redact", "Replace secrets, personal data and account names with placeholders"),
     only: SecretFlags.only,
-    all: Input.flag(
-      "all",
-      "Copy the files of its subagents and its large outputs too, into the folder FILE without its ending"
-    )
+    all: Input.flag("all", "Also copy the files of its subagents and its large outputs, into a folder named after FILE")
   },
   Effect.fn("cli.export")(function* ({ all, file, only, redact, session: name, to }) {
     yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))

@@ -87,7 +87,7 @@ const rowOf = (
 const titleColumns = 40
 const folderColumns = 24
 
-/** The last part of a folder that fits. */
+/** Shortens a folder to its last components that fit. */
 const shortFolder = (folder: string | null): string => {
   const text = printableLine(folder ?? "")
   return text.length <= folderColumns ? text : `…${text.slice(1 - folderColumns)}`
@@ -95,7 +95,7 @@ const shortFolder = (folder: string | null): string => {
 
 const costText = ({ cost, tokens }: Row): string => (cost === null ? "?" : tokens === 0 ? "" : dollars(cost))
 
-/** A part of a line, with the blanks at its ends. */
+/** Escapes a part of a line and keeps the blanks at its ends. */
 const piece = (text: string): string => printableLine(`.${text}.`).slice(1, -1)
 
 const marked = ({ marks, text }: Row["hits"][number], mark: (text: string) => string): string => {
@@ -140,7 +140,7 @@ const queryOf = Effect.fnUntraced(function* (
   words: ReadonlyArray<string>,
   grep: string | undefined
 ): Effect.fn.Return<SessionQuery | undefined, ExitError> {
-  // The shell takes the quotes of a phrase away.
+  // The shell removes the quotes of a phrase.
   const text = words
     .map((word) => (/\s/.test(word.trim()) && !word.includes('"') ? `"${word}"` : word))
     .join(" ")

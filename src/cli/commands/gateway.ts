@@ -16,7 +16,7 @@ import * as Output from "../output/Output.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
 import type { ServedPage } from "../page/ServedPage.ts"
 
-/** What the command gives to the gateway that it starts. */
+/** Options of the gateway that the command starts. */
 export interface GatewayCommandOptions extends GatewaySetup {
   readonly host: string
   readonly port: number
@@ -36,12 +36,12 @@ const isProvider = (name: string): name is Provider => providers.some((provider)
 
 /** Reads `anthropic=http://…`. */
 const upstreamOf = Effect.fnUntraced(function* (
-  given: string
+  upstream: string
 ): Effect.fn.Return<readonly [Provider, string], ExitError> {
-  const [, name = "", address = ""] = /^(\w+)=(https?:\/\/\S+)$/.exec(given) ?? []
+  const [, name = "", address = ""] = /^(\w+)=(https?:\/\/\S+)$/.exec(upstream) ?? []
   if (isProvider(name) && URL.canParse(address)) return [name, address]
   return yield* badInput(
-    `--upstream ${given}: expected ${providers.join("=…, ")}=… with an address that begins with http`
+    `--upstream ${upstream}: expected ${providers.join("=…, ")}=… with an address that begins with http`
   )
 })
 
@@ -57,22 +57,22 @@ export const gateway = <E extends { readonly message: string }, R>(
       upstream: Flag.String("upstream").pipe(
         Flag.withMetavar("name=url"),
         Flag.withDescription(
-          "Where requests of a provider go: anthropic, gemini or openai; may be given several times"
+          "Send the requests of a provider to this address: anthropic, gemini or openai; repeatable"
         ),
         Flag.between(0, 3)
       ),
-      window: Input.optional(Input.size("window"), "The window of every model (default: that of each model)"),
+      window: Input.optional(Input.size("window"), "Context window of every model (default: each model's own)"),
       threshold: Input.optional(
         Input.share("threshold"),
-        `Share of the window from which conversations are compressed (default ${defaultThreshold})`
+        `Compress conversations at this share of the window (default ${defaultThreshold})`
       ),
       snapshots: Input.optional(
         Flag.Literals("snapshots", ["code", "model"]),
-        "Who writes snapshots: code (default), or the client's model in the background, with the client's key"
+        "Let code (default) or the client's model, with its key and in the background, write snapshots"
       ),
-      noRecall: Input.flag("no-recall", "Do not declare the tool by which models read back what left"),
-      showRecalls: Input.flag("show-recalls", "Show in answers that the model read something back"),
-      print: Input.optional(Flag.Literals("print", clients), "Print how a client is pointed at the gateway, and end"),
+      noRecall: Input.flag("no-recall", "Do not declare the tool with which models recall what left the window"),
+      showRecalls: Input.flag("show-recalls", "Show the model's recalls in its answers"),
+      print: Input.optional(Flag.Literals("print", clients), "Print how to point a client at the gateway, and exit"),
       json: Input.json
     },
     Effect.fn("cli.gateway")(function* (input) {
@@ -86,7 +86,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         return yield* badInput(`--threshold ${threshold}: expected 0.1 to 1`)
       }
       const { gateway: settings } = yield* userSettings
-      const given = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
+      const upstreams = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
       const drainSeconds = settings.drainSeconds ?? defaultDrainSeconds
       shutdown.graceMillis = drainSeconds * 1_000
       const setup = gatewaySetup(settings)
@@ -99,7 +99,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         ...(input.showRecalls ? { showRecalls: true } : {}),
         host,
         port,
-        upstreams: { ...setup.upstreams, ...given },
+        upstreams: { ...setup.upstreams, ...upstreams },
         drainSeconds,
         page: yield* GatewayPage.render
       }
@@ -108,10 +108,10 @@ export const gateway = <E extends { readonly message: string }, R>(
         const url = ListenAddress.urlOf(host, server.port)
         if (input.json) yield* Output.json(Started, { url })
         yield* Output.notice(
-          `listening at ${url}; "palimpsest gateway --print claude" says how clients use it (Ctrl+C stops)`
+          `listening on ${url}; "palimpsest gateway --print claude" prints how to point a client at it (Ctrl+C stops)`
         )
         if (!ListenAddress.isLoopback(host))
-          yield* Output.notice("other machines may reach this address; they need keys of their own")
+          yield* Output.notice("other machines can reach this address; each client needs its own key")
         return yield* Effect.never
       }).pipe(
         Effect.provide(start(options)),
@@ -122,7 +122,7 @@ export const gateway = <E extends { readonly message: string }, R>(
   ).pipe(
     Command.withExamples([
       { command: "palimpsest gateway", description: "Listen on this machine, in front of the real providers" },
-      { command: "palimpsest gateway --print claude", description: "Say how Claude Code uses it" },
+      { command: "palimpsest gateway --print claude", description: "Print how to point Claude Code at it" },
       {
         command: "palimpsest gateway --window 100000 --upstream openai=http://127.0.0.1:8000",
         description: "Keep requests below 100,000 tokens, and send those for OpenAI to another server"

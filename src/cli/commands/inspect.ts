@@ -16,7 +16,7 @@ import * as Output from "../output/Output.ts"
 const { number, share, table } = Output
 
 /**
- * The `inspect` command: reports where the tokens of a conversation are. One file: all sections of the text share its width,
+ * The `inspect` command: reports where the tokens of a conversation go. One file: all sections of the text share its width,
  * its tables and its limits.
  */
 
@@ -317,7 +317,7 @@ const flags = {
   html: PageFlag.flag,
   beside: Input.optional(
     Flag.String("beside").pipe(Flag.withMetavar("file")),
-    "Show the figures of another conversation beside these"
+    "Compare with the figures of another conversation"
   ),
   ...ShareFlags.flags,
   json: Input.json
@@ -339,9 +339,9 @@ export const inspect = Command.make(
     if (input.beside === "-" && input.file === "-") return yield* badInput("standard input has one conversation only")
     const prices = yield* PricesFlag.read(input.prices)
     const read = Effect.fnUntraced(function* (file: string, surveys: boolean) {
-      const given = yield* Input.load({ ...input, file, surveys })
+      const conversation = yield* Input.load({ ...input, file, surveys })
       const { loaded, name } = yield* sharing.clean(
-        given,
+        conversation,
         sharing.isClean ? (file.split(/[\\/]/).at(-1) ?? file) : file
       )
       return { loaded, ...(yield* inspected(loaded, { file: name, prices })) }
@@ -370,7 +370,7 @@ export const inspect = Command.make(
     { command: "palimpsest inspect session.jsonl --html session.html", description: "Open it in a browser" },
     {
       command: "palimpsest inspect session.jsonl --html session.html --share",
-      description: "Make a page for others, without secrets and names of accounts"
+      description: "Write a page to share, without secrets and account names"
     },
     { command: "palimpsest inspect before.jsonl --beside after.jsonl", description: "Compare two runs" }
   ])

@@ -19,12 +19,12 @@ import * as Input from "../input/Input.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
-/** The commands `install` and `uninstall`: other agents use ours where they let programs in. */
+/** The commands `install` and `uninstall`, which connect this program to other agents. */
 
-/** An agent into which ours can be installed. */
+/** An agent that this program can be added to. */
 type Agent = McpClient | "pi"
 
-/** What `install` needs to know of this machine. */
+/** The paths of this machine that `install` uses. */
 export interface InstallPlaces {
   /** The user's home folder. */
   readonly home: string
@@ -54,7 +54,7 @@ const placeOf = Effect.fnUntraced(function* ({ base, path: place }: SetupFile, f
   return path.join(base === "codex" ? yield* codexFolder(home) : folder, place)
 })
 
-/** The settings in which a client has its servers. */
+/** Returns the settings file with a client's MCP servers, and how to edit it. */
 const serverEdit = Effect.fnUntraced(function* (client: McpClient, isAdded: boolean, folder: string, home: string) {
   const edit: Edit = [
     yield* placeOf(setupFile(client), folder, home),
@@ -63,7 +63,7 @@ const serverEdit = Effect.fnUntraced(function* (client: McpClient, isAdded: bool
   return edit
 })
 
-/** By this a plugin of ours is known again. */
+/** The text by which a plugin of this program is recognised. */
 const pluginMark = 'process.env.PALIMPSEST_PROGRAM ?? "palimpsest"'
 
 /** The file from which an agent loads our plugin. */
@@ -72,7 +72,7 @@ const pluginEdit = (file: string, plugin: string, isAdded: boolean): Edit => [
   (text) => {
     if (text === (isAdded ? plugin : "")) return { _tag: "Unchanged" }
     if (text !== "" && !text.includes(pluginMark)) {
-      return { _tag: "Refused", reason: "another file of this name is there already" }
+      return { _tag: "Refused", reason: "another file has this name" }
     }
     return isAdded ? { _tag: "Written", text: plugin } : { _tag: "Removed" }
   }
@@ -102,28 +102,28 @@ const editsOf = Effect.fnUntraced(function* (
   return edits
 })
 
-/** A text that holds no settings: its file goes. */
+/** Whether a text contains no settings, so that its file is removed. */
 const isBlank = (text: string): boolean => /^\s*(?:\{\s*\}\s*)?$/.test(text)
 
-/** The text of a file as it is written: a new one is laid out. */
+/** Returns the text of a file to write; that of a new file is formatted. */
 const laidOut = (file: string, before: string, after: string): string => {
   const value = before === "" && file.endsWith(".json") ? parsedOrUndefined(after) : undefined
   return value === undefined ? after : `${JSON.stringify(value, undefined, 2)}\n`
 }
 
-/** Reads settings, and what they become. A file with several edits is one change. */
+/** Reads settings files and applies the edits. Several edits of a file are one change. */
 const changesOf = Effect.fnUntraced(function* (edits: ReadonlyArray<Edit>) {
   const fs = yield* FileSystem.FileSystem
   const changes = new Map<string, Change>()
   for (const [file, edit] of edits) {
-    const known = changes.get(file)
+    const planned = changes.get(file)
     const before =
-      known?.before ??
+      planned?.before ??
       (yield* fs.readFileString(file).pipe(
         Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed("")),
         Effect.mapError(({ message }) => failed(message))
       ))
-    const result = edit(known?.after ?? before)
+    const result = edit(planned?.after ?? before)
     if (result._tag === "Refused") {
       return yield* failed(`${printableLine(file)}: ${result.reason}; nothing was changed`)
     }
@@ -152,7 +152,7 @@ const apply = Effect.fnUntraced(function* ({ after, file }: Change) {
   if (after === undefined) return yield* Effect.mapError(fs.remove(file), ({ message }) => failed(message))
   yield* fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
     Effect.andThen(Effect.option(fs.realPath(file))),
-    // A link keeps leading where it led.
+    // Write to the target of a link, so that the link stays.
     Effect.flatMap((real) =>
       AtomicFile.write(
         Option.getOrElse(real, () => file),
@@ -164,9 +164,9 @@ const apply = Effect.fnUntraced(function* ({ after, file }: Change) {
   )
 })
 
-/** What a person still has to do in the agent itself. */
+/** What the user still has to do in the agent itself. */
 const remaining = (agent: Agent): string =>
-  agent === "codex" ? "; start codex again, and let it trust the hook (/hooks)" : `; start ${agent} again`
+  agent === "codex" ? "; restart codex, and trust the hook there (/hooks)" : `; start ${agent} again`
 
 const change = Effect.fnUntraced(function* (
   { agent, yes }: { readonly agent: Agent; readonly yes: boolean },
@@ -210,9 +210,12 @@ export const install = (places: InstallPlaces) =>
     Command.withExamples([
       {
         command: "palimpsest install claude",
-        description: "Give Claude Code, in this folder, its memory back: an MCP server, and hooks around compactions"
+        description: "Add the MCP server and the compaction hooks to Claude Code in this folder"
       },
-      { command: "palimpsest install pi --yes", description: "Let Pi compact by code in this folder, without asking" }
+      {
+        command: "palimpsest install pi --yes",
+        description: "Let code write Pi's compactions in this folder; do not ask before writing"
+      }
     ])
   )
 

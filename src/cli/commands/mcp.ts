@@ -25,7 +25,7 @@ const protocols = [
 /** The program as a client starts it. */
 const program = "palimpsest"
 
-/** Serves over HTTP, and says how a client reaches it. */
+/** Serves over HTTP, and prints how to connect a client. */
 const overHttp = Effect.fnUntraced(function* (
   serve: ServeMcp,
   port: number,
@@ -49,7 +49,7 @@ const overHttp = Effect.fnUntraced(function* (
   )
 })
 
-/** The variable with the token of the server over HTTP. */
+/** The environment variable with the token of the HTTP server. */
 const tokenVariable = "PALIMPSEST_MCP_TOKEN"
 
 /** The command `palimpsest mcp`. `home`: the user's home folder. `serve`: serves over HTTP. */
@@ -71,7 +71,7 @@ export const mcp = (home: string, serve: ServeMcp) =>
       secrets: Input.flag("with-secrets", "Keep secrets in answers"),
       http: Input.optional(
         Flag.Int("http").pipe(Flag.withMetavar("port")),
-        "Serve over HTTP to programs of this machine, at this port (0: any that is free), with a token"
+        "Serve over HTTP to programs on this machine, at this port (0: any free port), with a token"
       ),
       setup: Input.optional(
         Flag.Literals("setup", clients).pipe(Flag.withMetavar("client")),
@@ -114,7 +114,7 @@ export const mcp = (home: string, serve: ServeMcp) =>
       const registrations = SessionMcpTools.layer(answers, input.others)
       if (input.http !== undefined) return yield* overHttp(serve, input.http, about, registrations)
       const server = McpServer.layerStdio({ ...about, registrations })
-      // The server interrupts its own fiber when the client closes standard input: that is the end, and no failure.
+      // The server interrupts its own fiber when the client closes standard input: that is a normal end.
       const running = yield* Effect.forkChild(Layer.launch(server))
       const exit = yield* Fiber.await(running)
       if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause))
@@ -122,11 +122,11 @@ export const mcp = (home: string, serve: ServeMcp) =>
     })
   ).pipe(
     Command.withExamples([
-      { command: "palimpsest mcp --setup claude", description: "Print how Claude Code is told to use it" },
+      { command: "palimpsest mcp --setup claude", description: "Print the command that adds it to Claude Code" },
       { command: "palimpsest mcp --setup codex --write", description: "Add it to Codex's settings" },
       {
         command: "palimpsest mcp --http 4402",
-        description: "Serve over HTTP to programs of this machine, with a token"
+        description: "Serve over HTTP to programs on this machine, with a token"
       },
       {
         command: "palimpsest mcp --others",

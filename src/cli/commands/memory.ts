@@ -106,7 +106,9 @@ const add = Command.make(
       .save(change)
       .pipe(Effect.mapError((error) => failed(memoryErrorLine(error))))
     if (json) return yield* Output.json(Added, { scope: scope.value, file, diff: diff.diff })
-    yield* Output.text(diff.diff === "" ? `${printableLine(shown)} already says so` : printableLines(diff.diff))
+    yield* Output.text(
+      diff.diff === "" ? `${printableLine(shown)} already contains this fact` : printableLines(diff.diff)
+    )
     if (diff.diff !== "") yield* Output.notice(`saved to ${shown}`)
   })
 ).pipe(

@@ -18,7 +18,7 @@ import * as Output from "../output/Output.ts"
 const unknown = (file: string, handle: string): ExitError =>
   badInput(`${file} has no handle ${handle}; "palimpsest inspect ${file}" lists the handles`)
 
-/** The blob folder named without the file's extension. Files with the same name and another extension share it. */
+/** Returns the blob folder named after the file without its extension; files that differ only in the extension share it. */
 const sharedFolder = (file: string): string => `${file.replace(/(?<=[^/\\])\.[^./\\]+$/, "")}.blobs`
 
 /** Whether a conversation contains a handle or its hash. */
@@ -91,8 +91,8 @@ export const recall = Command.make(
     ),
     maxTokens: Input.optional(Input.size("max-tokens"), "Print at most this many tokens")
   },
-  Effect.fn("cli.recall")(function* (given) {
-    const input = { ...given, file: yield* Input.locate(given.file) }
+  Effect.fn("cli.recall")(function* (flags) {
+    const input = { ...flags, file: yield* Input.locate(flags.file) }
     const { grep, lines, maxTokens } = input
     const file = printableLine(input.file)
     if (input.handle === undefined && (grep === undefined || lines !== undefined)) {
@@ -148,7 +148,7 @@ export const recall = Command.make(
     },
     {
       command: "palimpsest recall session.jsonl --grep timeout",
-      description: "Find the handles of everything that names it"
+      description: "Find the handles of everything that mentions a word"
     }
   ])
 )

@@ -9,7 +9,10 @@ export const rescue = Command.make(
   Effect.fn("cli.rescue")((input) => CarriedSession.run({ ...input, agent: undefined }))
 ).pipe(
   Command.withExamples([
-    { command: "palimpsest rescue 1f0c2d1a", description: "Make a session that can be opened again, and print how" },
-    { command: "palimpsest rescue session.jsonl --below 60k", description: "Allow its messages 60,000 tokens" }
+    {
+      command: "palimpsest rescue 1f0c2d1a",
+      description: "Write a session that opens again, and print the command that opens it"
+    },
+    { command: "palimpsest rescue session.jsonl --below 60k", description: "Limit its messages to 60,000 tokens" }
   ])
 )

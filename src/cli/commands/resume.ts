@@ -7,11 +7,11 @@ export const resume = Command.make(
   "resume",
   {
     ...CarriedSession.flags,
-    in: Flag.Literals("in", CarriedSession.agents).pipe(Flag.withDescription("Agent in which the session goes on"))
+    in: Flag.Literals("in", CarriedSession.agents).pipe(Flag.withDescription("Agent to continue the session in"))
   },
   Effect.fn("cli.resume")(({ in: agent, ...input }) => CarriedSession.run({ ...input, agent }))
 ).pipe(
   Command.withExamples([
-    { command: "palimpsest resume 1f0c2d1a --in codex", description: "Go on in Codex with a session of any agent" }
+    { command: "palimpsest resume 1f0c2d1a --in codex", description: "Continue a session of any agent in Codex" }
   ])
 )

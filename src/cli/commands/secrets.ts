@@ -71,7 +71,7 @@ export const secrets = Command.make(
   {
     session: Input.optionalArgument(
       "session",
-      "File or id of one session, as find lists it; without it, all sessions that match the flags"
+      "File or id of one session, as find lists it (default: all sessions that match the flags)"
     ),
     ...SessionFlags.flags,
     only: SecretFlags.only,
@@ -95,7 +95,7 @@ export const secrets = Command.make(
       const report = yield* ReportProgress
       report({ done: at, total: sessions.length, unit: "sessions" })
       const found = yield* secretsOf(session, search)
-      problems.push(...found.problems.filter(({ path }) => problems.every((known) => known.path !== path)))
+      problems.push(...found.problems.filter(({ path }) => problems.every((other) => other.path !== path)))
       if (found.places.length === 0) return
       rows.push({
         agent: session.agent,

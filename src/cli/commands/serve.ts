@@ -22,7 +22,7 @@ import { version } from "../output/Version.ts"
 import * as ReferencePage from "../page/ReferencePage.ts"
 import * as ServePage from "../page/ServePage.ts"
 
-/** What the command gives to the server that it starts. */
+/** Options of the server that the command starts. */
 export interface ServeOptions {
   readonly host: string
   readonly port: number
@@ -42,7 +42,7 @@ interface Address {
   readonly port: number
 }
 
-/** Where the server keeps its sessions, and what it does for them. */
+/** Where the server keeps its sessions, and the role of this process. */
 type ServeStore =
   | { readonly _tag: "Files" }
   | { readonly _tag: "Sqlite"; readonly file?: string | undefined }
@@ -55,16 +55,16 @@ const addressOf = (text: string): Address | undefined => {
 
 const defaultRunner = "127.0.0.1:4401"
 
-/** Reads the flags that say where sessions are and what this process does for them. */
+/** Reads the flags for the session store and the role of this process. */
 const storeOf = Effect.fnUntraced(function* (
-  given: string | undefined,
+  flag: string | undefined,
   hasSqlite: Effect.Effect<boolean>,
   role: { readonly runner: boolean; readonly front: boolean; readonly address: string | undefined }
 ): Effect.fn.Return<ServeStore, ExitError, Stdio.Stdio> {
-  const store = given ?? ((yield* hasSqlite) ? "sqlite" : "files")
-  if (given === undefined && store === "files") {
+  const store = flag ?? ((yield* hasSqlite) ? "sqlite" : "files")
+  if (flag === undefined && store === "files") {
     yield* Output.notice(
-      "this Node has no SQLite (22.16 has it), so sessions are files: a crash may cut an answer short"
+      "this Node has no SQLite (Node 22.16 and newer have it), so sessions are stored as files: a crash can cut an answer short"
     )
   }
   const isShared = /^postgres(?:ql)?:\/\//.test(store)
@@ -90,7 +90,7 @@ const Started = Schema.Struct({
 
 const defaultDrainSeconds = 20
 
-/** Prints a new token, and what the settings keep of it. */
+/** Prints a new token, and its hash for the settings. */
 const printToken = Effect.fnUntraced(function* (tenant: string) {
   if (!isTenantName(tenant)) {
     return yield* badInput(`--new-token ${tenant}: a tenant's name has 1 to 32 small letters, digits and hyphens`)
@@ -112,22 +112,22 @@ export const serve = <E extends { readonly message: string }, R>(
   Command.make(
     "serve",
     {
-      host: ListenAddress.host("; others than loopback need tokens in the settings"),
+      host: ListenAddress.host("; any other than loopback needs tokens in the settings"),
       port: ListenAddress.port(4400),
       model: Input.optional(Flag.String("model"), "Model of new sessions"),
       store: Flag.String("store").pipe(
         Flag.withDescription(
-          "Where sessions are: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
+          "Where to store sessions: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
         ),
         Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE")),
         Flag.optional,
         Flag.map(Option.getOrUndefined)
       ),
-      runner: Input.flag("runner", "Run sessions only: the API is served elsewhere"),
-      front: Input.flag("front", "Serve the API only: sessions run elsewhere"),
+      runner: Input.flag("runner", "Only run sessions; another process serves the API"),
+      front: Input.flag("front", "Only serve the API; other processes run the sessions"),
       address: Input.optional(
         Flag.String("address").pipe(Flag.withMetavar("host:port")),
-        `Address under which other servers reach this runner (default ${defaultRunner})`
+        `Address at which other servers reach this runner (default ${defaultRunner})`
       ),
       tools: Flag.Boolean("tools").pipe(
         Flag.withDescription("Let the agents use tools in their folder, as the setting serve.tools does"),
@@ -135,15 +135,15 @@ export const serve = <E extends { readonly message: string }, R>(
       ),
       approve: Input.optional(
         Flag.Literals("approve", ApprovalMode.literals),
-        "Calls that run: none (no changes), edits, or all; the others are denied"
+        "Tool calls to allow: none (no changes), edits, or all; deny the others"
       ),
       gateway: Input.optional(
         Flag.Literals("gateway", ServedGateway.literals),
-        "Serve the gateway below /gateway, for tokens of this server, or also for clients with keys of their own"
+        "Serve the gateway under /gateway: for this server's tokens, or also for clients with their own keys"
       ),
       newToken: Input.optional(
         Flag.String("new-token").pipe(Flag.withMetavar("tenant")),
-        "Print a new API token for this tenant, with its hash for the settings, and end"
+        "Print a new API token for this tenant, with its hash for the settings, and exit"
       ),
       json: Input.json
     },
@@ -196,13 +196,13 @@ export const serve = <E extends { readonly message: string }, R>(
         if (input.json) yield* Output.json(Started, { url, token })
         yield* Output.notice(
           token === null || input.runner
-            ? `listening at ${url}`
+            ? `listening on ${url}`
             : `listening; open ${url}/#token=${token} in a browser (Ctrl+C stops)`
         )
         if (input.runner) yield* Output.notice("this process runs sessions; it answers /health and /ready only")
         if (gateway !== undefined) {
           yield* Output.notice(
-            `clients of models reach the gateway at ${url}/gateway; "palimpsest gateway --print claude" says what they set`
+            `the gateway is at ${url}/gateway; "palimpsest gateway --print claude" prints how to point a client at it`
           )
         }
         if (settings.tools === true && settings.approve === "all") {

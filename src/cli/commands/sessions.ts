@@ -257,7 +257,7 @@ const exported = Command.make(
       Flag.Literals("to", FormatName.literals),
       "Format (default: Markdown for .md, a page for .html, contents for .json, else palimpsest)"
     ),
-    redact: Input.flag("redact", "Put placeholders in place of secrets and personal data")
+    redact: Input.flag("redact", "Replace secrets and personal data with placeholders")
   },
   Effect.fn("cli.sessions.export")(function* ({ file, redact, session: sessionName, to }) {
     yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))

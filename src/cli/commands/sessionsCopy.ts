@@ -35,7 +35,7 @@ export const copy = Command.make(
     ),
     to: Flag.String("to").pipe(
       Flag.withMetavar("store"),
-      Flag.withDescription("files, files:FOLDER, sqlite:FILE or postgres://USER@HOST/DATABASE")
+      Flag.withDescription("Store to copy to: files, files:FOLDER, sqlite:FILE or postgres://USER@HOST/DATABASE")
     )
   },
   Effect.fn("cli.sessions.copy")(function* ({ sessions: names, to: address }) {

@@ -63,23 +63,23 @@ export const trust = Command.make(
     json: Input.json
   },
   Effect.fn("cli.trust")(
-    function* ({ forget, json, list: isList, no, path: given }) {
-      const named = Option.getOrUndefined(given)
+    function* ({ forget, json, list: isList, no, path: pathArgument }) {
+      const folderName = Option.getOrUndefined(pathArgument)
       if ([no, forget, isList].filter(Boolean).length > 1)
         return yield* badInput("expected one of --no, --forget, --list")
-      if (isList && named !== undefined) return yield* badInput("--list takes no folder")
+      if (isList && folderName !== undefined) return yield* badInput("--list takes no folder")
       if (isList) return yield* list(json)
       const answers = yield* Trust
       const path = yield* Path.Path
       const fs = yield* FileSystem.FileSystem
-      const place = path.resolve(named ?? ".")
+      const place = path.resolve(folderName ?? ".")
       const info = yield* Effect.option(fs.stat(place))
       if (!forget && Option.getOrUndefined(info)?.type !== "Directory") {
         return yield* badInput(`no such folder: ${printableLine(place)}`)
       }
       const answer = forget ? "forgotten" : no ? "untrusted" : "trusted"
       const wide = yield* answers.isWide(place)
-      if (answer === "trusted" && wide && named === undefined) {
+      if (answer === "trusted" && wide && folderName === undefined) {
         return yield* badInput(
           `your home folder is ${printableLine(place)} or is inside it, so everything you download would be trusted; go to a project, or name the folder to confirm`
         )

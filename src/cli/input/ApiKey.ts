@@ -14,7 +14,7 @@ export const apiKeyVariable: Effect.Effect<string | undefined> = Effect.map(
   ([first]) => first
 )
 
-/** Whether any model can be asked: a provider has a key, or the model `named` is at one that needs none. */
+/** Whether any model can be called: a provider has a key, or `named` belongs to one that needs none. */
 export const canAsk = (named: string | undefined): Effect.Effect<boolean> =>
   /^(?:ollama|openai)\//.test(named ?? "")
     ? Effect.succeed(true)

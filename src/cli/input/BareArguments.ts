@@ -1,4 +1,4 @@
-/** The flags that other agents' programs take without a command. With them, `palimpsest` alone is `ask` or `chat`. */
+/** Accepts flags without a command, as other agents' programs do: `palimpsest -p "…"` is `ask`, `palimpsest -c` is `chat`. */
 
 const printFlags = new Set(["-p", "--print", "--prompt"])
 const openingFlags = new Set([...printFlags, "-r", "--resume", "-c", "--continue", "-m", "--model"])

@@ -17,7 +17,7 @@ import * as FileWindow from "./FileWindow.ts"
 import * as Input from "./Input.ts"
 import * as SecretFlags from "./SecretFlags.ts"
 
-/** What `rescue` and `resume` share: a session that its agent cannot open, or another agent's, becomes one that goes on. */
+/** Writes a session so that an agent can continue it: `rescue` for the same agent, `resume` for another one. */
 
 /** The agents for which a session can be written. */
 export const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi", "opencode"]
@@ -30,14 +30,14 @@ const session = Argument.String("session").pipe(
 )
 const below = Input.optional(
   Input.size("below"),
-  `Tokens that the messages may have (default: 40 % of the model's window)`
+  `Limit the messages to this many tokens (default: 40 % of the model's window)`
 )
 const folder = Input.optional(
   Flag.String("folder").pipe(Flag.withMetavar("folder")),
-  "Folder in which it goes on (default: the session's folder)"
+  "Folder to continue in (default: the session's folder)"
 )
 
-const redact = Input.flag("redact", "Put placeholders in place of secrets and personal data")
+const redact = Input.flag("redact", "Replace secrets and personal data with placeholders")
 
 /** The arguments and flags of both. */
 export const flags = { session, below, folder, redact, json: Input.json }
@@ -58,7 +58,7 @@ const Report = Schema.Struct({
   unheld: Schema.Record(Schema.String, Schema.Natural)
 })
 
-/** Finds the session. A file is not looked for among the others, unless its secrets are: they may stand in files beside it. */
+/** Finds the session. For a path, sessions are listed only with `redact`, because its secrets may be in files beside it. */
 const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
   const isFile = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
   const { sessions } =
@@ -139,7 +139,7 @@ export const run = Effect.fnUntraced(function* (input: {
   const agent = input.agent ?? from
   if (agent === undefined) {
     return yield* badInput(
-      `${printableLine(file)} is no session of ${agents.join(", ")}; say for which with resume --in AGENT`
+      `${printableLine(file)} is not a session of ${agents.join(", ")}; name the agent with resume --in AGENT`
     )
   }
   const cameFrom = loaded.session.started?.cwd ?? (yield* folderOf(file, from))

@@ -31,11 +31,11 @@ export const flags = {
   ),
   strategy: Input.optional(
     StrategyFlag.one,
-    `How the conversation is compressed: ${StrategyFlag.names} (default: by the settings)`
+    `Strategy that compresses the conversation: ${StrategyFlag.names} (default: the setting)`
   ),
   compressionModel: Input.optional(
     Input.models("compression-model"),
-    "Model that writes summaries, or several with commas: each is asked when those before it fail"
+    "Model that writes summaries; of several, separated by commas, the next replaces one that fails"
   )
 }
 

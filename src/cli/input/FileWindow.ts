@@ -10,7 +10,7 @@ import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { noticeLine } from "../output/RuntimeText.ts"
 
-/** The context window of a conversation read from a file. */
+/** Determines the context window of a conversation read from a file. */
 
 /** Reads the settings of all places without their notices, because commands that only read a file do not print them. */
 export const settings: Effect.Effect<SettingsFile, ExitError, Settings> = Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { defaultUpstreams, type Provider, providers } from "../../domain/gateway
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
 
-/** What the settings say of a gateway, wherever it is served. */
+/** The settings of a gateway, served alone or within `serve`. */
 
 /** How a gateway treats requests. */
 export interface GatewaySetup extends Pick<
@@ -29,10 +29,10 @@ const variables: Readonly<Record<Provider, ReadonlyArray<string>>> = {
 export const providerKeys: Effect.Effect<ProviderKeys> = Effect.gen(function* () {
   const keys: Partial<Record<Provider, Redacted.Redacted>> = {}
   for (const provider of providers) {
-    const given = yield* Effect.firstSuccessOf(variables[provider].map((name) => Config.Redacted(name))).pipe(
+    const key = yield* Effect.firstSuccessOf(variables[provider].map((name) => Config.Redacted(name))).pipe(
       Effect.option
     )
-    if (Option.isSome(given) && Redacted.value(given.value) !== "") keys[provider] = given.value
+    if (Option.isSome(key) && Redacted.value(key.value) !== "") keys[provider] = key.value
   }
   return keys
 })
@@ -40,7 +40,7 @@ export const providerKeys: Effect.Effect<ProviderKeys> = Effect.gen(function* ()
 const defaultBodyBytes = 64 * 1024 * 1024
 const defaultKeepDays = 30
 
-/** The setup of the settings, with defaults. */
+/** Returns the setup that the settings describe, with defaults. */
 export const gatewaySetup = ({
   bodyBytes,
   drainSeconds: _,

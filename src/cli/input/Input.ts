@@ -154,7 +154,7 @@ const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/
  * Reads the conversation of a command. An unreadable one is bad input: status 2. Before a read that takes much memory it prints
  * how much. `surveys` accepts a survey of a log too large to load.
  */
-export const load = Effect.fn("Input.load")(function* (given: {
+export const load = Effect.fn("Input.load")(function* (flags: {
   readonly file: string
   readonly from: SourceFormat | undefined
   readonly lenient: boolean
@@ -162,8 +162,8 @@ export const load = Effect.fn("Input.load")(function* (given: {
 }) {
   const transcripts = yield* Transcripts
   const stdio = yield* Stdio.Stdio
-  const { from, lenient, surveys = false } = given
-  const file = yield* locate(given.file)
+  const { from, lenient, surveys = false } = flags
+  const file = yield* locate(flags.file)
   const warn = ({ bytes, memory }: MemoryNeed) =>
     Output.notice(`${file} has ${sizeText(bytes)}; reading it needs about ${sizeText(memory)} of memory`).pipe(
       Effect.provideService(Stdio.Stdio, stdio)

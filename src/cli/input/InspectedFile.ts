@@ -95,7 +95,7 @@ export const inspected = Effect.fnUntraced(function* (
   return { report, conversation: session?.conversation ?? nothingSaid, survey: surveyed, prices }
 })
 
-/** What `inspected` returns. */
+/** An inspected conversation: its report and the data for its page. */
 export type Inspected = Effect.Success<ReturnType<typeof inspected>>
 
 /** Writes the page of an inspected conversation. */

@@ -8,18 +8,18 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 /** The flag `--port`. */
 export const port = (standard: number): Flag.Flag<number> =>
   Flag.Int("port").pipe(
-    Flag.withDescription(`Port to listen at (default ${standard}); 0: a free one`),
+    Flag.withDescription(`Port to listen on (default ${standard}); 0: any free port`),
     Flag.withDefault(standard)
   )
 
-/** The flag `--host`. `more` says what other addresses than loopback need. */
+/** The flag `--host`. `more` names a condition for addresses other than loopback. */
 export const host = (more = ""): Flag.Flag<string> =>
   Flag.String("host").pipe(
-    Flag.withDescription(`Address to listen at (default 127.0.0.1)${more}`),
+    Flag.withDescription(`Address to listen on (default 127.0.0.1)${more}`),
     Flag.withDefault("127.0.0.1")
   )
 
-/** Refuses a number that is no port. */
+/** Fails for a number that is not a port. */
 export const checkPort = (port: number): Effect.Effect<void, ExitError> =>
   port < 0 || port > 65_535 ? badInput(`--port ${port}: expected 0 to 65535`) : Effect.void
 

@@ -11,7 +11,7 @@ export const flag = Input.optional(
   "Write a self-contained page with charts instead of text"
 )
 
-/** Refuses to write the page over the input file, under any name. */
+/** Fails if the page would overwrite the input file, even under another name. */
 export const checkPlace = Effect.fnUntraced(function* (file: string, html: string | undefined) {
   if (html === undefined) return
   yield* Effect.mapError(Export.checkPlace(html), (error) => badInput(error.message))

@@ -23,7 +23,7 @@ export const searchOf = (chosen: "secrets" | "personal" | undefined): Effect.Eff
     })
   )
 
-/** Makes a search for a copy that others may read: it looks for home folders and names of accounts too. */
+/** Makes a search for a copy that others may read: it also finds home folders and account names. */
 export const sharedSearchOf = Effect.fnUntraced(function* (chosen: "secrets" | "personal" | undefined) {
   const search = yield* searchOf(chosen)
   if (!search.personal) return search

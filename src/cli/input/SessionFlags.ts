@@ -8,7 +8,7 @@ import * as Output from "../output/Output.ts"
 import * as Input from "./Input.ts"
 import * as SinceFlag from "./SinceFlag.ts"
 
-/** The flags that choose sessions of the agents, and what is said about those that cannot be read. */
+/** The flags that select sessions of the agents, and the notices about those that cannot be read. */
 
 const names = AgentName.literals.join(", ")
 
@@ -17,7 +17,7 @@ const parseAgents = (text: string): ReadonlyArray<AgentName> | undefined => {
   const agents = text
     .split(",")
     .map((name) => name.trim().toLowerCase())
-    .map((name) => AgentName.literals.find((known) => known === name))
+    .map((name) => AgentName.literals.find((agent) => agent === name))
   return agents.every((agent) => agent !== undefined) ? agents.filter((agent) => agent !== undefined) : undefined
 }
 
@@ -40,7 +40,7 @@ export const flags = {
   since: SinceFlag.flag
 }
 
-/** Makes a filter of the flags. A folder that is not there is bad input, unless sessions may still name it. */
+/** Makes a filter of the flags. A missing folder is bad input, unless its path is absolute: sessions may still name it. */
 export const filterOf = Effect.fnUntraced(function* (input: {
   readonly agent: ReadonlyArray<AgentName> | undefined
   readonly folder: string | undefined

@@ -9,12 +9,12 @@ import * as SecretFlags from "./SecretFlags.ts"
 
 /** The flags for output that others will see. */
 export const flags = {
-  share: Input.flag("share", "Write for other people: with --redact, unless you say --no-redact"),
+  share: Input.flag("share", "Prepare the output for sharing: implies --redact, unless --no-redact is given"),
   redact: Input.optional(
     Flag.Boolean("redact"),
-    "Put placeholders in place of secrets, personal data, home folders and names of accounts"
+    "Replace secrets, personal data, home folders and account names with placeholders"
   ),
-  redactTexts: Input.flag("redact-texts", "Leave all texts out of the page; with --redact")
+  redactTexts: Input.flag("redact-texts", "Leave all texts out of the page; implies --redact")
 }
 
 interface Given {
@@ -24,14 +24,14 @@ interface Given {
   readonly html: string | undefined
 }
 
-/** Cleans conversations as the flags ask, and tells at the end what was taken out. */
+/** Redacts conversations as the flags ask, and reports at the end what was removed. */
 export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactTexts, share }: Given) {
   if (redactTexts && html === undefined) return yield* badInput("--redact-texts needs --html")
   if (redactTexts && redact === false) return yield* badInput("use either --redact-texts or --no-redact, not both")
   const isClean = redact ?? (share || redactTexts)
   const search = yield* SecretFlags.sharedSearchOf(undefined)
   let replaced = 0
-  /** Returns the conversation, and its name, as they are shown. */
+  /** Returns the conversation and its name, redacted. */
   const clean = Effect.fnUntraced(function* (loaded: Loaded, name: string) {
     if (!isClean) return { loaded, name }
     if (loaded.survey !== undefined) {
@@ -46,7 +46,7 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
   })
   const tell = Effect.suspend(() => {
     if (!isClean) {
-      return share ? Output.notice("nothing was taken out: secrets and names are in it as they were") : Effect.void
+      return share ? Output.notice("nothing was removed: the output contains all secrets and names") : Effect.void
     }
     const rest = redactTexts
       ? "; all texts were left out"

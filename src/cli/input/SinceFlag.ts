@@ -2,7 +2,7 @@ import { Option } from "effect"
 import { Flag } from "effect/cli"
 import * as Input from "./Input.ts"
 
-/** The flag `--since`: how long ago, or a day. */
+/** The flag `--since`: a duration before now, or a date. */
 
 const unitMillis: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 

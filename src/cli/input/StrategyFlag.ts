@@ -10,9 +10,9 @@ export const names = StrategyName.literals.join(", ")
 
 /** Parses a list such as `palimpsest,gemini` into distinct strategies; undefined when a name is unknown. */
 const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
-  const given = [...new Set(text.split(",").map((name) => name.trim()))]
-  const strategies = given.filter(isStrategy)
-  return strategies.length === given.length ? strategies : undefined
+  const distinctNames = [...new Set(text.split(",").map((name) => name.trim()))]
+  const strategies = distinctNames.filter(isStrategy)
+  return strategies.length === distinctNames.length ? strategies : undefined
 }
 
 /** `--strategy` of a command that works with one strategy. */

@@ -3,7 +3,7 @@ import type { TelemetryRecord } from "../../domain/telemetry/Telemetry.ts"
 import { redact } from "../../domain/text/Redaction.ts"
 import { iso } from "./TimeText.ts"
 
-/** What a bug report says about the program and the session: no words of the conversation, no secrets. */
+/** Writes a bug report about the program and the session, without text of the conversation and without secrets. */
 
 /** The facts of a report. */
 export interface BugFacts {

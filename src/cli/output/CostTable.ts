@@ -62,8 +62,8 @@ const sumsTable = (head: string, rows: ReadonlyArray<Sums>, limit: number, style
 export const causesOf = (breaks: CostReport["breaks"]) => {
   const causes = new Map<string, { count: number; cost: number; avoid: string }>()
   for (const { avoid, cause, cost } of breaks) {
-    const known = causes.get(cause) ?? { count: 0, cost: 0, avoid }
-    causes.set(cause, { count: known.count + 1, cost: known.cost + (cost ?? 0), avoid: known.avoid })
+    const sum = causes.get(cause) ?? { count: 0, cost: 0, avoid }
+    causes.set(cause, { count: sum.count + 1, cost: sum.cost + (cost ?? 0), avoid: sum.avoid })
   }
   return [...causes].map(([cause, sums]) => ({ cause, ...sums })).sort((a, b) => b.cost - a.cost)
 }

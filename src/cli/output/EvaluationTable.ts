@@ -38,7 +38,7 @@ const sumRows = (sum: MeasuredSum, figures: ReadonlyArray<Figure>): ReadonlyArra
 /** Returns the report as text. */
 export const describeEvaluation = (report: EvaluationReport, figures: ReadonlyArray<Figure>): string => {
   const rows: Array<ReadonlyArray<string>> = [["", "snapshot", "context", ...figures.map(({ title }) => title)]]
-  /** By the number of the row below them: lines that are wider than a column. */
+  /** Lines wider than a column, by the index of the row below them. */
   const headings = new Map<number, Array<string>>()
   const heading = (line: string) => headings.set(rows.length, [...(headings.get(rows.length) ?? []), line])
   for (const { file, points } of report.files) {

@@ -46,7 +46,7 @@ export const comparisonRows = (one: Report, other: Report): ReadonlyArray<Compar
   })
 }
 
-/** The names of two files, with as much of their folders as tells them apart. */
+/** The names of two files, with as many of their folders as distinguish them. */
 export const namesOf = (one: Report, other: Report): readonly [string, string] => {
   const parts = [one, other].map(({ file }) => (file === "-" ? "standard input" : file).split(/[\\/]/))
   const [a = [], b = []] = parts

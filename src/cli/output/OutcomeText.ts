@@ -29,7 +29,7 @@ const largeConversationTokens = 50_000
 /** An amount of money within a sentence. */
 export const costText = (value: number): string => (value < 0.0001 ? dollars(value) : `about ${dollars(value)}`)
 
-/** Which models failed before another one was asked, and why; empty when none did. */
+/** Names the models that failed before a fallback was used, and why; empty when none failed. */
 export const failedModelsText = (outcome: Outcome): string => {
   const failed = failedModelsOf(outcome).map(({ message, model }) => `${model} failed (${withoutPeriod(message)})`)
   return failed.length === 0 ? "" : `${failed.join(", ")}; the next model was asked`

@@ -19,13 +19,13 @@ const writeStderr = Effect.fnUntraced(function* (value: string): Effect.fn.Retur
   yield* Stream.make(encode(value)).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
 })
 
-/** Whether a line of progress stands on the terminal now. */
+/** Whether a progress line is on the terminal now. */
 const Drawn = Context.Reference<{ is: boolean }>("palimpsest/cli/output/Drawn", { defaultValue: () => ({ is: false }) })
 
 /** Erases the line of the cursor. */
 const wiped = "\r\u001b[K"
 
-/** Wipes a line of progress, so that other text takes its place. */
+/** Erases the progress line before other text is written. */
 const wipe = Effect.flatMap(Drawn, (drawn) => {
   if (!drawn.is) return Effect.void
   drawn.is = false
@@ -60,8 +60,8 @@ export const bytes = Effect.fnUntraced(function* (
 ): Effect.fn.Return<boolean, ExitError, Stdio.Stdio> {
   if (!(yield* stdoutIsTerminal)) return yield* Effect.as(writeStdout(value), false)
   const text = decode(value).text
-  const seen = visibleBlock(text)
-  return yield* Effect.as(writeStdout(encode(seen)), seen !== text.replaceAll("\r\n", "\n"))
+  const escaped = visibleBlock(text)
+  return yield* Effect.as(writeStdout(encode(escaped)), escaped !== text.replaceAll("\r\n", "\n"))
 })
 
 /** Writes a text from outside like `bytes`, and adds a final line break if it has none. */
@@ -79,9 +79,9 @@ export const text = Effect.fnUntraced(function* (value: string): Effect.fn.Retur
  * The writer has state.
  */
 export const pieces = (): ((piece: string | undefined) => Effect.Effect<string, ExitError, Stdio.Stdio>) => {
-  const seen = visibleStream()
+  const escape = visibleStream()
   return (piece) => {
-    const shown = seen(piece)
+    const shown = escape(piece)
     return shown === "" ? Effect.succeed(shown) : Effect.as(writeStdout(encode(shown)), shown)
   }
 }
@@ -105,7 +105,7 @@ export const aside = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
 export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
   Effect.andThen(wipe, writeStderr(`palimpsest: ${printableLine(value)}\n`))
 
-/** Milliseconds after which work is shown, and between two frames. */
+/** Milliseconds before progress is shown, and between two frames. */
 const patienceMillis = 500
 const frameMillis = 100
 

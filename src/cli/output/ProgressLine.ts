@@ -5,7 +5,7 @@ import type { Advance } from "../../services/platform/Progress.ts"
 
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 const barWidth = 20
-/** From these on, the time left is worth a guess. */
+/** The elapsed time and the share done from which the time left is estimated. */
 const guessMillis = 2_000
 const guessShare = 0.05
 
@@ -19,7 +19,7 @@ const duration = (millis: number): string => {
   return seconds < 100 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`
 }
 
-/** What is known of the work when a line is drawn. */
+/** The state of the work when a line is drawn. */
 export interface ProgressState {
   readonly label: string
   /** The frame of the animation, from 0. */

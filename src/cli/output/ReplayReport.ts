@@ -96,7 +96,7 @@ export const isRescue = (
   refused: ReadonlyArray<number>
 ): boolean => one.trigger === "guard" && isChange(one) && !refused.includes(one.turn)
 
-/** What is known of a replay besides its result. */
+/** A replay's settings. */
 export interface Replayed {
   readonly strategy: StrategyName
   /** Tokens of a request above which it is compressed. */

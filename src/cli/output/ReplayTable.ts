@@ -159,7 +159,7 @@ export const triggersText = (results: ReadonlyArray<Result>): string => {
     : triggers.map((tokens) => `${number(tokens)} (${namesAt(tokens).join(", ")})`).join(", ")
 }
 
-/** Says how the cost was made; undefined when there is none. */
+/** Describes how the cost was computed; undefined when there is none. */
 export const costNote = ({ model, prices, strategies }: Report): string | undefined =>
   model === null || strategies.every(({ cost }) => cost === null)
     ? undefined

@@ -69,7 +69,7 @@ const signs: Readonly<Record<Todo["status"], string>> = {
   blocked: "!"
 }
 
-/** The lines of a plan, one per step. */
+/** Returns the lines of a plan, one for each step. */
 export const todoLines = (todos: ReadonlyArray<Todo>, style: Style): ReadonlyArray<string> =>
   todos.map(({ description, status }) => {
     const line = `${signs[status]} ${printableLine(description)}`

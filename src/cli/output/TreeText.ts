@@ -4,9 +4,9 @@ import { truncate } from "./Columns.ts"
 import * as Output from "./Output.ts"
 import { ago } from "./TimeText.ts"
 
-/** Draws the tree of a session. Only where the conversation went back is a branch indented. */
+/** Draws the tree of a session. A branch is indented only where the conversation went back. */
 
-/** Kinds that are always drawn. Of the others: what has a label, where branches begin and end, and the current end. */
+/** Kinds that are always drawn. Others are drawn if they have a label, begin or end a branch, or are the current end. */
 const drawnKinds: ReadonlySet<NodeKind> = new Set(["user", "summary", "compression"])
 
 const isDrawn = ({ children, kind, label }: TreeNode): boolean =>
@@ -22,7 +22,7 @@ export interface TreeLayout {
   readonly all: boolean
 }
 
-/** Columns that a text keeps, however far it is indented. */
+/** Minimum columns of a text, however far it is indented. */
 const minTextColumns = 20
 
 const lineOf = (node: TreeNode, isTip: boolean, indent: string, { columns, now, style }: TreeLayout): string => {

@@ -4,8 +4,8 @@ import { parseHTML } from "linkedom/worker"
 /**
  * Draws the charts of the page as SVG without a browser.
  *
- * This is the only file of the command line that imports third-party packages; it is loaded only when a page is written.
- * Transcript text never enters it, so its output is safe to embed.
+ * No other file of the command line imports third-party packages. It is loaded only when a page is written. It gets no
+ * transcript text, so its output is safe to embed.
  */
 
 /** A value at a message, counted from 1. */

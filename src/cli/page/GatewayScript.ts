@@ -1,4 +1,4 @@
-/** The script of the gateway's page: it reads the metrics, and shows the sums. */
+/** The script of the gateway's page: it reads the metrics and shows their totals. */
 export const gatewayScript = `
 "use strict";
 const at = (id) => document.getElementById(id);

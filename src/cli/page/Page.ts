@@ -32,7 +32,7 @@ export interface Page {
   readonly title?: string | undefined
   /** Whether the page shows sizes in place of texts and names from them. */
   readonly hidesTexts?: boolean | undefined
-  /** Another conversation, whose figures stand beside these. */
+  /** Another conversation to compare with. */
   readonly beside?: Omit<Page, "beside"> | undefined
 }
 
@@ -121,7 +121,7 @@ const conversationSection = (
   const left = all - extent.shown
   const notes = [
     isSurvey && left > 0
-      ? `This log is too long to be held: of ${plural(all, "message")} ${number(extent.shown)} of those that the model sees are on this page; the recall command gives back any other.`
+      ? `This log is too large to load: of ${plural(all, "message")}, the page has ${number(extent.shown)} of those that the model sees; the recall command prints any other.`
       : "",
     left > 0 && !isSurvey
       ? `${number(extent.shown)} of ${plural(extent.messages, "message")} are on this page: the first, the last, those that the tables name and the largest. ${plural(left, "message")} are not.`
@@ -143,7 +143,7 @@ ${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? marku
 `
 }
 
-/** What the last compaction lost of the facts, and what a snapshot by code keeps. */
+/** Returns the facts that the last compaction lost, and those that a snapshot by code keeps. */
 function* lostBy(
   report: Report,
   conversation: Conversation,
@@ -256,7 +256,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
       : yield* draw(comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)]))
 
   const sections = [
-    beside === undefined || other === undefined ? none : Sections.beside(report, beside.report, other),
+    beside === undefined || other === undefined ? none : Sections.comparison(report, beside.report, other),
     Sections.composition(report),
     Sections.growth(report, grown, maxOf(sizes)),
     Sections.turns(turnList, report, link, hidesTexts),
@@ -281,6 +281,6 @@ ${Sections.numbers(report)}`,
     contents: present,
     main: sections,
     footer: markup`Tokens are estimates of palimpsest unless the page says that they were recorded.
-<code>${recall} HANDLE</code> gives back the exact bytes behind a handle.`
+<code>${recall} HANDLE</code> prints the exact bytes behind a handle.`
   })
 })

@@ -10,7 +10,7 @@ import { swatch } from "./KindBars.ts"
 import { type Html, markup, none, preformatted } from "./Markup.ts"
 import { diffBlock, markdown, preformattedDiff } from "./RenderedText.ts"
 
-/** The parts of a message on the page: their exact texts, and beside them what is laid out: Markdown, and the changes of edits. */
+/** The parts of a message on the page: their exact texts, and rendered forms of Markdown and edits. */
 
 /** How parts are shown. */
 export interface PartLook {
@@ -69,7 +69,7 @@ export const pieces = (entry: Entry, index: number, part: Part): ReadonlyArray<P
   return [{ name: "", text: source ?? json(part) }]
 }
 
-/** The two texts of a call that replaces one by the other, by the names that agents give them. */
+/** Names of the old and the new text in the arguments of edit calls of different agents. */
 const replacementNames = [
   ["old_string", "new_string"],
   ["old_str", "new_str"],
@@ -78,7 +78,7 @@ const replacementNames = [
 /** Longer texts are not compared. */
 const maxComparedUnits = 20_000
 
-/** Agents give pieces of lines, whose missing line end says nothing. */
+/** Adds a final line break: agents pass parts of lines, whose missing line break means nothing. */
 const ended = (text: string): string => (text === "" || text.endsWith("\n") ? text : `${text}\n`)
 
 /** The change that a call makes, as a diff; `none` for other calls. */
@@ -98,13 +98,13 @@ const change = (part: Part): Html => {
   return none
 }
 
-/** A text laid out, with the exact text to unfold; the text alone where there is nothing to lay out. */
+/** A rendered text with the exact text folded below it; the exact text alone where there is nothing to render. */
 const laidOut = (shown: Html, exact: Html, name: string): Html =>
   shown === none
     ? exact
     : markup`${shown}<details class="exact"><summary class="plainly">${name}</summary>${exact}</details>`
 
-/** Characters that a piece takes of the limit for its part, including the markup of its name. */
+/** Characters that a piece uses of its part's limit, including the markup of its name. */
 export const roomOf = ({ name, text }: Piece): number => text.length + (name === "" ? 0 : 20 + name.length)
 const lengthOf = (all: ReadonlyArray<Piece>): number => all.reduce((total, { text }) => total + text.length, 0)
 

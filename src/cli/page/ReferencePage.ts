@@ -54,7 +54,7 @@ const bodyOf = ({ requestBody }: Operation): Html =>
 
 const isFailure = (status: string): boolean => Number(status) >= 400
 
-/** Successes whole; failures by name, as each is described once at the end. */
+/** Lists successes in full and failures by name: each failure is described once at the end. */
 const responsesOf = ({ responses }: Operation): Html => {
   const all = Object.entries(responses)
   const failures = all.filter(([status]) => isFailure(status))

@@ -2,8 +2,8 @@ import { type MarkdownBlock, markdownBlocks, markdownSpans } from "../../domain/
 import { escape, type Html, markup, none, trusted } from "./Markup.ts"
 
 /**
- * Shows texts of a conversation as what they are: Markdown laid out, and diffs with coloured lines. Everything is escaped, no
- * text becomes a link, and `<pre>` holds exact texts only.
+ * Renders texts of a conversation: Markdown is laid out, and lines of diffs are coloured. Everything is escaped, no
+ * text becomes a link, and `<pre>` contains exact texts only.
  */
 
 const inline = (text: string): Html =>
@@ -77,14 +77,14 @@ const blockMarkup = (block: MarkdownBlock): Html => {
   }
 }
 
-/** Whether laying a text out shows more than the text itself. */
+/** Whether the text has any Markdown to render. */
 const isRich = (blocks: ReadonlyArray<MarkdownBlock>): boolean =>
   blocks.some(
     (block) =>
       block._tag !== "Paragraph" || block.quote > 0 || markdownSpans(block.text).some(({ style }) => style !== "plain")
   )
 
-/** A text laid out as Markdown; `none` where that shows nothing more than the text. */
+/** A text laid out as Markdown; `none` when it has no Markdown to render. */
 export const markdown = (text: string): Html => {
   const blocks = markdownBlocks(text)
   if (!isRich(blocks)) return none

@@ -25,7 +25,7 @@ const chartOf = ({ strategies }: Report): Chart => ({
     .map((one) => `${one.strategy}: at most ${number(one.largest)}, ${plural(one.compressions.length, "compression")}`)
     .join("; "),
   axis: "request",
-  messages: strategies.reduce((most, { requests }) => Math.max(most, requests), 0),
+  messages: strategies.reduce((max, { requests }) => Math.max(max, requests), 0),
   lines: strategies.map(({ compressions, sizes, strategy }, index) => ({
     name: series(index),
     points: thinned(sizes.map(({ tokens }, at) => ({ message: at + 1, tokens }))),
@@ -139,7 +139,7 @@ ${lead(report)}
           )
         : none
     ],
-    footer: markup`A recording was played again: the same answers, whatever the request. Code wrote the snapshots.
+    footer: markup`The recording supplied the answers, whatever the request. Code wrote the snapshots.
 Tokens are estimates of palimpsest.`
   })
 })

@@ -274,7 +274,7 @@ export const growth = (report: Report, drawn: Drawn | undefined, largest: number
 }
 
 /** The figures of two conversations beside each other. */
-export const beside = (one: Report, other: Report, drawn: Drawn): Html => {
+export const comparison = (one: Report, other: Report, drawn: Drawn): Html => {
   const names = namesOf(one, other).map((file) => clipped(file, 60))
   const keys = names.map(
     (file, at) => markup`<span class="keyed"><i class="key series-${at}"></i>${file}</span>
@@ -295,7 +295,7 @@ export const beside = (one: Report, other: Report, drawn: Drawn): Html => {
   )
 }
 
-/** What each turn took and cost. */
+/** The tokens and the cost of each turn. */
 export const turns = (
   all: ReadonlyArray<TurnCost>,
   { cost, growth }: Report,
@@ -319,14 +319,14 @@ export const turns = (
     turn.cost === null ? "–" : dollars(turn.cost)
   ])
   const dearest = [...all].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0))[0]
-  const told =
+  const dearestNote =
     !isPriced || dearest?.cost === undefined || dearest.cost === null || all.length < 2
       ? none
       : markup`<p>Turn ${number(dearest.turn)} cost most: ${dollars(dearest.cost)} of ${dollars(cost.total ?? 0)}${cost.estimated ? ", by estimates" : ""}.</p>`
   return section(
     "turns",
     "Turns",
-    markup`${told}${table(
+    markup`${dearestNote}${table(
       "What each turn took",
       [
         { head: "turn" },
@@ -353,10 +353,11 @@ export const usage = (report: Report, drawn: Drawn | undefined): Html => {
   const { answers, error, factor, overhead, recorded: sums } = recorded
   const caption = markup`<span class="keyed"><i class="key"></i>sent, by our count</span>
 <span class="keyed"><i class="key recorded"></i>sent, by the provider's count</span>`
-  const beside = overhead < 0 ? "tokens less" : "tokens more, for instructions and tools that are not in the transcript"
+  const comparedText =
+    overhead < 0 ? "tokens less" : "tokens more, for instructions and tools that are not in the transcript"
   const fit =
     answers > 1 && Number.isFinite(factor)
-      ? `The provider's count is about ${factor.toFixed(2)} times ours and ${rounded(Math.abs(overhead))} ${beside}: ${share(Math.min(1, Math.max(0, error)), 1)} off on average.`
+      ? `The provider's count is about ${factor.toFixed(2)} times ours and ${rounded(Math.abs(overhead))} ${comparedText}: ${share(Math.min(1, Math.max(0, error)), 1)} off on average.`
       : ""
   const rows: ReadonlyArray<readonly [string, number]> = [
     ["sent, over all requests", sums.prompt],

@@ -5,7 +5,7 @@
  * One file: one script, which the page's policy names by its hash.
  */
 
-/** What the served page has beside the sheet of all pages. */
+/** Styles of the served page in addition to the sheet of all pages. */
 export const serveSheet = `
 main { min-height: 60vh; }
 button {
@@ -221,7 +221,7 @@ export const serveScript = `
     get("cancel").disabled = !value;
   };
   const refresh = async (scope, id) => {
-    // An answer that a later one has overtaken is older than what is shown.
+    // A response that arrives after that of a later request is out of date.
     const asked = scope.asked += 1;
     const view = await read("/" + id + "?messages=60&chars=4000");
     if (scope !== current || asked < scope.shown) return view;
@@ -333,7 +333,7 @@ export const serveScript = `
     alert("");
     const view = await refresh(scope, id);
     if (scope !== current) return;
-    // Whoever writes already keeps the focus.
+    // Do not take the focus from a message that is being written.
     if (document.activeElement !== get("text")) get("name").focus({ preventScroll: true });
     void follow(scope, view.lastEvent);
   });
@@ -356,14 +356,14 @@ export const serveScript = `
   get("text").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); get("say").requestSubmit(); }
   });
-  const action = (name, path, said) => get(name).addEventListener("click", trying(async () => {
+  const action = (name, path, describe) => get(name).addEventListener("click", trying(async () => {
     const scope = current;
     const button = get(name);
     button.disabled = true;
     try {
       const result = await (await ask("POST", "/" + scope.id + path, path === "/compress" ? {} : undefined)).json();
       await refresh(scope, scope.id);
-      alert(said(result));
+      alert(describe(result));
     } finally { if (name !== "cancel") button.disabled = !get("cancel").disabled; }
   }));
   action("compress", "/compress", (result) => result.status + ": " + number(result.before) + " → " + number(result.after) + " tokens" + (result.reason ? " (" + result.reason + ")" : ""));

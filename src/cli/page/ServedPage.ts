@@ -4,7 +4,7 @@ import { type Html, markup, none, trusted } from "./Markup.ts"
 import { serveSheet } from "./ServeScript.ts"
 import { sheet } from "./Sheet.ts"
 
-/** The frame of the pages that a server of ours serves: one document without any data, which its script gets from the server. */
+/** The frame of the pages that a server of ours serves: one document without data; its script fetches the data from the server. */
 
 /** A page, and the content security policy that its answer carries. */
 export interface ServedPage {

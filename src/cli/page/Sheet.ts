@@ -139,7 +139,7 @@ input[type="search"] { flex: 1 1 12rem; min-width: 8rem; }
 input, select { padding: 0.3rem 0.55rem; border: 1px solid var(--line); border-radius: 0.35rem; background: var(--sunk); max-width: 100%; }
 output { color: var(--quiet); font-size: 0.8125rem; }
 ol.rows { margin: 0; padding: 0; list-style: none; }
-/* No list items: browsers count those anew, all of them, for each that is hidden. */
+/* Not display: list-item. Browsers renumber all list items whenever one is hidden. */
 ol.rows > li { display: block; border-bottom: 1px solid var(--line); content-visibility: auto; contain-intrinsic-size: auto 2.3rem; }
 ol.rows > li.cut, ol.rows > li.gap { padding: 0.5rem 0; color: var(--quiet); font-size: 0.8125rem; }
 ol.rows > li.cut { border-top: 2px dashed var(--warm); color: var(--warm); }
@@ -244,7 +244,7 @@ export const script = `
   if (marks) for (const [name, ranges] of Object.entries(marks)) CSS.highlights.set(name, ranges);
   const maxMarks = 5000;
   let hits = [], at = -1;
-  /* Texts that are folded away twice are not searched: they are the same as those shown. */
+  /* Exact texts that are folded away repeat the rendered ones, so they are not searched. */
   const isSearched = (node) => node.parentElement.closest("details.exact:not([open])") === null;
   const mark = (words) => {
     hits = []; at = -1;
@@ -278,7 +278,7 @@ export const script = `
     const element = hit.startContainer.parentElement;
     if (element.closest("summary") === null) for (let fold = element.closest("details"); fold !== null; fold = fold.parentElement.closest("details")) fold.open = true;
     if (marks) { marks.now.clear(); marks.now.add(hit); }
-    /* The hit itself comes into view, also within a box that scrolls. Rows take their height when they are near: hence again. */
+    /* Scrolls to the hit, also within a scrolling box. Runs again because rows get their height only when they are near. */
     const show = () => {
       const box = element.closest("pre, .code");
       if (box !== null) box.scrollTop += hit.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
@@ -335,7 +335,7 @@ export const script = `
     addEventListener("hashchange", unfold);
     unfold();
   }
-  /* What scrolls is reached by keyboard. */
+  /* Makes scrolling boxes reachable by keyboard. */
   const reach = (boxes) => {
     for (const box of boxes) {
       if (box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;

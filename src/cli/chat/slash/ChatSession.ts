@@ -85,12 +85,12 @@ export interface ChatSession {
 
 /** Makes the shared state of one session. */
 export const make = Effect.fnUntraced(function* (
-  given: Pick<ChatSession, "agent" | "chat" | "id" | "recording" | "terminal" | "writePage">,
+  parts: Pick<ChatSession, "agent" | "chat" | "id" | "recording" | "terminal" | "writePage">,
   title: string | undefined
 ): Effect.fn.Return<ChatSession> {
   return {
-    ...given,
-    style: given.terminal.canColor ? Output.coloured : Output.plain,
+    ...parts,
+    style: parts.terminal.canColor ? Output.coloured : Output.plain,
     title: yield* Ref.make(title),
     firstWords: yield* Ref.make<string | undefined>(undefined),
     prefill: yield* Ref.make<string | undefined>(undefined),

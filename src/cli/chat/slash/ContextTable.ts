@@ -2,7 +2,7 @@ import type { Inspection } from "../../../domain/evaluation/Inspection.ts"
 import { kindNames } from "../../output/InspectReport.ts"
 import * as Output from "../../output/Output.ts"
 
-/** Shows where the tokens of the window go (`/context`), as a bar and a table. */
+/** Draws the use of the context window (`/context`) as a bar and a table. */
 
 /** The values of the bar and the table, in tokens. */
 export interface ContextUse {

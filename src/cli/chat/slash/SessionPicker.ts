@@ -7,8 +7,8 @@ import { headingOf, sizeText } from "../../output/SessionTable.ts"
 import { ago } from "../../output/TimeText.ts"
 
 /**
- * Lets the user choose a session of all that were saved but the current one. None: the user left the list. Fails where no list can
- * be shown.
+ * Lets the user choose one of the saved sessions other than the current one. Returns none when the user leaves the list. Fails where
+ * no list can be shown.
  */
 export const chooseSession = Effect.fnUntraced(function* (terminal: ChatTerminal["Service"], current?: string) {
   const path = yield* Path.Path

@@ -125,13 +125,13 @@ export const parseLine = (line: string): ParsedLine => {
     : { _tag: "Command", command, argument: argument.trim() }
 }
 
-/** Completes the name of a command, and says what each does. A command that needs an argument gets a space. */
+/** Completes the name of a command, with a description of each candidate. A command that needs an argument gets a space. */
 export const completeCommand = (word: string): Completion => {
   const typed = word.slice(1).toLowerCase()
   const all = slashCommands.map(({ aliases = [], help, name, usage }) => ({
     candidate: `/${name}${usage.startsWith("<") ? " " : ""}`,
     help,
-    // Another name counts when it is typed from its beginning.
+    // An alias matches only by its beginning.
     rank: fuzzyRank(typed, name) ?? (aliases.some((alias) => typed !== "" && alias.startsWith(typed)) ? 0 : undefined)
   }))
   const matching = all.flatMap((one) => (one.rank === undefined ? [] : [{ ...one, rank: one.rank }]))

@@ -12,7 +12,7 @@ import type { SlashCommand } from "./SlashCommand.ts"
 /** Variables that tell which terminal this is. */
 const terminalVariables = ["TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLORTERM", "LANG", "TMUX"]
 
-/** `/bug`: writes what a bug report needs into a file of the working folder. */
+/** `/bug`: writes a bug report into a file in the working folder. */
 export const bug: SlashCommand = {
   name: "bug",
   usage: "",
@@ -26,14 +26,14 @@ export const bug: SlashCommand = {
     const now = yield* Clock.currentTimeMillis
     const { limit, tokens } = yield* chat.usage
     const { model } = yield* chat.settings
-    const known = terminalVariables.flatMap((name) => {
+    const terminalValues = terminalVariables.flatMap((name) => {
       const value = variables[name]
       return value === undefined ? [] : [[name, name === "TMUX" ? "yes" : value] as const]
     })
     const report = bugReport({
       version,
       platform,
-      terminal: { ...Object.fromEntries(known), columns: String(yield* tableColumns(session)) },
+      terminal: { ...Object.fromEntries(terminalValues), columns: String(yield* tableColumns(session)) },
       session: { model, tokens, window: limit, messages: (yield* nextPosition(session)) - 1 },
       settings,
       records: (yield* agent.recent).records,

@@ -11,7 +11,7 @@ export const compress: SlashCommand = {
   help: "Compress the conversation now; what leaves the window stays recallable",
   run: Effect.fnUntraced(function* (session, focus) {
     const { chat, compressedAt, terminal } = session
-    // Typed twice, it would pay a model for the same result.
+    // A second call would pay a model for the same result.
     if (focus === "" && (yield* Ref.get(compressedAt)) === (yield* nextPosition(session))) {
       return yield* say(session, "Nothing to compress: no new messages since the last compression.")
     }

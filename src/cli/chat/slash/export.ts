@@ -73,8 +73,8 @@ export const exportCommand: SlashCommand = {
   usage: "[file] [format]",
   help: "Write the conversation to a file: Markdown, .html, .jsonl, or the format of another agent",
   run: Effect.fnUntraced(function* (session, argument) {
-    const [given = "", formatName] = argument.split(/\s+(?=\S+$)/)
-    const file = given === "" ? yield* freeFile(session) : given
+    const [fileArgument = "", formatName] = argument.split(/\s+(?=\S+$)/)
+    const file = fileArgument === "" ? yield* freeFile(session) : fileArgument
     if (/\.html?$/i.test(file) && formatName === undefined) return yield* say(session, yield* savePage(session, file))
     const format = FormatName.literals.find((each) => each === formatName)
     if (formatName !== undefined && format === undefined) {

@@ -6,7 +6,7 @@ import type { SlashCommand } from "./SlashCommand.ts"
 const fileName = "AGENTS.md"
 
 const request = (file: string, exists: boolean) =>
-  `${exists ? `Improve ${file}` : `Write ${file}`}: what somebody who works in this folder for the first time has to know. Look at the folder first: \
+  `${exists ? `Improve ${file}` : `Write ${file}`}: what someone new to this folder has to know. Look at the folder first: \
 its readme, its build and test files, and a few sources. Say in at most 60 lines what the project is, how it is built, tested and run (with the \
 exact commands), where things are, and which rules of style and structure its code follows. Write only what you found in files${exists ? ", and keep what is still true" : ""}.`
 

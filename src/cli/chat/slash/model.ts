@@ -7,7 +7,7 @@ import { noticeLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
-/** Lets the user choose a model of the table; none where no list can be shown. */
+/** Lets the user choose a model of the table. Returns none where no list can be shown. */
 const chooseModel = ({ terminal }: ChatSession, current: string) =>
   terminal
     .choose(
@@ -26,14 +26,14 @@ export const model: SlashCommand = {
   name: "model",
   usage: "[name]",
   help: "Show the model and choose another, or switch to the one you name",
-  run: Effect.fnUntraced(function* (session, given) {
+  run: Effect.fnUntraced(function* (session, argument) {
     const { chat, compressedAt, terminal } = session
     const { model: current } = yield* chat.settings
-    if (given === "") {
+    if (argument === "") {
       const { limit } = yield* chat.usage
       yield* say(session, `The model is ${current}, with a window of ${Output.number(limit)} tokens.`)
     }
-    const name = given === "" ? Option.getOrElse(yield* chooseModel(session, current), () => "") : given
+    const name = argument === "" ? Option.getOrElse(yield* chooseModel(session, current), () => "") : argument
     if (name === "") return
     const { models, window } = yield* chat.settings
     const looked = yield* terminal.during("looking up the model", (interrupted) =>

@@ -11,13 +11,13 @@ export const recall: SlashCommand = {
   name: "recall",
   usage: "<handle|pattern>",
   help: "Show what left the window, by handle or by pattern",
-  run: Effect.fnUntraced(function* (session, asked) {
+  run: Effect.fnUntraced(function* (session, handleOrPattern) {
     const { chat, terminal } = session
-    if (asked === "") return yield* say(session, "Give a handle or a pattern, for example: /recall timeout")
+    if (handleOrPattern === "") return yield* say(session, "Give a handle or a pattern, for example: /recall timeout")
     // The user may see secrets, as with `palimpsest recall`.
-    const { text } = isHandle(asked)
-      ? yield* chat.recall(asked, { maxTokens })
-      : yield* chat.search({ pattern: asked, maxTokens, isRedacted: false })
+    const { text } = isHandle(handleOrPattern)
+      ? yield* chat.recall(handleOrPattern, { maxTokens })
+      : yield* chat.search({ pattern: handleOrPattern, maxTokens, isRedacted: false })
     yield* terminal.write(`${visibleBlock(text)}\n`)
   })
 }

@@ -11,10 +11,10 @@ export const resume: SlashCommand = {
   name: "resume",
   usage: "[session]",
   help: "Switch to another session: latest, its number, title or id",
-  leave: Effect.fnUntraced(function* (session, given) {
-    const chosen = given === "" ? yield* Effect.option(chooseSession(session.terminal, session.id)) : Option.none()
+  leave: Effect.fnUntraced(function* (session, argument) {
+    const chosen = argument === "" ? yield* Effect.option(chooseSession(session.terminal, session.id)) : Option.none()
     if (Option.isSome(chosen) && Option.isNone(chosen.value)) return undefined
-    const name = Option.isSome(chosen) ? Option.getOrElse(chosen.value, () => "") : given
+    const name = Option.isSome(chosen) ? Option.getOrElse(chosen.value, () => "") : argument
     if (name === "") {
       yield* listSessions(session)
       yield* say(session, "Which session? Type its number, its title or the beginning of its id.")

@@ -13,7 +13,7 @@ import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 import { typedId } from "./tree.ts"
 
-/** What goes back. */
+/** What a rewind restores. */
 type Scope = "both" | "conversation" | "files"
 const scopes: ReadonlyArray<Scope> = ["both", "conversation", "files"]
 
@@ -58,7 +58,7 @@ const chooseMessage = Effect.fnUntraced(function* ({ chat, terminal }: ChatSessi
   )
 })
 
-/** Lets the user choose what goes back; without changed files that is the conversation. */
+/** Lets the user choose what to restore; without changed files that is the conversation. */
 const chooseScope = Effect.fnUntraced(function* ({ terminal }: ChatSession, files: ReadonlyArray<RewindFile>) {
   if (files.length === 0) return Option.some<Scope>("conversation")
   const about = named(files)
@@ -75,8 +75,8 @@ const askOverwrite = Effect.fnUntraced(function* ({ terminal }: ChatSession, fil
   if (changed.length === 0) return Option.some(false)
   return yield* terminal
     .choose<boolean>(`Changed since by you or another program: ${named(changed)}`, [
-      { value: false, label: "Leave them as they are", about: "put back only the others" },
-      { value: true, label: "Put them back, too", about: "/rewind back restores what they hold now" }
+      { value: false, label: "Leave them as they are", about: "restore only the others" },
+      { value: true, label: "Restore them too", about: "/rewind back restores what they hold now" }
     ])
     .pipe(Effect.orElseSucceed(() => Option.some(false)))
 })
@@ -88,7 +88,7 @@ const putBack = Effect.fnUntraced(function* (session: ChatSession, files: Readon
   return yield* session.agent.rewind.restore(files, overwrites.value)
 })
 
-/** The note for the model, which remembers its own edits. */
+/** Returns the note that tells the model about restored files, because it remembers its own edits. */
 const noteForModel = (files: ReadonlyArray<RewoundFile>) =>
   `${runtimeMark}\nThe user put these files back to an earlier version: ${named(files)}. Read them again before you change them.`
 
@@ -101,7 +101,7 @@ const tellModel = Effect.fnUntraced(function* ({ chat }: ChatSession, done: Read
 const report = (session: ChatSession, lines: ReadonlyArray<string>) =>
   Effect.forEach(lines, (line) => say(session, line), { discard: true })
 
-/** Names what shell commands and other programs wrote since a message: a rewind leaves it. */
+/** Lists the files that shell commands and other programs wrote since a message: a rewind does not restore them. */
 const tellUnrecorded = Effect.fnUntraced(function* (
   session: ChatSession,
   target: RewindTarget,
@@ -112,25 +112,25 @@ const tellUnrecorded = Effect.fnUntraced(function* (
   const shown = named(files.map((file) => ({ shown: file })))
   yield* say(
     session,
-    `Written since by shell commands or other programs, and left as it is: ${shown}. What they removed or moved cannot be seen.`
+    `Not restored, because shell commands or other programs wrote it: ${shown}. Files that they removed or moved are not listed.`
   )
 })
 
 const goBack = Effect.fnUntraced(function* (
   session: ChatSession,
   { at, id: to }: Pick<TreeNode, "at" | "id">,
-  wanted: Scope | undefined
+  typedScope: Scope | undefined
 ) {
   const { agent, chat, compressedAt, prefill } = session
   const target: RewindTarget = { _tag: "Before", sequence: sequenceOf(to) }
-  const files = wanted === "conversation" ? [] : yield* agent.rewind.survey(target)
-  const picked = yield* wanted === undefined
+  const files = typedScope === "conversation" ? [] : yield* agent.rewind.survey(target)
+  const picked = yield* typedScope === undefined
     ? Effect.option(chooseScope(session, files))
-    : Effect.succeed(Option.some(Option.some(wanted)))
+    : Effect.succeed(Option.some(Option.some(typedScope)))
   if (Option.isNone(picked)) {
     return yield* say(
       session,
-      `Say what goes back: /rewind ${to} both, /rewind ${to} conversation or /rewind ${to} files`
+      `Choose what to restore: /rewind ${to} both, /rewind ${to} conversation or /rewind ${to} files`
     )
   }
   const scope = picked.value
@@ -138,7 +138,7 @@ const goBack = Effect.fnUntraced(function* (
   const done = scope.value === "conversation" ? [] : yield* putBack(session, files)
   if (done === undefined) return yield* say(session, "Cancelled. Nothing was changed.")
   yield* report(session, outcomeLines(done))
-  if (wanted !== "conversation" && (scope.value !== "conversation" || files.length === 0)) {
+  if (typedScope !== "conversation" && (scope.value !== "conversation" || files.length === 0)) {
     yield* tellUnrecorded(session, target, at)
   }
   const undo = done.some(({ outcome }) => outcome === "restored" || outcome === "removed")
@@ -146,7 +146,7 @@ const goBack = Effect.fnUntraced(function* (
     : ""
   if (scope.value === "files") {
     yield* tellModel(session, done)
-    const text = files.length === 0 ? "No file is different from then." : `The conversation stays where it is.${undo}`
+    const text = files.length === 0 ? "No file has changed since." : `The conversation is unchanged.${undo}`
     return yield* say(session, text)
   }
   const { tip } = yield* chat.tree
@@ -157,7 +157,7 @@ const goBack = Effect.fnUntraced(function* (
   yield* say(session, `Went back to before ${to}; its text is in the input line.${tree}${undo}`)
 })
 
-/** Takes the last rewind of files back. */
+/** Undoes the last rewind of files. */
 const undoRewind = Effect.fnUntraced(function* (session: ChatSession) {
   const files = yield* session.agent.rewind.survey({ _tag: "LastRewind" })
   if (files.length === 0) return yield* say(session, "There is no rewind of files to undo.")
@@ -177,25 +177,25 @@ export const rewind: SlashCommand = {
     const tree = yield* session.chat.tree
     const messages = userMessages(tree)
     if (messages.length === 0) return yield* say(session, "There are no messages yet.")
-    const [typed = "", wanted, ...rest] = argument.split(/\s+/)
+    const [typed = "", scopeWord, ...rest] = argument.split(/\s+/)
     if (typed === "") {
       const chosen = yield* Effect.option(chooseMessage(session, tree))
       if (Option.isNone(chosen)) {
         for (const { id, text } of [...messages].reverse()) yield* say(session, `${id}  ${text}`)
         return yield* say(
           session,
-          `Say which one and what goes back, for example: /rewind ${messages[0]?.id ?? "e1"} both`
+          `Name a message and what to restore, for example: /rewind ${messages[0]?.id ?? "e1"} both`
         )
       }
       const node = Option.isNone(chosen.value) ? undefined : tree.nodes.get(chosen.value.value)
       return node === undefined ? undefined : yield* goBack(session, node, undefined)
     }
     const to = messages.find(({ id }) => id === typedId(typed))
-    const scope = scopes.find((each) => each === wanted)
+    const scope = scopes.find((each) => each === scopeWord)
     if (to === undefined)
-      return yield* say(session, `${printableLine(typed)} is none of your messages; /rewind lists them.`)
-    if (rest.length > 0 || (wanted !== undefined && scope === undefined)) {
-      return yield* say(session, `Say both, conversation or files, for example: /rewind ${to.id} both`)
+      return yield* say(session, `${printableLine(typed)} is not one of your messages; /rewind lists them.`)
+    if (rest.length > 0 || (scopeWord !== undefined && scope === undefined)) {
+      return yield* say(session, `Choose both, conversation or files, for example: /rewind ${to.id} both`)
     }
     yield* goBack(session, to, scope)
   })

@@ -13,7 +13,7 @@ const durationText = (millis: number): string => {
   return seconds < 3_600 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3_600)} h`
 }
 
-/** A task in words: whether it runs, and its last line. */
+/** Describes the state of a task: whether it runs, and its last line of output. */
 const stateOf = Effect.fnUntraced(function* ({ ended, output, startedAt }: BackgroundCommand) {
   const end = yield* ended
   const running = `running for ${durationText((yield* Clock.currentTimeMillis) - startedAt)}`
@@ -23,7 +23,7 @@ const stateOf = Effect.fnUntraced(function* ({ ended, output, startedAt }: Backg
 
 const showOutput = Effect.fnUntraced(function* (session: ChatSession, task: BackgroundCommand) {
   const text = yield* task.output
-  if (text.trim() === "") return yield* say(session, `${task.id} has printed nothing since it was started.`)
+  if (text.trim() === "") return yield* say(session, `${task.id} has printed nothing yet.`)
   yield* session.terminal.write(`${detailLines(text).join("\n")}\n`)
 })
 

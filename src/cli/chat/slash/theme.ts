@@ -25,17 +25,17 @@ const chooseTheme = ({ terminal }: ChatSession, current: Theme) =>
     )
     .pipe(Effect.option)
 
-/** `/theme [name]`: changes the colours of the chat, and keeps that in the settings. */
+/** `/theme [name]`: changes the colours of the chat, and saves the choice in the settings. */
 export const theme: SlashCommand = {
   name: "theme",
   usage: "[name]",
   help: "Choose the colours: auto, dark, light or contrast",
-  run: Effect.fnUntraced(function* (session, given) {
+  run: Effect.fnUntraced(function* (session, argument) {
     const settings = yield* Settings
     const { terminal } = withDefaults((yield* settings.read).settings)
     const chosen =
-      given === "" ? yield* chooseTheme(session, terminal.theme) : Option.some(Option.some(given.toLowerCase()))
-    // The list was left, or there is none here.
+      argument === "" ? yield* chooseTheme(session, terminal.theme) : Option.some(Option.some(argument.toLowerCase()))
+    // The user left the list, or no list can be shown here.
     if (Option.isSome(chosen) && Option.isNone(chosen.value)) return
     const name = Option.isSome(chosen) ? Option.getOrElse(chosen.value, () => "") : ""
     if (!isTheme(name)) {
@@ -44,6 +44,6 @@ export const theme: SlashCommand = {
     }
     const file = yield* settings.set("home", ["terminal", "theme"], name)
     yield* session.terminal.configure({ ...terminal, theme: name })
-    yield* say(session, `The theme is ${name} from now on (${printableLine(file)}).`)
+    yield* say(session, `The theme is now ${name} (${printableLine(file)}).`)
   })
 }

@@ -7,7 +7,7 @@ import type { SlashCommand } from "./SlashCommand.ts"
 
 const decodeId = Schema.decodeUnknownResult(EntryId)
 
-/** Returns the id that a user typed; undefined when it is none. */
+/** Returns the id that a user typed; undefined when it is not an id. */
 export const typedId = (typed: string): EntryId | undefined => Result.getOrUndefined(decodeId(typed.toLowerCase()))
 
 const show = Effect.fnUntraced(function* (session: ChatSession, all: boolean) {
@@ -47,13 +47,13 @@ export const tree: SlashCommand = {
   run: Effect.fnUntraced(function* (session, argument) {
     const { chat, compressedAt, prefill, terminal } = session
     if (argument === "" || argument === "all") return yield* show(session, argument === "all")
-    const [, typed = "", wanted, focus = ""] = /^(\S+)(?:\s+(--summary)(?:\s+([\s\S]+))?)?$/.exec(argument) ?? []
+    const [, typed = "", summaryFlag, focus = ""] = /^(\S+)(?:\s+(--summary)(?:\s+([\s\S]+))?)?$/.exec(argument) ?? []
     const to = typedId(typed)
     if (to === undefined) {
       return yield* say(session, "Name a message as /tree shows it, for example: /tree e12, or /tree e12 --summary")
     }
     const { tip: before } = yield* chat.tree
-    const outcome = yield* wanted === undefined
+    const outcome = yield* summaryFlag === undefined
       ? chat.branch({ to })
       : terminal.during("summarizing", (cancel) =>
           chat.branch({ to, cancel, summary: focus === "" ? true : { focus } })
