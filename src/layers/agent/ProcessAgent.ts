@@ -4,7 +4,6 @@ import {
   Deferred,
   Duration,
   Effect,
-  Exit,
   type FileSystem,
   Option,
   type Path,
@@ -15,7 +14,7 @@ import {
   Stream
 } from "effect"
 import { ChildProcess } from "effect/process"
-import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { type ChildProcessHandle, ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import path from "node:path"
 import process from "node:process"
 import {
@@ -124,7 +123,7 @@ const lines = (stream: Stream.Stream<Uint8Array, AgentFailure>): Stream.Stream<s
 const readEvent = Schema.decodeUnknownOption(fromJson(Schema.toCodecJson(ChatEvent)))
 const readTagged = Schema.decodeUnknownOption(fromJson(Schema.Struct({ _tag: Schema.String })))
 
-/** Parses an event. Undefined: an event that this version does not support, which is skipped. */
+/** Parses an event. Returns undefined for one that this version does not know: it is skipped. */
 const eventOf = (line: string): Effect.Effect<ChatEvent | undefined, AgentFailure> => {
   const event = readEvent(line)
   if (Option.isSome(event)) return Effect.succeed(event.value)
@@ -139,149 +138,202 @@ const eventOf = (line: string): Effect.Effect<ChatEvent | undefined, AgentFailur
 }
 
 /** The callers that wait for an answer, in order; or why there will be no answer. */
-type Asked = ReadonlyArray<Deferred.Deferred<AgentResult, AgentFailure>> | AgentFailure
+type Waiting = ReadonlyArray<Deferred.Deferred<AgentResult, AgentFailure>> | AgentFailure
+
+/** The program to start, and what it needs. */
+interface Launch {
+  readonly options: ProcessAgentOptions
+  readonly program: string
+  readonly args: ReadonlyArray<string>
+  /** The folder it starts in. Programs in it are not started. */
+  readonly cwd: string
+  readonly spawner: ChildProcessSpawner["Service"]
+  /** The file of the program, if there is one. */
+  readonly programFile: Effect.Effect<string | undefined>
+}
+
+/** A process that was started, and how far it is. */
+interface Started {
+  readonly program: string
+  readonly task: Task
+  readonly takesMessages: boolean
+  readonly silenceTimeout: Duration.Duration
+  readonly startedAt: number
+  readonly child: ChildProcessHandle
+  readonly input: Queue.Queue<Uint8Array, Cause.Done>
+  /** The end of its stderr. */
+  readonly complaint: Ref.Ref<string>
+  readonly progress: Ref.Ref<typeof nothingYet>
+  /** One caller for each message sent: each gets the next answer. The first message is the task. */
+  readonly waiting: Ref.Ref<Waiting>
+}
+
+const encoder = new TextEncoder()
+const messageLine = (message: string) => encoder.encode(`${JSON.stringify({ message })}\n`)
+
+const spawn = Effect.fnUntraced(function* (
+  { args, cwd, options, program, programFile, spawner }: Launch,
+  input: Queue.Dequeue<Uint8Array, Cause.Done>
+) {
+  const file = yield* programFile
+  if (file === undefined) {
+    return yield* failed(`${program} cannot be started: there is no such program in PATH outside of ${cwd}`)
+  }
+  const command = ChildProcess.make(file, args, {
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    env: { ...options.env },
+    extendEnv: false,
+    // A child that does not read its input still ends; unread input is not a failure.
+    stdin: Stream.fromQueue(input),
+    forceKillAfter: terminationGrace
+  })
+  return yield* Effect.mapError(spawner.spawn(command), ({ message }) =>
+    failed(`${program} cannot be started: ${message}`)
+  )
+})
+
+/** Gives what the process said since its last answer to the caller that waits longest. */
+const answer = Effect.fnUntraced(function* ({ progress, startedAt, waiting }: Started) {
+  const now = yield* Clock.currentTimeMillis
+  const result = processResult(yield* Ref.getAndSet(progress, nothingYet), now - startedAt)
+  const first = yield* Ref.modify(
+    waiting,
+    (state): [Deferred.Deferred<AgentResult, AgentFailure> | undefined, Waiting] =>
+      state instanceof AgentFailure ? [undefined, state] : [state[0], state.slice(1)]
+  )
+  if (first !== undefined) yield* Deferred.succeed(first, result)
+})
+
+const onLine = Effect.fnUntraced(function* (started: Started, line: string) {
+  const event = yield* eventOf(line)
+  if (event === undefined) return
+  const now = yield* Ref.updateAndGet(started.progress, (before) => progressAfter(before, event))
+  const activity = activityOf(event)
+  if (activity !== undefined) yield* started.task.activity(activity)
+  if (started.takesMessages && isEnd(event, now)) yield* answer(started)
+})
+
+const readEvents = (started: Started) =>
+  lines(Stream.mapError(started.child.stdout, ({ message }) => failed(`what it says cannot be read: ${message}`))).pipe(
+    Stream.timeoutOrElse({
+      duration: started.silenceTimeout,
+      orElse: () => Stream.fail(failed(`it said nothing for ${Duration.format(started.silenceTimeout)} and was ended`))
+    }),
+    Stream.runForEach((line) => onLine(started, line))
+  )
+
+const readComplaints = ({ child, complaint }: Started) =>
+  child.stderr.pipe(
+    Stream.decodeText(),
+    Stream.runForEach((text) => Ref.update(complaint, (before) => lastUnits(before + text, maxStderrChars))),
+    Effect.ignore
+  )
+
+/** Reads the process until it ends, and fails with the reason why it can answer no more. */
+const follow = (started: Started): Effect.Effect<never, AgentFailure> =>
+  Effect.gen(function* (): Effect.fn.Return<never, AgentFailure> {
+    const { child, program, progress } = started
+    const exit = Effect.mapError(child.exitCode, ({ message }) =>
+      failed(`${program} was ended by a signal: ${message}`)
+    )
+    // A process it left behind may hold its output open; do not wait for that.
+    const gone = Effect.andThen(Effect.exit(exit), Effect.sleep(terminationGrace))
+    const output = Effect.all([readEvents(started), readComplaints(started)], { concurrency: 2, discard: true })
+    yield* Effect.raceFirst(output, gone)
+    const code = yield* exit
+    if (code !== 0) return yield* failed(exitText(program, code))
+    if ((yield* Ref.get(progress)).reason === undefined) return yield* failed(`${program} ended without an answer`)
+    yield* answer(started)
+    return yield* failed(`${program} has ended; start another`)
+  }).pipe(
+    Effect.catch((failure) =>
+      Effect.gen(function* () {
+        const { stop } = yield* Ref.get(started.progress)
+        const stopText = stop === undefined ? "" : `: ${stop}`
+        return yield* failed(`${failure.message}${stopText}${lastLines(yield* Ref.get(started.complaint))}`)
+      })
+    )
+  )
+
+/** Fails all callers that still wait, and all later ones. */
+const close = Effect.fnUntraced(function* (
+  { child, input, program, waiting }: Started,
+  cause: Cause.Cause<AgentFailure>
+) {
+  const failure = Option.getOrElse(Cause.findErrorOption(cause), () => failed(`${program} could not be followed`))
+  const left = yield* Ref.getAndSet(waiting, failure)
+  if (!(left instanceof AgentFailure)) {
+    yield* Effect.forEach(left, (one) => Deferred.fail(one, failure), { discard: true })
+  }
+  yield* Queue.end(input)
+  // A process that violated the protocol is killed.
+  const isRunning = yield* Effect.orElseSucceed(child.isRunning, () => false)
+  if (isRunning) yield* Effect.ignore(child.kill({ forceKillAfter: terminationGrace }))
+})
+
+const send = Effect.fnUntraced(function* (
+  { input, program, takesMessages, waiting }: Started,
+  message: string
+): Effect.fn.Return<string, AgentFailure> {
+  if (!takesMessages) return yield* failed(`${program} takes one task and no messages; start another agent for this`)
+  const reply = yield* Deferred.make<AgentResult, AgentFailure>()
+  const isOver = yield* Ref.modify(waiting, (state): [boolean, Waiting] =>
+    state instanceof AgentFailure ? [true, state] : [false, [...state, reply]]
+  )
+  if (isOver) return yield* failed(`${program} has ended; start another agent for this`)
+  yield* Queue.offer(input, messageLine(message))
+  return (yield* Deferred.await(reply)).text
+})
+
+const start = Effect.fnUntraced(function* (
+  launch: Launch,
+  task: Task
+): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+  const { options, program } = launch
+  const { takesMessages = false } = options
+  const startedAt = yield* Clock.currentTimeMillis
+  const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+  yield* Queue.offer(input, takesMessages ? messageLine(task.prompt) : encoder.encode(task.prompt))
+  if (!takesMessages) yield* Queue.end(input)
+  const result = yield* Deferred.make<AgentResult, AgentFailure>()
+  const started: Started = {
+    program,
+    task,
+    takesMessages,
+    silenceTimeout: Duration.fromInputUnsafe(options.patience ?? defaultSilenceTimeout),
+    startedAt,
+    child: yield* spawn(launch, input),
+    input,
+    complaint: yield* Ref.make(""),
+    progress: yield* Ref.make(nothingYet),
+    waiting: yield* Ref.make<Waiting>([result])
+  }
+  yield* Effect.forkScoped(
+    Effect.catchCause(follow(started), (cause) => close(started, cause)),
+    { startImmediately: true }
+  )
+  return {
+    id: `process ${started.child.pid}`,
+    result: Deferred.await(result),
+    send: Effect.fn("ProcessAgent.send")((message) => send(started, message))
+  }
+})
 
 /** Makes the runner of agents in processes of their own. */
 export const make = Effect.fnUntraced(function* (
   options: ProcessAgentOptions
 ): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner | FileSystem.FileSystem | Path.Path> {
-  const spawner = yield* ChildProcessSpawner
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const [program, ...args] = options.command ?? ownCommand(options.approve ?? "none")
   const cwd = path.resolve(options.cwd ?? ".")
-  const ownProgram = yield* Effect.cached(
-    Effect.provideContext(findProgram(program, { path: options.env["PATH"] ?? "", excludedFolders: [cwd] }), context)
-  )
-  const { takesMessages = false } = options
-  const patience = Duration.fromInputUnsafe(options.patience ?? defaultSilenceTimeout)
-  const encoder = new TextEncoder()
-  const messageLine = (message: string) => encoder.encode(`${JSON.stringify({ message })}\n`)
-
-  const start = Effect.fn("ProcessAgent.start")(function* (
-    task: Task
-  ): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
-    const began = yield* Clock.currentTimeMillis
-    const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
-    yield* Queue.offer(input, takesMessages ? messageLine(task.prompt) : encoder.encode(task.prompt))
-    if (!takesMessages) yield* Queue.end(input)
-    const place = yield* ownProgram
-    if (place === undefined) {
-      return yield* failed(`${program} cannot be started: there is no such program in PATH outside of ${cwd}`)
-    }
-    const child = yield* spawner
-      .spawn(
-        ChildProcess.make(place, args, {
-          ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-          env: { ...options.env },
-          extendEnv: false,
-          // A child that does not read its input still ends; unread input is not a failure.
-          stdin: Stream.fromQueue(input),
-          forceKillAfter: terminationGrace
-        })
-      )
-      .pipe(Effect.mapError(({ message }) => failed(`${program} cannot be started: ${message}`)))
-
-    const isRunning = Effect.orElseSucceed(child.isRunning, () => false)
-    const complaint = yield* Ref.make("")
-    const complaints = child.stderr.pipe(
-      Stream.decodeText(),
-      Stream.runForEach((text) => Ref.update(complaint, (before) => lastUnits(before + text, maxStderrChars))),
-      Effect.ignore
-    )
-    const progress = yield* Ref.make(nothingYet)
-    /** The messages sent to it, in order: each gets the next answer. The first is the task. */
-    const result = yield* Deferred.make<AgentResult, AgentFailure>()
-    const asked = yield* Ref.make<Asked>([result])
-
-    const answer = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const given = processResult(yield* Ref.getAndSet(progress, nothingYet), now - began)
-      const first = yield* Ref.modify(
-        asked,
-        (state): [Deferred.Deferred<AgentResult, AgentFailure> | undefined, Asked] =>
-          state instanceof AgentFailure ? [undefined, state] : [state[0], state.slice(1)]
-      )
-      if (first !== undefined) yield* Deferred.succeed(first, given)
-    })
-
-    const events = lines(
-      Stream.mapError(child.stdout, ({ message }) => failed(`what it says cannot be read: ${message}`))
-    ).pipe(
-      Stream.timeoutOrElse({
-        duration: patience,
-        orElse: () => Stream.fail(failed(`it said nothing for ${Duration.format(patience)} and was ended`))
-      }),
-      Stream.runForEach((line) =>
-        Effect.gen(function* () {
-          const event = yield* eventOf(line)
-          if (event === undefined) return
-          const now = yield* Ref.updateAndGet(progress, (before) => progressAfter(before, event))
-          const activity = activityOf(event)
-          if (activity !== undefined) yield* task.activity(activity)
-          if (takesMessages && isEnd(event, now)) yield* answer
-        })
-      )
-    )
-
-    /** Why it can answer no more. */
-    const ended = Effect.gen(function* (): Effect.fn.Return<never, AgentFailure> {
-      const exit = child.exitCode.pipe(
-        Effect.mapError(({ message }) => failed(`${program} was ended by a signal: ${message}`))
-      )
-      // A process it left behind may hold its output open; do not wait for that.
-      const gone = Effect.andThen(Effect.exit(exit), Effect.sleep(terminationGrace))
-      yield* Effect.raceFirst(Effect.all([events, complaints], { concurrency: 2, discard: true }), gone)
-      const code = yield* exit
-      if (code !== 0) return yield* failed(exitText(program, code))
-      if ((yield* Ref.get(progress)).reason === undefined) return yield* failed(`${program} ended without an answer`)
-      yield* answer
-      return yield* failed(`${program} has ended; start another`)
-    }).pipe(
-      Effect.catch((failure) =>
-        Effect.gen(function* () {
-          const { stop } = yield* Ref.get(progress)
-          const stopText = stop === undefined ? "" : `: ${stop}`
-          return yield* failed(`${failure.message}${stopText}${lastLines(yield* Ref.get(complaint))}`)
-        })
-      )
-    )
-
-    yield* Effect.forkScoped(
-      Effect.exit(ended).pipe(
-        Effect.flatMap((exit) =>
-          Effect.gen(function* () {
-            const failure = Exit.isFailure(exit)
-              ? Option.getOrElse(Cause.findErrorOption(exit.cause), () => failed(`${program} could not be followed`))
-              : failed(`${program} has ended`)
-            const left = yield* Ref.getAndSet(asked, failure)
-            if (!(left instanceof AgentFailure)) {
-              yield* Effect.forEach(left, (one) => Deferred.fail(one, failure), { discard: true })
-            }
-            yield* Queue.end(input)
-            // A process that violated the protocol is killed.
-            if (yield* isRunning) yield* Effect.ignore(child.kill({ forceKillAfter: terminationGrace }))
-          })
-        )
-      ),
-      { startImmediately: true }
-    )
-
-    return {
-      id: `process ${child.pid}`,
-      result: Deferred.await(result),
-      send: Effect.fn("ProcessAgent.send")(function* (message: string): Effect.fn.Return<string, AgentFailure> {
-        if (!takesMessages)
-          return yield* failed(`${program} takes one task and no messages; start another agent for this`)
-        const reply = yield* Deferred.make<AgentResult, AgentFailure>()
-        const isOver = yield* Ref.modify(asked, (state): [boolean, Asked] =>
-          state instanceof AgentFailure ? [true, state] : [false, [...state, reply]]
-        )
-        if (isOver) return yield* failed(`${program} has ended; start another agent for this`)
-        yield* Queue.offer(input, messageLine(message))
-        return (yield* Deferred.await(reply)).text
-      })
-    }
-  })
-
-  return { start }
+  const lookup = findProgram(program, { path: options.env["PATH"] ?? "", excludedFolders: [cwd] })
+  const launch: Launch = {
+    options,
+    program,
+    args,
+    cwd,
+    spawner: yield* ChildProcessSpawner,
+    programFile: yield* Effect.cached(Effect.provideContext(lookup, context))
+  }
+  return { start: Effect.fn("ProcessAgent.start")((task) => start(launch, task)) }
 })
