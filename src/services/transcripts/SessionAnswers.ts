@@ -45,9 +45,9 @@ export interface ListedSession extends SessionFacts {
   readonly file: SessionFile
 }
 
-/** A session is listed by what its first bytes say. */
+/** Bytes of a session that are read to list it. */
 const headBytes = 256 * 1024
-/** Files that are looked at, newest first, to find those of a folder. */
+/** Files that are read, newest first, to find those of a folder. */
 const maxLookedAt = 400
 const maxListed = 20
 
@@ -83,147 +83,178 @@ const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
 })
 
 /** A session as it was read. */
-interface Held {
+interface ReadSession {
   readonly session: Session
   readonly bytes: bigint
   readonly changed: number
 }
 
 /** Sessions that stay in memory. */
-const maxHeld = 2
+const maxInMemory = 2
+
+/** The sessions of a scope, and those of them that are in memory, by file. */
+interface State {
+  readonly scope: SessionScope
+  readonly agents: AgentSessions["Service"]
+  readonly fs: FileSystem.FileSystem
+  readonly transcripts: Transcripts["Service"]
+  readonly inMemory: Map<string, ReadSession>
+}
+
+const listed = ({ agents, scope }: State, count: number) =>
+  Effect.provideService(sessionsOf(scope, count), AgentSessions, agents)
+
+/** The file of a session, named by the beginning of its id; without a name, of the current one. */
+const pathOf = Effect.fnUntraced(function* (state: State, name: string | undefined) {
+  const { file: current, folder, others } = state.scope
+  if (name === undefined || name.trim() === "") {
+    if (current !== undefined) return current
+    const [newest] = yield* listed(state, 1)
+    return newest?.file.path ?? (yield* noAnswer(`no session was started in ${folder}`))
+  }
+  if (!others) return yield* noAnswer("only the current session can be read; leave session out")
+  const prefix = name.trim()
+  const all = yield* listed(state, maxLookedAt)
+  const matches = all.filter(({ file, session }) => [session, file.id].some((id) => id?.startsWith(prefix) === true))
+  const exact = matches.find(({ file }) => file.id === prefix)
+  if (exact === undefined && matches.length > 1) {
+    return yield* noAnswer(`${prefix} is the beginning of ${matches.length} sessions; give more of it`)
+  }
+  const match = exact ?? matches[0]
+  return match?.file.path ?? (yield* noAnswer(`this folder has no session ${prefix}; list_sessions names them`))
+})
+
+/** The size of a session and when it last changed. A database has both for each of its sessions. */
+const versionOf = Effect.fnUntraced(function* ({ agents, fs }: State, file: string) {
+  if (file.includes("#")) {
+    const { files } = yield* agents.files(["opencode"])
+    const found = files.find(({ path }) => path === file) ?? (yield* noAnswer(`${file} cannot be read`))
+    return { bytes: BigInt(found.bytes), changed: found.updatedAt }
+  }
+  const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
+  const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
+  return { bytes: BigInt(size), changed }
+})
+
+/** Reads a session. One in memory that passes `suffices` is taken although its file may have grown. */
+const open = Effect.fnUntraced(function* (
+  state: State,
+  name: string | undefined,
+  suffices: (session: Session) => boolean = () => false
+) {
+  const { inMemory, transcripts } = state
+  const file = yield* pathOf(state, name)
+  const before = inMemory.get(file)
+  if (before !== undefined && suffices(before.session)) return before.session
+  const { bytes, changed } = yield* versionOf(state, file)
+  if (before?.bytes === bytes && before.changed === changed) return before.session
+  const { session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
+    noAnswer(message)
+  )
+  inMemory.delete(file)
+  inMemory.set(file, { session, bytes, changed })
+  const [oldest] = inMemory.keys()
+  if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)
+  return session
+})
+
+const shown = ({ showsSecrets }: SessionScope, text: string) =>
+  showsSecrets ? Effect.succeed(text) : Effect.map(Work.run(redacting(text)), (redacted) => redacted.text)
+
+const withNote = (text: string): string =>
+  text.includes(markStart) ? `${text}\n(secrets are left out; the user reads them with palimpsest recall)` : text
+
+const entriesOf = (session: Session): ReadonlyArray<Entry> =>
+  allEntries(session.conversation).filter(({ author }) => author !== "environment")
+
+const evidenceOf = (entries: ReadonlyArray<Entry>, { started }: Session) =>
+  Work.run(gatherEvidence(entries, { cwd: started?.cwd }))
+
+const badPattern = ({ message }: { readonly message: string }) => noAnswer(`pattern: ${message}`)
+
+const recall = Effect.fnUntraced(function* (
+  state: State,
+  ...[reference, selection, session]: Parameters<SessionAnswers["recall"]>
+) {
+  const trimmed = reference.trim()
+  const name = isHandle(trimmed) ? trimmed : (mentions(reference)[0] ?? trimmed)
+  const current = yield* open(state, session, (one) => findHandle(recallableOf(one), name)._tag === "Found")
+  const match = findHandle(recallableOf(current), name)
+  if (match._tag === "Ambiguous") return yield* noAnswer(`${name} is the beginning of ${match.handles.length} handles`)
+  if (match._tag === "Unknown") {
+    const near = similarHandles(recallableOf(current), name)
+    const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : "search_history finds handles by words"
+    return yield* noAnswer(`nothing is kept under ${name}; ${hint}`)
+  }
+  const text = yield* shown(state.scope, match.payload.text)
+  const excerpt = yield* Effect.mapError(select(text, selection), badPattern)
+  const rest =
+    excerpt.omittedLines > 0
+      ? `\n(${excerpt.omittedLines} more of ${excerpt.totalLines} lines; ask for them by number or by a pattern)`
+      : ""
+  const lines = excerpt.text === "" ? `no line matches; the text has ${excerpt.totalLines} lines` : excerpt.text
+  return withNote(`${lines}${rest}`)
+})
+
+const searchSession = Effect.fnUntraced(function* (
+  state: State,
+  ...[pattern, maxTokens, session]: Parameters<SessionAnswers["search"]>
+) {
+  const { conversation } = yield* open(state, session)
+  const parts = yield* Work.run(allParts(conversation))
+  const options = { pattern, maxTokens, isRedacted: !state.scope.showsSecrets, isWhole: true }
+  const matches = yield* Effect.mapError(search(parts, options), badPattern)
+  return withNote(matches.text)
+})
+
+const lastBefore = (entries: ReadonlyArray<Entry>, count: number): EntryId =>
+  entries[Math.min(count, entries.length) - 1]?.id ?? entryId(1)
+
+const changes = Effect.fnUntraced(function* (state: State, ...[since, session]: Parameters<SessionAnswers["changes"]>) {
+  const current = yield* open(state, session)
+  const all = entriesOf(current)
+  const last = compressions(current.conversation).at(-1)
+  const isGiven = since !== undefined && since.trim() !== ""
+  const afterLast = last && { _tag: "Entry" as const, entry: lastBefore(all, last.entries) }
+  const from = isGiven ? parseSince(since, yield* Clock.currentTimeMillis) : afterLast
+  if (from === undefined && isGiven) {
+    return yield* noAnswer("since must be an entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d)")
+  }
+  const entries = from === undefined ? all : entriesSince(all, from)
+  const text = changesText(yield* evidenceOf(entries, current))
+  const range = since ?? (last === undefined ? "the beginning" : "the last compaction")
+  return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
+})
+
+const snapshot = Effect.fnUntraced(function* (
+  state: State,
+  ...[budget, session]: Parameters<SessionAnswers["snapshot"]>
+) {
+  const current = yield* open(state, session)
+  const evidence = yield* evidenceOf(entriesOf(current), current)
+  const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept: [], cwd: current.started?.cwd }))
+  return text
+})
 
 /** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */
 export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
   scope: SessionScope
 ): Effect.fn.Return<SessionAnswers, never, AgentSessions | Transcripts | FileSystem.FileSystem> {
-  const agents = yield* AgentSessions
-  const fs = yield* FileSystem.FileSystem
-  const transcripts = yield* Transcripts
-  const listed = (count: number) => Effect.provideService(sessionsOf(scope, count), AgentSessions, agents)
-  const held = new Map<string, Held>()
-
-  const pathOf = Effect.fnUntraced(function* (name: string | undefined) {
-    if (name === undefined || name.trim() === "") {
-      if (scope.file !== undefined) return scope.file
-      const [newest] = yield* listed(1)
-      return newest?.file.path ?? (yield* noAnswer(`no session was started in ${scope.folder}`))
-    }
-    if (!scope.others) return yield* noAnswer("only the current session can be read; leave session out")
-    const wanted = name.trim()
-    const all = yield* listed(maxLookedAt)
-    const found = all.filter(({ file, session }) => [session, file.id].some((id) => id?.startsWith(wanted) === true))
-    if (found.length > 1 && !found.some(({ file }) => file.id === wanted)) {
-      return yield* noAnswer(`${wanted} is the beginning of ${found.length} sessions; give more of it`)
-    }
-    const one = found.find(({ file }) => file.id === wanted) ?? found[0]
-    return one?.file.path ?? (yield* noAnswer(`this folder has no session ${wanted}; list_sessions names them`))
-  })
-
-  /** The size of a session and when it last changed. A database tells that of each of its sessions. */
-  const stateOf = Effect.fnUntraced(function* (file: string) {
-    if (file.includes("#")) {
-      const { files } = yield* agents.files(["opencode"])
-      const found = files.find(({ path }) => path === file) ?? (yield* noAnswer(`${file} cannot be read`))
-      return { bytes: BigInt(found.bytes), changed: found.updatedAt }
-    }
-    const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
-    const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
-    return { bytes: BigInt(size), changed }
-  })
-
-  /** Reads a session. With `isOldEnough`, one that was read before will do, although its file has grown. */
-  const open = Effect.fnUntraced(function* (file: string, isOldEnough: (session: Session) => boolean = () => false) {
-    const known = held.get(file)
-    if (known !== undefined && isOldEnough(known.session)) return known.session
-    const { bytes, changed } = yield* stateOf(file)
-    if (known?.bytes === bytes && known.changed === changed) return known.session
-    const { session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
-      noAnswer(message)
-    )
-    held.delete(file)
-    held.set(file, { session, bytes, changed })
-    const [oldest] = held.keys()
-    if (held.size > maxHeld && oldest !== undefined) held.delete(oldest)
-    return session
-  })
-
-  const shown = (text: string) =>
-    scope.showsSecrets ? Effect.succeed(text) : Effect.map(Work.run(redacting(text)), (redacted) => redacted.text)
-
-  const withNote = (text: string): string =>
-    text.includes(markStart) ? `${text}\n(secrets are left out; the user reads them with palimpsest recall)` : text
-
-  const entriesOf = (session: Session): ReadonlyArray<Entry> =>
-    allEntries(session.conversation).filter(({ author }) => author !== "environment")
-
-  const recall: SessionAnswers["recall"] = Effect.fn("SessionAnswers.recall")(function* (given, selection, session) {
-    const name = isHandle(given.trim()) ? given.trim() : (mentions(given)[0] ?? given.trim())
-    const holds = (one: Session) => findHandle(recallableOf(one), name)._tag === "Found"
-    const file = yield* pathOf(session)
-    const current = yield* open(file, holds)
-    const match = findHandle(recallableOf(current), name)
-    if (match._tag === "Ambiguous")
-      return yield* noAnswer(`${name} is the beginning of ${match.handles.length} handles`)
-    if (match._tag === "Unknown") {
-      const near = similarHandles(recallableOf(current), name)
-      return yield* noAnswer(
-        `nothing is kept under ${name}${near.length > 0 ? `; did you mean ${near.join(" or ")}?` : "; search_history finds handles by words"}`
-      )
-    }
-    const text = yield* shown(match.payload.text)
-    const excerpt = yield* Effect.mapError(select(text, selection), ({ message }) => noAnswer(`pattern: ${message}`))
-    const rest =
-      excerpt.omittedLines > 0
-        ? `\n(${excerpt.omittedLines} more of ${excerpt.totalLines} lines; ask for them by number or by a pattern)`
-        : ""
-    const none = excerpt.text === "" ? `no line matches; the text has ${excerpt.totalLines} lines` : excerpt.text
-    return withNote(`${none}${rest}`)
-  })
-
-  const find: SessionAnswers["search"] = Effect.fn("SessionAnswers.search")(function* (pattern, maxTokens, session) {
-    const current = yield* open(yield* pathOf(session))
-    const parts = yield* Work.run(allParts(current.conversation))
-    const found = yield* Effect.mapError(
-      search(parts, { pattern, maxTokens, isRedacted: !scope.showsSecrets, isWhole: true }),
-      ({ message }) => noAnswer(`pattern: ${message}`)
-    )
-    return withNote(found.text)
-  })
-
-  const evidenceOf = (whole: ReadonlyArray<Entry>, { started }: Session) =>
-    Work.run(gatherEvidence(whole, { cwd: started?.cwd }))
-
-  const changes: SessionAnswers["changes"] = Effect.fn("SessionAnswers.changes")(function* (since, session) {
-    const current = yield* open(yield* pathOf(session))
-    const all = entriesOf(current)
-    const last = compressions(current.conversation).at(-1)
-    const from =
-      since === undefined || since.trim() === ""
-        ? last === undefined
-          ? undefined
-          : { _tag: "Entry" as const, entry: lastBefore(all, last.entries) }
-        : parseSince(since, yield* Clock.currentTimeMillis)
-    if (from === undefined && since !== undefined && since.trim() !== "") {
-      return yield* noAnswer("since must be an entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d)")
-    }
-    const entries = from === undefined ? all : entriesSince(all, from)
-    const text = changesText(yield* evidenceOf(entries, current))
-    const range = since ?? (last === undefined ? "the beginning" : "the last compaction")
-    return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
-  })
-
-  const snapshot: SessionAnswers["snapshot"] = Effect.fn("SessionAnswers.snapshot")(function* (budget, session) {
-    const current = yield* open(yield* pathOf(session))
-    const evidence = yield* evidenceOf(entriesOf(current), current)
-    const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept: [], cwd: current.started?.cwd }))
-    return text
-  })
-
-  return { list: listed(maxListed), recall, search: find, changes, snapshot }
+  const state: State = {
+    scope,
+    agents: yield* AgentSessions,
+    fs: yield* FileSystem.FileSystem,
+    transcripts: yield* Transcripts,
+    inMemory: new Map()
+  }
+  return {
+    list: listed(state, maxListed),
+    recall: Effect.fn("SessionAnswers.recall")((...asked) => recall(state, ...asked)),
+    search: Effect.fn("SessionAnswers.search")((...asked) => searchSession(state, ...asked)),
+    changes: Effect.fn("SessionAnswers.changes")((...asked) => changes(state, ...asked)),
+    snapshot: Effect.fn("SessionAnswers.snapshot")((...asked) => snapshot(state, ...asked))
+  }
 })
-
-const lastBefore = (entries: ReadonlyArray<Entry>, count: number): EntryId =>
-  entries[Math.min(count, entries.length) - 1]?.id ?? entryId(1)
 
 /** The answers. `session`: the beginning of the id of another session of the folder; absent: the current one. */
 export interface SessionAnswers {
