@@ -79,7 +79,7 @@ const WholeEvent = Schema.Struct({ content_block: record, delta: record })
 type WholeEvent = typeof WholeEvent.Type
 const readWhole = Schema.decodeUnknownOption(WholeEvent)
 
-/** Adds what a piece of a block says to the block: texts at the end of texts. */
+/** Adds a piece to a block: texts are joined, other values replaced. */
 const added = (block: OpaqueBlock, { type: _, ...piece }: OpaqueBlock): OpaqueBlock => {
   const joined = Object.entries(piece).map(([name, value]) => {
     const before = block[name]
@@ -102,106 +102,121 @@ interface OpenBlock {
   compaction: OpaqueBlock | undefined
 }
 
+/** An answer that is being read. */
+interface Answer {
+  readonly names: ToolNames
+  readonly hide: (text: string) => string
+  readonly blocks: Map<number, OpenBlock>
+  counts: Counts
+  /** Whether a tool call could not be read. */
+  isMalformed: boolean
+}
+
+const startBlock = (
+  { blocks }: Answer,
+  { content_block: block, index = 0 }: Event,
+  whole: OpaqueBlock
+): ReadonlyArray<Part> => {
+  if (block === undefined) return []
+  const { data, id, input, name, signature, thinking, type } = block
+  const first = type === "text" ? block.text : thinking
+  // Some servers send the whole input at once.
+  const args = input !== undefined && JSON.stringify(input) !== "{}" ? [JSON.stringify(input)] : []
+  const pieces = type === "tool_use" ? args : first ? [first] : []
+  const compaction = isCompaction(whole) ? whole : undefined
+  const named = { type, id: id ?? "", name: name ?? "", data: data ?? "", signature: signature ?? "" }
+  blocks.set(index, { ...named, pieces, compaction })
+  return type === "text" && first ? [{ text: first }] : []
+}
+
+const extendBlock = ({ blocks }: Answer, { delta, index = 0 }: Event, whole: OpaqueBlock): ReadonlyArray<Part> => {
+  const block = blocks.get(index)
+  if (block?.compaction !== undefined) {
+    block.compaction = added(block.compaction, whole)
+    return []
+  }
+  if (delta?.text) return [{ text: delta.text }]
+  if (block === undefined || delta === undefined) return []
+  if (delta.signature) block.signature += delta.signature
+  if (delta.partial_json) block.pieces.push(delta.partial_json)
+  if (!delta.thinking) return []
+  block.pieces.push(delta.thinking)
+  return [{ text: delta.thinking, thought: true }]
+}
+
+const signed = (block: OpaqueBlock): Part => ({ text: "", thoughtSignature: signatureOf(provider, block) })
+
+const endBlock = (answer: Answer, { index = 0 }: Event): ReadonlyArray<Part> => {
+  const block = answer.blocks.get(index)
+  answer.blocks.delete(index)
+  if (block === undefined) return []
+  const { compaction, data, id, name, pieces, signature, type } = block
+  if (compaction !== undefined) return [signed(compaction)]
+  switch (type) {
+    case "thinking":
+      return signature === "" ? [] : [signed({ type, thinking: pieces.join(""), signature })]
+    case "redacted_thinking":
+      return [signed({ type, data })]
+    case "tool_use": {
+      const part = callPart({ id, name, args: pieces.join("") }, answer.names)
+      answer.isMalformed ||= part === undefined
+      return part === undefined ? [] : [part]
+    }
+    default:
+      return []
+  }
+}
+
+const finish = (answer: Answer, { delta, usage }: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {
+  // A later count replaces an earlier one; null says nothing.
+  if (usage) {
+    const stated = Object.entries(usage).filter(([, value]) => value !== null)
+    answer.counts = { ...answer.counts, ...Object.fromEntries(stated) }
+  }
+  const reason = delta?.stop_reason
+  if (reason === undefined || reason === null) return Effect.undefined
+  if (reason === "refusal") return Effect.fail(failed(new ContentPolicyError({ finishReason: reason })))
+  return Effect.succeed({
+    parts: [],
+    finishReason: answer.isMalformed ? malformed : (finishReasons[reason] ?? clip(answer.hide(reason))),
+    usage: usageOf(answer.counts)
+  })
+}
+
+const chunkOf = (parts: ReadonlyArray<Part>) => Effect.succeed(parts.length === 0 ? undefined : { parts })
+
+const readAnswer = (
+  answer: Answer,
+  event: Event,
+  whole: unknown
+): Effect.Effect<ModelChunk | undefined, ModelError> => {
+  const { content_block = {}, delta = {} } = Option.getOrElse(readWhole(whole), (): WholeEvent => ({}))
+  switch (event.type) {
+    case "message_start":
+      answer.counts = event.message?.usage ?? {}
+      return Effect.undefined
+    case "content_block_start":
+      return chunkOf(startBlock(answer, event, content_block))
+    case "content_block_delta":
+      return chunkOf(extendBlock(answer, event, delta))
+    case "content_block_stop":
+      return chunkOf(endBlock(answer, event))
+    case "message_delta":
+      return finish(answer, event)
+    default:
+      return Effect.undefined
+  }
+}
+
 /** Reads one answer of the Messages API. */
 export const makeReader = (names: ToolNames, provided: ProviderNames, hide: (text: string) => string): EventReader => {
-  const blocks = new Map<number, OpenBlock>()
-  let counts: Counts = {}
-  let isMalformed = false
-
-  const begin = ({ content_block: block, index = 0 }: Event, whole: OpaqueBlock): ReadonlyArray<Part> => {
-    if (block === undefined) return []
-    const { data, id, input, name, signature, thinking, type } = block
-    const first = type === "text" ? block.text : thinking
-    // Some servers give the whole input at once.
-    const given = input !== undefined && JSON.stringify(input) !== "{}" ? [JSON.stringify(input)] : []
-    const pieces = type === "tool_use" ? given : first ? [first] : []
-    const compaction = isCompaction(whole) ? whole : undefined
-    const named = { type, id: id ?? "", name: name ?? "", data: data ?? "", signature: signature ?? "" }
-    blocks.set(index, { ...named, pieces, compaction })
-    return type === "text" && first ? [{ text: first }] : []
-  }
-
-  const go = ({ delta, index = 0 }: Event, whole: OpaqueBlock): ReadonlyArray<Part> => {
-    const block = blocks.get(index)
-    if (block?.compaction !== undefined) {
-      block.compaction = added(block.compaction, whole)
-      return []
-    }
-    if (delta?.text) return [{ text: delta.text }]
-    if (block === undefined || delta === undefined) return []
-    if (delta.signature) block.signature += delta.signature
-    if (delta.partial_json) block.pieces.push(delta.partial_json)
-    if (!delta.thinking) return []
-    block.pieces.push(delta.thinking)
-    return [{ text: delta.thinking, thought: true }]
-  }
-
-  const end = ({ index = 0 }: Event): ReadonlyArray<Part> => {
-    const block = blocks.get(index)
-    blocks.delete(index)
-    if (block === undefined) return []
-    const { compaction, data, id, name, pieces, signature, type } = block
-    if (compaction !== undefined) return [{ text: "", thoughtSignature: signatureOf(provider, compaction) }]
-    switch (type) {
-      case "thinking":
-        return signature === ""
-          ? []
-          : [{ text: "", thoughtSignature: signatureOf(provider, { type, thinking: pieces.join(""), signature }) }]
-      case "redacted_thinking":
-        return [{ text: "", thoughtSignature: signatureOf(provider, { type, data }) }]
-      case "tool_use": {
-        const part = callPart({ id, name, args: pieces.join("") }, names)
-        isMalformed ||= part === undefined
-        return part === undefined ? [] : [part]
-      }
-      default:
-        return []
-    }
-  }
-
-  const finish = ({ delta, usage }: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {
-    // A later count replaces an earlier one; null says nothing.
-    if (usage) {
-      const stated = Object.entries(usage).filter(([, value]) => value !== null)
-      counts = { ...counts, ...Object.fromEntries(stated) }
-    }
-    const reason = delta?.stop_reason
-    if (reason === undefined || reason === null) return Effect.undefined
-    if (reason === "refusal") return Effect.fail(failed(new ContentPolicyError({ finishReason: reason })))
-    return Effect.succeed({
-      parts: [],
-      finishReason: isMalformed ? malformed : (finishReasons[reason] ?? clip(hide(reason))),
-      usage: usageOf(counts)
-    })
-  }
-
-  const parts = (made: ReadonlyArray<Part>) => Effect.succeed(made.length === 0 ? undefined : { parts: made })
-
-  const read = (event: Event, whole: unknown): Effect.Effect<ModelChunk | undefined, ModelError> => {
-    const { content_block = {}, delta = {} } = Option.getOrElse(readWhole(whole), (): WholeEvent => ({}))
-    switch (event.type) {
-      case "message_start":
-        counts = event.message?.usage ?? {}
-        return Effect.undefined
-      case "content_block_start":
-        return parts(begin(event, content_block))
-      case "content_block_delta":
-        return parts(go(event, delta))
-      case "content_block_stop":
-        return parts(end(event))
-      case "message_delta":
-        return finish(event)
-      default:
-        return Effect.undefined
-    }
-  }
-
+  const answer: Answer = { names, hide, blocks: new Map(), counts: {}, isMalformed: false }
   return {
-    read: (event) => {
-      const known = Option.getOrUndefined(readEvent(event))
-      if (known === undefined) return Effect.fail(unusable("it contains an event of an unknown form"))
-      if (known.type !== "error") return read(known, event)
-      const { kind, message } = faultIn(event) ?? { kind: "", message: "" }
+    read: (value) => {
+      const event = Option.getOrUndefined(readEvent(value))
+      if (event === undefined) return Effect.fail(unusable("it contains an event of an unknown form"))
+      if (event.type !== "error") return readAnswer(answer, event, value)
+      const { kind, message } = faultIn(value) ?? { kind: "", message: "" }
       return Effect.fail(failed(reasonOfEvent({ kind, message: hide(message) }, provided)))
     },
     end: () => Effect.undefined

@@ -69,6 +69,47 @@ type ResponseEvent = typeof ResponseEvent.Type
 const readWholeItem = Schema.decodeUnknownOption(Schema.Struct({ item: Schema.Record(Schema.String, Schema.Unknown) }))
 const readResponseEvent = Schema.decodeUnknownOption(ResponseEvent)
 
+const signed = (block: Readonly<Record<string, unknown>>): Part => ({
+  text: "",
+  thoughtSignature: signatureOf(provider, block)
+})
+
+/** The part of an item that is whole. Returns undefined for a call that cannot be read. */
+const itemParts = ({ item }: ResponseEvent, whole: unknown, names: ToolNames): ReadonlyArray<Part> | undefined => {
+  if (isCompaction(item)) return [signed(Option.getOrElse(readWholeItem(whole), () => ({ item: {} })).item)]
+  if (item?.type === "function_call") {
+    const { arguments: args, call_id: id, name } = item
+    const part = callPart({ id: id ?? undefined, name: name ?? "", args: args ?? "" }, names)
+    return part && [part]
+  }
+  if (item?.type !== "reasoning" || !item.encrypted_content) return []
+  const { encrypted_content, id, summary } = item
+  return [signed({ type: "reasoning", id: id ?? undefined, summary: summary ?? [], encrypted_content })]
+}
+
+const lastChunk = ({ response, type }: ResponseEvent, isMalformed: boolean): Effect.Effect<ModelChunk, ModelError> => {
+  const reason = type === "response.completed" ? "completed" : (response?.incomplete_details?.reason ?? "incomplete")
+  if (reason === "content_filter") return refused(reason)
+  const finishReason = reason === "completed" ? "STOP" : reason === "max_output_tokens" ? "MAX_TOKENS" : "OTHER"
+  const usage = response?.usage
+  return Effect.succeed({
+    parts: [],
+    finishReason: isMalformed ? malformed : finishReason,
+    ...(usage
+      ? {
+          usage: usageOf({
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cached: usage.input_tokens_details?.cached_tokens,
+            thoughts: usage.output_tokens_details?.reasoning_tokens
+          })
+        }
+      : {})
+  })
+}
+
+const chunkOf = (parts: ReadonlyArray<Part>) => Effect.succeed(parts.length === 0 ? undefined : { parts })
+
 /** Reads one answer of the Responses API. */
 export const makeResponsesReader = (
   names: ToolNames,
@@ -76,54 +117,12 @@ export const makeResponsesReader = (
   hide: (text: string) => string
 ): EventReader => {
   let isMalformed = false
-
-  const itemParts = ({ item }: ResponseEvent, whole: unknown): ReadonlyArray<Part> => {
-    if (isCompaction(item)) {
-      const { item: compaction } = Option.getOrElse(readWholeItem(whole), () => ({ item: {} }))
-      return [{ text: "", thoughtSignature: signatureOf(provider, compaction) }]
-    }
-    if (item?.type === "function_call") {
-      const { arguments: args, call_id: id, name } = item
-      const part = callPart({ id: id ?? undefined, name: name ?? "", args: args ?? "" }, names)
-      isMalformed ||= part === undefined
-      return part === undefined ? [] : [part]
-    }
-    if (item?.type !== "reasoning" || !item.encrypted_content) return []
-    const { encrypted_content, id, summary } = item
-    const block = { type: "reasoning", id: id ?? undefined, summary: summary ?? [], encrypted_content }
-    return [{ text: "", thoughtSignature: signatureOf(provider, block) }]
-  }
-
-  const finish = ({ response, type }: ResponseEvent): Effect.Effect<ModelChunk, ModelError> => {
-    const reason = type === "response.completed" ? "completed" : (response?.incomplete_details?.reason ?? "incomplete")
-    if (reason === "content_filter") return refused(reason)
-    const finishReason = reason === "completed" ? "STOP" : reason === "max_output_tokens" ? "MAX_TOKENS" : "OTHER"
-    const usage = response?.usage
-    return Effect.succeed({
-      parts: [],
-      finishReason: isMalformed ? malformed : finishReason,
-      ...(usage
-        ? {
-            usage: usageOf({
-              input: usage.input_tokens,
-              output: usage.output_tokens,
-              cached: usage.input_tokens_details?.cached_tokens,
-              thoughts: usage.output_tokens_details?.reasoning_tokens
-            })
-          }
-        : {})
-    })
-  }
-
   const fault = (value: unknown) => {
     const { kind, message } = faultIn(value) ?? { kind: "", message: "" }
     // The type of the event says nothing.
     const named = { kind: kind.replace(/^error /, ""), message: hide(message) }
     return Effect.fail(failed(reasonOfEvent(named, provided)))
   }
-
-  const parts = (made: ReadonlyArray<Part>) => Effect.succeed(made.length === 0 ? undefined : { parts: made })
-
   return {
     read: (value) => {
       const event = Option.getOrUndefined(readResponseEvent(value))
@@ -132,15 +131,18 @@ export const makeResponsesReader = (
       switch (event.type) {
         case "response.output_text.delta":
         case "response.refusal.delta":
-          return parts(delta === "" ? [] : [{ text: delta }])
+          return chunkOf(delta === "" ? [] : [{ text: delta }])
         case "response.reasoning_summary_text.delta":
         case "response.reasoning_text.delta":
-          return parts(delta === "" ? [] : [{ text: delta, thought: true }])
-        case "response.output_item.done":
-          return parts(itemParts(event, value))
+          return chunkOf(delta === "" ? [] : [{ text: delta, thought: true }])
+        case "response.output_item.done": {
+          const parts = itemParts(event, value, names)
+          isMalformed ||= parts === undefined
+          return chunkOf(parts ?? [])
+        }
         case "response.completed":
         case "response.incomplete":
-          return finish(event)
+          return lastChunk(event, isMalformed)
         case "response.failed":
           return fault({ error: event.response?.error })
         case "error":
