@@ -40,9 +40,9 @@ export interface FileRewind {
   /** The files that tools changed since then and that are not as they were. */
   readonly survey: (target: RewindTarget) => Effect.Effect<ReadonlyArray<RewindFile>, SessionStoreError>
   /**
-   * Files in the folders of the workspace that were written after a moment (milliseconds since 1970) and that no tool is known to
-   * have changed since the target: shell commands and other programs did. Ignored files are not looked at, removed ones cannot be
-   * seen, and after two seconds the search ends with what it has found.
+   * Files in the folders of the workspace that were written after a moment (milliseconds since 1970), and by no tool since the
+   * target: shell commands and other programs did that. Ignored files are skipped, removed ones cannot be seen, and after two
+   * seconds the search ends with the files it has.
    */
   readonly unrecorded: (target: RewindTarget, since: number) => Effect.Effect<ReadonlyArray<string>, SessionStoreError>
   /**
@@ -64,108 +64,126 @@ const searched: IgnoreChoice = { git: true, own: true, vendored: true }
 
 const onDisk = (error: PlatformError.PlatformError) => ({ message: diskErrorText(error) })
 
+/** A conversation and the files that it changed. */
+interface Rewind {
+  readonly chat: Pick<Chat["Service"], "blobs" | "keepFile" | "whole">
+  readonly workspace: Workspace["Service"]
+  /** The whole disk. */
+  readonly disk: FileSystem.FileSystem
+  /** The files of the workspace. */
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+}
+
+const withDisk =
+  (fs: FileSystem.FileSystem, path: Path.Path) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    effect.pipe(Effect.provideService(FileSystem.FileSystem, fs), Effect.provideService(Path.Path, path))
+
+/** The current content of a file; undefined when there is none. Fails for anything that a tool could not have written. */
+const current = Effect.fnUntraced(function* ({ fs, path, workspace }: Rewind, file: string) {
+  const real = yield* workspace.path(file, "write")
+  if (real !== file) return yield* Effect.fail({ message: "a link stands in its way" })
+  const info = yield* fs.stat(file).pipe(
+    Effect.catchIf(isNotFound, () => Effect.undefined),
+    Effect.mapError(onDisk)
+  )
+  if (info === undefined) return undefined
+  const bytes = yield* withDisk(fs, path)(read(file, workspace.shown(file)))
+  return { bytes, mode: info.mode & 0o7777 }
+})
+
+const surveyFile = (rewind: Rewind, file: ChangedFile): Effect.Effect<RewindFile> => {
+  const shown = rewind.workspace.shown(file.path)
+  return current(rewind, file.path).pipe(
+    Effect.flatMap((now) => (now === undefined ? Effect.succeed(null) : rewind.chat.blobs.hash(now.bytes))),
+    Effect.match({
+      onSuccess: (hash): RewindFile => ({ file, shown, state: fileState(file, hash) }),
+      onFailure: ({ message }): RewindFile => ({ file, shown, state: "lost", problem: message })
+    })
+  )
+}
+
+const changedFiles = (chat: Rewind["chat"], target: RewindTarget) =>
+  Effect.map(chat.whole, ({ changes }) => changedSince(PersistentList.toArray(changes), target))
+
+const survey = Effect.fnUntraced(function* (rewind: Rewind, target: RewindTarget) {
+  const files = yield* Effect.forEach(yield* changedFiles(rewind.chat, target), (file) => surveyFile(rewind, file))
+  return files.filter(({ state }) => state !== "same")
+})
+
+const putBack = Effect.fnUntraced(function* (rewind: Rewind, { path: file, target }: ChangedFile) {
+  const { chat, fs, path } = rewind
+  const record = recorderOf(chat, "rewind")
+  const before = yield* current(rewind, file)
+  if (target === null) {
+    const recorded = yield* record({ path: file, before, after: undefined })
+    yield* Effect.uninterruptible(Effect.andThen(Effect.mapError(fs.remove(file, { force: true }), onDisk), recorded))
+    return "removed" as const
+  }
+  const bytes = yield* chat.blobs.get(target.hash)
+  const recorded = yield* record({ path: file, before, after: bytes })
+  const write = Effect.andThen(
+    fs.makeDirectory(path.dirname(file), { recursive: true }),
+    withDisk(fs, path)(AtomicFile.write(file, bytes, target.mode))
+  )
+  yield* Effect.uninterruptible(Effect.andThen(Effect.mapError(write, onDisk), recorded))
+  return "restored" as const
+})
+
+const restoreFile = Effect.fnUntraced(function* (
+  rewind: Rewind,
+  { file }: RewindFile,
+  overwrites: boolean
+): Effect.fn.Return<RewoundFile | undefined> {
+  // The file may have changed since the survey.
+  const { problem, shown, state } = yield* surveyFile(rewind, file)
+  if (state === "same") return undefined
+  if (state === "lost") return { shown, outcome: "failed", problem: problem ?? "its earlier version is not kept" }
+  if (state === "changed" && !overwrites) return { shown, outcome: "left" }
+  return yield* Effect.match(putBack(rewind, file), {
+    onSuccess: (outcome): RewoundFile => ({ shown, outcome }),
+    onFailure: ({ message }): RewoundFile => ({ shown, outcome: "failed", problem: message })
+  })
+})
+
+const unrecorded = Effect.fnUntraced(function* (rewind: Rewind, target: RewindTarget, since: number) {
+  const { chat, disk, fs, path, workspace } = rewind
+  const recorded = new Set((yield* changedFiles(chat, target)).map((file) => file.path))
+  const written: Array<string> = []
+  const look = Effect.fnUntraced(function* (file: string) {
+    const info = yield* Effect.option(fs.stat(file))
+    const time = Option.flatMap(info, ({ mtime }) => mtime)
+    if (Option.isSome(time) && time.value.getTime() > since) written.push(workspace.shown(file))
+  })
+  const lookIn = (folder: string) =>
+    Stream.runForEach(walk(folder, searched), ({ files }) =>
+      Effect.forEach(
+        files.map((name) => path.join(folder, name)).filter((file) => !recorded.has(file)),
+        look
+      )
+    )
+  yield* Effect.forEach(workspace.folders, lookIn).pipe(
+    Effect.timeoutOption(searchTimeout),
+    Effect.provideService(Workspace, workspace),
+    withDisk(disk, path)
+  )
+  return written.toSorted()
+})
+
 /** Makes the rewinding of files in a workspace. */
 export const make = Effect.fnUntraced(function* (
-  chat: Pick<Chat["Service"], "blobs" | "keepFile" | "whole">,
+  chat: Rewind["chat"],
   workspace: Workspace["Service"]
 ): Effect.fn.Return<FileRewind, never, FileSystem.FileSystem | Path.Path> {
-  const path = yield* Path.Path
   const disk = yield* FileSystem.FileSystem
-  const fs = workspace.files(disk)
+  const rewind: Rewind = { chat, workspace, disk, fs: workspace.files(disk), path: yield* Path.Path }
   const gate = yield* Gate
-  const record = recorderOf(chat, "rewind")
-  const provided = <A, E>(work: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>): Effect.Effect<A, E> =>
-    work.pipe(Effect.provideService(FileSystem.FileSystem, fs), Effect.provideService(Path.Path, path))
-
-  /** What the file holds now; undefined: there is none. Fails for whatever no tool could have left there. */
-  const current = Effect.fnUntraced(function* (place: string) {
-    const real = yield* workspace.path(place, "write")
-    if (real !== place) return yield* Effect.fail({ message: "a link stands in its way" })
-    const info = yield* fs.stat(place).pipe(
-      Effect.catchIf(isNotFound, () => Effect.undefined),
-      Effect.mapError(onDisk)
-    )
-    if (info === undefined) return undefined
-    return { bytes: yield* provided(read(place, workspace.shown(place))), mode: info.mode & 0o7777 }
-  })
-
-  const look = Effect.fnUntraced(function* (file: ChangedFile) {
-    const shown = workspace.shown(file.path)
-    return yield* current(file.path).pipe(
-      Effect.flatMap((now) => (now === undefined ? Effect.succeed(null) : chat.blobs.hash(now.bytes))),
-      Effect.match({
-        onSuccess: (hash): RewindFile => ({ file, shown, state: fileState(file, hash) }),
-        onFailure: ({ message }): RewindFile => ({ file, shown, state: "lost", problem: message })
-      })
-    )
-  })
-
-  const put = Effect.fnUntraced(function* ({ path: place, target }: ChangedFile) {
-    const before = yield* current(place)
-    if (target === null) {
-      const done = yield* record({ path: place, before, after: undefined })
-      yield* Effect.uninterruptible(Effect.andThen(Effect.mapError(fs.remove(place, { force: true }), onDisk), done))
-      return "removed" as const
-    }
-    const bytes = yield* chat.blobs.get(target.hash)
-    const done = yield* record({ path: place, before, after: bytes })
-    const written = Effect.andThen(
-      fs.makeDirectory(path.dirname(place), { recursive: true }),
-      provided(AtomicFile.write(place, bytes, target.mode))
-    )
-    yield* Effect.uninterruptible(Effect.andThen(Effect.mapError(written, onDisk), done))
-    return "restored" as const
-  })
-
-  const restoreOne = Effect.fnUntraced(function* ({ file }: RewindFile, overwrites: boolean) {
-    // The file may have changed since the survey.
-    const { problem, shown, state } = yield* look(file)
-    if (state === "same") return undefined
-    if (state === "lost") {
-      const why = problem ?? "its earlier version is not kept"
-      return { shown, outcome: "failed", problem: why } satisfies RewoundFile
-    }
-    if (state === "changed" && !overwrites) return { shown, outcome: "left" } satisfies RewoundFile
-    return yield* Effect.match(put(file), {
-      onSuccess: (outcome): RewoundFile => ({ shown, outcome }),
-      onFailure: ({ message }): RewoundFile => ({ shown, outcome: "failed", problem: message })
-    })
-  })
-
-  const unrecorded = Effect.fn("FileRewind.unrecorded")(function* (target: RewindTarget, since: number) {
-    const { changes } = yield* chat.whole
-    const known = new Set(changedSince(PersistentList.toArray(changes), target).map(({ path: place }) => place))
-    const found: Array<string> = []
-    const look = Effect.fnUntraced(function* (place: string) {
-      const info = yield* Effect.option(fs.stat(place))
-      const written = Option.flatMap(info, ({ mtime }) => mtime)
-      if (Option.isSome(written) && written.value.getTime() > since) found.push(workspace.shown(place))
-    })
-    yield* Effect.forEach(workspace.folders, (folder) =>
-      Stream.runForEach(walk(folder, searched), ({ files }) =>
-        Effect.forEach(
-          files.map((name) => path.join(folder, name)).filter((place) => !known.has(place)),
-          look
-        )
-      )
-    ).pipe(
-      Effect.timeoutOption(searchTimeout),
-      Effect.provideService(Workspace, workspace),
-      Effect.provideService(FileSystem.FileSystem, disk),
-      Effect.provideService(Path.Path, path)
-    )
-    return found.toSorted()
-  })
-
   return {
-    unrecorded,
-    survey: Effect.fn("FileRewind.survey")(function* (target) {
-      const { changes } = yield* chat.whole
-      const files = yield* Effect.forEach(changedSince(PersistentList.toArray(changes), target), look)
-      return files.filter(({ state }) => state !== "same")
-    }),
+    unrecorded: Effect.fn("FileRewind.unrecorded")((target, since) => unrecorded(rewind, target, since)),
+    survey: Effect.fn("FileRewind.survey")((target) => survey(rewind, target)),
     restore: Effect.fn("FileRewind.restore")(function* (files, overwrites) {
-      const done = yield* Effect.forEach(files, (file) => gate.withPermit(restoreOne(file, overwrites)))
+      const done = yield* Effect.forEach(files, (file) => gate.withPermit(restoreFile(rewind, file, overwrites)))
       return done.filter((one) => one !== undefined)
     })
   }
