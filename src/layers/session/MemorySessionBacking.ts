@@ -34,75 +34,97 @@ const fail = (reason: SessionStoreError["reason"]) => Effect.fail(sessionError(r
 const sizeOf = (lines: ReadonlyArray<BackedLine>): number =>
   lines.reduce((size, { text }) => size + Bytes.encode(text).length + 1, 0)
 
+type Sessions = Map<string, Stored>
+type Blobs = Map<string, Map<Hash, Uint8Array>>
+
+const find = (sessions: Sessions, id: string): Effect.Effect<Stored, SessionStoreError> =>
+  Effect.suspend(() => {
+    const stored = sessions.get(id)
+    return stored === undefined ? fail(new SessionNotFound({ id })) : Effect.succeed(stored)
+  })
+
+const refuseOwned = (id: string, { since }: Stored): Effect.Effect<void, SessionStoreError> =>
+  since === undefined ? Effect.void : fail(new SessionLocked({ id, pid, since }))
+
+/** Owns a session until the scope closes. */
+const owned = (id: string, stored: Stored): Effect.Effect<SessionOwner, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      stored.since = now
+      stored.epoch += 1
+      return { session: id, epoch: stored.epoch }
+    }),
+    ({ epoch }) =>
+      Effect.sync(() => {
+        if (stored.epoch === epoch) stored.since = undefined
+      })
+  )
+
+const create = (sessions: Sessions, id: string, head: string, lines: ReadonlyArray<BackedLine>) =>
+  Effect.suspend(() => {
+    if (sessions.has(id)) return fail(new SessionExists({ id }))
+    const stored: Stored = {
+      head,
+      title: undefined,
+      lines: [...lines],
+      ids: new Set(lines.map((line) => line.id)),
+      bytes: sizeOf(lines),
+      epoch: 0,
+      since: undefined
+    }
+    sessions.set(id, stored)
+    return owned(id, stored)
+  })
+
+const append = (stored: Stored, { epoch, session: id }: SessionOwner, line: BackedLine, head: string | undefined) => {
+  const { ids, lines } = stored
+  const existing = lines[line.sequence - 1]
+  if (existing?.id === line.id && existing.text === line.text) return Effect.void
+  if (stored.epoch !== epoch) return fail(new SessionTaken({ id }))
+  if (lines.length !== line.sequence - 1 || ids.has(line.id)) {
+    return fail(new SessionChanged({ id, expected: line.sequence - 1, found: lines.length, unit: "lines" }))
+  }
+  lines.push(line)
+  ids.add(line.id)
+  stored.bytes += sizeOf([line])
+  stored.head = head ?? stored.head
+  return Effect.void
+}
+
+const rowOf = (id: string, { bytes, head, lines, since, title }: Stored): BackedRow => {
+  const holder = since === undefined ? undefined : { pid, since }
+  return { id, head, title, bytes, updatedAt: lines.at(-1)?.at ?? 0, holder }
+}
+
+const remove = Effect.fnUntraced(function* (sessions: Sessions, blobs: Blobs, id: string) {
+  const stored = sessions.get(id)
+  if (stored !== undefined) yield* refuseOwned(id, stored)
+  sessions.delete(id)
+  blobs.delete(id)
+  if (stored === undefined) return yield* fail(new SessionNotFound({ id }))
+})
+
+const putBlob = (blobs: Blobs, id: string, hash: Hash, bytes: Uint8Array) =>
+  Effect.sync(() => {
+    const own = blobs.get(id) ?? new Map<Hash, Uint8Array>()
+    blobs.set(id, own)
+    // A copy: callers may change theirs.
+    if (!own.has(hash)) own.set(hash, Uint8Array.from(bytes))
+  })
+
 /** Sessions in memory, for the lifetime of the layer. */
 export const make: Layer.Layer<SessionBacking> = Layer.sync(SessionBacking, () => {
-  const sessions = new Map<string, Stored>()
-  const blobs = new Map<string, Map<Hash, Uint8Array>>()
-
-  const find = (id: string): Effect.Effect<Stored, SessionStoreError> =>
-    Effect.suspend(() => {
-      const stored = sessions.get(id)
-      return stored === undefined ? fail(new SessionNotFound({ id })) : Effect.succeed(stored)
-    })
-  const refuseOwned = (id: string, { since }: Stored): Effect.Effect<void, SessionStoreError> =>
-    since === undefined ? Effect.void : fail(new SessionLocked({ id, pid, since }))
-
-  /** Owns a session until the scope closes. */
-  const owned = (id: string, stored: Stored): Effect.Effect<SessionOwner, never, Scope.Scope> =>
-    Effect.acquireRelease(
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        stored.since = now
-        stored.epoch += 1
-        return { session: id, epoch: stored.epoch }
-      }),
-      ({ epoch }) =>
-        Effect.sync(() => {
-          if (stored.epoch === epoch) stored.since = undefined
-        })
-    )
-
-  const append = (stored: Stored, { epoch, session: id }: SessionOwner, line: BackedLine, head: string | undefined) => {
-    const { ids, lines } = stored
-    const there = lines[line.sequence - 1]
-    if (there?.id === line.id && there.text === line.text) return Effect.void
-    if (stored.epoch !== epoch) return fail(new SessionTaken({ id }))
-    if (lines.length !== line.sequence - 1 || ids.has(line.id)) {
-      return fail(new SessionChanged({ id, expected: line.sequence - 1, found: lines.length, unit: "lines" }))
-    }
-    lines.push(line)
-    ids.add(line.id)
-    stored.bytes += sizeOf([line])
-    stored.head = head ?? stored.head
-    return Effect.void
-  }
-
-  const rowOf = (id: string, { bytes, head, lines, since, title }: Stored): BackedRow => {
-    const holder = since === undefined ? undefined : { pid, since }
-    return { id, head, title, bytes, updatedAt: lines.at(-1)?.at ?? 0, holder }
-  }
-
+  const sessions: Sessions = new Map()
+  const blobs: Blobs = new Map()
   return {
-    create: (id, head, lines) =>
-      Effect.suspend(() => {
-        if (sessions.has(id)) return fail(new SessionExists({ id }))
-        const stored: Stored = {
-          head,
-          title: undefined,
-          lines: [...lines],
-          ids: new Set(lines.map((line) => line.id)),
-          bytes: sizeOf(lines),
-          epoch: 0,
-          since: undefined
-        }
-        sessions.set(id, stored)
-        return owned(id, stored)
-      }),
-    own: Effect.fnUntraced(function* (id, takeOver) {
-      const stored = yield* find(id)
-      if (!takeOver) yield* refuseOwned(id, stored)
-      return yield* owned(id, stored)
-    }),
-    append: (owner, line, head) => Effect.flatMap(find(owner.session), (stored) => append(stored, owner, line, head)),
+    create: (id, head, lines) => create(sessions, id, head, lines),
+    own: (id, takesOver) =>
+      find(sessions, id).pipe(
+        Effect.tap((stored) => (takesOver ? Effect.void : refuseOwned(id, stored))),
+        Effect.flatMap((stored) => owned(id, stored))
+      ),
+    append: (owner, line, head) =>
+      Effect.flatMap(find(sessions, owner.session), (stored) => append(stored, owner, line, head)),
     read: (id, from, to) => Effect.sync(() => sessions.get(id)?.lines.slice(from - 1, to - 1) ?? []),
     // Sessions in memory are read whole.
     lastCheckpoint: () => Effect.undefined,
@@ -111,23 +133,11 @@ export const make: Layer.Layer<SessionBacking> = Layer.sync(SessionBacking, () =
         [...sessions].flatMap(([id, stored]) => (only === undefined || only === id ? [rowOf(id, stored)] : []))
       ),
     rename: (id, title) =>
-      Effect.map(find(id), (stored) => {
+      Effect.map(find(sessions, id), (stored) => {
         stored.title = title
       }),
-    remove: Effect.fnUntraced(function* (id) {
-      const isThere = sessions.has(id)
-      if (isThere) yield* refuseOwned(id, yield* find(id))
-      sessions.delete(id)
-      blobs.delete(id)
-      if (!isThere) return yield* fail(new SessionNotFound({ id }))
-    }),
-    putBlob: (id, hash, bytes) =>
-      Effect.sync(() => {
-        const own = blobs.get(id) ?? new Map<Hash, Uint8Array>()
-        blobs.set(id, own)
-        // A copy: callers may change theirs.
-        if (!own.has(hash)) own.set(hash, Uint8Array.from(bytes))
-      }),
+    remove: (id) => remove(sessions, blobs, id),
+    putBlob: (id, hash, bytes) => putBlob(blobs, id, hash, bytes),
     getBlob: (id, hash) =>
       Effect.sync(() => {
         const bytes = blobs.get(id)?.get(hash)
