@@ -54,7 +54,7 @@ const stretchChars = 32_768
 const commitBytes = 64 * 1024 * 1024
 /** Bytes at the beginning, and before the end of what was read, by which a file that only grew is recognized. */
 const markBytes = 1_024
-/** A file that changed this recently may change again and keep its time. */
+/** Age below which a file may still change without a new time. */
 const settleMillis = 2_500
 
 /** Opens the index, or makes a new one where there is none, or one that is damaged or of another version. */
@@ -126,7 +126,7 @@ const rowOf = (row: Record<string, unknown>): FileRow => ({
   broken: numberIn(row, "broken")
 })
 
-/** What was written by this program is read back as it was. */
+/** The requests as this program stored them. */
 const requestsIn = (text: unknown): ScanState["requests"] => {
   const value: unknown = typeof text === "string" ? parsedOrUndefined(text) : undefined
   return Array.isArray(value) ? value : []
@@ -218,10 +218,16 @@ const problemOf = (file: SessionFile, error: unknown): SessionProblem => ({
   message: error instanceof Error ? error.message.replace(`${file.path}: `, "") : "cannot be read"
 })
 
-/** Reads what is new in a file into the tables. */
+/** The index that is open. */
+interface Index {
+  readonly database: DatabaseSync
+  readonly statements: Statements
+  readonly agents: AgentSessions["Service"]
+}
+
+/** Reads the new records of a file into the tables. Returns the number of bytes. */
 const readFile = Effect.fnUntraced(function* (
-  agents: AgentSessions["Service"],
-  statements: Statements,
+  { agents, statements }: Index,
   file: SessionFile,
   row: FileRow | undefined,
   now: number
@@ -257,7 +263,7 @@ const readFile = Effect.fnUntraced(function* (
       : ["", ""]
   )
   const [head = "", tail = ""] = marks
-  // A file that may still change within the same tick is looked at again the next time.
+  // A file that may still change within the same tick is read again by the next update.
   const updated = hasFile(file) && now - file.updatedAt < settleMillis ? 0 : file.updatedAt
   const facts = JSON.stringify(state.facts)
   statements.changeFile.run(file.bytes, updated, head, tail, read.end, read.line, broken, facts, key)
@@ -266,103 +272,113 @@ const readFile = Effect.fnUntraced(function* (
   return read.end - from.from
 })
 
-const make = Effect.fnUntraced(function* (database: DatabaseSync) {
-  const agents = yield* AgentSessions
-  const statements = makeStatements(database)
-  const rows = () => new Map(statements.files.all().map((row) => [String(row.path), rowOf(row)]))
-  const transaction = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => database.exec("begin immediate")),
-      () => work,
-      () => Effect.sync(() => database.exec("commit"))
-    )
-  const update = Effect.fnUntraced(function* (all: ReadonlyArray<SessionFile>) {
-    const report = yield* ReportProgress
-    const problems: Array<SessionProblem> = []
-    const now = yield* Clock.currentTimeMillis
-    const known = rows()
+const transaction = <A, E, R>({ database }: Index, work: Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => database.exec("begin immediate")),
+    () => work,
+    () => Effect.sync(() => database.exec("commit"))
+  )
+
+const removeRows = ({ statements }: Index, rows: ReadonlyArray<FileRow>) =>
+  Effect.sync(() => {
+    for (const { id } of rows) {
+      forget(statements, id)
+      statements.removeFile.run(id)
+    }
+  })
+
+/** Reads files whose rows are out of date, and commits after every `commitBytes`. Returns those that cannot be read. */
+const readFiles = Effect.fnUntraced(function* (
+  index: Index,
+  files: ReadonlyArray<SessionFile>,
+  rows: ReadonlyMap<string, FileRow>
+) {
+  const report = yield* ReportProgress
+  const now = yield* Clock.currentTimeMillis
+  const problems: Array<SessionProblem> = []
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0)
+  let done = 0
+  let at = 0
+  const readSome = Effect.gen(function* () {
+    for (let bytes = 0; at < files.length && bytes < commitBytes; at += 1) {
+      const file = files[at]
+      if (file === undefined) return
+      report({ done, total, unit: "bytes" })
+      const read = yield* Effect.result(readFile(index, file, rows.get(file.path), now))
+      if (read._tag === "Success") bytes += read.success
+      else problems.push(problemOf(file, read.failure))
+      done += file.bytes
+    }
+  })
+  while (at < files.length) yield* transaction(index, readSome)
+  return problems
+})
+
+const update = Effect.fnUntraced(
+  function* (index: Index, all: ReadonlyArray<SessionFile>) {
+    const rows = new Map(index.statements.files.all().map((row) => [String(row.path), rowOf(row)]))
+    const paths = new Set(all.map((file) => file.path))
+    const removed = [...rows].flatMap(([path, row]) => (paths.has(path) ? [] : [row]))
+    if (removed.length > 0) yield* transaction(index, removeRows(index, removed))
     const stale = all.filter((file) => {
-      const row = known.get(file.path)
+      const row = rows.get(file.path)
       return row === undefined || row.bytes !== file.bytes || row.updated !== file.updatedAt
     })
-    const paths = new Set(all.map((file) => file.path))
-    const gone = [...known].filter(([file]) => !paths.has(file))
-    if (gone.length > 0) {
-      yield* transaction(
-        Effect.sync(() => {
-          for (const [, { id }] of gone) {
-            forget(statements, id)
-            statements.removeFile.run(id)
-          }
-        })
-      )
-    }
-    const total = stale.reduce((sum, { bytes }) => sum + bytes, 0)
-    let done = 0
-    for (let at = 0; at < stale.length;) {
-      yield* transaction(
-        Effect.gen(function* () {
-          for (let bytes = 0; at < stale.length && bytes < commitBytes; at += 1) {
-            const file = stale[at]
-            if (file === undefined) return
-            report({ done, total, unit: "bytes" })
-            const read = yield* Effect.result(readFile(agents, statements, file, known.get(file.path), now))
-            if (read._tag === "Success") bytes += read.success
-            else problems.push(problemOf(file, read.failure))
-            done += file.bytes
-          }
-        })
-      )
-    }
-    return problems
-  })
-  /** A full disk, or another process that writes for long, leaves the index as it is. */
-  const updated: typeof update = (all) =>
-    Effect.catchDefect(update(all), (defect) =>
-      Effect.succeed([
-        {
-          path: "the index of sessions",
-          message: `cannot be updated now (${defect instanceof Error ? defect.message : "unknown"}); what is new is missing`
-        }
+    return yield* readFiles(index, stale, rows)
+  },
+  // A full disk, or another process that writes for long, leaves the index as it is.
+  Effect.catchDefect((defect) =>
+    Effect.succeed<Array<SessionProblem>>([
+      {
+        path: "the index of sessions",
+        message: `cannot be updated now (${defect instanceof Error ? defect.message : "unknown"}); what is new is missing`
+      }
+    ])
+  )
+)
+
+const sessionsIn = ({ facts }: Statements) =>
+  new Map(
+    facts
+      .all()
+      .map(({ broken, facts: text, path: file }): readonly [string, IndexedSession] => [
+        String(file),
+        { facts: factsOf(text), broken: Number(broken) }
       ])
-    )
+  )
+
+const requestsOf = ({ requests }: Statements, files: ReadonlyArray<SessionFile>) => {
+  const found = new Map<string, ReadonlyArray<RecordedRequest>>()
+  for (const { path: file } of files) {
+    const row = requests.get(file)
+    if (row !== undefined) found.set(file, requestsIn(row.requests))
+  }
+  return found
+}
+
+/** The stretches with words that begin with these, by file. */
+const rangesWith = ({ find }: Statements, words: ReadonlyArray<string>) => {
+  if (words.length === 0) return undefined
+  const ranges = new Map<string, Array<RecordRange>>()
+  const query = words.map((word) => `"${word.replaceAll('"', "")}"*`).join(" AND ")
+  for (const row of find.iterate(query)) {
+    const file = String(row.path)
+    const list = ranges.get(file) ?? []
+    ranges.set(file, list)
+    list.push({ from: numberIn(row, "from"), to: numberIn(row, "to"), line: numberIn(row, "line") })
+  }
+  return ranges
+}
+
+const make = Effect.fnUntraced(function* (database: DatabaseSync) {
+  const statements = makeStatements(database)
+  const index: Index = { database, statements, agents: yield* AgentSessions }
   return SessionIndex.of({
     isKept: true,
-    update: updated,
-    sessions: () =>
-      Effect.sync(
-        () =>
-          new Map(
-            statements.facts
-              .all()
-              .map(({ broken, facts, path: file }): readonly [string, IndexedSession] => [
-                String(file),
-                { facts: factsOf(facts), broken: Number(broken) }
-              ])
-          )
-      ),
-    requests: (files) =>
-      Effect.sync(() => {
-        const found = new Map<string, ReadonlyArray<RecordedRequest>>()
-        for (const { path: file } of files) {
-          const row = statements.requests.get(file)
-          if (row !== undefined) found.set(file, requestsIn(row.requests))
-        }
-        return found
-      }),
-    ranges: (tokens) =>
-      Effect.sync(() => {
-        if (tokens.length === 0) return undefined
-        const found = new Map<string, Array<RecordRange>>()
-        const query = tokens.map((token) => `"${token.replaceAll('"', "")}"*`).join(" AND ")
-        for (const row of statements.find.iterate(query)) {
-          const file = String(row.path)
-          const list = found.get(file) ?? []
-          found.set(file, list)
-          list.push({ from: numberIn(row, "from"), to: numberIn(row, "to"), line: numberIn(row, "line") })
-        }
-        return found
-      })
+    update: (files) => update(index, files),
+    sessions: () => Effect.sync(() => sessionsIn(statements)),
+    requests: (files) => Effect.sync(() => requestsOf(statements, files)),
+    ranges: (words) => Effect.sync(() => rangesWith(statements, words))
   })
 })
 
