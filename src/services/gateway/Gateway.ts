@@ -5,7 +5,7 @@ import { withMessages } from "../../domain/gateway/RequestBody.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import { makeConversationMemory } from "./ConversationMemory.ts"
+import { addHidden, makeConversationMemory } from "./ConversationMemory.ts"
 import type {
   AskUpstream,
   GatewayError,
@@ -57,9 +57,9 @@ export class Gateway extends Context.Service<
 
 const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const memory = yield* makeConversationMemory
-  const counts = new MessageCounts(memory.hash)
+  const counts = new MessageCounts(memory.store.hash)
   const prepared = yield* makeSnapshotPreparation(options, memory)
-  const { plan } = yield* makePlanning(options, memory, counts, prepared)
+  const plan = yield* makePlanning(options, memory, counts, prepared)
   const { recall } = yield* makeRecallAnswers(memory)
   return {
     plan,
@@ -70,7 +70,7 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     learn: (model, estimated, counted) => counts.learn(model, estimated, counted),
     remember: Effect.fn("Gateway.remember")(function* ({ names, owner }, exchange) {
       const name = names.at(-1)
-      if (name !== undefined) yield* memory.addHidden(owner, name, exchange)
+      if (name !== undefined) yield* addHidden(memory, owner, name, exchange)
     })
   } satisfies Gateway["Service"]
 })

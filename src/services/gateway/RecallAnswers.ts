@@ -12,7 +12,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { recall as recallTool } from "../tools/builtin/Recall.ts"
 import type { CallContext } from "../tools/Tool.ts"
 import { emptyLog, withMessages } from "./ConversationLog.ts"
-import { type ConversationMemory, isOwnTool } from "./ConversationMemory.ts"
+import { type ConversationMemory, isOwnTool, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
 import type { Recalled, SentView } from "./GatewayPlan.ts"
 
 /** Answers calls of our tool with what left the window, exactly as the provider saw it before. */
@@ -35,10 +35,10 @@ export const makeRecallAnswers = Effect.fnUntraced(function* (memory: Conversati
 
   /** Looks for a handle in everything that ever left conversations of this owner. */
   const recallElsewhere = Effect.fnUntraced(function* (owner: string, dialect: Dialect, handle: Handle) {
-    for (const name of (yield* memory.knownOf(owner)).views) {
-      const view = yield* memory.viewOf(owner, name)
+    for (const name of (yield* namesOf(memory, owner)).views) {
+      const view = yield* viewOf(memory, owner, name)
       if (view === undefined || (view.dropped !== handle && !view.handles.includes(handle))) continue
-      const text = yield* memory.originalOf(owner, name)
+      const text = yield* memory.store.get(owner, "original", name)
       if (text === undefined) continue
       const values = parsedOrUndefined(text)
       if (!Array.isArray(values)) continue
@@ -56,7 +56,7 @@ export const makeRecallAnswers = Effect.fnUntraced(function* (memory: Conversati
     calls: ReadonlyArray<RecallCall>,
     room: number
   ) {
-    const log = yield* withMessages(yield* memory.logOf(owner, body, names, view), rest, isOwnTool)
+    const log = yield* withMessages(yield* logOf(memory, owner, body, names, view), rest, isOwnTool)
     const tool = recallTool({
       conversation: Effect.succeed(log.conversation),
       // The provider has seen all of it before: exactly that comes back.

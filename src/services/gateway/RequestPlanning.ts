@@ -9,30 +9,161 @@ import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import type { ConversationMemory } from "./ConversationMemory.ts"
+import { addView, type ConversationMemory, deepestView, hiddenOf, namesOf } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
 import { prepareAt, type SnapshotPreparation } from "./SnapshotPreparation.ts"
-import { type MadeView, makeView, sentTokens, viewTokens } from "./ViewMaking.ts"
+import { makeView, sentTokens, viewTokens } from "./ViewMaking.ts"
 
-/** What goes out for a request. */
+/** Decides what goes out for a request. */
 
-/** Requests below this size are never compressed, nor part of a conversation that was. */
+/** Size of a request below which it is passed on without a look at its messages. */
 const minBytes = 4_000
-/** Share of the window by which a request grows between two compressions at least, as long as it fits at all. */
+/** Share of the window by which a request has to grow between two compressions, as long as it fits at all. */
 const minGrowth = 0.1
 const maxFill = 0.95
-/** A request that the provider refused as too long has this many times the estimated tokens at least. */
+/** Least factor between the estimate and the real tokens of a request that the provider refused as too long. */
 const refusedFactor = 1.3
-/** Share of the threshold that a request has at most with what was prepared for it; else it is compressed anew. */
+/** Most that a prepared compression may leave, as a share of the threshold. Beyond it, the request is compressed anew. */
 const maxPrepared = 0.85
-/** How much of the names of conversations that were seen is kept. */
-const maxBegun = 10_000
-/** Beginnings at which a compression found nothing to do that are remembered. */
-const maxInVain = 100_000
+/** Conversations kept in `Planning.checked`. */
+const maxChecked = 10_000
+/** Places kept in `Planning.retryAt`. */
+const maxRetryPlaces = 100_000
 
-/** Decides over what is known of conversations. */
+/** What requests are planned with. */
+interface Planning {
+  readonly options: GatewayOptions
+  readonly memory: ConversationMemory
+  readonly counts: MessageCounts
+  readonly prepared: SnapshotPreparation
+  /** Tokens from which a compression that found nothing to do is tried again, by place. */
+  readonly retryAt: BoundedMap<string, number>
+  /** The conversations in which a compaction by the client was looked for. */
+  readonly checked: BoundedMap<string, true>
+}
+
+/** Counts a conversation that starts with a summary by the client, once. */
+const countClientCompaction = Effect.fnUntraced(function* (
+  { checked }: Planning,
+  { messages }: RequestBody,
+  names: ReadonlyArray<string>
+) {
+  const name = names[Math.min(names.length - 1, 1)] ?? ""
+  if (checked.get(name) !== undefined) return
+  checked.set(name, true)
+  const client = compactedBy(messages)
+  if (client !== undefined) yield* Metric.update(Metric.withAttributes(clientCompactions, { client }), 1)
+})
+
+/** The messages after a view. */
+const messagesAfter = Effect.fnUntraced(function* (
+  memory: ConversationMemory,
+  { body, names, owner }: Pick<Preparable, "body" | "names" | "owner">,
+  view: CompressedView | undefined
+) {
+  const from = view?.messages ?? 0
+  return sentMessages(body.dialect, body.messages, from, yield* hiddenOf(memory, owner, names, from))
+})
+
+const tokensWith = (
+  counts: MessageCounts,
+  { body, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
+  view: CompressedView | undefined,
+  rest: ReadonlyArray<SentMessage>
+): number => overhead + viewTokens(counts, body.dialect, view) + sentTokens(counts, body, names, rest)
+
+/** Tokens from which a conversation is compressed. */
+const dueAt = ({ options, retryAt }: Planning, { limit, place, view }: Preparable): number => {
+  // A head that fills the window must not lead to a compression in every turn.
+  const grown = Math.min(maxFill * limit, (view?.tokens.after ?? 0) + minGrowth * limit)
+  return Math.max(options.threshold * limit, grown, retryAt.get(place) ?? 0)
+}
+
+/** Compresses a conversation, with what was prepared if it is small enough. Returns undefined if there is nothing to do. */
+const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparable) {
+  const { counts, memory, options, prepared, retryAt } = planning
+  const { limit, owner, place, tokens } = next
+  const { threshold } = options
+  const ready = yield* prepared.take(next)
+  const isSmall =
+    ready !== undefined &&
+    tokensWith(counts, next, ready.view, yield* messagesAfter(memory, next, ready.view)) <=
+      maxPrepared * limit * threshold
+  const made = isSmall ? ready : yield* makeView(memory, threshold, next, "code")
+  if (made === undefined) {
+    retryAt.set(place, tokens * (1 + minGrowth))
+    return undefined
+  }
+  const rest = yield* messagesAfter(memory, next, made.view)
+  const after = tokensWith(counts, next, made.view, rest)
+  const view = { ...made.view, tokens: { before: Math.round(tokens), after: Math.round(after) } }
+  yield* addView(memory, owner, view, made.original, made.log)
+  return { view, rest, tokens: after, by: made.by }
+})
+
+const declarationFor = (
+  { recall }: GatewayOptions,
+  { route, text }: GatewayRequest,
+  { canRecall, dialect, tools }: RequestBody
+) =>
+  canRecall && recall !== false && route.asks === "answer"
+    ? recallDeclaration(dialect, tools === undefined ? "" : text.slice(tools.start, tools.end))
+    : undefined
+
+const plan = Effect.fnUntraced(function* (
+  planning: Planning,
+  request: GatewayRequest
+): Effect.fn.Return<GatewayPlan, GatewayError, Compression | TempStore | TokenCounter> {
+  const { counts, memory, options } = planning
+  const { isTooLong = false, owner, route, session = "", text } = request
+  const body = text.length < minBytes ? undefined : readBody(route, text)
+  if (body === undefined) return { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
+  const { dialect, messages, model } = body
+  const factor = Math.max(counts.factor(model), isTooLong ? refusedFactor : 0)
+  const limit = Math.floor(requestLimit(options, model, body.maxAnswer) / factor)
+  const trigger = isTooLong ? 0 : limit * options.threshold
+  const isSmall = text.length < trigger
+  const { views } = yield* namesOf(memory, owner, !isSmall)
+  if (isSmall && views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
+  const names = beginningsOf(`${dialect} ${session}`, messages, memory.store.hash)
+  yield* countClientCompaction(planning, body, names)
+  const last = yield* deepestView(memory, owner, names)
+  if (last === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }
+  const headTokens = counts.head(headOf(body))
+  const before = headTokens + messages.reduce((sum, json, at) => sum + counts.message(dialect, json, names[at + 1]), 0)
+  if (last === undefined && (before < trigger * prepareAt || route.asks === "count")) {
+    return { _tag: "Unchanged", model, tokens: before }
+  }
+  const declaration = declarationFor(options, request, body)
+  const overhead = headTokens + (declaration === undefined ? 0 : counts.head(declaration.inDialect))
+  const place = `${owner}/${last?.name ?? names[1] ?? ""}`
+  const conversation = { owner, place, body, names, view: last, declaration, overhead, limit }
+  const restNow = yield* messagesAfter(memory, conversation, last)
+  const tokensNow = tokensWith(counts, conversation, last, restNow)
+  const next: Preparable = { ...conversation, rest: restNow, tokens: tokensNow }
+  const due = isTooLong ? 0 : dueAt(planning, next)
+  const made = tokensNow >= due && route.asks === "answer" ? yield* compress(planning, next) : undefined
+  const isNear = made === undefined && tokensNow >= prepareAt * due && route.asks === "answer"
+  const soon = isNear ? { next } : {}
+  const { rest, tokens, view } = made ?? next
+  if (view === undefined) return { _tag: "Unchanged", model, tokens: before, ...soon }
+  const all = [...view.sent, ...rest.map(({ json }) => json)]
+  return {
+    _tag: "Changed",
+    model,
+    text: bodyWith(body, all, declaration),
+    sent: { owner, body, names, view, rest, messages: all, declaration, limit, tokens },
+    before,
+    after: tokens,
+    isNew: made !== undefined,
+    by: made?.by ?? "code",
+    ...soon
+  }
+})
+
+/** Makes the function that decides what goes out for a request. */
 export const makePlanning = Effect.fnUntraced(function* (
   options: GatewayOptions,
   memory: ConversationMemory,
@@ -40,92 +171,13 @@ export const makePlanning = Effect.fnUntraced(function* (
   prepared: SnapshotPreparation
 ) {
   const context = yield* Effect.context<Compression | TempStore | TokenCounter>()
-  const provide = Effect.provideContext(context)
-  /** Tokens at which a compression found nothing to do, by the beginning that it went on from. */
-  const inVain = new BoundedMap<string, number>(maxInVain)
-  const begun = new BoundedMap<string, true>(maxBegun)
-
-  /** Counts a conversation that begins with a summary of the client's own, once. */
-  const noteCompaction = Effect.fnUntraced(function* ({ messages }: RequestBody, names: ReadonlyArray<string>) {
-    const name = names[Math.min(names.length - 1, 1)] ?? ""
-    if (begun.get(name) !== undefined) return
-    begun.set(name, true)
-    const client = compactedBy(messages)
-    if (client !== undefined) yield* Metric.update(Metric.withAttributes(clientCompactions, { client }), 1)
-  })
-
-  const plan = Effect.fn("Gateway.plan")(function* (
-    request: GatewayRequest
-  ): Effect.fn.Return<GatewayPlan, GatewayError> {
-    const { isTooLong = false, owner, route, session = "", text } = request
-    const body = text.length < minBytes ? undefined : readBody(route, text)
-    if (body === undefined) return { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
-    const { dialect, messages, model } = body
-    const factor = Math.max(counts.factor(model), isTooLong ? refusedFactor : 0)
-    const limit = Math.floor(requestLimit(options, model, body.maxAnswer) / factor)
-    const trigger = isTooLong ? 0 : limit * options.threshold
-    const isSmall = text.length < trigger
-    const known = yield* memory.knownOf(owner, !isSmall)
-    if (isSmall && known.views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
-    const names = beginningsOf(`${dialect} ${session}`, messages, memory.hash)
-    yield* noteCompaction(body, names)
-    let view = yield* memory.deepest(owner, names)
-    if (view === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }
-    const headTokens = counts.head(headOf(body))
-    const before =
-      headTokens + messages.reduce((sum, json, at) => sum + counts.message(dialect, json, names[at + 1]), 0)
-    if (view === undefined && (before < trigger * prepareAt || route.asks === "count")) {
-      return { _tag: "Unchanged", model, tokens: before }
-    }
-    const from = view?.messages ?? 0
-    let rest = sentMessages(dialect, messages, from, yield* memory.hiddenOf(owner, names, from))
-    const declaration =
-      body.canRecall && options.recall !== false && route.asks === "answer"
-        ? recallDeclaration(dialect, body.tools === undefined ? "" : text.slice(body.tools.start, body.tools.end))
-        : undefined
-    const overhead = headTokens + (declaration === undefined ? 0 : counts.head(declaration.inDialect))
-    const tokensWith = (view: CompressedView | undefined, rest: ReadonlyArray<SentMessage>) =>
-      overhead + viewTokens(counts, dialect, view) + sentTokens(counts, body, names, rest)
-    let tokens = tokensWith(view, rest)
-    const place = `${owner}/${view?.name ?? names[1] ?? ""}`
-    // A head that fills the window must not lead to a compression in every turn.
-    const grown = Math.min(maxFill * limit, (view?.tokens.after ?? 0) + minGrowth * limit)
-    const due = isTooLong ? 0 : Math.max(trigger, grown, inVain.get(place) ?? 0)
-    const next: Preparable = { owner, place, body, names, view, rest, declaration, overhead, limit, tokens }
-    let made: MadeView | undefined
-    if (tokens >= due && route.asks === "answer") {
-      const sentAfter = Effect.fnUntraced(function* ({ messages: from }: CompressedView) {
-        return sentMessages(dialect, messages, from, yield* memory.hiddenOf(owner, names, from))
-      })
-      const room = maxPrepared * limit * options.threshold
-      made = yield* prepared.take(next)
-      if (made !== undefined && tokensWith(made.view, yield* sentAfter(made.view)) > room) made = undefined
-      made ??= yield* provide(makeView(memory, options.threshold, next, "code"))
-      if (made === undefined) inVain.set(place, tokens * (1 + minGrowth))
-      else {
-        rest = yield* sentAfter(made.view)
-        const after = tokensWith(made.view, rest)
-        view = { ...made.view, tokens: { before: Math.round(tokens), after: Math.round(after) } }
-        tokens = after
-        yield* memory.addView(owner, view, made.original, made.log)
-      }
-    }
-    const isNear = made === undefined && tokens >= prepareAt * due && route.asks === "answer"
-    const soon = isNear ? { next } : {}
-    if (view === undefined) return { _tag: "Unchanged", model, tokens: before, ...soon }
-    const all = [...view.sent, ...rest.map(({ json }) => json)]
-    return {
-      _tag: "Changed",
-      model,
-      text: bodyWith(body, all, declaration),
-      sent: { owner, body, names, view, rest, messages: all, declaration, limit, tokens },
-      before,
-      after: tokens,
-      isNew: made !== undefined,
-      by: made?.by ?? "code",
-      ...soon
-    }
-  })
-
-  return { plan }
+  const planning: Planning = {
+    options,
+    memory,
+    counts,
+    prepared,
+    retryAt: new BoundedMap(maxRetryPlaces),
+    checked: new BoundedMap(maxChecked)
+  }
+  return Effect.fn("Gateway.plan")((request: GatewayRequest) => plan(planning, request), Effect.provideContext(context))
 })

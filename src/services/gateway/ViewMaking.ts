@@ -17,7 +17,7 @@ import {
   withMessages,
   withPatch
 } from "./ConversationLog.ts"
-import { type ConversationMemory, isOwnTool } from "./ConversationMemory.ts"
+import { type ConversationMemory, isOwnTool, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
 
@@ -54,7 +54,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   by: MadeView["by"]
 ) {
   const compression = yield* Compression
-  const base = yield* memory.logOf(owner, body, names, parent)
+  const base = yield* logOf(memory, owner, body, names, parent)
   const whole = yield* withMessages(base, rest, isOwnTool)
   const policy = gatewayPolicy(limit, threshold, overhead)
   const { dropped, outcome } = yield* compression.compress({
