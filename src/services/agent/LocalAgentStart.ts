@@ -35,7 +35,7 @@ import * as CompleteTask from "./CompleteTask.ts"
 import { RunProgress } from "./LocalAgentProgress.ts"
 import { dateOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
 
-/** How an agent of this process begins: what it inherits from its parent, its tools and its conversation. */
+/** Starts an agent of this process: what it inherits from its parent, its tools and its conversation. */
 
 /** The agent that starts others, and what they inherit from it. They do not inherit its conversation. */
 export interface ParentAgent {
@@ -102,7 +102,7 @@ export interface StartedAgent {
   readonly task: Task
   /** Start time in milliseconds since the epoch. */
   readonly started: number
-  /** What a reader of the result must know about how it began. Undefined: nothing. */
+  /** Why it started without the parent's conversation. Undefined: it was not to get it, or got it. */
   readonly note: string | undefined
   /** The first message, in the words of the definition. */
   readonly message: string
@@ -200,7 +200,7 @@ const settingsFor = (
   const isInherited = model === "inherit" || model === about.model
   return {
     ...held,
-    // Nobody waits for its compressions.
+    // No user waits for its compressions.
     prepareAt: 0,
     // Another model has another window.
     ...(isInherited && window !== undefined ? { window } : {}),
@@ -278,7 +278,7 @@ const toolsFor = Effect.fnUntraced(function* (
   return [...tools, ...agents].sort((a, b) => (a.name < b.name ? -1 : 1))
 })
 
-/** The messages that the agent begins with, or why it begins without them. */
+/** The messages of its parent that an agent starts with, or why it starts without them. */
 interface Inherited {
   readonly messages: ReadonlyArray<Draft>
   readonly sources: ReadonlyArray<RecallSource>
@@ -287,7 +287,7 @@ interface Inherited {
 
 const isolated = (note?: string): Inherited => ({ messages: [], sources: [], note })
 
-/** What a task hands over of its parent's conversation. */
+/** The part of the parent's conversation that a task passes on. */
 const inheritedBy = Effect.fnUntraced(function* (
   { fork }: ParentAgent,
   { context }: Task
@@ -307,7 +307,45 @@ const inheritedBy = Effect.fnUntraced(function* (
   return { messages: forkedMessages(conversation), sources: [source], note: undefined }
 })
 
-/** Begins the conversation of an agent, with its tools, and changes nothing else yet. */
+/** The agent's prompt and its first message, filled with the inputs of the task. */
+const promptsOf = Effect.fnUntraced(function* (
+  definition: LocalAgent,
+  task: Task,
+  model: string,
+  { cwd = "" }: ChatSettings,
+  started: number
+) {
+  const inputs = {
+    query: task.prompt,
+    model,
+    cwd,
+    today: dateOf(started),
+    ...(yield* inputsFor(definition, task))
+  }
+  const prompt = yield* templated(definition, definition.prompt, inputs)
+  const query = definition.query === undefined ? task.prompt : yield* templated(definition, definition.query, inputs)
+  return { prompt, message: query.trim() === "" ? "Begin." : query }
+})
+
+/** The agent as the parent of its own agents. It and all its ancestors can read their work. */
+const asParent = (
+  parent: ParentAgent,
+  chat: Chat["Service"],
+  id: string,
+  nestedWork: Ref.Ref<ReadonlyArray<RecallSource>>
+): ParentAgent => ({
+  ...parent,
+  settings: chat.settings,
+  session: id,
+  ...(parent.fork === undefined ? {} : { fork: { ...parent.fork, chat, session: id } }),
+  onConversation: (source) =>
+    Effect.andThen(
+      Ref.update(nestedWork, (before) => [source, ...before].slice(0, maxRecallSources)),
+      parent.onConversation?.(source) ?? Effect.void
+    )
+})
+
+/** Starts the conversation of an agent, with its tools. The agent does not work yet. */
 export const begin = Effect.fnUntraced(function* (
   knownAgent: KnownAgent,
   definition: LocalAgent,
@@ -319,49 +357,30 @@ export const begin = Effect.fnUntraced(function* (
   const about = yield* parent.settings
   const model = definition.model === "inherit" ? about.model : definition.model
   if (model !== about.model) yield* checkModel(definition, about, task)
-  const given = {
-    query: task.prompt,
-    model,
-    cwd: about.cwd ?? "",
-    today: dateOf(started),
-    ...(yield* inputsFor(definition, task))
-  }
-  const body = yield* templated(definition, definition.prompt, given)
-  const first = definition.query === undefined ? task.prompt : yield* templated(definition, definition.query, given)
+  const { message, prompt } = yield* promptsOf(definition, task, model, about, started)
+  const memory = yield* parent.memory ?? Effect.succeed("")
+  const instructionWith = (rules: string) =>
+    [prompt, rules, workingInstructions, memory].filter((words) => words !== "").join("\n\n")
 
   const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
   const id = yield* random.uuidV7()
-  const remembered = yield* parent.memory ?? Effect.succeed("")
-  const instructionWith = (rules: string) =>
-    [body, rules, workingInstructions, remembered].filter((words) => words !== "").join("\n\n")
   const chat = yield* conversation(parent, id, started, settingsFor(definition, about, instructionWith("")))
   const progress = new RunProgress()
   if (parent.onConversation !== undefined) yield* parent.onConversation(sourceOf(id, chat, progress))
-  const handedOver = yield* inheritedBy(parent, task)
+  const inherited = yield* inheritedBy(parent, task)
   const completion = yield* CompleteTask.make(definition.output)
   const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
-  const inherited: ParentAgent = {
-    ...parent,
-    settings: chat.settings,
-    session: id,
-    ...(parent.fork === undefined ? {} : { fork: { ...parent.fork, chat, session: id } }),
-    // The parent and all its ancestors can read the agent's work.
-    onConversation: (source) =>
-      Effect.andThen(
-        Ref.update(nestedWork, (before) => [source, ...before].slice(0, maxRecallSources)),
-        parent.onConversation?.(source) ?? Effect.void
-      )
-  }
   const tools = [
-    ...(yield* toolsFor(knownAgent, definition, inherited, nested, task)),
+    ...(yield* toolsFor(knownAgent, definition, asParent(parent, chat, id, nestedWork), nested, task)),
     recall(
       chat,
-      Effect.map(Ref.get(nestedWork), (nestedSources) => [...nestedSources, ...handedOver.sources])
+      Effect.map(Ref.get(nestedWork), (sources) => [...sources, ...inherited.sources])
     ),
     completion.tool
   ]
-  const unstartable = ({ message }: { readonly message: string }) =>
-    failure(`the agent ${definition.name} cannot start: ${message}`)
+
+  const unstartable = ({ message: why }: { readonly message: string }) =>
+    failure(`the agent ${definition.name} cannot start: ${why}`)
   if (parent.rules !== undefined) {
     const rules = yield* parent.rules(
       model,
@@ -373,7 +392,7 @@ export const begin = Effect.fnUntraced(function* (
   yield* chat
     .append([
       { content: user(text(yield* surroundings(about.cwd, started))), at: started, author: "environment" },
-      ...handedOver.messages
+      ...inherited.messages
     ])
     .pipe(Effect.mapError(unstartable))
   return {
@@ -381,8 +400,8 @@ export const begin = Effect.fnUntraced(function* (
     definition,
     task,
     started,
-    note: handedOver.note,
-    message: first.trim() === "" ? "Begin." : first,
+    note: inherited.note,
+    message,
     chat,
     isSaved: parent.sessions !== undefined,
     tools,
