@@ -1,13 +1,13 @@
-import { Clock, Effect, FileSystem, Glob, Option, Path, Schema, Stream } from "effect"
+import { Clock, type Context, Effect, FileSystem, Glob, Option, Path, Schema, Stream } from "effect"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { FileLimits } from "../../workspace/FileLimits.ts"
+import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { choiceOf, withoutNulls } from "./FolderToolArguments.ts"
 
-const parameters = Schema.Struct({
+const Parameters = Schema.Struct({
   pattern: Schema.NonEmptyString.annotate({ description: "The glob pattern, for example **/*.ts or src/{a,b}/*.md" }),
   dir_path: Schema.optionalKey(Schema.String).annotate({ description: "The folder to search. Default: the workspace" }),
   case_sensitive: Schema.optionalKey(Schema.Boolean).annotate({ description: "Whether case matters. Default: false" }),
@@ -18,6 +18,7 @@ const parameters = Schema.Struct({
     description: "Whether the workspace's own ignore files apply. Usually true"
   })
 })
+type Parameters = typeof Parameters.Type
 
 const older = ({ dir_path, path, ...rest }: Readonly<Record<string, unknown>>): unknown =>
   withoutNulls({ ...rest, dir_path: dir_path ?? path })
@@ -34,101 +35,120 @@ interface Match {
 }
 
 /** Files changed within this time come first. */
-const recent = 24 * 60 * 60 * 1_000
+const recentMillis = 24 * 60 * 60 * 1_000
 
 /** Recently changed files first, the newest at the top; the others by name. */
 const byFreshness =
   (now: number) =>
   (one: Match, other: Match): number => {
-    const isFresh = now - one.modified < recent
-    const isOtherFresh = now - other.modified < recent
+    const isFresh = now - one.modified < recentMillis
+    const isOtherFresh = now - other.modified < recentMillis
     if (isFresh && isOtherFresh && one.modified !== other.modified) return other.modified - one.modified
     if (isFresh !== isOtherFresh) return isFresh ? -1 : 1
     return one.place < other.place ? -1 : 1
   }
 
-const concurrentStats = 16
+const maxConcurrentStats = 16
+
+/** What the tool finds files with. */
+interface Finder {
+  readonly fs: FileSystem.FileSystem
+  readonly limits: FileSettings
+  readonly path: Path.Path
+  readonly platform: Context.Context<FileSystem.FileSystem | Path.Path | Workspace>
+  readonly workspace: Workspace["Service"]
+}
+
+const infoOf = ({ fs }: Finder, place: string) => Effect.map(Effect.option(fs.stat(place)), Option.getOrUndefined)
+
+const matchOf = (finder: Finder, place: string) =>
+  Effect.map(infoOf(finder, place), (info): ReadonlyArray<Match> =>
+    info?.type === "File" ? [{ place, modified: Option.getOrElse(info.mtime, () => new Date(0)).getTime() }] : []
+  )
+
+/** The folders to search: the one that a call names, or those of the workspace. */
+const foldersOf = Effect.fnUntraced(function* (finder: Finder, { dir_path, pattern }: Parameters) {
+  const { workspace } = finder
+  if (pattern.split(/[\\/]/).includes("..")) {
+    return yield* new ToolFailure({
+      message: `the pattern ${pattern} leads upwards; name a folder with dir_path instead`,
+      type: "invalid_tool_params"
+    })
+  }
+  if (dir_path === undefined) return workspace.folders
+  const folder = yield* pathArgument(workspace, dir_path, "read")
+  if ((yield* infoOf(finder, folder))?.type === "Directory") return [folder]
+  return yield* new ToolFailure({ message: `there is no folder ${workspace.shown(folder)}`, type: "file_not_found" })
+})
+
+/** The files of a folder that match, and how many were ignored. */
+const filesIn = Effect.fnUntraced(function* (finder: Finder, folder: string, args: Parameters) {
+  const { limits, path, platform, workspace } = finder
+  const { case_sensitive = false, pattern } = args
+  const begin = folder.endsWith("/") ? folder : `${folder}/`
+  const relative = pattern.startsWith(begin) ? pattern.slice(begin.length) : pattern
+  const matches = pathMatcher(relative, case_sensitive)
+  const files: Array<string> = []
+  let ignored = 0
+  yield* walk(folder, choiceOf(args, limits)).pipe(
+    Stream.runForEach((each) =>
+      Effect.sync(() => {
+        ignored += each.ignored
+        for (const file of each.files) if (matches(file)) files.push(path.join(folder, file))
+      })
+    ),
+    Effect.provideContext(platform)
+  )
+  // A file name may look like a pattern: `app/[id]/page.tsx`.
+  const literal = yield* Effect.option(workspace.path(path.join(folder, relative), "read"))
+  if (Option.isSome(literal)) files.push(literal.value)
+  return { files, ignored }
+})
+
+const run = Effect.fn("Glob.run")(function* (finder: Finder, args: Parameters) {
+  const { pattern } = args
+  const folders = yield* foldersOf(finder, args)
+  const searched = yield* Effect.forEach(folders, (folder) => filesIn(finder, folder, args))
+  const found = new Set(searched.flatMap(({ files }) => files))
+  const ignored = searched.reduce((sum, each) => sum + each.ignored, 0)
+  const now = yield* Clock.currentTimeMillis
+  const matches = (yield* Effect.forEach(found, (place) => matchOf(finder, place), { concurrency: maxConcurrentStats }))
+    .flat()
+    .sort(byFreshness(now))
+  const within = folders.join(", ")
+  if (matches.length === 0) {
+    const note = ignored === 0 ? "" : ` (${ignored} ignored)`
+    return {
+      value: `No files found matching pattern "${pattern}" within ${within}${note}`,
+      display: textDisplay("no files")
+    }
+  }
+  return {
+    value: `Found ${matches.length} file(s) matching "${pattern}" within ${within}, sorted by modification time (newest first):\n${matches.map(({ place }) => quotedPath(place)).join("\n")}`,
+    display: textDisplay(`${matches.length} ${matches.length === 1 ? "file" : "files"}`)
+  }
+})
 
 /** The `glob` tool: finds files by name. */
 export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(function* () {
-  const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
-  const path = yield* Path.Path
   const workspace = yield* Workspace
-  const fs = workspace.files(yield* FileSystem.FileSystem)
-  const limits = yield* FileLimits
-
-  const matchOf = Effect.fnUntraced(function* (place: string) {
-    const info = yield* fs.stat(place).pipe(Effect.option)
-    if (Option.isNone(info) || info.value.type !== "File") return []
-    return [{ place, modified: Option.getOrElse(info.value.mtime, () => new Date(0)).getTime() }]
-  })
-
+  const finder: Finder = {
+    fs: workspace.files(yield* FileSystem.FileSystem),
+    limits: yield* FileLimits,
+    path: yield* Path.Path,
+    platform: yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>(),
+    workspace
+  }
   return make({
     name: "glob",
     description:
       "Finds files whose paths match a glob pattern and names them absolutely: what changed within a day first, newest at the top, the others by name.",
-    parameters,
+    parameters: Parameters,
     result: Schema.String,
     kind: "read",
     timeout: "1 minute",
     adaptArguments: older,
     title: ({ dir_path, pattern }) => (dir_path === undefined ? pattern : `${pattern} in ${dir_path}`),
-    run: Effect.fn("Glob.run")(function* (wanted) {
-      const { case_sensitive = false, dir_path, pattern } = wanted
-      if (pattern.split(/[\\/]/).includes("..")) {
-        return yield* new ToolFailure({
-          message: `the pattern ${pattern} leads upwards; name a folder with dir_path instead`,
-          type: "invalid_tool_params"
-        })
-      }
-      const folders = dir_path === undefined ? workspace.folders : [yield* pathArgument(workspace, dir_path, "read")]
-      const within = folders.join(", ")
-      if (dir_path !== undefined) {
-        const info = yield* fs.stat(within).pipe(Effect.option)
-        if (Option.isNone(info) || info.value.type !== "Directory") {
-          return yield* new ToolFailure({
-            message: `there is no folder ${workspace.shown(within)}`,
-            type: "file_not_found"
-          })
-        }
-      }
-      const found = new Set<string>()
-      let ignored = 0
-      for (const folder of folders) {
-        const begin = folder.endsWith("/") ? folder : `${folder}/`
-        const relative = pattern.startsWith(begin) ? pattern.slice(begin.length) : pattern
-        const matches = pathMatcher(relative, case_sensitive)
-        yield* walk(folder, choiceOf(wanted, limits)).pipe(
-          Stream.runForEach((each) =>
-            Effect.sync(() => {
-              ignored += each.ignored
-              for (const file of each.files) if (matches(file)) found.add(path.join(folder, file))
-            })
-          ),
-          Effect.provideContext(platform)
-        )
-        // A file name may look like a pattern: `app/[id]/page.tsx`.
-        const literal = yield* workspace.path(path.join(folder, relative), "read").pipe(Effect.option)
-        if (Option.isSome(literal)) {
-          const info = yield* fs.stat(literal.value).pipe(Effect.option)
-          if (Option.isSome(info) && info.value.type === "File") found.add(literal.value)
-        }
-      }
-      const now = yield* Clock.currentTimeMillis
-      const matches = (yield* Effect.forEach(found, matchOf, { concurrency: concurrentStats }))
-        .flat()
-        .sort(byFreshness(now))
-      const left = ignored === 0 ? "" : ` (${ignored} ignored)`
-      if (matches.length === 0) {
-        return {
-          value: `No files found matching pattern "${pattern}" within ${within}${left}`,
-          display: textDisplay("no files")
-        }
-      }
-      return {
-        value: `Found ${matches.length} file(s) matching "${pattern}" within ${within}, sorted by modification time (newest first):\n${matches.map(({ place }) => quotedPath(place)).join("\n")}`,
-        display: textDisplay(`${matches.length} ${matches.length === 1 ? "file" : "files"}`)
-      }
-    })
+    run: (args) => run(finder, args)
   })
 })
