@@ -28,14 +28,14 @@ const Compression = Workflow.make("palimpsest/Compression", {
   idempotencyKey: ({ attempt, session, version }) => `${session}/${version}/${attempt}`
 })
 
-/** What a chat wants carried out in a workflow. Returns whether it ended; false: it was given up, and may be asked for again. */
+/** What a workflow runs for a chat. Returns false if the chat gave it up: it may ask for it again. */
 type Work = Effect.Effect<boolean, never, Workflowing>
 
 /** The services of a running workflow. */
 type Workflowing = WorkflowEngine.WorkflowEngine | WorkflowEngine.WorkflowInstance
 
-/** So long a workflow waits for the chat whose compression it is, before it ends without one. */
-const patience = "1 minute"
+/** How long a workflow waits for the chat whose compression it is. */
+const chatTimeout = "1 minute"
 
 const digest = (about: unknown) =>
   Effect.map(
@@ -43,11 +43,11 @@ const digest = (about: unknown) =>
     (bytes) => Hex.encode(new Uint8Array(bytes)).slice(0, 32)
   )
 
-/** So long the engine may take to begin, and to store a result. Then the work is done without it: what it would store is lost. */
-const maxBegin = "20 seconds"
-const maxStore = "10 seconds"
+/** How long the engine may take to start work, and to store a result. After that, the work runs without it, and no result is stored. */
+const startTimeout = "20 seconds"
+const storeTimeout = "10 seconds"
 
-/** The result of an activity. Without a value, the step failed, and is done again. */
+/** The result of an activity. Without a value, the step failed and runs again. */
 const resultOf = <A>(result: Schema.Codec<A, unknown>) => Schema.Struct({ value: Schema.optionalKey(result) })
 
 /** Carries out a step as an activity of the workflow whose services these are. */
@@ -57,10 +57,10 @@ const activity =
     Effect.gen(function* () {
       const context = yield* Effect.context<R>()
       const key = about === undefined ? name : `${name}/${yield* digest(about)}`
-      const begun = yield* Deferred.make<void>()
+      const started = yield* Deferred.make<void>()
       const once = yield* Effect.cached(Effect.exit(Effect.provideContext(work, context)))
       let failure: Exit.Exit<A, E> | undefined
-      const execute = Effect.andThen(Deferred.succeed(begun, undefined), once).pipe(
+      const execute = Effect.andThen(Deferred.succeed(started, undefined), once).pipe(
         Effect.map((exit) => {
           if (Exit.isSuccess(exit)) return { value: exit.value }
           failure = exit
@@ -78,102 +78,140 @@ const activity =
         }
       })
       // An engine whose database was away may have lost the request or the answer.
-      const alone = Deferred.await(begun).pipe(
-        Effect.timeoutOption(maxBegin),
+      const alone = Deferred.await(started).pipe(
+        Effect.timeoutOption(startTimeout),
         Effect.andThen(once),
-        Effect.tap(() => Effect.sleep(maxStore))
+        Effect.tap(() => Effect.sleep(storeTimeout))
       )
       return yield* yield* Effect.raceFirst(stored, alone)
     })
 
-const make = Effect.gen(function* () {
-  const engine = yield* WorkflowEngine.WorkflowEngine
-  const sharding = yield* Sharding.Sharding
-  const wanted = new Map<string, Deferred.Deferred<Work>>()
+/** The workflows of this process. */
+interface Workflows {
+  readonly engine: WorkflowEngine.WorkflowEngine["Service"]
+  readonly sharding: Sharding.Sharding["Service"]
+  /** The work of each execution, once a chat of this process asks for it. */
+  readonly works: Map<string, Deferred.Deferred<Work>>
+}
 
-  /** The work of an execution, once a chat of this process asks for it. */
-  const workOf = (execution: string): Deferred.Deferred<Work> => {
-    const known = wanted.get(execution) ?? Deferred.makeUnsafe<Work>()
-    wanted.set(execution, known)
-    return known
+const workOf = ({ works }: Workflows, execution: string): Deferred.Deferred<Work> => {
+  const work = works.get(execution) ?? Deferred.makeUnsafe<Work>()
+  works.set(execution, work)
+  return work
+}
+
+/** Runs an execution: waits for a chat that asks for it, again after one that gave up. */
+const runExecution = (workflows: Workflows, execution: string) =>
+  Effect.gen(function* () {
+    for (;;) {
+      const work = yield* Effect.timeoutOption(Deferred.await(workOf(workflows, execution)), chatTimeout)
+      workflows.works.delete(execution)
+      if (Option.isNone(work) || (yield* work.value)) return
+    }
+  }).pipe(Effect.ensuring(Effect.sync(() => workflows.works.delete(execution))))
+
+/** Ids of executions in the shard of the session, so that a compression runs where its session is. */
+function* executionsOf({ sharding }: Workflows, session: string, version: number) {
+  const shard = sharding.getShardId(EntityId.make(session), "default").id
+  for (let number = 0; ; number += 1) {
+    const id = `${session}/${version}/${number}`
+    if (sharding.getShardId(EntityId.make(id), "default").id === shard) yield id
   }
+}
 
-  yield* engine.register(Compression, (_payload, execution) =>
-    Effect.gen(function* () {
-      for (;;) {
-        const work = yield* Effect.timeoutOption(Deferred.await(workOf(execution)), patience)
-        wanted.delete(execution)
-        if (Option.isNone(work) || (yield* work.value)) return
-      }
-    }).pipe(Effect.ensuring(Effect.sync(() => wanted.delete(execution))))
+/** A compression that a chat asked for. It runs once: in the workflow, or without it if the engine does not start it. */
+interface Request<A, E> {
+  readonly work: (steps: Steps) => Effect.Effect<A, E>
+  readonly ended: Deferred.Deferred<A, E>
+  /** Done when the chat gives it up. */
+  readonly stopped: Deferred.Deferred<void>
+  /** Done when it no longer runs. */
+  readonly idle: Deferred.Deferred<void>
+  hasStarted: boolean
+}
+
+/** Runs a request in the workflow, which stores its steps. */
+const inWorkflow = <A, E>(request: Request<A, E>): Work =>
+  Effect.gen(function* () {
+    const { ended, stopped, work } = request
+    if (request.hasStarted || (yield* Deferred.isDone(stopped))) return false
+    request.hasStarted = true
+    const step = activity(yield* Effect.context<Workflowing>())
+    const exit = yield* Effect.exit(
+      Effect.raceFirst(
+        Effect.map(work({ ...inProcess, step }), Option.some),
+        Effect.as(Deferred.await(stopped), Option.none<A>())
+      )
+    )
+    if (Exit.isSuccess(exit) && Option.isNone(exit.value)) return false
+    yield* Deferred.done(ended, Exit.map(exit, Option.getOrThrow))
+    return Exit.isSuccess(exit)
+  }).pipe(Effect.ensuring(Deferred.succeed(request.idle, undefined)))
+
+const withoutWorkflow = <A, E>(request: Request<A, E>) =>
+  Effect.suspend(() => {
+    if (request.hasStarted) return Effect.never
+    request.hasStarted = true
+    return Effect.exit(request.work(inProcess)).pipe(Effect.ensuring(Deferred.succeed(request.idle, undefined)))
+  })
+
+const stop = <A, E>(request: Request<A, E>) =>
+  Effect.andThen(
+    Deferred.succeed(request.stopped, undefined),
+    Effect.suspend(() => (request.hasStarted ? Deferred.await(request.idle) : Effect.void))
   )
 
-  /** Ids of executions in the shard of the session, so that a compression runs where its session is. */
-  function* executionsOf(session: string, version: number) {
-    const shard = sharding.getShardId(EntityId.make(session), "default").id
-    for (let number = 0; ; number += 1) {
-      const id = `${session}/${version}/${number}`
-      if (sharding.getShardId(EntityId.make(id), "default").id === shard) yield id
-    }
+/** Returns how the work ended; none if the execution had ended before: it was another compression of the same version. */
+const execute = Effect.fnUntraced(function* <A, E>(
+  workflows: Workflows,
+  executionId: string,
+  payload: (typeof Compression.payloadSchema)["Type"],
+  work: Request<A, E>["work"]
+) {
+  const { engine, works } = workflows
+  const request: Request<A, E> = {
+    work,
+    ended: yield* Deferred.make<A, E>(),
+    stopped: yield* Deferred.make<void>(),
+    idle: yield* Deferred.make<void>(),
+    hasStarted: false
   }
+  Deferred.doneUnsafe(workOf(workflows, executionId), Effect.succeed(inWorkflow(request)))
+  return yield* Effect.raceAllFirst([
+    Effect.andThen(engine.execute(Compression, { executionId, payload }), Deferred.poll(request.ended)),
+    Effect.asSome(Effect.exit(Deferred.await(request.ended))),
+    Effect.asSome(Effect.delay(withoutWorkflow(request), startTimeout))
+  ]).pipe(
+    Effect.onInterrupt(() => stop(request)),
+    Effect.ensuring(Effect.sync(() => works.delete(executionId)))
+  )
+})
 
-  const stepsOf = (session: string): Steps => ({
+const compress = Effect.fnUntraced(function* <A, E, R>(
+  workflows: Workflows,
+  session: string,
+  version: number,
+  work: Effect.Effect<A, E, R>
+) {
+  const context = yield* Effect.context<R>()
+  const workWith = (steps: Steps) => Effect.provideContext(work, Context.add(context, CompressionSteps, steps))
+  let attempt = 0
+  for (const executionId of executionsOf(workflows, session, version)) {
+    const end = yield* execute(workflows, executionId, { session, version, attempt }, workWith)
+    if (Option.isSome(end)) return yield* end.value
+    attempt += 1
+  }
+  return yield* Effect.never
+})
+
+const make = Effect.gen(function* () {
+  const engine = yield* WorkflowEngine.WorkflowEngine
+  const workflows: Workflows = { engine, sharding: yield* Sharding.Sharding, works: new Map() }
+  yield* engine.register(Compression, (_payload, execution) => runExecution(workflows, execution))
+  return (tenant: string, id: string): Steps => ({
     step: inProcess.step,
-    compression: <A, E, R>(version: number, work: Effect.Effect<A, E, R>) =>
-      Effect.gen(function* () {
-        const context = yield* Effect.context<R>()
-        let attempt = 0
-        // An execution that ended before this process asked for it was another compression of the same version.
-        for (const executionId of executionsOf(session, version)) {
-          const ended = yield* Deferred.make<A, E>()
-          const stopped = yield* Deferred.make<void>()
-          const idle = yield* Deferred.make<void>()
-          let isBegun = false
-          const asked: Work = Effect.gen(function* () {
-            if (isBegun || (yield* Deferred.isDone(stopped))) return false
-            isBegun = true
-            const step = activity(yield* Effect.context<Workflowing>())
-            const carriedOut = Effect.provideContext(
-              work,
-              Context.add(context, CompressionSteps, { ...inProcess, step })
-            )
-            const exit = yield* Effect.exit(
-              Effect.raceFirst(
-                Effect.map(carriedOut, Option.some),
-                Effect.as(Deferred.await(stopped), Option.none<A>())
-              )
-            )
-            if (Exit.isSuccess(exit) && Option.isNone(exit.value)) return false
-            yield* Deferred.done(ended, Exit.map(exit, Option.getOrThrow))
-            return Exit.isSuccess(exit)
-          }).pipe(Effect.ensuring(Deferred.succeed(idle, undefined)))
-          Deferred.doneUnsafe(workOf(executionId), Effect.succeed(asked))
-          const execution = engine.execute(Compression, { executionId, payload: { session, version, attempt } })
-          const alone = Effect.suspend(() => {
-            if (isBegun) return Effect.never
-            isBegun = true
-            return Effect.exit(work).pipe(Effect.ensuring(Deferred.succeed(idle, undefined)))
-          })
-          const done = yield* Effect.raceAllFirst([
-            Effect.andThen(execution, Deferred.poll(ended)),
-            Effect.asSome(Effect.exit(Deferred.await(ended))),
-            Effect.asSome(Effect.delay(alone, maxBegin))
-          ]).pipe(
-            Effect.onInterrupt(() =>
-              Effect.andThen(
-                Deferred.succeed(stopped, undefined),
-                Effect.suspend(() => (isBegun ? Deferred.await(idle) : Effect.void))
-              )
-            ),
-            Effect.ensuring(Effect.sync(() => wanted.delete(executionId)))
-          )
-          if (Option.isSome(done)) return yield* done.value
-          attempt += 1
-        }
-        return yield* Effect.never
-      })
+    compression: (version, work) => compress(workflows, entityId(tenant, id), version, work)
   })
-  return (tenant: string, id: string) => stepsOf(entityId(tenant, id))
 })
 
 /** Compressions of the sessions of this process as workflows of the engine. */
