@@ -1,4 +1,4 @@
-import { Effect, type FileSystem, type Path, Ref } from "effect"
+import { type Context, Effect, type FileSystem, type Path, Ref } from "effect"
 import { text } from "../../domain/content/Content.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
 import { repeatedRules } from "../../domain/memory/RepeatedRules.ts"
@@ -73,103 +73,125 @@ interface Built {
   readonly plan: string | undefined
 }
 
-/** Makes the context. Nothing is read before it is used. */
-export const make = Effect.fn("AgentContext.make")(function* (
-  options: AgentContextOptions
-): Effect.fn.Return<AgentContext, never, Environment | FileSystem.FileSystem | HookSystem | Path.Path> {
-  const { approval, chat, ide, memory, plans, workspace } = options
-  const platform = yield* Effect.context<Environment | FileSystem.FileSystem | Path.Path>()
-  const { variables } = yield* Environment
-  const hooks = yield* HookSystem
-  const { environment: environmentSettings, prompt: promptSettings, repeatRules } = withDefaults(options.settings)
-  const ideUpdates: IdeUpdates | undefined =
-    ide === undefined ? undefined : yield* Effect.provideService(makeUpdates, IdeContext, ide)
-  const isGit = yield* Effect.cached(EnvironmentMessage.isGit(workspace.root))
-  const made = yield* Ref.make<Built>({ instruction: undefined, plan: undefined })
+/** What the context is made with, and what the conversation has of it. */
+interface State {
+  readonly options: AgentContextOptions
+  readonly platform: Context.Context<Environment | FileSystem.FileSystem | Path.Path>
+  readonly defaulted: ReturnType<typeof withDefaults>
+  readonly hooks: HookSystem["Service"]
+  readonly ideUpdates: IdeUpdates | undefined
+  readonly isGit: Effect.Effect<boolean>
+  readonly built: Ref.Ref<Built>
+}
 
-  const approvedPlan = plans === undefined ? Effect.undefined : plans.approved
+const approvedPlan = ({ options: { plans } }: State) => (plans === undefined ? Effect.undefined : plans.approved)
 
-  const prompt = Effect.gen(function* () {
-    const mode = yield* approval.mode
-    const { model } = yield* chat.settings
-    return yield* SystemPrompt.build({
-      size: promptSettings.size,
-      model,
-      interactive: options.interactive,
-      mode,
-      agents: options.agents,
-      skills: options.skills,
-      tools: options.tools,
-      hasHooks: hooks.has("BeforeAgent") || hooks.has("SessionStart") || hooks.has("AfterTool"),
-      isGit: yield* isGit,
-      planFile: mode === "plan" ? plans?.file : yield* approvedPlan,
-      toggles: promptSettings.sections,
-      memory: memoryText(yield* memory.load),
-      folder: workspace.root,
-      isTrusted: options.isTrusted
-    })
-  }).pipe(Effect.provideContext(platform))
+const buildPrompt = Effect.fnUntraced(function* (state: State) {
+  const { defaulted, hooks, options } = state
+  const { agents, approval, chat, interactive, isTrusted, memory, plans, skills, tools, workspace } = options
+  const mode = yield* approval.mode
+  const { model } = yield* chat.settings
+  return yield* SystemPrompt.build({
+    size: defaulted.prompt.size,
+    model,
+    interactive,
+    mode,
+    agents,
+    skills,
+    tools,
+    hasHooks: hooks.has("BeforeAgent") || hooks.has("SessionStart") || hooks.has("AfterTool"),
+    isGit: yield* state.isGit,
+    planFile: mode === "plan" ? plans?.file : yield* approvedPlan(state),
+    toggles: defaulted.prompt.sections,
+    memory: memoryText(yield* memory.load),
+    folder: workspace.root,
+    isTrusted
+  }).pipe(Effect.provideContext(state.platform))
+})
 
-  const environment = Effect.gen(function* () {
-    if (promptSettings.size === "none") return undefined
+const environmentOf = (state: State): AgentContext["environment"] =>
+  Effect.gen(function* () {
+    const { defaulted, ideUpdates, options } = state
+    const { environment, prompt } = defaulted
+    if (prompt.size === "none") return undefined
+    const { variables } = yield* Environment
     return yield* EnvironmentMessage.make({
       platform: options.platform,
       sandbox: sandboxOf((yield* variables)["SANDBOX"]),
       outputs: options.outputs,
-      approvedPlan,
+      approvedPlan: approvedPlan(state),
       ide: ideUpdates?.full,
-      tree: environmentSettings.tree,
-      items: environmentSettings.items
+      tree: environment.tree,
+      items: environment.items
     })
-  }).pipe(Effect.provideService(Workspace, workspace), Effect.provideContext(platform))
+  }).pipe(Effect.provideService(Workspace, state.options.workspace), Effect.provideContext(state.platform))
 
-  /** The inputs of the system prompt that may change during a conversation. */
-  const key = Effect.gen(function* () {
-    const { model } = yield* chat.settings
-    return JSON.stringify([isModern({ model }), yield* approval.mode, yield* memory.version, yield* approvedPlan])
-  })
+/** The inputs of the system prompt that may change during a conversation. */
+const promptInputs = Effect.fnUntraced(function* (state: State) {
+  const { approval, chat, memory } = state.options
+  const { model } = yield* chat.settings
+  return JSON.stringify([isModern({ model }), yield* approval.mode, yield* memory.version, yield* approvedPlan(state)])
+})
 
-  /** A compression may take away what tools and the editor reported, so both are read again. */
-  const refreshEnvironment = Effect.andThen(memory.refresh, environment)
+const refresh = Effect.fnUntraced(function* (state: State) {
+  const { built, defaulted, options } = state
+  const { chat, memory } = options
+  const before = yield* Ref.get(built)
+  const instruction = yield* promptInputs(state)
+  if (before.instruction === instruction) return []
+  const plan = yield* approvedPlan(state)
+  const prompt = yield* buildPrompt(state)
+  const environment = environmentOf(state)
+  // An approved plan is named in both, so both change together.
+  const isStale = before.instruction === undefined || before.plan !== plan
+  yield* chat
+    .configure({
+      systemInstruction: prompt.text === "" ? undefined : prompt.text,
+      // A compression may remove what tools and the editor reported, so both are read again.
+      refreshEnvironment: Effect.andThen(memory.refresh, environment),
+      // Runs after `refreshEnvironment`, which reads memory again.
+      ...(defaulted.repeatRules.headings.length === 0
+        ? {}
+        : { afterCompression: Effect.map(memory.load, ({ blocks }) => repeatedRules(blocks, defaulted.repeatRules)) }),
+      ...(isStale ? { environment: yield* environment } : {})
+    })
+    .pipe(
+      Effect.andThen(Ref.set(built, { instruction, plan })),
+      // The next turn tries again.
+      Effect.catchTags({ ChatBusy: () => Effect.void, SessionStoreError: () => Effect.void })
+    )
+  // The notices are the same each time, so return them once.
+  return before.instruction === undefined ? prompt.notices : []
+})
 
-  /** Runs after `refreshEnvironment`, which reads memory again. */
-  const afterCompression = Effect.map(memory.load, ({ blocks }) => repeatedRules(blocks, repeatRules))
+const editorUpdates = Effect.fnUntraced(function* ({ ideUpdates, options: { ide } }: State) {
+  const update = ideUpdates === undefined ? undefined : yield* ideUpdates.next
+  const problem = ide === undefined ? undefined : yield* ide.problem
+  return update === undefined
+    ? { attached: [], markSent: Effect.void, problem }
+    : { attached: [{ parts: [text(update.text)] }], markSent: update.markSent, problem }
+})
 
-  const refresh = Effect.gen(function* () {
-    const before = yield* Ref.get(made)
-    const instruction = yield* key
-    if (before.instruction === instruction) return []
-    const plan = yield* approvedPlan
-    const built = yield* prompt
-    // An approved plan is named in both, so both change together.
-    const isStale = before.instruction === undefined || before.plan !== plan
-    yield* chat
-      .configure({
-        systemInstruction: built.text === "" ? undefined : built.text,
-        refreshEnvironment,
-        ...(repeatRules.headings.length === 0 ? {} : { afterCompression }),
-        ...(isStale ? { environment: yield* environment } : {})
-      })
-      .pipe(
-        Effect.andThen(Ref.set(made, { instruction, plan })),
-        // The next turn tries again.
-        Effect.catchTags({ ChatBusy: () => Effect.void, SessionStoreError: () => Effect.void })
-      )
-    // The notices are the same each time, so return them once.
-    return before.instruction === undefined ? built.notices : []
-  })
-
+/** Makes the context. Nothing is read before it is used. */
+export const make = Effect.fn("AgentContext.make")(function* (
+  options: AgentContextOptions
+): Effect.fn.Return<AgentContext, never, Environment | FileSystem.FileSystem | HookSystem | Path.Path> {
+  const { ide, memory, settings, workspace } = options
+  const platform = yield* Effect.context<Environment | FileSystem.FileSystem | Path.Path>()
+  const state: State = {
+    options,
+    platform,
+    defaulted: withDefaults(settings),
+    hooks: yield* HookSystem,
+    ideUpdates: ide === undefined ? undefined : yield* Effect.provideService(makeUpdates, IdeContext, ide),
+    isGit: yield* Effect.cached(Effect.provideContext(EnvironmentMessage.isGit(workspace.root), platform)),
+    built: yield* Ref.make<Built>({ instruction: undefined, plan: undefined })
+  }
   return {
     memory,
-    prompt,
-    environment,
-    refresh,
-    editorUpdates: Effect.gen(function* () {
-      const update = ideUpdates === undefined ? undefined : yield* ideUpdates.next
-      const problem = ide === undefined ? undefined : yield* ide.problem
-      return update === undefined
-        ? { attached: [], markSent: Effect.void, problem }
-        : { attached: [{ parts: [text(update.text)] }], markSent: update.told, problem }
-    })
+    prompt: buildPrompt(state),
+    environment: environmentOf(state),
+    refresh: refresh(state),
+    editorUpdates: editorUpdates(state)
   }
 })

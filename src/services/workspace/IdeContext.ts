@@ -17,11 +17,11 @@ export class IdeContext extends Context.Service<
 export interface IdeUpdate {
   /** A message of its own, marked as the runtime's. */
   readonly text: string
-  /** Run this after sending: until then the update counts as new. */
-  readonly told: Effect.Effect<void>
+  /** Marks the update as sent: until then it counts as new. */
+  readonly markSent: Effect.Effect<void>
 }
 
-/** Tracks what the model knows of the editor, and what is new. */
+/** The state of the editor for the model: in full, or what changed since the last update. */
 export interface IdeUpdates {
   /** The full state, for the environment message at the start and after a compression. It then counts as sent. */
   readonly full: Effect.Effect<string | undefined>
@@ -42,7 +42,7 @@ export const makeUpdates: Effect.Effect<IdeUpdates, never, IdeContext> = Effect.
     next: Effect.gen(function* () {
       const now = yield* ide.state
       const text = delta(yield* Ref.get(last), now)
-      return text === undefined ? undefined : { text: `${runtimeMark}\n${text}`, told: Ref.set(last, now) }
+      return text === undefined ? undefined : { text: `${runtimeMark}\n${text}`, markSent: Ref.set(last, now) }
     })
   }
 })

@@ -38,7 +38,7 @@ describe("the editor's state for a model", () => {
         // The turn failed: what was not sent is news again.
         const again = yield* news.next
         assert.strictEqual(again?.text, first?.text)
-        yield* again?.told ?? Effect.void
+        yield* again?.markSent ?? Effect.void
         assert.strictEqual(yield* news.next, undefined)
 
         yield* say(open("a", "b", "c"))
@@ -53,7 +53,7 @@ describe("the editor's state for a model", () => {
       yield* say(open("a"))
       const first = yield* news.next
       yield* say(open("a", "b"))
-      yield* first?.told ?? Effect.void
+      yield* first?.markSent ?? Effect.void
       assert.match((yield* news.next)?.text ?? "", /"filesOpened": \[\s*"b"\s*\]/)
     })
   )
@@ -66,7 +66,7 @@ describe("the editor's state for a model", () => {
       yield* say(open("a"))
       const came = yield* news.next
       assert.include(came?.text, "otherOpenFiles")
-      yield* came?.told ?? Effect.void
+      yield* came?.markSent ?? Effect.void
       yield* say(undefined)
       assert.include((yield* news.next)?.text, "filesClosed")
       const none = yield* Effect.provide(
