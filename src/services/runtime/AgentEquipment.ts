@@ -43,10 +43,10 @@ import { UserPrompt } from "../tools/UserPrompt.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 import type { AgentHandlers, AgentHost, HostSession, RuntimeServices } from "./AgentHost.ts"
 import { outputGuards } from "./AgentProfile.ts"
-import { availableAgents } from "./AvailableAgents.ts"
+import { type AvailableAgents, availableAgents } from "./AvailableAgents.ts"
 import { builtinTools } from "./BuiltinTools.ts"
 import { recorderOf } from "./FileRewind.ts"
-import { message } from "./RuntimeNotice.ts"
+import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 
 const noServers: McpOffer = { tools: [], problems: [] }
@@ -137,60 +137,61 @@ const commandsOf = (
   )
 ]
 
-/** Makes the tools, and finds the skills and agents. What it starts ends with the scope. */
-export const make = Effect.fn("AgentEquipment.make")(function* ({
-  approval,
-  handlers: { answer, notify },
-  isTrusted: isRootTrusted,
-  memory,
-  plans,
-  session: { chat, files, id, session, settings },
-  workspace
-}: EquipmentOptions): Effect.fn.Return<AgentEquipment, never, RuntimeServices | Scope.Scope> {
-  const platform = yield* RuntimePlatform
-  const path = yield* Path.Path
-  const skills = yield* platform.skills(workspace.root, isRootTrusted)
-  const { problems: unusable, skills: offeredSkills } = yield* skills.all
-  yield* Effect.forEach(unusable, (problem) => notify(message(unusableFileText(problem))), { discard: true })
-  const { problems, tools: serverTools } = yield* startServers(settings.mcpServers ?? {})
-  yield* Effect.forEach(problems, (problem) => notify(message(mcpProblemText(problem))), { discard: true })
-  const commands = commandsOf(settings, files)
-  const steering = Effect.map(memory.load, ({ blocks }) => [
+const reportAll = (notify: Notify, texts: ReadonlyArray<string>) =>
+  Effect.forEach(texts, (text) => notify(message(text)), { discard: true })
+
+/** Files whose change would steer the agent: memory files, and files that commands of the settings name. */
+const steeringFiles = (
+  { memory, session: { files, settings }, workspace }: EquipmentOptions,
+  path: Path.Path
+): Effect.Effect<ReadonlyArray<readonly [string, string]>> =>
+  Effect.map(memory.load, ({ blocks }) => [
     ...blocks.flatMap(({ file, imports }) => [file, ...imports]).map((place) => [place, memoryReason] as const),
-    ...commands
+    ...commandsOf(settings, files)
       .flatMap(fileWords)
-      .map((word): readonly [string, string] => [path.resolve(workspace.root, word), commandReason])
+      .map((word) => [path.resolve(workspace.root, word), commandReason] as const)
   ])
-  const commandList = yield* BackgroundCommands.make
-  const own = yield* builtinTools(settings, isRootTrusted, steering).pipe(
-    Effect.provideService(Workspace, workspace),
-    Effect.provideService(BackgroundCommands.BackgroundCommands, commandList),
-    Effect.provideService(FileRecorder, recorderOf(chat, "tool"))
+
+/** The built-in tools and those of the MCP servers. Each loads the memory files of the folders that it touches. */
+const workspaceTools = Effect.fnUntraced(function* (
+  options: EquipmentOptions,
+  commands: BackgroundCommands.BackgroundCommandList,
+  serverTools: ReadonlyArray<Tool>
+) {
+  const { isTrusted, memory, session, workspace } = options
+  const steering = steeringFiles(options, yield* Path.Path)
+  const own = yield* builtinTools(session.settings, isTrusted, steering).pipe(
+    Effect.provideService(BackgroundCommands.BackgroundCommands, commands),
+    Effect.provideService(FileRecorder, recorderOf(session.chat, "tool")),
+    Effect.provideService(Workspace, workspace)
   )
-  const touching = yield* onTouch([...own, ...serverTools]).pipe(
+  return yield* onTouch([...own, ...serverTools]).pipe(
     Effect.provideService(Memory, memory),
     Effect.provideService(Workspace, workspace)
   )
-  const prompt = answer === undefined ? undefined : userPrompt(answer)
-  const remember = yield* Effect.provideService(saveMemory({ ask: prompt?.ask }), Memory, memory)
-  const { definitions, runners } = yield* availableAgents(workspace.root, isRootTrusted, settings, notify)
-  const store = yield* SessionStore
+})
+
+type SubagentServices =
+  | ChildProcessSpawner
+  | Environment
+  | FileSystem.FileSystem
+  | RuntimePlatform
+  | HttpClient
+  | Model
+  | Path.Path
+  | TokenCounter
+
+/** The agents to which this one can delegate, with these tools at most. */
+const makeSubagents = Effect.fnUntraced(function* (
+  { approval, memory, session: { chat, id, session, settings }, workspace }: EquipmentOptions,
+  tools: ReadonlyArray<Tool>,
+  { definitions, runners }: AvailableAgents
+) {
   const hooks = yield* HookSystem
-  const context = yield* Effect.context<
-    | ChildProcessSpawner
-    | Environment
-    | FileSystem.FileSystem
-    | RuntimePlatform
-    | HttpClient
-    | Model
-    | Path.Path
-    | TokenCounter
-  >()
-  const { prompt: promptSettings, strategy, subagents: limits } = withDefaults(settings)
-  const { children, depth, forkTokens, parallel, running, tasks } = limits
-  const isLimited = settings.subagents !== undefined || agentDefaultsOf(strategy).subagents !== undefined
-  // What a program provides holds where the settings say nothing.
-  const bounds: AgentLimits = isLimited ? { children, depth, running } : yield* AgentBounds
+  const store = yield* SessionStore
+  const context = yield* Effect.context<SubagentServices>()
+  const { prompt: promptSettings, subagents: limits } = withDefaults(settings)
+  const { forkTokens, parallel, tasks } = limits
   const isGit = yield* Effect.cached(EnvironmentMessage.isGit(workspace.root))
   const rules = (model: string, names: ReadonlyArray<string>) =>
     Effect.gen(function* () {
@@ -203,56 +204,91 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
         toggles: promptSettings.sections
       })
     }).pipe(Effect.provideContext(context))
-  const subagents = yield* Subagents.make({
-    tools: touching,
+  return yield* Subagents.make({
+    tools,
     ...(tasks === 0 ? {} : { batch: { tasks, parallel } }),
     ...(forkTokens === 0 ? {} : { fork: { chat, session, maxTokens: forkTokens } }),
     settings: chat.settings,
     ...(id === undefined ? {} : { sessions: store, session: id }),
-    mcp: (named) => Effect.provideContext(startServers(named), context),
-    guards: Effect.map(Effect.provideContext(outputGuards(settings), context), (made) => ({ ...made, hooks })),
+    mcp: (servers) => Effect.provideContext(startServers(servers), context),
+    guards: Effect.map(Effect.provideContext(outputGuards(settings), context), (guards) => ({ ...guards, hooks })),
     ...(limits.prompt === "own" ? { memory: Effect.map(memory.load, memoryText) } : {}),
     ...(limits.prompt === "minimal" ? { rules } : {}),
     agents: definitions.agents,
     elsewhere: ({ definition: { name } }) => runners.get(name),
-    include: Object.entries(settings.agents ?? {}).flatMap(([name, isWanted]) => (isWanted ? [name] : []))
-  }).pipe(Effect.provideService(Approval, approval), Effect.provideService(AgentBounds, bounds))
+    include: Object.entries(settings.agents ?? {}).flatMap(([name, isIncluded]) => (isIncluded ? [name] : []))
+  }).pipe(Effect.provideService(Approval, approval))
+})
 
-  const places = new Map(
+/** The limits on agents: those of the settings or of the strategy, else those that the program provides. */
+const boundsOf = (settings: SettingsFile): Effect.Effect<AgentLimits> => {
+  const { strategy, subagents } = withDefaults(settings)
+  const { children, depth, running } = subagents
+  const isLimited = settings.subagents !== undefined || agentDefaultsOf(strategy).subagents !== undefined
+  return isLimited ? Effect.succeed({ children, depth, running }) : AgentBounds
+}
+
+/** Where agents of other machines are, by the name of their tools. */
+const remotePlaces = ({ definitions }: AvailableAgents): ReadonlyMap<string, string> =>
+  new Map(
     definitions.agents.flatMap(({ definition }) => {
       const place = remotePlace(definition)
       return place === undefined ? [] : [[Subagents.toolName(definition.name), place] as const]
     })
   )
-  const messages =
+
+const planTools = ({ approval, plans, workspace }: EquipmentOptions) =>
+  plans === undefined
+    ? Effect.succeed([])
+    : Effect.all([enterPlanMode, exitPlanMode]).pipe(
+        Effect.provideService(Approval, approval),
+        Effect.provideService(Plans, plans),
+        Effect.provideService(Workspace, workspace)
+      )
+
+/** Makes the tools, and finds the skills and agents. What it starts ends with the scope. */
+export const make = Effect.fn("AgentEquipment.make")(function* (
+  options: EquipmentOptions
+): Effect.fn.Return<AgentEquipment, never, RuntimeServices | Scope.Scope> {
+  const { handlers, isTrusted, memory, session, workspace } = options
+  const { answer, notify } = handlers
+  const { chat, settings } = session
+  const platform = yield* RuntimePlatform
+  const skills = yield* platform.skills(workspace.root, isTrusted)
+  const { problems: unusable, skills: offeredSkills } = yield* skills.all
+  yield* reportAll(notify, unusable.map(unusableFileText))
+  const { problems, tools: serverTools } = yield* startServers(settings.mcpServers ?? {})
+  yield* reportAll(notify, problems.map(mcpProblemText))
+  const commands = yield* BackgroundCommands.make
+  const tools = yield* workspaceTools(options, commands, serverTools)
+  const prompt = answer === undefined ? undefined : userPrompt(answer)
+  const available = yield* availableAgents(workspace.root, isTrusted, settings, notify)
+  const bounds = yield* boundsOf(settings)
+  const subagents = yield* makeSubagents(options, tools, available).pipe(Effect.provideService(AgentBounds, bounds))
+  const canFork = withDefaults(settings).subagents.forkTokens > 0
+  const background =
     settings.backgroundAgents === true
-      ? yield* Effect.provideService(backgroundAgents(subagents, places, forkTokens > 0), AgentBounds, bounds)
-      : undefined
-  const planning =
-    plans === undefined
-      ? []
-      : yield* Effect.all([enterPlanMode, exitPlanMode]).pipe(
-          Effect.provideService(Approval, approval),
-          Effect.provideService(Plans, plans),
-          Effect.provideService(Workspace, workspace)
+      ? yield* backgroundAgents(subagents, remotePlaces(available), canFork).pipe(
+          Effect.provideService(AgentBounds, bounds)
         )
+      : undefined
   return {
-    commands: commandList.all,
+    commands: commands.all,
     agents: subagents,
-    definitions,
+    definitions: available.definitions,
     skills: offeredSkills.map(({ description, name }) => ({ name, description })),
-    background: { inbox: messages?.inbox, reminder: messages?.reminder },
+    background: { inbox: background?.inbox, reminder: background?.reminder },
     tools: [
-      ...touching,
-      remember,
+      ...tools,
+      yield* Effect.provideService(saveMemory({ ask: prompt?.ask }), Memory, memory),
       writeTodos,
-      ...planning,
+      ...(yield* planTools(options)),
       recall(chat, subagents.sources),
       ...(prompt === undefined ? [] : [yield* Effect.provideService(askUser, UserPrompt, prompt)]),
       ...(offeredSkills.length === 0 ? [] : [yield* Effect.provideService(activateSkill, Skills, skills)]),
       ...subagents.tools,
       ...(subagents.batch === undefined ? [] : [subagents.batch]),
-      ...(messages?.tools ?? [])
+      ...(background?.tools ?? [])
     ]
   }
 })

@@ -49,3 +49,4 @@ export const availableAgents = Effect.fnUntraced(function* (
   }
   return { definitions, runners }
 })
+export type AvailableAgents = Effect.Success<ReturnType<typeof availableAgents>>
