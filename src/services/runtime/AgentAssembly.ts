@@ -46,7 +46,7 @@ interface AddedFolders {
   readonly requested: ReadonlyArray<string>
 }
 
-/** Files and folders that a completion looks through, and how long it looks at the same ones. */
+/** Most files and folders listed for completions, and the time after which they are listed again. */
 const maxListedPaths = 5_000
 const pathsTtl = "10 seconds"
 
@@ -142,8 +142,48 @@ const memoryFlush = Effect.fnUntraced(function* (
   return yield* MemoryFlush.make({ name: mainAgent, chat, tools, memoryTool: "save_memory", logBytes, hooks })
 })
 
-/** Why the session starts, as hooks get it. */
+/** The reason for the start of the session, as passed to hooks. */
 const startSource = (isCleared: boolean, isNew: boolean) => (isCleared ? "clear" : isNew ? "startup" : "resume")
+
+/** The message that starts the new conversation a hook asked for. Undefined: no hook did. */
+type Clearing = { readonly next: string | undefined } | undefined
+
+/** How the loop runs this agent. */
+const profileOf = Effect.fnUntraced(function* (
+  session: HostSession,
+  { canRestart }: AgentHandlers,
+  { background, tools }: AgentEquipment.AgentEquipment,
+  context: AgentContext.AgentContext,
+  clearing: Ref.Ref<Clearing>
+) {
+  const { chat, settings } = session
+  const { maxTurns, memoryFlush: flushesMemory } = withDefaults(settings)
+  const hooks = yield* HookSystem
+  return {
+    name: mainAgent,
+    chat,
+    tools,
+    limits: { turns: maxTurns },
+    hooks,
+    ...(canRestart === true ? { onClear: (next) => Ref.set(clearing, { next }) } : {}),
+    ...(yield* outputGuards(settings)),
+    ...(yield* modelRoute({ chat, settings })),
+    ...background,
+    ...(flushesMemory && tools.length > 0 ? { beforeTurn: yield* memoryFlush(session, tools, hooks) } : {}),
+    // Between two turns a plan may be approved, a fact remembered, the conversation compressed.
+    inbox: (use) => Effect.andThen(Effect.ignore(context.refresh), background.inbox?.(use) ?? Effect.void)
+  } satisfies Profile
+})
+
+/** Files and folders for completions, read again when they are older than `pathsTtl`. */
+const listedPaths = Effect.fnUntraced(function* (workspace: Workspace["Service"]) {
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  return yield* FolderTree.paths(workspace.root, { items: maxListedPaths }).pipe(
+    Effect.provideService(Workspace, workspace),
+    Effect.provideContext(context),
+    Effect.cachedWithTTL(pathsTtl)
+  )
+})
 
 /** Assembles an agent for an open session. What it starts ends with the scope. */
 export const make = Effect.fn("AgentAssembly.make")(function* (
@@ -181,18 +221,11 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
       : yield* SessionObservers.session(session.session, source, notify)
 
   // Memory, tools and context.
-  const { agents, background, commands, definitions, skills, tools } =
+  const equipment =
     options.tools === false
       ? AgentEquipment.noEquipment
-      : yield* AgentEquipment.make({
-          session,
-          handlers,
-          approval,
-          workspace,
-          memory,
-          plans,
-          isTrusted: isRootTrusted
-        })
+      : yield* AgentEquipment.make({ session, handlers, approval, workspace, memory, plans, isTrusted: isRootTrusted })
+  const { agents, commands, definitions, skills, tools } = equipment
   const context = yield* AgentContext.make({
     chat,
     settings,
@@ -210,23 +243,9 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
     outputs: yield* outputsOf(id)
   })
 
-  // The profile of the loop.
-  const hooks = yield* HookSystem
-  const clearing = yield* Ref.make<{ readonly next: string | undefined } | undefined>(undefined)
-  const profile: Profile = {
-    name: mainAgent,
-    chat,
-    tools,
-    limits: { turns: all.maxTurns },
-    hooks,
-    ...(handlers.canRestart === true ? { onClear: (next) => Ref.set(clearing, { next }) } : {}),
-    ...(yield* outputGuards(settings)),
-    ...(yield* modelRoute({ chat, settings })),
-    ...background,
-    ...(all.memoryFlush && tools.length > 0 ? { beforeTurn: yield* memoryFlush(session, tools, hooks) } : {}),
-    // Between two turns a plan may be approved, a fact remembered, the conversation compressed.
-    inbox: (use) => Effect.andThen(Effect.ignore(context.refresh), background.inbox?.(use) ?? Effect.void)
-  }
+  // The loop.
+  const clearing = yield* Ref.make<Clearing>(undefined)
+  const profile = yield* profileOf(session, handlers, equipment, context, clearing)
   yield* reportMemoryProblems(memory, notify)
   const notices = yield* context.refresh
   yield* Effect.forEach(notices, (line) => notify(message(line)), { discard: true })
@@ -247,18 +266,12 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
     },
     opening: observed.opening
   })
-  const fileContext = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-  const paths = yield* FolderTree.paths(root, { items: maxListedPaths }).pipe(
-    Effect.provideService(Workspace, workspace),
-    Effect.provideContext(fileContext),
-    Effect.cachedWithTTL(pathsTtl)
-  )
   return {
     agents,
     definitions,
     approval,
     tools,
-    paths,
+    paths: yield* listedPaths(workspace),
     context,
     commands,
     rewind: yield* FileRewind.make(chat, workspace),
