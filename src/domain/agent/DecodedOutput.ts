@@ -4,8 +4,8 @@ import type { KeptOutput } from "../text/HeadAndTail.ts"
 
 const decoder = new TextDecoder("utf-8")
 
-/** Bytes examined at either end. */
-const sampled = 64 * 1024
+/** Bytes examined at each end. */
+const sampleBytes = 64 * 1024
 
 /** A control character that does not occur in text. */
 const isStrange = (code: number): boolean => (code < 32 && !(code >= 8 && code <= 13) && code !== 27) || code === 127
@@ -31,7 +31,7 @@ const toWholeCharacter = (bytes: Uint8Array): Uint8Array => {
 /** Whether bytes are binary: more than one character in ten does not occur in text. */
 const isBinary = (bytes: Uint8Array): boolean => {
   let strange = 0
-  const text = decoder.decode(toWholeCharacter(fromWholeCharacter(bytes.subarray(0, sampled))))
+  const text = decoder.decode(toWholeCharacter(fromWholeCharacter(bytes.subarray(0, sampleBytes))))
   for (let i = 0; i < text.length; i += 1) {
     const code = text.charCodeAt(i)
     if (isStrange(code) || code === 0xfffd) strange += 1
@@ -54,7 +54,7 @@ const grouped = (count: number): string => count.toLocaleString("en-US")
 /** The output of a program as text. Binary output is replaced by its size; dropped bytes are reported with their number. */
 export const outputText = ({ dropped, head, tail }: KeptOutput): string => {
   const size = head.length + dropped + tail.length
-  if (isBinary(head) || (tail.length > 0 && isBinary(tail.subarray(-sampled)))) {
+  if (isBinary(head) || (tail.length > 0 && isBinary(tail.subarray(-sampleBytes)))) {
     return `(binary output, ${grouped(size)} bytes)`
   }
   if (tail.length === 0 && dropped === 0) return textOf(head)

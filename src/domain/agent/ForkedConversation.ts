@@ -1,7 +1,7 @@
 import { isCall } from "../content/Content.ts"
 import { type Conversation, type Draft, itemParts, pairing, placeKey, view } from "../conversation/Conversation.ts"
 
-/** The copy of a conversation that a started agent begins with. */
+/** Copies a conversation for an agent that starts with it. */
 
 /**
  * The messages of the view, as the model sees them, ready to be appended to another conversation. Calls without a response, such as

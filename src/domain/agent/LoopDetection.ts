@@ -26,7 +26,7 @@ export interface LoopThresholds {
 }
 
 /** An agent that waits for several others calls these again and again, which is their normal use. */
-const waiting = ["sessions_yield", "sessions_list"]
+const waitingTools = ["sessions_yield", "sessions_list"]
 
 /** The thresholds of Gemini CLI, March 2026. */
 export const defaultThresholds: LoopThresholds = {
@@ -34,7 +34,7 @@ export const defaultThresholds: LoopThresholds = {
   content: 10,
   chunk: 50,
   history: 5_000,
-  exempt: waiting
+  exempt: waitingTools
 }
 
 const callsDetail = (names: ReadonlyArray<string>, times: number): string =>
@@ -104,7 +104,7 @@ export class LoopDetector {
 
 /** Turns of one prompt before a model is asked, and the bounds of the interval between two checks, as in Gemini CLI, March 2026. */
 export const firstCheckTurn = 30
-const shortest = 5
+const minInterval = 5
 const maxInterval = 15
 /** The interval after the first check, as in Gemini CLI, March 2026. */
 export const firstInterval = 10
@@ -113,4 +113,4 @@ export const confidenceOfLoop = 0.9
 
 /** The number of turns until the next check: the higher the confidence, the fewer. */
 export const nextInterval = (confidence: number): number =>
-  Math.round(shortest + (maxInterval - shortest) * (1 - Math.min(1, Math.max(0, confidence))))
+  Math.round(minInterval + (maxInterval - minInterval) * (1 - Math.min(1, Math.max(0, confidence))))

@@ -1,7 +1,7 @@
 import type { Activity, ChatEvent } from "../chat/ChatEvent.ts"
 import { firstUnits } from "../text/Bytes.ts"
 
-/** What an agent in a process of its own has said so far, and the result that follows from it. */
+/** The progress of an agent in its own process, and its result. */
 
 /** Characters of an answer that are kept. */
 const maxAnswerChars = 4 * 1024 * 1024
@@ -22,10 +22,10 @@ export interface ProcessProgress {
   readonly stop: string | undefined
 }
 
-/** Before the first event. */
+/** The progress before the first event. */
 export const nothingYet: ProcessProgress = { text: "", turns: 0, calls: false, reason: undefined, stop: undefined }
 
-/** Returns the progress after one more event. */
+/** Returns the progress after another event. */
 export const progressAfter = (progress: ProcessProgress, event: ChatEvent): ProcessProgress => {
   switch (event._tag) {
     case "ModelInfo":
@@ -55,7 +55,7 @@ export const progressAfter = (progress: ProcessProgress, event: ChatEvent): Proc
   }
 }
 
-/** Whether the agent sends nothing more until it gets a message. */
+/** Whether the agent waits for a message and sends nothing more. */
 export const isEnd = (event: ChatEvent, { calls }: ProcessProgress): boolean => {
   switch (event._tag) {
     case "Finished":
@@ -73,7 +73,7 @@ export const isEnd = (event: ChatEvent, { calls }: ProcessProgress): boolean => 
   }
 }
 
-/** Returns what an event tells the parent of. Undefined: nothing. */
+/** Returns the activity that an event reports to the parent. Undefined when it reports none. */
 export const activityOf = (event: ChatEvent): Activity | undefined => {
   switch (event._tag) {
     case "Thought":
@@ -93,7 +93,7 @@ export const activityOf = (event: ChatEvent): Activity | undefined => {
   }
 }
 
-/** Returns the result that follows from the progress after so many milliseconds. What was said before a failure is kept. */
+/** Returns the result of the agent. Keeps the text that it wrote before a failure. `duration` is in milliseconds. */
 export const processResult = ({ reason = "GOAL", stop, text, turns }: ProcessProgress, duration: number) => ({
   text: stop === undefined ? text : text === "" ? stop : `${stop}\n\nWhat there is so far:\n${text}`,
   reason,
@@ -102,7 +102,7 @@ export const processResult = ({ reason = "GOAL", stop, text, turns }: ProcessPro
   session: undefined
 })
 
-/** The last lines of a process's stderr before it failed. */
+/** Returns the last lines of a process's stderr. */
 export const lastLines = (text: string): string => {
   const last = text.trim().split("\n").slice(-5).join("\n").trim()
   return last === "" ? "" : `; its last words: ${last}`
@@ -116,7 +116,7 @@ const signals: ReadonlyMap<number, string> = new Map([
   [143, "it was told to end"]
 ])
 
-/** Says how a program ended. */
+/** Describes how a program ended. */
 export const exitText = (program: string, code: number): string => {
   const why = signals.get(code)
   return `${program} ended with exit status ${code}${why === undefined ? "" : ` (${why})`}`

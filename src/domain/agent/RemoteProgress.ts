@@ -1,4 +1,4 @@
-/** What a remote agent has said about a task, and the result that follows from it. */
+/** The progress of a remote agent on a task, and its result. */
 
 /** The stage of a task: working, waiting for input, waiting for authentication, or ended. */
 export type RemoteStage = "working" | "asking" | "locked" | "GOAL" | "ERROR" | "ABORTED"
@@ -25,7 +25,7 @@ export const stageOf = (state: string | undefined): RemoteStage => {
 /** Whether a task has ended. */
 export const isOver = (stage: RemoteStage): boolean => stage !== "working" && stage !== "asking" && stage !== "locked"
 
-/** What a remote agent says. */
+/** An event of a remote agent. */
 export type RemoteEvent = {
   /** The ids of the conversation and the task. Empty: none. */
   readonly contextId: string
@@ -60,7 +60,7 @@ export interface RemoteProgress {
   readonly turns: number
 }
 
-/** Nothing was received yet. */
+/** The progress before the first event. */
 export const nothingYet: RemoteProgress = {
   taskId: undefined,
   stage: "working",
@@ -97,7 +97,7 @@ export const afterEvent = (progress: RemoteProgress, event: RemoteEvent): Remote
   }
 }
 
-/** What an event says about work in progress. Empty: nothing. */
+/** Returns the text of an event about work in progress. Empty when there is none. */
 export const thoughtOf = (event: RemoteEvent): string => {
   if (event._tag === "Status") return event.stage === "working" ? event.text : ""
   if (event._tag !== "Artifact" || event.append) return ""
@@ -108,7 +108,7 @@ export const thoughtOf = (event: RemoteEvent): string => {
 export const answerLength = ({ artifacts, words }: RemoteProgress): number =>
   [...artifacts.values()].reduce((sum, { length }) => sum + length, words.length)
 
-/** The text of the answer: its artifacts, or without any the last text. */
+/** Returns the text of the answer: its artifacts, or the last text if it has none. */
 export const answerText = ({ artifacts, words }: RemoteProgress): string =>
   (artifacts.size > 0 ? [...artifacts.values()] : [words]).filter((text) => text !== "").join("\n\n")
 

@@ -6,12 +6,12 @@
 /** The maximum number of calls in a cycle, as in Gemini CLI, March 2026. */
 const maxCycleLength = 5
 /** Arguments nested deeper than this count as equal. */
-const deepest = 200
+const maxComparedDepth = 200
 
 const canonicalAt = (value: unknown, depth: number): string => {
   if (typeof value === "bigint") return `${value}n`
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null"
-  if (depth > deepest) return "…"
+  if (depth > maxComparedDepth) return "…"
   if (Array.isArray(value)) return `[${value.map((item) => canonicalAt(item, depth + 1)).join(",")}]`
   const fields = Object.entries(value)
     .filter(([, field]) => field !== undefined)
@@ -23,15 +23,15 @@ const canonicalAt = (value: unknown, depth: number): string => {
 export const canonical = (args: unknown): string => canonicalAt(args ?? {}, 0)
 
 /** Characters compared at either end of two answers of the same length. */
-const looked = 32_768
+const comparedChars = 32_768
 
 /** A short stand-in for an answer. A conversation may hold megabytes of answers, and this is only needed to detect changes. */
 const fingerprint = (output: string): string => {
   let one = 0
   let other = 0
-  const skip = Math.max(0, output.length - 2 * looked)
+  const skip = Math.max(0, output.length - 2 * comparedChars)
   for (let i = 0; i < output.length; i += 1) {
-    if (i === looked) i += skip
+    if (i === comparedChars) i += skip
     const code = output.charCodeAt(i)
     one = Math.imul(one ^ code, 0x0100_0193)
     other = (Math.imul(other, 31) + code) | 0
@@ -87,8 +87,8 @@ export class RepeatedCalls {
   /** Adds an answer, for the oldest unanswered call with this name and these arguments. */
   result(name: string, args: unknown, output: string): void {
     const key = `${name}:${canonical(args)}`
-    const asked = this.made.find((one) => one.key === key && one.output === undefined)
-    if (asked !== undefined) asked.output = fingerprint(output)
+    const call = this.made.find((one) => one.key === key && one.output === undefined)
+    if (call !== undefined) call.output = fingerprint(output)
   }
 
   /** Whether all calls at these places are equal, and their answers as far as they have arrived. */

@@ -30,8 +30,7 @@ const maxLimits: RepetitionLimits = { times: 200, chunk: 1_000, history: 200_000
 const maxAverageGap = 5
 
 /** Rounds a number and limits it to a range. */
-const clamp = (value: number, least: number, highest: number): number =>
-  Math.min(Math.max(least, Math.floor(value)), highest)
+const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(min, Math.floor(value)), max)
 
 /** The factor of the polynomial hash. It is odd, so that it has an inverse. */
 const factor = 0x9e37_79b1 | 0
@@ -163,13 +162,13 @@ export class RepeatedText {
   /** Characters read, plus the work beyond the sequential read. Tests use it to measure growth. */
   operations = 0
 
-  constructor(given: Partial<RepetitionLimits> = {}) {
-    const { chunk, history, times } = { ...defaultLimits, ...given }
+  constructor(limits: Partial<RepetitionLimits> = {}) {
+    const { chunk, history, times } = { ...defaultLimits, ...limits }
     this.times = clamp(times, 2, maxLimits.times)
     this.chunk = clamp(chunk, 1, maxLimits.chunk)
     // A shorter history could never hold a loop: it must hold all chunks of one side by side.
-    const looked = clamp(history, this.times * this.chunk, maxLimits.history)
-    this.reach = Math.min(maxAverageGap * this.chunk * (this.times - 1), looked - this.chunk)
+    const searchedChars = clamp(history, this.times * this.chunk, maxLimits.history)
+    this.reach = Math.min(maxAverageGap * this.chunk * (this.times - 1), searchedChars - this.chunk)
     const size = 2 ** Math.ceil(Math.log2(this.reach + this.chunk + 1))
     this.mask = size - 1
     this.powers = powersOf(size)

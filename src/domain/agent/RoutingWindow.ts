@@ -17,7 +17,7 @@ export interface RoutingSize {
 export const defaultRoutingSize: RoutingSize = { search: 20, turns: 4 }
 
 /** Messages that a loop check considers, as in Gemini CLI, March 2026. */
-const looked = 20
+const loopCheckMessages = 20
 
 /** Whether all parts of a message, thoughts aside, are of one kind. An empty message is of every kind. */
 const isOnly =
@@ -47,7 +47,7 @@ export const routingWindow = (
 
 /** The last 20 messages, without the calls at their end and the results at their beginning, whose counterparts are missing. */
 export const loopWindow = (contents: ReadonlyArray<Content>): ReadonlyArray<Content> => {
-  const last = contents.slice(-looked)
+  const last = contents.slice(-loopCheckMessages)
   const from = last.findIndex((content) => !(content.role === "user" && answersOnly(content)))
   const to = last.findLastIndex((content) => !(content.role === "model" && asksOnly(content)))
   return from < 0 ? [] : last.slice(from, to + 1)

@@ -55,7 +55,7 @@ export class AnswerBuilder {
   /** Parts without thoughts. Adjacent plain texts become one part when the answer is complete. */
   private readonly parts: Array<Part> = []
   private textRun: Array<string> = []
-  private begun = false
+  private hasPieces = false
   private thoughts = false
   private calls = 0
   private count = 0
@@ -71,7 +71,7 @@ export class AnswerBuilder {
   /** Adds the next piece. Returns its calls, each with its index in the answer's parts. */
   push({ citations = [], finishReason, parts, usage }: Piece): ReadonlyArray<PlacedCall> {
     const calls: Array<PlacedCall> = []
-    this.begun = true
+    this.hasPieces = true
     this.count += parts.length
     this.finishReason = finishReason ?? this.finishReason
     if (usage !== undefined) this.usage = usage
@@ -134,7 +134,7 @@ export class AnswerBuilder {
     if (this.calls > 0) return undefined
     const reason = this.finishReason
     // A stream without any piece is no answer to tool results either.
-    if (reason === undefined) return answersTools && this.begun ? undefined : "NO_FINISH_REASON"
+    if (reason === undefined) return answersTools && this.hasPieces ? undefined : "NO_FINISH_REASON"
     if (reason === "MALFORMED_FUNCTION_CALL" || reason === "UNEXPECTED_TOOL_CALL") return reason
     const { parts } = this.content
     const joinedText = parts.map((part) => (isText(part) ? part.text : "")).join("")

@@ -43,7 +43,7 @@ const objectAround = (text: string, place: number): string => {
 
 const streamBegin = /(?<!end)stream\r?\n/gu
 /** Keys of streams that do not draw a page: fonts, images, functions, objects. */
-const notDrawing = /\/(?:Type|Subtype|Length[12]|FunctionType|N|Width)\b/u
+const nonPageKeys = /\/(?:Type|Subtype|Length[12]|FunctionType|N|Width)\b/u
 /** The longest dictionary of a stream that draws a page. */
 const maxDrawingHeadChars = 512
 
@@ -53,7 +53,7 @@ const drawingsIn = (text: string, fresh: number): number => {
   for (const { 0: match, index } of text.matchAll(streamBegin)) {
     const before = text.slice(Math.max(0, index - maxDrawingHeadChars), index)
     const begin = before.lastIndexOf(" obj")
-    if (index + match.length > fresh && begin >= 0 && !notDrawing.test(before.slice(begin))) drawings += 1
+    if (index + match.length > fresh && begin >= 0 && !nonPageKeys.test(before.slice(begin))) drawings += 1
   }
   return drawings
 }
@@ -62,12 +62,14 @@ interface Pages {
   /** The largest page count in a page tree. */
   readonly counted: number
   /** The number of uncompressed page objects. */
-  readonly begun: number
+  readonly pageObjects: number
   /** The number of streams that look like page content. */
   readonly drawn: number
 }
 
-/** The pages in a piece of a document. What begins before `fresh` was counted with the previous piece. */
+/**
+ * Counts the pages in a piece of a document. Objects that begin before `fresh` were counted with the previous piece.
+ */
 const pagesIn = (text: string, fresh: number): Pages => {
   const first = linearized.exec(text)?.[1]
   let counted = first === undefined ? 0 : Number(first)
@@ -77,9 +79,9 @@ const pagesIn = (text: string, fresh: number): Pages => {
     const count = pageCount.exec(objectAround(text, index))?.[1]
     if (count !== undefined) counted = Math.max(counted, Number(count))
   }
-  let begun = 0
-  for (const { 0: match, index } of text.matchAll(pageObject)) if (index + match.length > fresh) begun += 1
-  return { counted, begun, drawn: drawingsIn(text, fresh) }
+  let pageObjects = 0
+  for (const { 0: match, index } of text.matchAll(pageObject)) if (index + match.length > fresh) pageObjects += 1
+  return { counted, pageObjects, drawn: drawingsIn(text, fresh) }
 }
 
 /**
@@ -88,7 +90,7 @@ const pagesIn = (text: string, fresh: number): Pages => {
  */
 export function* documentPages(bytes: Bytes): SlicedWork<number> {
   let counted = 0
-  let begun = 0
+  let pageObjects = 0
   let drawn = 0
   let searched = 0
   let place = 0
@@ -97,13 +99,13 @@ export function* documentPages(bytes: Bytes): SlicedWork<number> {
     const begin = Math.max(0, place - overlapBytes)
     const piecePages = pagesIn(decoded(bytes, begin, end), place - begin)
     counted = Math.max(counted, piecePages.counted)
-    begun += piecePages.begun
+    pageObjects += piecePages.pageObjects
     drawn += piecePages.drawn
     searched += end - place
     yield 2 * (end - place)
     place = end >= maxSearchedBytes && end < bytes.length - maxSearchedBytes ? bytes.length - maxSearchedBytes : end
   }
-  const seen = begun > 0 ? begun : drawn
-  const pages = seen > 0 ? seen * (bytes.length / searched) : bytes.length / bytesPerPage
+  const sampledPages = pageObjects > 0 ? pageObjects : drawn
+  const pages = sampledPages > 0 ? sampledPages * (bytes.length / searched) : bytes.length / bytesPerPage
   return Math.min(maxPages, Math.max(1, counted > 0 ? counted : Math.ceil(pages)))
 }

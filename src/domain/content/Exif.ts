@@ -1,4 +1,4 @@
-/** The description that cameras put into a JPEG file: among others, which side is up. */
+/** Reads the Exif segment of a JPEG file, which states, among other things, how the image is rotated. */
 
 const isExif = (bytes: Uint8Array, place: number): boolean =>
   [0x45, 0x78, 0x69, 0x66, 0, 0].every((byte, index) => bytes[place + index] === byte)
@@ -10,7 +10,7 @@ const exifSegment = (jpeg: Uint8Array): Uint8Array | undefined => {
     const marker = jpeg[place + 1] ?? 0
     const length = ((jpeg[place + 2] ?? 0) << 8) | (jpeg[place + 3] ?? 0)
     const end = place + 2 + length
-    // From here on there are pixels.
+    // The image data follows.
     if (marker === 0xda || length < 2 || end > jpeg.length) return undefined
     if (marker === 0xe1 && isExif(jpeg, place + 4)) return jpeg.subarray(place, end)
     place = end
@@ -20,7 +20,7 @@ const exifSegment = (jpeg: Uint8Array): Uint8Array | undefined => {
 
 const isJpeg = (bytes: Uint8Array): boolean => bytes[0] === 0xff && bytes[1] === 0xd8
 
-/** Returns the JPEG file with the description of the one that it was made from, so that the same side stays up. */
+/** Returns a JPEG file with the Exif segment of the file it was made from, so that it is rotated the same way. */
 export const withExif = (jpeg: Uint8Array, from: Uint8Array): Uint8Array => {
   const exif = isJpeg(jpeg) && isJpeg(from) ? exifSegment(from) : undefined
   if (exif === undefined) return jpeg

@@ -12,7 +12,7 @@ import {
   turned
 } from "./Conversation.ts"
 
-/** Going back in a conversation, and what lies on the branches that were left. */
+/** Goes back in a conversation, and finds what is on the branches that were left. */
 
 /**
  * Returns the entry at the end of a conversation: the last message, or what a compression in force inserted after it. Null when

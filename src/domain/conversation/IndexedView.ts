@@ -6,14 +6,14 @@ import type { ViewItem } from "./Conversation.ts"
 import { Projector, requestTokens } from "./Projection.ts"
 
 /**
- * What plans ask of a view, kept as the view grows: sums, pairs and the size of the request. Indexing a view that grew takes a
- * time that depends on the new messages alone.
+ * An index of a view for planning: sums, call pairs and the size of the request. Indexing a view that grew takes time
+ * in the number of new messages only.
  */
 
 /** Tokens that an output takes once it is shortened, as plans estimate it. */
 export const shortenedTokens = 600
 
-/** Returns the present tokens of the output at a place of a view. Undefined: there is none. */
+/** Returns the tokens of the output at a place of a view. Undefined when there is none. */
 export const outputTokens = (item: ViewItem, part: number): number | undefined => {
   const { content, tokens } = item.entry
   const output = content.parts[part]

@@ -24,9 +24,9 @@ export interface OutgoingRequest extends OutgoingSize {
 /** Whether a program wrote a message in the user's role. */
 const isProgram = ({ author, content }: Entry): boolean => author === "program" && content.role === "user"
 
-/** Whether a model of another provider wrote a message: its signatures mean nothing to the one that is asked. */
-const isForeign = ({ model }: Entry, asked: string): boolean =>
-  model !== undefined && model !== asked && (makerOf(model) === undefined || makerOf(model) !== makerOf(asked))
+/** Whether a model of another provider wrote a message: `model` cannot read its signatures. */
+const isForeign = ({ model: author }: Entry, model: string): boolean =>
+  author !== undefined && author !== model && (makerOf(author) === undefined || makerOf(author) !== makerOf(model))
 
 /** Whether program text may be appended to a message: it has words, and answers no call. */
 const canGoOn = ({ author, content }: Entry): boolean =>
@@ -44,7 +44,7 @@ export class Outgoing {
   private projector = this.projected()
   private at: Chain.PersistentList<ViewItem> = undefined
   /** Number of the settled messages that were processed. */
-  private taken = 0
+  private processed = 0
   /** The contents made from all settled messages. */
   private contents: Array<Content> = []
   /** Whether the last content accepts further parts. */
@@ -70,7 +70,7 @@ export class Outgoing {
     for (const [ids, is] of [
       [this.programs, isProgram(entry)],
       [this.openings, canGoOn(entry)],
-      [this.foreign, isForeign(entry, this.asked)]
+      [this.foreign, isForeign(entry, this.model)]
     ] as const) {
       if (is) ids.add(entry.id)
       else ids.delete(entry.id)
@@ -94,17 +94,17 @@ export class Outgoing {
     this.isOpen = this.put(this.contents, this.isOpen, sent)
     this.parts.push(...sent.content.parts)
     this.tokens += sent.tokens
-    this.taken += 1
+    this.processed += 1
   }
 
   private isBare = false
-  private asked = "";
+  private model = "";
 
   /**
-   * Processes a version of the view for the model that is `asked`, in slices. After an interruption, the next call processes the
+   * Processes a version of the view for `model`, in slices. After an interruption, the next call processes the
    * rest. With `isBare`, the conversation's own environment messages are left out, because another one is sent.
    */
-  *follow(view: Chain.PersistentList<ViewItem>, asked: string, isBare = false): SlicedWork<void> {
+  *follow(view: Chain.PersistentList<ViewItem>, model: string, isBare = false): SlicedWork<void> {
     const fresh: Array<Chain.Node<ViewItem>> = []
     let node = view
     while (node !== undefined && node !== this.at && node.length > (this.at?.length ?? 0)) {
@@ -112,21 +112,21 @@ export class Outgoing {
       node = node.before
       yield 5
     }
-    const isOther = isBare !== this.isBare || asked !== this.asked
+    const isOther = isBare !== this.isBare || model !== this.model
     if (node !== this.at || isOther) {
       if (isOther) {
         // Everything is projected again, including what did not change.
         fresh.length = 0
         node = view
         this.isBare = isBare
-        this.asked = asked
+        this.model = model
       }
       for (; node !== undefined; node = node.before) {
         fresh.push(node)
         yield 5
       }
       this.projector = this.projected()
-      this.taken = 0
+      this.processed = 0
       this.contents = []
       this.isOpen = false
       this.programs = new Set()
@@ -146,13 +146,13 @@ export class Outgoing {
       yield 500
     }
     const { settled } = this
-    for (let next = this.taken; next < settled.length; next += 1) {
+    for (let next = this.processed; next < settled.length; next += 1) {
       const sent = settled[next]
       if (sent !== undefined) this.take(sent)
       yield 100
     }
     settled.length = 0
-    this.taken = 0
+    this.processed = 0
   }
 
   /** The size of the request for the view that was followed last, in a time that does not depend on its length. */

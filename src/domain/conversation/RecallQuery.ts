@@ -90,15 +90,18 @@ const costOf = (structure: string): number => {
   return cost
 }
 
-/** By cost: characters of a line that are matched at a time, in a fraction of a second at worst. A pattern that costs more is not run. */
+/**
+ * Characters of a line that are matched at a time, by cost; a match then takes a fraction of a second at worst. A
+ * pattern that costs more is not run.
+ */
 const windows = [4_000, 2_000, 400, 120]
 
-/** What matches anything at the ends of a pattern, which decides nothing and takes time. */
+/** Matches anything at the ends of a pattern. It changes no result and takes time. */
 const emptyEnds = /^\^?(?:\.[*]\??)+|(?<!\\)(?:\.[*]\??)+\$?$/g
 
-const wordsOf = (given: string): ReadonlyArray<string> => {
+const wordsOf = (text: string): ReadonlyArray<string> => {
   const words =
-    given
+    text
       .toLowerCase()
       .replace(/\\[a-z]/g, " ")
       .match(/[\p{L}\p{N}_](?:[\p{L}\p{N}_./@:-]*[\p{L}\p{N}_])?/gu) ?? []
@@ -106,16 +109,16 @@ const wordsOf = (given: string): ReadonlyArray<string> => {
 }
 
 /** Parses a regular expression from a user or a model, and checks that its time is bounded. */
-export const parsePattern = (given: string, flags = "u"): Result.Result<LinePattern, PatternProblem> => {
+export const parsePattern = (pattern: string, flags = "u"): Result.Result<LinePattern, PatternProblem> => {
   const valid = Result.try({
-    try: () => new RegExp(given, flags),
+    try: () => new RegExp(pattern, flags),
     catch: (error): PatternProblem => ({
       _tag: "Invalid",
       detail: error instanceof Error ? error.message : String(error)
     })
   })
   if (Result.isFailure(valid)) return Result.fail(valid.failure)
-  const source = given.replace(emptyEnds, "")
+  const source = pattern.replace(emptyEnds, "")
   const structure = skeleton(source)
   const window = windows[Math.max(0, Math.ceil(costOf(structure) - 0.5))]
   if (window === undefined) return Result.fail({ _tag: "Slow" })
@@ -135,8 +138,8 @@ const plainText = (text: string): LinePattern => ({
  * Parses the pattern of a search: a regular expression, or else plain text. It ignores case unless it has a capital letter. Returns undefined for a
  * blank one.
  */
-export const parseQuery = (given: string): RecallQuery | undefined => {
-  const written = given.slice(0, maxPatternChars).replace(inlineFlags, "")
+export const parseQuery = (pattern: string): RecallQuery | undefined => {
+  const written = pattern.slice(0, maxPatternChars).replace(inlineFlags, "")
   if (written.trim() === "") return undefined
   const parsed = parsePattern(written, caseFlags(written.replace(escapeSequence, "")))
   const words = wordsOf(written)

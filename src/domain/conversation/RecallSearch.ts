@@ -11,7 +11,10 @@ import { allEntries } from "./Branches.ts"
 import { type Conversation, type Draft, type Entry, sequenceOf, sourceOf, view } from "./Conversation.ts"
 import { type LineMatch, matchIn, type RecallQuery, wordsIn } from "./RecallQuery.ts"
 
-/** Searches everything that the window no longer shows. Each part is read once, however often the conversation was compressed. */
+/**
+ * Searches all content that left the window. Each part is read once, no matter how often the conversation was
+ * compressed.
+ */
 
 /** The author of a text, in the order in which matches are shown. `copy` repeats other texts: a summary, an earlier recall. */
 const kinds = ["user", "agent", "arguments", "output", "copy"] as const
@@ -37,7 +40,7 @@ export interface RecallSearch {
   readonly maxTokens: number
   /** Leaves secrets out: the pattern then matches the text without them. */
   readonly isRedacted: boolean
-  /** Whether the parts are those of the whole conversation, and not only what left the window. */
+  /** Whether the parts are those of the whole conversation rather than those that left the window. */
   readonly isWhole?: boolean
 }
 
@@ -50,7 +53,7 @@ export const FoundParts = Schema.Struct({
 })
 export type FoundParts = typeof FoundParts.Type
 
-/** The own tool, whose answers repeat what they found. */
+/** The name of the recall tool. Its answers repeat what they found. */
 const ownTool = "recall"
 
 const toolKind = (name: string, kind: PartKind): PartKind => (name === ownTool ? "copy" : kind)

@@ -18,7 +18,7 @@ export interface Standing {
   /** Calls without an answer. */
   readonly open: ReadonlyArray<OpenCall>
   /** Approval requests, with the calls they are about. */
-  readonly asked: ReadonlyMap<string, string>
+  readonly approvals: ReadonlyMap<string, string>
   /** Some of the calls have been answered: another message of the model begins another turn. */
   readonly answered: boolean
   /** Something was out of place: the whole prompt has to be checked. */
@@ -26,7 +26,7 @@ export interface Standing {
 }
 
 /** The state of an empty prompt. */
-export const beginning: Standing = { open: [], asked: new Map(), answered: false, suspect: false }
+export const beginning: Standing = { open: [], approvals: new Map(), answered: false, suspect: false }
 
 const callsOf = (message: Prompt.AssistantMessage): ReadonlyArray<Prompt.ToolCallPart> =>
   message.content.filter((part) => part.type === "tool-call").filter((part) => !part.providerExecuted)
@@ -50,10 +50,10 @@ const afterAssistant = (standing: Standing, message: Prompt.AssistantMessage): S
   return {
     ...before,
     open: [...before.open, ...calls.map(({ id, name }) => ({ id, name, decided: false }))],
-    asked:
+    approvals:
       requests.length === 0
-        ? before.asked
-        : new Map([...before.asked, ...requests.map((part) => [part.approvalId, part.toolCallId] as const)])
+        ? before.approvals
+        : new Map([...before.approvals, ...requests.map((part) => [part.approvalId, part.toolCallId] as const)])
   }
 }
 
@@ -66,7 +66,7 @@ const afterTool = (standing: Standing, message: Prompt.ToolMessage): Standing =>
       answered = true
       open = open.filter((_, index) => index !== at)
     } else {
-      const id = standing.asked.get(part.approvalId)
+      const id = standing.approvals.get(part.approvalId)
       open = open.map((call) => (call.id === id ? { ...call, decided: true } : call))
     }
   }
@@ -113,7 +113,7 @@ interface Call {
 /** Collects the calls of a prompt by turn, with their answers. */
 const collect = (messages: ReadonlyArray<Prompt.Message>) => {
   const calls = new Map<string, Array<Call>>()
-  const asked = new Map<string, string>()
+  const approvals = new Map<string, string>()
   /** Answers that do not stay in place, as `message:part`: they move to their calls, or the call already has an answer. */
   const gone = new Set<string>()
   let turn: { last: number } | undefined
@@ -129,7 +129,7 @@ const collect = (messages: ReadonlyArray<Prompt.Message>) => {
       turn.last = index
       answered = false
       for (const part of message.content) {
-        if (part.type === "tool-approval-request") asked.set(part.approvalId, part.toolCallId)
+        if (part.type === "tool-approval-request") approvals.set(part.approvalId, part.toolCallId)
       }
       for (const { id, name } of callsOf(message)) {
         const call: Call = { id, name, at: index, turn, answered: false, decided: false, late: undefined }
@@ -141,7 +141,7 @@ const collect = (messages: ReadonlyArray<Prompt.Message>) => {
     }
     message.content.forEach((part, at) => {
       if (!isResult(part)) {
-        const call = calls.get(asked.get(part.approvalId) ?? "")?.at(-1)
+        const call = calls.get(approvals.get(part.approvalId) ?? "")?.at(-1)
         if (call !== undefined) call.decided = true
         return
       }

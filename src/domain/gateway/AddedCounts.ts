@@ -1,6 +1,6 @@
 import { isJson, type Json } from "../model/MessageForm.ts"
 
-/** Adds the counts of two answers, whatever form they have: numbers of the same name are added, all else is the newer one's. */
+/** Adds the counts of two answers: numbers with the same name are added, and any other value is the newer answer's. */
 export const addedCounts = (one: unknown, other: unknown): unknown => {
   if (typeof one === "number" && typeof other === "number") return one + other
   if (!isJson(one) || !isJson(other)) return other ?? one
@@ -9,7 +9,7 @@ export const addedCounts = (one: unknown, other: unknown): unknown => {
   return sums
 }
 
-/** The counts of one answer, of which a later event may tell more than an earlier one. */
+/** Returns the latest counts of one answer: a later event may report more than an earlier one. */
 export const latestCounts = (earlier: unknown, later: unknown): unknown => {
   if (!isJson(earlier) || !isJson(later)) return later ?? earlier
   const known: Json = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null))

@@ -1,6 +1,6 @@
 import type { SseEvent } from "./SseEvents.ts"
 
-/** What the gateway reads in an answer: calls of its own tool, which the client does not see. */
+/** What the gateway reads from an answer: the calls of its own tool, which are hidden from the client. */
 
 /** A part of an answer that the client saw. */
 export interface VisibleBlock {
@@ -9,19 +9,19 @@ export interface VisibleBlock {
   readonly text: string
 }
 
-/** A call of our tool. */
+/** A call of the gateway's recall tool. */
 export interface RecallCall {
   readonly id: string
   readonly name: string
   readonly args: unknown
-  /** The JSON of the call as the provider wrote it, to be sent back. */
+  /** The JSON of the call as the provider wrote it, which is sent back to the provider. */
   readonly json: string
 }
 
-/** An answer of the provider, once it is complete. */
+/** A complete answer of the provider. */
 export interface ReadAnswer {
   readonly calls: ReadonlyArray<RecallCall>
-  /** Whether the model calls tools of the client too. */
+  /** Whether the answer also calls tools of the client. */
   readonly hasOthers: boolean
   /** The messages that stand for the whole answer in the next request. */
   readonly sent: ReadonlyArray<string>
@@ -32,36 +32,36 @@ export interface ReadAnswer {
 
 /** How an answer ends for the client. */
 export type Ending =
-  /** As the provider ended it. */
+  /** With the provider's own ending. */
   | "as sent"
-  /** With a plain end in place of a call that nobody answers. */
+  /** With a normal stop, in place of a tool call that the client cannot answer. */
   | "stopped"
 
 /**
- * A stream that is read and passed on: one answer for the client, made of one or more answers of the provider, without the calls
- * of our tool. Mutable.
+ * Reads the provider's stream and passes it on to the client: one answer for the client, made of one or more answers
+ * of the provider, without the calls of the gateway's tool. Mutable.
  */
 export interface AnswerStream {
-  /** Reads an event. Returns the text that goes to the client. */
+  /** Reads an event. Returns the text to send to the client. */
   readonly push: (event: SseEvent) => string
-  /** What the present answer of the provider was. */
+  /** Returns the current answer of the provider. */
   readonly read: () => ReadAnswer
   /**
-   * Begins with the next answer of the provider. Returns what goes to the client of the events that ended this one, and `note`, a
-   * text of our own, where it is not empty.
+   * Begins the provider's next answer. Returns the text to send to the client: what was held back of the events that
+   * ended this answer, and `note`, a text of the gateway, unless it is empty.
    */
   readonly next: (note: string) => string
   /** Returns the events that end the answer for the client. */
   readonly finish: (ending: Ending) => string
-  /** An event that tells the client of a failure. */
+  /** Returns an event that reports a failure to the client. */
   readonly failure: (status: number, body: string) => string
 }
 
-/** The same for an answer that comes whole. */
+/** The counterpart of `AnswerStream` for an answer that is not streamed. */
 export interface WholeAnswer {
-  /** Reads a body; undefined where it is not understood. */
+  /** Reads a body. Returns undefined for a body in an unknown form. */
   readonly push: (body: string) => ReadAnswer | undefined
-  /** Adds a text of our own, where it is not empty. */
+  /** Adds a text of the gateway, unless it is empty. */
   readonly next: (note: string) => void
   /** Returns the body for the client. */
   readonly finish: (ending: Ending) => string
@@ -69,9 +69,9 @@ export interface WholeAnswer {
 
 /** The parts of a dialect that read and write answers. */
 export interface AnswerDialect {
-  /** Begins to read a stream in which this tool is ours. */
+  /** Begins to read a stream. `tool` is the name of the gateway's tool. */
   readonly stream: (tool: string) => AnswerStream
-  /** The same for an answer that comes whole. */
+  /** Begins to read an answer that is not streamed. */
   readonly whole: (tool: string) => WholeAnswer
   /** The messages that answer the calls, to be sent after `ReadAnswer.sent`. */
   readonly results: (calls: ReadonlyArray<RecallCall>, texts: ReadonlyArray<string>) => ReadonlyArray<string>

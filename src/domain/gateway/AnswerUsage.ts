@@ -5,7 +5,7 @@ import type { Usage } from "../tokens/Tokens.ts"
 import { latestCounts } from "./AddedCounts.ts"
 import type { Dialect } from "./Dialect.ts"
 
-/** What an answer cost, by the provider's own counts. */
+/** The tokens of an answer, as counted by the provider. */
 
 const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
   let at: unknown = value
@@ -13,7 +13,7 @@ const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
   return typeof at === "number" && Number.isFinite(at) && at > 0 ? Math.round(at) : 0
 }
 
-/** Reads the counts of a provider; undefined where there are none. */
+/** Reads the counts of a provider. Returns undefined when there are none. */
 export const usageOf = (dialect: Dialect, counts: unknown): Usage | undefined => {
   if (!isJson(counts)) return undefined
   switch (dialect) {
@@ -56,7 +56,7 @@ const openAiUsage = (counts: Json, sent: string, answered: string): Usage => {
 
 const countsKey = /"usage(?:Metadata)?"\s*:\s*(?=\{)/g
 
-/** Finds the counts in the beginning and the end of an answer that was passed on unread: the latest of each. */
+/** Finds the latest counts in the first and last part of an answer that was passed on unread. */
 export const countsIn = (texts: ReadonlyArray<string>): unknown => {
   let counts: unknown
   for (const text of texts) {
@@ -69,7 +69,7 @@ export const countsIn = (texts: ReadonlyArray<string>): unknown => {
   return counts
 }
 
-/** Whether a provider refused a request because it has too many tokens. */
+/** Whether a provider rejected a request because it has too many tokens. */
 export const isTooLong = (status: number, body: string): boolean =>
   (status === 400 || status === 413) &&
   /prompt is too long|context_length_exceeded|exceed(?:s|ed)? (?:the )?(?:maximum|context)|input token count/i.test(

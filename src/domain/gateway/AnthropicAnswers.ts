@@ -22,9 +22,9 @@ const callOf = (block: Json): RecallCall => ({
   json: JSON.stringify(block)
 })
 
-/** The answer of these blocks. */
+/** Returns the answer that these blocks make. */
 const answerOf = (tool: string, blocks: ReadonlyArray<Json>, usage: unknown): ReadAnswer => {
-  // The API refuses texts without a character.
+  // The API rejects empty texts.
   const content = blocks.filter((block) => block["type"] !== "text" || textAt(block, "text") !== "")
   const own = content.filter((block) => isRecall(tool, block))
   return {
@@ -36,7 +36,7 @@ const answerOf = (tool: string, blocks: ReadonlyArray<Json>, usage: unknown): Re
   }
 }
 
-/** A block that grows by its deltas. */
+/** Returns a block with a delta applied. */
 const grown = (block: Json, delta: Json): Json => {
   const longer = (key: string): Json => ({ ...block, [key]: textAt(block, key) + textAt(delta, key) })
   switch (delta["type"]) {
@@ -57,15 +57,15 @@ const grown = (block: Json, delta: Json): Json => {
   }
 }
 
-/** A block as it is sent back: its arguments come in pieces of JSON. */
+/** Returns a block as it is sent back. Its arguments arrive as pieces of JSON. */
 const complete = ({ partial_json: pieces, ...block }: Json): Json =>
   typeof pieces === "string" && pieces !== "" ? { ...block, input: parsedOrUndefined(pieces) ?? {} } : block
 
 class Stream implements AnswerStream {
   private readonly tool: string
-  /** Blocks of the present answer, by index. */
+  /** Blocks of the current answer, by index. */
   private blocks = new Map<number, Json>()
-  /** By index of the present answer: that of the client's. Blocks of ours have none. */
+  /** The client's index of each block, by its index in the current answer. Blocks of the gateway's tool have none. */
   private indexes = new Map<number, number>()
   private shown = 0
   private rounds = 1
@@ -158,8 +158,8 @@ class Stream implements AnswerStream {
       .join("")
 
   readonly failure: AnswerStream["failure"] = (status, body) => {
-    const told = parsedOrUndefined(body)
-    const error = isJson(told) && isJson(told["error"]) ? told["error"] : undefined
+    const parsed = parsedOrUndefined(body)
+    const error = isJson(parsed) && isJson(parsed["error"]) ? parsed["error"] : undefined
     return sseText(
       { name: "error" },
       { type: "error", error: error ?? { type: "api_error", message: `the provider answered ${status}` } }

@@ -4,7 +4,7 @@ import { addedCounts } from "./AddedCounts.ts"
 import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"
 import { type SseEvent, sseText } from "./SseEvents.ts"
 
-/** Answers of OpenAI's Chat Completions, and of the many servers that speak it. */
+/** Reads and writes answers of OpenAI's Chat Completions API and the many servers that implement it. */
 
 const functionOf = (call: Json): Json => (isJson(call["function"]) ? call["function"] : {})
 
@@ -15,20 +15,23 @@ const jsonsAt = (value: Json, key: string): ReadonlyArray<Json> => {
 
 const firstChoice = (value: Json): Json | undefined => jsonsAt(value, "choices")[0]
 
-/** Texts in which servers of this dialect show what the model thinks. Some want them back with a call. */
+/**
+ * Fields in which servers of this dialect return the model's reasoning. Some servers require it back together with a
+ * call.
+ */
 const thoughtKeys = ["reasoning_content", "reasoning"]
 
 const callOf = (call: Json): RecallCall => {
-  const asked = functionOf(call)
+  const called = functionOf(call)
   return {
     id: textAt(call, "id"),
-    name: textAt(asked, "name"),
-    args: parsedOrUndefined(textAt(asked, "arguments")),
+    name: textAt(called, "name"),
+    args: parsedOrUndefined(textAt(called, "arguments")),
     json: JSON.stringify(call)
   }
 }
 
-/** The answer of this message. */
+/** Returns the answer that this message makes. */
 const answerOf = (tool: string, message: Json, usage: unknown): ReadAnswer => {
   const calls = jsonsAt(message, "tool_calls")
   const own = calls.filter((call) => functionOf(call)["name"] === tool)
@@ -47,7 +50,7 @@ class Stream implements AnswerStream {
   private readonly tool: string
   private message: Record<string, unknown> = {}
   private calls = new Map<number, Json>()
-  /** By index of the present answer: that of the client's. Calls of ours have none. */
+  /** The client's index of each call, by its index in the current answer. Calls of the gateway's tool have none. */
   private indexes = new Map<number, number>()
   private shown = 0
   private rounds = 1
@@ -74,7 +77,7 @@ class Stream implements AnswerStream {
     }
     const calls = jsonsAt(delta, "tool_calls")
     const shown = calls.flatMap((call) => this.call(call))
-    // What ends the answer waits until it is known whether it ends.
+    // The events that end an answer are held back, because the gateway may continue the answer.
     if (typeof choice["finish_reason"] === "string" && choice["finish_reason"] !== "") return this.hold(event)
     const isSame = shown.length === calls.length && shown.every((call, at) => call === calls[at])
     if (isSame && this.rounds === 1) return event.raw
@@ -90,7 +93,7 @@ class Stream implements AnswerStream {
     return ""
   }
 
-  /** What all events of an answer share. */
+  /** The fields that all events of an answer share. */
   private identity(): Json {
     const { created, id } = this.first ?? {}
     return { ...(id === undefined ? {} : { id }), ...(created === undefined ? {} : { created }) }
@@ -98,18 +101,18 @@ class Stream implements AnswerStream {
 
   private call(piece: Json): ReadonlyArray<Json> {
     const index = typeof piece["index"] === "number" ? piece["index"] : this.calls.size
-    const known = this.calls.get(index)
-    const asked = functionOf(piece)
-    if (known === undefined) {
-      this.calls.set(index, { ...piece, function: { ...asked, arguments: textAt(asked, "arguments") } })
-      if (asked["name"] !== this.tool) {
+    const earlier = this.calls.get(index)
+    const called = functionOf(piece)
+    if (earlier === undefined) {
+      this.calls.set(index, { ...piece, function: { ...called, arguments: textAt(called, "arguments") } })
+      if (called["name"] !== this.tool) {
         this.indexes.set(index, this.shown)
         this.shown += 1
       }
     } else {
-      const before = functionOf(known)
-      const args = textAt(before, "arguments") + textAt(asked, "arguments")
-      this.calls.set(index, { ...known, function: { ...before, arguments: args } })
+      const before = functionOf(earlier)
+      const args = textAt(before, "arguments") + textAt(called, "arguments")
+      this.calls.set(index, { ...earlier, function: { ...before, arguments: args } })
     }
     const shown = this.indexes.get(index)
     return shown === undefined ? [] : [shown === index ? piece : { ...piece, index: shown }]
@@ -122,7 +125,7 @@ class Stream implements AnswerStream {
   }
 
   readonly next = (note: string) => {
-    const told = this.held.map((event) => this.contentOf(event)).join("")
+    const output = this.held.map((event) => this.contentOf(event)).join("")
     this.earlier = addedCounts(this.earlier, this.usage)
     this.usage = undefined
     this.message = {}
@@ -130,13 +133,13 @@ class Stream implements AnswerStream {
     this.indexes = new Map()
     this.held = []
     this.rounds += 1
-    if (note === "" || this.first === undefined) return told
+    if (note === "" || this.first === undefined) return output
     const choice = { index: 0, delta: { content: note }, finish_reason: null }
     const { usage: _usage, ...rest } = this.first
-    return told + sseText({ name: "" }, { ...rest, choices: [choice] })
+    return output + sseText({ name: "" }, { ...rest, choices: [choice] })
   }
 
-  /** The text of an event that ends an answer, as some servers send it, without the end. */
+  /** Returns the text in an event that ends an answer, without its ending. Some servers send both in one event. */
   private contentOf(event: SseEvent): string {
     const data = parsedOrUndefined(event.data)
     const choice = isJson(data) ? firstChoice(data) : undefined
@@ -171,15 +174,15 @@ class Stream implements AnswerStream {
       })
       .join("")
 
-  /** Whether the last event of an answer has a call of ours, as some servers send them. */
+  /** Whether the last event of an answer contains a call of the gateway's tool. Some servers send both in one event. */
   private carriesOwn(data: Json): boolean {
     const delta = firstChoice(data)?.["delta"]
     return isJson(delta) && jsonsAt(delta, "tool_calls").some((call) => functionOf(call)["name"] === this.tool)
   }
 
   readonly failure: AnswerStream["failure"] = (status, body) => {
-    const told = parsedOrUndefined(body)
-    const error = isJson(told) ? told["error"] : undefined
+    const parsed = parsedOrUndefined(body)
+    const error = isJson(parsed) ? parsed["error"] : undefined
     return sseText({ name: "" }, { error: error ?? { message: `the provider answered ${status}`, code: status } })
   }
 }

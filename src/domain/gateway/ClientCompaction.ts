@@ -1,4 +1,4 @@
-/** Recognises a history that the client itself compacted: it begins with a summary in the words of that client. */
+/** Recognises a history that the client compacted itself: it begins with that client's summary. */
 
 const marks: ReadonlyArray<readonly [client: string, pattern: RegExp]> = [
   ["claude", /This session is being continued from a previous conversation/],
@@ -7,10 +7,13 @@ const marks: ReadonlyArray<readonly [client: string, pattern: RegExp]> = [
   ["pi", /The conversation history before this point was compacted into the following summary/]
 ]
 
-/** Messages at the beginning that may be the summary. */
+/** Maximum number of messages at the beginning that may contain the summary. */
 const maxMessages = 4
 
-/** Returns whose summary the first messages of a conversation are, before any was compressed by us; undefined for none. */
+/**
+ * Returns the client whose summary begins a conversation that the gateway has not compressed yet. Returns undefined
+ * when there is none.
+ */
 export const compactedBy = (messages: ReadonlyArray<string>): string | undefined => {
   for (const message of messages.slice(0, maxMessages)) {
     const found = marks.find(([, pattern]) => pattern.test(message))

@@ -1,6 +1,6 @@
-/** How programs are pointed at a gateway: what to set, in the words of their own documentation. */
+/** How to point programs at a gateway, as their own documentation describes it. */
 
-/** The programs that are known. */
+/** The programs with known settings. */
 export const clients = [
   "claude",
   "codex",
@@ -13,7 +13,7 @@ export const clients = [
 ] as const
 export type Client = (typeof clients)[number]
 
-/** Returns what to write or run so that a program uses the gateway at this address. */
+/** Returns the settings or the command that points a program at the gateway at this address. */
 export const clientSetup = (client: Client, url: string): string => {
   switch (client) {
     case "claude":

@@ -5,22 +5,22 @@ import { fromJson } from "../text/JsonText.ts"
 import type { Dialect } from "./Dialect.ts"
 import { type HiddenExchange, woven } from "./HiddenExchange.ts"
 
-/** What is sent in place of the beginning of a conversation. */
+/** The messages that are sent in place of the beginning of a conversation. */
 
 const CompressedViewShape = Schema.Struct({
   version: Schema.Literals([1]),
-  /** The beginning that it stands for: its name, and its number of messages of the client. */
+  /** The beginning that the view replaces: its name, and how many of the client's messages it has. */
   name: Schema.String,
   messages: Schema.Natural,
-  /** The earlier compression that it builds on. */
+  /** The earlier compression that this one builds on. */
   parent: Schema.NullOr(Schema.String),
   /** The messages that are sent, as JSON. */
   sent: Schema.Array(Schema.String),
   /** What the compression changed. */
   patch: Patch,
-  /** The handle of everything that left. */
+  /** The handle of everything that was dropped. */
   dropped: Schema.NullOr(Handle),
-  /** The handles of all parts that the messages since the earlier compression have. */
+  /** The handles of all parts of the messages that were added since the earlier compression. */
   handles: Schema.Array(Handle),
   model: Schema.String,
   at: Schema.Finite,
@@ -29,7 +29,7 @@ const CompressedViewShape = Schema.Struct({
 /** A compression of the beginning of a conversation, as it is sent and kept. */
 export type CompressedView = typeof CompressedViewShape.Type
 
-/** Its form in the store. */
+/** The stored form of a view. */
 export const CompressedViewJson = fromJson(Schema.toCodecJson(CompressedViewShape))
 
 const VisibleBlockShape = Schema.Struct({
@@ -39,7 +39,7 @@ const VisibleBlockShape = Schema.Struct({
 
 const Texts = Schema.Array(Schema.String)
 
-/** A hidden exchange in the store. */
+/** The stored form of a hidden exchange. */
 export const HiddenExchangeJson = fromJson(
   Schema.Struct({
     rounds: Schema.Array(Schema.Struct({ sent: Texts, visible: Schema.Array(VisibleBlockShape) })),
@@ -47,17 +47,17 @@ export const HiddenExchangeJson = fromJson(
   })
 )
 
-/** A message that is sent, and how many messages of the client it and those before it stand for. */
+/** A message to send. `upTo` is the number of the client's messages that it and the messages before it represent. */
 export interface SentMessage {
   readonly json: string
   readonly upTo: number
-  /** Whether the next message stands for the next of the client: only there can a view end. */
+  /** Whether the message ends where one of the client's messages ends. A view can only end there. */
   readonly isEnd: boolean
 }
 
 /**
- * Returns what is sent for the messages of a client from `from` on: the same, with hidden exchanges at their places. `hidden` has
- * them by the number of messages before them.
+ * Returns the messages to send for a client's messages from `from` on: the same messages, with hidden exchanges
+ * inserted. The keys of `hidden` are the numbers of messages before each exchange.
  */
 export const sentMessages = (
   dialect: Dialect,

@@ -1,10 +1,10 @@
-/** Which dialect a request speaks, by its method and path. */
+/** Determines the dialect of a request from its method and path. */
 
 /** The dialects that the gateway reads: Anthropic's Messages, Gemini, OpenAI's Chat Completions and Responses. */
 export const dialects = ["anthropic", "gemini", "chat", "responses"] as const
 export type Dialect = (typeof dialects)[number]
 
-/** The servers behind the gateway. Both dialects of OpenAI are of one. */
+/** The providers behind the gateway. OpenAI serves two dialects. */
 export const providers = ["anthropic", "gemini", "openai"] as const
 export type Provider = (typeof providers)[number]
 
@@ -15,16 +15,19 @@ export const defaultUpstreams: Readonly<Record<Provider, string>> = {
   openai: "https://api.openai.com"
 }
 
-/** A request of a dialect. */
+/** What a request asks for, read from its method and path. */
 export interface Route {
   readonly dialect: Dialect
-  /** What is asked for: an answer, or a number of tokens. */
+  /** Whether the request asks for an answer or for a token count. */
   readonly asks: "answer" | "count"
-  /** The model, where the path names it. */
+  /** The model, if the path names it. */
   readonly model: string | undefined
-  /** Whether the path asks for a stream; the body does so in other dialects. */
+  /** Whether the path asks for a stream. In other dialects the body does. */
   readonly isStream: boolean
-  /** Whether the stream is an array of JSON, as Gemini sends it where no events are asked for. It is passed on unread. */
+  /**
+   * Whether the stream is a JSON array, which Gemini sends when the request does not ask for events. It is passed on
+   * unread.
+   */
   readonly isArray: boolean
 }
 
@@ -38,13 +41,13 @@ const fixed: Readonly<Record<string, Pick<Route, "dialect" | "asks">>> = {
   "/v1/responses": { dialect: "responses", asks: "answer" }
 }
 
-/** What counts of the address of a request. */
+/** The part of a request's address that determines its route. */
 export interface RequestAddress {
   readonly pathname: string
   readonly searchParams: { readonly get: (name: string) => string | null }
 }
 
-/** Returns what a request asks for; undefined for all requests that are only passed on. */
+/** Returns the route of a request. Undefined for requests that the gateway only passes on. */
 export const routeOf = (method: string, { pathname, searchParams }: RequestAddress): Route | undefined => {
   if (method !== "POST") return undefined
   const known = Object.hasOwn(fixed, pathname) ? fixed[pathname] : undefined
@@ -60,11 +63,11 @@ export const routeOf = (method: string, { pathname, searchParams }: RequestAddre
   }
 }
 
-/** The server of a dialect. */
+/** Returns the provider of a dialect. */
 export const providerOf = (dialect: Dialect): Provider =>
   dialect === "chat" || dialect === "responses" ? "openai" : dialect
 
-/** The server that a request belongs to, which is of no dialect, by its path and the names of its headers. */
+/** Returns the provider of a request without a known dialect, from its path and the names of its headers. */
 export const providerOfOther = (pathname: string, hasHeader: (name: string) => boolean): Provider => {
   if (/^\/(?:v1(?:beta|alpha)|upload|download)(?:\/|$)/.test(pathname) || hasHeader("x-goog-api-key")) return "gemini"
   if (hasHeader("anthropic-version") || hasHeader("x-api-key") || pathname.startsWith("/v1/messages"))

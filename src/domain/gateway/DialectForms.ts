@@ -10,7 +10,7 @@ import type { Dialect } from "./Dialect.ts"
 import { geminiAnswers } from "./GeminiAnswers.ts"
 import { responsesAnswers } from "./ResponsesAnswers.ts"
 
-/** How each dialect writes messages. */
+/** The message form of each dialect. */
 export const forms: Readonly<Record<Dialect, MessageForm>> = {
   anthropic: anthropicForm,
   chat: chatCompletionsForm,
@@ -18,7 +18,7 @@ export const forms: Readonly<Record<Dialect, MessageForm>> = {
   gemini: geminiForm
 }
 
-/** How each dialect writes answers. */
+/** The answer dialect of each dialect. */
 export const answerDialects: Readonly<Record<Dialect, AnswerDialect>> = {
   anthropic: anthropicAnswers,
   chat: chatAnswers,

@@ -6,7 +6,7 @@ const anthropicTypes: Names = { 401: "authentication_error", 429: "rate_limit_er
 const geminiStates: Names = { 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED" }
 const openAiTypes: Names = { 401: "invalid_request_error", 429: "rate_limit_exceeded" }
 
-/** The body of a failure of the gateway itself, in the form that a client of the dialect expects. */
+/** Returns the body for a failure of the gateway itself, in the form that clients of the dialect expect. */
 export const failureBody = (dialect: Dialect | undefined, status: number, message: string): string => {
   switch (dialect) {
     case "anthropic":

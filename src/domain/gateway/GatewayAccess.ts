@@ -1,22 +1,28 @@
 import type { ServeSettings } from "../serve/ServeSettings.ts"
 import type { GatewaySettings } from "./GatewaySettings.ts"
 
-/** Who may use the gateway, and whose budget a request counts for. */
+/** Decides who may use the gateway, and whose budget a request is charged to. */
 
-/** The keys that may use the gateway, as `sha256:…`, and the tenants that have keys. Neither: all keys may. */
+/**
+ * The keys that may use the gateway, as `sha256:…`, and the tenants with keys. When both are absent, every key may
+ * use it.
+ */
 export interface GatewayAccess {
   readonly keys?: ReadonlyArray<string> | undefined
   readonly tenants?: Readonly<Record<string, { readonly keys: ReadonlyArray<string> }>> | undefined
 }
 
-/** What a key is counted as. */
+/** The account of a key. */
 export interface KeyAccount {
-  /** The name that its use is counted under: that of its tenant, else the hash of the key. */
+  /** The name under which usage is counted: the tenant's, or else the hash of the key. */
   readonly account: string
   readonly tenant: string | undefined
 }
 
-/** Returns what a key is counted as, by the SHA-256 of its text in hexadecimal digits; undefined where it may not be used. */
+/**
+ * Returns the account of a key, from the SHA-256 of the key in hexadecimal digits. Returns undefined for a key that
+ * may not use the gateway.
+ */
 export const accountOf = ({ keys, tenants = {} }: GatewayAccess, hash: string): KeyAccount | undefined => {
   const key = `sha256:${hash}`
   const tenant = Object.keys(tenants).find((name) => tenants[name]?.keys.includes(key))
@@ -25,7 +31,7 @@ export const accountOf = ({ keys, tenants = {} }: GatewayAccess, hash: string): 
   return isOpen || keys?.includes(key) === true ? { account: hash, tenant: undefined } : undefined
 }
 
-/** The limits of keys and of tenants. */
+/** Returns the limits of keys and of tenants. */
 export const limitsOfKeys = ({
   budgets = {},
   tenants = {}

@@ -2,23 +2,23 @@ import { defaultPolicy, type Policy } from "../compression/strategies/Policy.ts"
 import { modelLimits, reserveFor, tokenLimit } from "../tokens/ModelLimits.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 
-/** When the gateway compresses, and how much it then keeps. */
+/** When the gateway compresses a conversation, and how much it keeps. */
 export interface GatewayWindows {
-  /** The window of every model, in tokens. Absent: that of the table of models. */
+  /** The window of every model, in tokens. Default: the one in the table of models. */
   readonly window?: number | undefined
-  /** Windows of single models. */
+  /** Windows of individual models. */
   readonly windows?: Readonly<Record<string, number>> | undefined
-  /** Share of the window from which a conversation is compressed. */
+  /** The share of the window at which a conversation is compressed. */
   readonly threshold: number
 }
 
-/** The default share: clients compact themselves from about 0.8 on. */
+/** The default share. Clients compact their history themselves at about 0.8. */
 export const defaultThreshold = 0.75
 
-/** An answer may take at most this share of a window. */
+/** The largest share of a window that is reserved for the answer. */
 const maxReserveShare = 0.5
 
-/** The most tokens that a request may have: the window without what the answer needs. */
+/** Returns the maximum number of tokens of a request: the window without the reserve for the answer. */
 export const requestLimit = (
   { window, windows = {} }: GatewayWindows,
   model: string,
@@ -29,10 +29,13 @@ export const requestLimit = (
   return Math.floor(size - Math.min(reserve, size * maxReserveShare))
 }
 
-/** The size of a snapshot: a share of the window within bounds, so that the next compression is far away. */
+/** The size of a snapshot: a share of the window, within bounds, so that the next compression is not due soon. */
 const snapshotSize = { share: 0.1, min: 400, max: 8_000 }
 
-/** The policy of a compression on the way. Kept messages stay as the client wrote them, unless the request would not fit. */
+/**
+ * The compression policy of the gateway. Kept messages stay as the client wrote them, unless the request would not
+ * fit.
+ */
 export const gatewayPolicy = (limit: number, threshold: number, overhead: number): Policy => ({
   ...defaultPolicy,
   limit: TokenCount.make(limit),

@@ -17,7 +17,7 @@ const partsOf = (candidate: Json | undefined): ReadonlyArray<Json> => {
   return isJson(content) && Array.isArray(content["parts"]) ? content["parts"].filter(isJson) : []
 }
 
-/** A candidate with other parts. */
+/** Returns a candidate with other parts. */
 const withParts = (candidate: Json, parts: ReadonlyArray<Json>): Json => {
   const content = isJson(candidate["content"]) ? candidate["content"] : { role: "model" }
   return { ...candidate, content: { ...content, parts } }
@@ -40,7 +40,7 @@ const callOf = (part: Json): RecallCall => {
 const isPlainText = (part: Json | undefined): part is Json =>
   part !== undefined && typeof part["text"] === "string" && Object.keys(part).length === 1
 
-/** Joins the pieces in which a stream sends a text. */
+/** Joins the pieces of streamed texts. */
 const joined = (parts: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   const whole: Array<Json> = []
   for (const part of parts) {
@@ -64,7 +64,7 @@ const answerOf = (tool: string, parts: ReadonlyArray<Json>, usage: unknown): Rea
   }
 }
 
-/** How an answer ends that called our tool: as any other. */
+/** Whether a candidate ends the answer. An answer that calls the gateway's tool ends like any other. */
 const isEnding = (candidate: Json | undefined): boolean =>
   typeof candidate?.["finishReason"] === "string" && candidate["finishReason"] !== ""
 
@@ -98,13 +98,13 @@ class Stream implements AnswerStream {
 
   readonly read = (): ReadAnswer => answerOf(this.tool, this.parts, this.usage)
 
-  /** What an event shows without the call of our tool. */
+  /** Returns the parts of an event without calls of the gateway's tool. */
   private shownOf(data: Json): ReadonlyArray<Json> {
     return partsOf(candidateOf(data)).filter((part) => !isRecall(this.tool, part))
   }
 
   readonly next = (note: string) => {
-    const told = this.held.map((event) => {
+    const output = this.held.map((event) => {
       const data = parsedOrUndefined(event.data)
       const candidate = isJson(data) ? candidateOf(data) : undefined
       if (!isJson(data) || candidate === undefined) return ""
@@ -120,7 +120,7 @@ class Stream implements AnswerStream {
     this.held = []
     this.rounds += 1
     const noted = { candidates: [{ content: { role: "model", parts: [{ text: note }] }, index: 0 }] }
-    return told.join("") + (note === "" ? "" : sseText({ name: "" }, noted))
+    return output.join("") + (note === "" ? "" : sseText({ name: "" }, noted))
   }
 
   readonly finish: AnswerStream["finish"] = () =>
@@ -137,8 +137,8 @@ class Stream implements AnswerStream {
       .join("")
 
   readonly failure: AnswerStream["failure"] = (status, body) => {
-    const told = parsedOrUndefined(body)
-    const error = isJson(told) ? told["error"] : undefined
+    const parsed = parsedOrUndefined(body)
+    const error = isJson(parsed) ? parsed["error"] : undefined
     return sseText({ name: "" }, { error: error ?? { code: status, message: `the provider answered ${status}` } })
   }
 }

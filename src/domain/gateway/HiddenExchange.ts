@@ -6,33 +6,36 @@ import type { Dialect } from "./Dialect.ts"
 import { visibleItem } from "./ResponsesAnswers.ts"
 
 /**
- * Calls of our tool that the client never saw. They belong to one answer, and come back at their place in every later request, so
- * that the provider sees the same beginning each time.
+ * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in
+ * the same place in every later request, so that the provider's cache finds the same prefix.
  */
 
-/** An answer that called our tool only, and what it was told. */
+/** An answer that called only the gateway's tool, and the results it got. */
 export interface HiddenRound {
   /** The messages as they were sent: the answer, then the results. */
   readonly sent: ReadonlyArray<string>
-  /** What the client saw of the answer: the same stands at the beginning of its own message. */
+  /** The visible part of the answer. The client's message begins with the same blocks. */
   readonly visible: ReadonlyArray<VisibleBlock>
 }
 
-/** Everything of one answer that the client did not see. */
+/** Everything in one answer that is hidden from the client. */
 export interface HiddenExchange {
   readonly rounds: ReadonlyArray<HiddenRound>
-  /** Calls of ours beside calls of the client in its last answer, and the messages that answer them. */
+  /**
+   * Calls of the gateway's tool in the client's last answer, beside its own calls, and the messages with their
+   * results.
+   */
   readonly beside?: { readonly calls: ReadonlyArray<string>; readonly results: ReadonlyArray<string> }
 }
 
-/** The messages that are sent in place of some of the client's. */
+/** The messages to send in place of some of the client's. */
 export interface Woven {
   readonly sent: ReadonlyArray<string>
-  /** The number of messages of the client that they stand for. */
+  /** How many of the client's messages they replace. */
   readonly consumed: number
 }
 
-/** A message whose blocks can be taken away from its beginning. */
+/** A message whose first blocks can be removed. */
 interface Blocks {
   readonly blocks: ReadonlyArray<Json>
   readonly write: (blocks: ReadonlyArray<Json>) => Json
@@ -62,33 +65,35 @@ const visibleBlock = (block: Json): VisibleBlock => {
   return typeof block["text"] === "string" ? { kind: "text", text: block["text"] } : { kind: "other", text: "" }
 }
 
-/** Takes what was visible away from the beginning of a list. Undefined: the list does not begin with it. */
+/**
+ * Removes the visible blocks from the beginning of a list. Returns undefined when the list does not begin with them.
+ */
 const stripped = <A>(
   list: ReadonlyArray<A>,
   visible: ReadonlyArray<VisibleBlock>,
   look: (one: A) => VisibleBlock,
   shorter: (one: A, text: string) => A | undefined
-): { readonly rest: ReadonlyArray<A>; readonly taken: number } | undefined => {
+): { readonly rest: ReadonlyArray<A>; readonly consumed: number } | undefined => {
   let text = visible.map((block) => (block.kind === "text" ? block.text : "")).join("")
   let thoughts = visible.filter(({ kind }) => kind === "thought").length
   let others = visible.filter(({ kind }) => kind === "other").length
   for (let at = 0; ; at += 1) {
     const isDone = text.trim() === "" && others === 0
     const one = list[at]
-    const seen = one === undefined ? undefined : look(one)
-    if (seen?.kind === "thought" && thoughts > 0) thoughts -= 1
-    else if (isDone) return { rest: list.slice(at), taken: at }
-    else if (one === undefined || seen === undefined) return undefined
-    else if (seen.kind === "text" && text.startsWith(seen.text)) text = text.slice(seen.text.length)
-    else if (seen.kind === "text" && seen.text.startsWith(text)) {
-      const rest = shorter(one, seen.text.slice(text.length))
-      return rest === undefined ? undefined : { rest: [rest, ...list.slice(at + 1)], taken: at }
-    } else if (seen.kind === "other" && others > 0) others -= 1
+    const block = one === undefined ? undefined : look(one)
+    if (block?.kind === "thought" && thoughts > 0) thoughts -= 1
+    else if (isDone) return { rest: list.slice(at), consumed: at }
+    else if (one === undefined || block === undefined) return undefined
+    else if (block.kind === "text" && text.startsWith(block.text)) text = text.slice(block.text.length)
+    else if (block.kind === "text" && block.text.startsWith(text)) {
+      const rest = shorter(one, block.text.slice(text.length))
+      return rest === undefined ? undefined : { rest: [rest, ...list.slice(at + 1)], consumed: at }
+    } else if (block.kind === "other" && others > 0) others -= 1
     else return undefined
   }
 }
 
-/** The answer of a round without the words that the client's own message still has. */
+/** Returns the answer of a round without the text that the client's own message still contains. */
 const withoutWords = (dialect: Dialect, { sent: [answer = "", ...results] }: HiddenRound): ReadonlyArray<string> => {
   const message = parsedOrUndefined(answer)
   if (!isJson(message)) return [answer, ...results]
@@ -96,7 +101,10 @@ const withoutWords = (dialect: Dialect, { sent: [answer = "", ...results] }: Hid
   return [JSON.stringify(write(blocks.filter((block) => visibleBlock(block).kind !== "text"))), ...results]
 }
 
-/** Adds elements to an array within the JSON of a message, before or behind its own; undefined where it has none. */
+/**
+ * Adds elements to an array in the JSON of a message, before or behind its own elements. Returns undefined when the
+ * message has no such array.
+ */
 const withElements = (
   message: string,
   key: string,
@@ -120,8 +128,8 @@ const elementsOf = (message: string, key: string): ReadonlyArray<string> => {
 const hasResult = (dialect: Dialect, message: string): boolean =>
   dialect === "gemini" ? message.includes('"functionResponse"') : message.includes('"tool_result"')
 
-/** Puts calls beside those of the client, and their results beside its results. */
-const besides = (
+/** Puts calls beside the client's calls, and their results beside the client's results. */
+const besideClientCalls = (
   dialect: Dialect,
   answer: string,
   next: string | undefined,
@@ -129,18 +137,18 @@ const besides = (
 ): Woven => {
   const untouched: Woven = { sent: [answer], consumed: 1 }
   if (dialect === "chat") {
-    const asked = withElements(answer, "tool_calls", calls, "behind")
-    return asked === undefined || next === undefined ? untouched : { sent: [asked, ...results], consumed: 1 }
+    const withCalls = withElements(answer, "tool_calls", calls, "behind")
+    return withCalls === undefined || next === undefined ? untouched : { sent: [withCalls, ...results], consumed: 1 }
   }
   const key = contentKey(dialect)
-  const asked = withElements(answer, key, calls, "behind")
+  const withCalls = withElements(answer, key, calls, "behind")
   const own = results.flatMap((result) => elementsOf(result, key))
-  if (asked === undefined || next === undefined || !hasResult(dialect, next)) return untouched
-  const told = withElements(next, key, own, "before")
-  return told === undefined ? untouched : { sent: [asked, told], consumed: 2 }
+  if (withCalls === undefined || next === undefined || !hasResult(dialect, next)) return untouched
+  const withResults = withElements(next, key, own, "before")
+  return withResults === undefined ? untouched : { sent: [withCalls, withResults], consumed: 2 }
 }
 
-/** Weaves into a message of the model. */
+/** Merges a hidden exchange into a message of the model. */
 const wovenMessage = (
   dialect: Dialect,
   { beside, rounds }: HiddenExchange,
@@ -158,7 +166,8 @@ const wovenMessage = (
   const hasCalls = Array.isArray(message["tool_calls"])
   if (!isSame && left.rest.length === 0 && !hasCalls) return { sent: before, consumed: 1 }
   const answer = isSame ? raw : JSON.stringify(write(left.rest))
-  const last: Woven = beside === undefined ? { sent: [answer], consumed: 1 } : besides(dialect, answer, next, beside)
+  const last: Woven =
+    beside === undefined ? { sent: [answer], consumed: 1 } : besideClientCalls(dialect, answer, next, beside)
   return { sent: [...before, ...last.sent], consumed: last.consumed }
 }
 
@@ -167,7 +176,7 @@ const itemOf = (raw: string): Json => {
   return isJson(item) ? item : {}
 }
 
-/** Weaves between items of the Responses API. */
+/** Merges a hidden exchange into items of the Responses API. */
 const wovenItems = ({ beside, rounds }: HiddenExchange, messages: ReadonlyArray<string>): Woven => {
   const visible = rounds.flatMap((round) => round.visible)
   const left = stripped(
@@ -179,20 +188,20 @@ const wovenItems = ({ beside, rounds }: HiddenExchange, messages: ReadonlyArray<
   const before = rounds.flatMap((round) =>
     left === undefined ? round.sent.filter((raw) => visibleItem(itemOf(raw)).kind !== "text") : round.sent
   )
-  const taken = left?.taken ?? 0
-  if (beside === undefined) return { sent: before, consumed: taken }
-  const answered = messages.findIndex((raw, at) => at >= taken && textAt(itemOf(raw), "type").endsWith("_output"))
-  const asked = messages.findIndex((raw, at) => at >= taken && itemOf(raw)["role"] === "user")
-  if (answered < 0 || (asked >= 0 && asked < answered)) return { sent: before, consumed: taken }
+  const consumed = left?.consumed ?? 0
+  if (beside === undefined) return { sent: before, consumed }
+  const answered = messages.findIndex((raw, at) => at >= consumed && textAt(itemOf(raw), "type").endsWith("_output"))
+  const nextQuestion = messages.findIndex((raw, at) => at >= consumed && itemOf(raw)["role"] === "user")
+  if (answered < 0 || (nextQuestion >= 0 && nextQuestion < answered)) return { sent: before, consumed }
   return {
-    sent: [...before, ...messages.slice(taken, answered), ...beside.calls, ...beside.results],
+    sent: [...before, ...messages.slice(consumed, answered), ...beside.calls, ...beside.results],
     consumed: answered
   }
 }
 
 /**
- * Puts a hidden exchange back: `messages` are those of the client from the answer on. Undefined where there is no answer of the
- * model at this place.
+ * Puts a hidden exchange back. `messages` are the client's messages from the answer on. Returns undefined when there
+ * is no answer of the model at this place.
  */
 export const woven = (dialect: Dialect, exchange: HiddenExchange, messages: ReadonlyArray<string>): Woven | undefined =>
   dialect === "responses" ? wovenItems(exchange, messages) : wovenMessage(dialect, exchange, messages)

@@ -1,19 +1,23 @@
 /**
- * Recognises conversations by how they begin: each beginning has a name, the hash of the name before it and the bytes of its last
- * message. A client that sends all of its history each time so names every earlier request of the same conversation.
+ * Recognises conversations by their prefixes. Each prefix has a name: the hash of the previous prefix's name and the
+ * bytes of the last message. A client that sends its whole history each time therefore names every earlier request of
+ * the same conversation.
  */
 
-/** Hashes a text. */
+/** A function that hashes a text. */
 export type HashText = (text: string) => string
 
-/** Cache marks, which clients move from request to request. White space is that of the client, so both sides are matched. */
+/**
+ * Cache marks, which clients move from request to request. The pattern also matches the client's white space around
+ * them.
+ */
 const cacheMark = /,\s*"cache_control"\s*:\s*\{[^{}]*\}|"cache_control"\s*:\s*\{[^{}]*\}\s*,?/g
 
-/** A message without its cache marks. */
+/** Returns a message without its cache marks. */
 export const withoutCacheMarks = (message: string): string =>
   message.includes('"cache_control"') ? message.replace(cacheMark, "") : message
 
-/** The names of all beginnings of a conversation, from the empty one on. */
+/** Returns the names of all prefixes of a conversation, starting with the empty one. */
 export const beginningsOf = (seed: string, messages: ReadonlyArray<string>, hash: HashText): ReadonlyArray<string> => {
   let name = hash(seed)
   const names = [name]

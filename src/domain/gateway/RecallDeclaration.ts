@@ -1,15 +1,18 @@
 import type { Dialect } from "./Dialect.ts"
 
-/** The tool by which a model reads back what left its window, as each dialect declares it. */
+/**
+ * The declaration of the recall tool, with which a model reads content that left its window, in the form of each
+ * dialect.
+ */
 export interface RecallDeclaration {
   readonly name: string
-  /** The JSON of the function alone, as it stands in a list of functions of Gemini. */
+  /** The JSON of the function alone, as an element of Gemini's list of functions. */
   readonly plain: string
-  /** The JSON of one tool. */
+  /** The JSON of the whole tool. */
   readonly inDialect: string
 }
 
-/** The name of our tool, where a client has none of the same name. */
+/** The name of the tool, unless the client has a tool of the same name. */
 export const recallName = "palimpsest_recall"
 
 const description =
@@ -39,7 +42,7 @@ const declared = (dialect: Dialect, name: string): unknown => {
   }
 }
 
-/** Declares the tool for a request, under a name that none of the client's tools has, whose JSON is given. */
+/** Declares the tool for a request. `others` is the JSON of the client's tools; the name differs from all of theirs. */
 export const recallDeclaration = (dialect: Dialect, others: string): RecallDeclaration => {
   let name = recallName
   for (let count = 2; others.includes(`"${name}"`); count += 1) name = `${recallName}_${count}`

@@ -4,26 +4,26 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Dialect, Route } from "./Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 
-/** The body of a request as text, and where its messages and tools stand. Nothing is parsed that need not be. */
+/** The text of a request's body, and where its messages and tools are. Only the necessary parts are parsed. */
 export interface RequestBody {
   readonly dialect: Dialect
   readonly text: string
   /** The array of messages. */
   readonly array: Span
-  /** Instructions at the beginning of the array. They belong to the head. */
+  /** Instructions at the beginning of the array. They count as part of the head. */
   readonly lead: ReadonlyArray<string>
   /** The messages of the conversation, exactly as they were received. */
   readonly messages: ReadonlyArray<string>
   readonly tools: ArraySpans | undefined
   readonly model: string
   readonly isStream: boolean
-  /** The maximum length of an answer that the request names. */
+  /** The maximum length of an answer that the request sets. */
   readonly maxAnswer: number | undefined
   /** Whether the answer may call a tool that the client did not declare. */
   readonly canRecall: boolean
 }
 
-/** The name of the array of messages in each dialect. */
+/** The key of the array of messages in each dialect. */
 const messagesKey: Readonly<Record<Dialect, string>> = {
   anthropic: "messages",
   chat: "messages",
@@ -31,7 +31,7 @@ const messagesKey: Readonly<Record<Dialect, string>> = {
   gemini: "contents"
 }
 
-/** Keys of requests whose messages are not all there is: the provider keeps others, or a cache holds them. */
+/** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
 const statefulKeys = ["previous_response_id", "conversation", "cachedContent", "prompt"]
 
 const answerKeys = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
@@ -43,7 +43,7 @@ const isInstruction = (message: string): boolean => {
 
 const isNull = (text: string, { end, start }: Span): boolean => text.slice(start, end) === "null"
 
-/** Whether the settings of a Gemini request allow functions of others. */
+/** Whether the settings of a Gemini request allow additional functions. */
 const geminiAllows = (text: string, config: MemberSpan | undefined, tools: string): boolean => {
   const value = config === undefined ? undefined : parsedOrUndefined(text.slice(config.start, config.end))
   const isJsonAnswer =
@@ -52,8 +52,8 @@ const geminiAllows = (text: string, config: MemberSpan | undefined, tools: strin
 }
 
 /**
- * Locates the messages of a request. Undefined for a body that is not understood, whose messages are only a part of the
- * conversation, or that has none.
+ * Locates the messages of a request. Returns undefined for a body in an unknown form, without messages, or with only
+ * a part of the conversation.
  */
 export const readBody = ({ dialect, isArray, isStream, model }: Route, text: string): RequestBody | undefined => {
   const key = messagesKey[dialect]
@@ -72,7 +72,7 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
   }
   const tools = members.get("tools")
   const toolText = tools === undefined ? "" : text.slice(tools.start, tools.end)
-  const given = value("model")
+  const modelInBody = value("model")
   const maxAnswer = answerKeys.map(value).find((each) => typeof each === "number")
   const canRecall =
     !isArray &&
@@ -89,18 +89,18 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     lead: slices.slice(0, leading),
     messages: slices.slice(leading),
     tools: tools?.array,
-    model: model ?? (typeof given === "string" ? given : ""),
+    model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
     isStream: isStream || value("stream") === true,
     maxAnswer,
     canRecall
   }
 }
 
-/** The text of a request beside its messages: instructions, tools and options. */
+/** Returns the text of a request without its messages: instructions, tools and options. */
 export const headOf = ({ array, lead, text }: RequestBody): string =>
   text.slice(0, array.start) + lead.join() + text.slice(array.end)
 
-/** Replaces a part of a text that begins at `start`. */
+/** A replacement for a part of a text that begins at `start`. */
 interface Edit extends Span {
   readonly by: string
 }
@@ -115,7 +115,7 @@ const edited = (text: string, edits: ReadonlyArray<Edit>): string => {
   return written + text.slice(from)
 }
 
-/** Where an element is added to the end of an array. */
+/** Returns the edit that appends an element to an array. */
 const appending = ({ elements, end, start }: ArraySpans, element: string): Edit => {
   const last = elements.at(-1)
   return last === undefined
@@ -123,7 +123,7 @@ const appending = ({ elements, end, start }: ArraySpans, element: string): Edit 
     : { start: last.end, end: last.end, by: `,${element}` }
 }
 
-/** Adds the declaration of our tool behind the client's, always at the same place. */
+/** Returns the edit that adds the tool's declaration after the client's tools, always in the same place. */
 const declaring = ({ dialect, text, tools }: RequestBody, { inDialect, plain }: RecallDeclaration): Edit => {
   if (tools === undefined) {
     const at = text.indexOf("{") + 1
@@ -139,7 +139,10 @@ const declaring = ({ dialect, text, tools }: RequestBody, { inDialect, plain }: 
   return appending(tools, inDialect)
 }
 
-/** Writes the request with other messages, and with our tool where one is given. All else stays as it was received. */
+/**
+ * Writes the request with other messages, and with the declaration if there is one. Everything else stays as
+ * received.
+ */
 export const withMessages = (
   body: RequestBody,
   messages: ReadonlyArray<string>,

@@ -9,10 +9,10 @@ import { type BlockForm, wholeBlocks } from "./WholeBlocks.ts"
 
 const isRecall = (tool: string, item: Json): boolean => item["type"] === "function_call" && item["name"] === tool
 
-/** Items that the client itself answers. */
+/** Items that the client answers itself. */
 const clientCalls = new Set(["function_call", "custom_tool_call", "local_shell_call", "computer_call", "shell_call"])
 
-/** What a message says. */
+/** Returns the text of a message item. */
 const itemText = ({ content }: Json): string =>
   typeof content === "string"
     ? content
@@ -20,7 +20,7 @@ const itemText = ({ content }: Json): string =>
       ? content.map((block: unknown) => (isJson(block) ? textAt(block, "text") : "")).join("")
       : ""
 
-/** What an item is for the client. */
+/** Returns an item as the client sees it. */
 export const visibleItem = (item: Json): VisibleBlock => {
   if (item["type"] === "reasoning") return { kind: "thought", text: "" }
   return (item["type"] ?? "message") === "message"
@@ -50,7 +50,7 @@ const answerOf = (tool: string, items: ReadonlyArray<Json>, usage: unknown): Rea
 const outputOf = (response: unknown): ReadonlyArray<Json> =>
   isJson(response) && Array.isArray(response["output"]) ? response["output"].filter(isJson) : []
 
-/** A message of our own, as an item. */
+/** Returns an item with a message of the gateway. */
 const noteItem = (text: string, at: number) => ({
   id: `msg_palimpsest_${at}`,
   type: "message",
@@ -65,18 +65,18 @@ const beginnings = new Set(["response.created", "response.in_progress", "respons
 class Stream implements AnswerStream {
   private readonly tool: string
   private items = new Map<number, Json>()
-  /** By index of the present answer: that of the client's. Items of ours have none. */
+  /** The client's index of each item, by its index in the current answer. Items of the gateway's tool have none. */
   private indexes = new Map<number, number>()
   private shown = 0
   private rounds = 1
-  /** Items that the client got of earlier answers. */
+  /** Items that the client received in earlier answers of this exchange. */
   private readonly before: Array<Json> = []
   private usage: unknown
   private earlier: unknown
   private held: Array<SseEvent> = []
-  /** What the client was told of the response at its beginning: clients refuse an end of another one. */
+  /** The response as the client received it at the beginning. Clients reject an ending with another identity. */
   private identity: Json = {}
-  /** What is added to the provider's numbers of events, and the last number that the client got. */
+  /** The offset added to the provider's event numbers, and the last number sent to the client. */
   private shift = 0
   private last = -1
 
@@ -101,7 +101,7 @@ class Stream implements AnswerStream {
       this.identity = { ...(id === undefined ? {} : { id }), ...(created_at === undefined ? {} : { created_at }) }
     }
     const { item, output_index: index } = data
-    if (typeof index !== "number") return this.told(event, data)
+    if (typeof index !== "number") return this.numberedText(event, data)
     if (isJson(item)) {
       this.items.set(index, item)
       if (!this.indexes.has(index) && !isRecall(this.tool, item)) {
@@ -111,7 +111,7 @@ class Stream implements AnswerStream {
     }
     const shown = this.indexes.get(index)
     if (shown === undefined) return this.drop()
-    return this.told(event, shown === index ? data : { ...data, output_index: shown })
+    return this.numberedText(event, shown === index ? data : { ...data, output_index: shown })
   }
 
   private drop(): string {
@@ -119,8 +119,8 @@ class Stream implements AnswerStream {
     return ""
   }
 
-  /** Numbers an event, and writes it where it is not as the provider sent it. */
-  private told(event: SseEvent, data: Json): string {
+  /** Numbers an event. Rewrites it only where it differs from what the provider sent. */
+  private numberedText(event: SseEvent, data: Json): string {
     const number = data["sequence_number"]
     const isSame = JSON.stringify(data) === JSON.stringify(parsedOrUndefined(event.data))
     if (typeof number !== "number") return isSame ? event.raw : sseText(event, data)
@@ -142,12 +142,12 @@ class Stream implements AnswerStream {
     this.indexes = new Map()
     this.held = []
     this.rounds += 1
-    const told = note === "" ? "" : this.noted(note)
+    const noteEvents = note === "" ? "" : this.noted(note)
     this.shift = this.last + 1
-    return told
+    return noteEvents
   }
 
-  /** The events of a message of our own. */
+  /** Returns the events of a message of the gateway. */
   private noted(text: string): string {
     const output_index = this.shown
     const item = noteItem(text, output_index)
@@ -181,7 +181,7 @@ class Stream implements AnswerStream {
         const own = outputOf(response)
         const others = own.filter((item) => !isRecall(this.tool, item))
         if (this.rounds === 1 && own.length === others.length) return event.raw
-        return this.told(event, {
+        return this.numberedText(event, {
           ...data,
           response: {
             ...response,
@@ -194,8 +194,8 @@ class Stream implements AnswerStream {
       .join("")
 
   readonly failure: AnswerStream["failure"] = (status, body) => {
-    const told = parsedOrUndefined(body)
-    const error = isJson(told) && isJson(told["error"]) ? told["error"] : undefined
+    const parsed = parsedOrUndefined(body)
+    const error = isJson(parsed) && isJson(parsed["error"]) ? parsed["error"] : undefined
     const { code = "server_error", message = `the provider answered ${status}` } = error ?? {}
     const response = {
       ...this.identity,

@@ -1,6 +1,6 @@
-/** Splits a stream of server-sent events, and keeps the text of each exactly. */
+/** Splits a stream of server-sent events and keeps the exact text of each. */
 
-/** One event, with the blank line that ends it. */
+/** One event, including the blank line that ends it. */
 export interface SseEvent {
   /** The exact text. */
   readonly raw: string
@@ -22,11 +22,11 @@ const parse = (raw: string): SseEvent => {
   return { raw, name, data: data.join("\n") }
 }
 
-/** The events of a text that comes in pieces. Mutable. */
+/** Splits text that arrives in pieces into events. Mutable. */
 export class SseSplitter {
   private rest = ""
 
-  /** Adds a piece, and returns the events that it ends. */
+  /** Adds a piece. Returns the events that it completes. */
   push(piece: string): ReadonlyArray<SseEvent> {
     this.rest += piece
     const events: Array<SseEvent> = []
@@ -39,7 +39,7 @@ export class SseSplitter {
     }
   }
 
-  /** Returns what follows the last blank line, as an event, when the text has ended. */
+  /** Returns the text after the last blank line as an event. Call it when the stream has ended. */
   end(): ReadonlyArray<SseEvent> {
     const { rest } = this
     this.rest = ""
@@ -47,6 +47,6 @@ export class SseSplitter {
   }
 }
 
-/** Writes an event, in the form of another one: with a name where that has one. */
+/** Writes an event in the form of another one: with a name if that one has a name. */
 export const sseText = (like: Pick<SseEvent, "name">, data: unknown): string =>
   `${like.name === "" ? "" : `event: ${like.name}\n`}data: ${JSON.stringify(data)}\n\n`

@@ -3,23 +3,23 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
 import type { Ending, ReadAnswer, WholeAnswer } from "./Answer.ts"
 
-/** How a dialect writes an answer that is a list of blocks. */
+/** The parts of a dialect whose answers are lists of blocks. */
 export interface BlockForm {
-  /** The blocks of a body; undefined where it is no answer. */
+  /** Returns the blocks of a body. Undefined when the body is not an answer. */
   readonly blocksOf: (body: Json) => ReadonlyArray<Json> | undefined
-  /** The key under which a body has its counts of tokens. */
+  /** The key under which a body reports its token counts. */
   readonly usageKey: string
-  /** Whether a block calls our tool. */
+  /** Whether a block calls the gateway's tool. */
   readonly isRecall: (tool: string, block: Json) => boolean
-  /** The answer of these blocks. */
+  /** Returns the answer that these blocks make. */
   readonly answerOf: (tool: string, blocks: ReadonlyArray<Json>, usage: unknown) => ReadAnswer
-  /** A text of our own, as the block after so many others. */
+  /** Returns a text of the gateway as a block; `at` is the number of blocks before it. */
   readonly note: (text: string, at: number) => Json
-  /** A body with other blocks. */
+  /** Returns a body with other blocks. */
   readonly withBlocks: (body: Json, blocks: ReadonlyArray<Json>, ending: Ending) => Json
 }
 
-/** The blocks of all rounds, without the calls of our tool. */
+/** Collects the blocks of all rounds, without the calls of the gateway's tool. */
 class WholeBlocks implements WholeAnswer {
   private readonly form: BlockForm
   private readonly tool: string
@@ -62,5 +62,5 @@ class WholeBlocks implements WholeAnswer {
   }
 }
 
-/** Begins to read an answer of blocks that comes whole, in which this tool is ours. */
+/** Begins to read an answer that is a list of blocks and not streamed. `tool` is the name of the gateway's tool. */
 export const wholeBlocks = (form: BlockForm, tool: string): WholeAnswer => new WholeBlocks(form, tool)

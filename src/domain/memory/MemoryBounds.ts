@@ -2,15 +2,15 @@ import { firstUnits, lastUnits } from "../text/Bytes.ts"
 import type { MemoryProblem } from "./MemoryProblem.ts"
 import type { MemoryBlock } from "./MemoryText.ts"
 
-/** Bounds what memory files take of every request. */
+/** Limits how much of a request memory files take. */
 
-/** The most characters of one file and of all files together, imports included; 0: no limit. */
+/** Maximum characters of one file and of all files together, including imports. 0 means no limit. */
 export interface MemoryBounds {
   readonly fileChars: number
   readonly totalChars: number
 }
 
-/** Memory within its bounds, and a problem for each file that was cut. */
+/** Memory within its limits, and a problem for each file that was cut. */
 export interface BoundedMemory {
   readonly blocks: ReadonlyArray<MemoryBlock>
   readonly problems: ReadonlyArray<MemoryProblem>
@@ -19,8 +19,8 @@ export interface BoundedMemory {
 const unlessZero = (chars: number): number => (chars === 0 ? Infinity : chars)
 
 /**
- * Cuts files that are too long. Where all together are too long, those that are nearest to the work, which come last, get room
- * first. A marker in the text says how much is left out and which file has it.
+ * Cuts files that are too long. If all files together are too long, the files nearest to the working folder, which
+ * come last, get room first. A marker in the text gives the number of characters left out and the file that has them.
  */
 export const boundedMemory = (
   blocks: ReadonlyArray<MemoryBlock>,

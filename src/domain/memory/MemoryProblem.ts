@@ -1,4 +1,4 @@
-/** Why memory files, and what they import, are left out. Paths are as shown to the user, unless they are said to be absolute. */
+/** Why memory files and their imports are left out. Paths are as shown to the user unless noted as absolute. */
 
 /** Why a file is not read. */
 export type MemoryFault =
@@ -70,7 +70,7 @@ export type MemoryProblem = { readonly file: string } & (
   | { readonly _tag: "NotImported"; readonly path: string; readonly fault: MemoryFault }
   /** More than `depth` files import one another. */
   | { readonly _tag: "TooDeep"; readonly depth: number }
-  /** Only `room` of its characters are read, as the setting of `memory` says. */
+  /** Only `room` of its characters are read, because of the setting `memory.<setting>`. */
   | {
       readonly _tag: "Cut"
       readonly chars: number

@@ -2,11 +2,11 @@ import { firstUnits } from "../text/Bytes.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { MemoryBlock } from "./MemoryText.ts"
 
-/** Sections of memory files that a model is told again after a compression. */
+/** Repeats sections of memory files to the model after a compression. */
 
-/** Which sections, and how many of their characters. */
+/** Which sections are repeated, and how many of their characters. */
 export interface RepeatedRulesOptions {
-  /** Their headings; upper and lower case are the same. */
+  /** The headings of the sections, in any case. */
   readonly headings: ReadonlyArray<string>
   readonly chars: number
 }
@@ -16,7 +16,7 @@ const fence = /^[ \t]*(?:```|~~~)/
 
 /** The sections under these headings, each with its heading, up to the next heading of the same or a higher rank. */
 export const sectionsUnder = (text: string, headings: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const wanted = new Set(headings.map((each) => each.trim().toLowerCase()))
+  const titles = new Set(headings.map((each) => each.trim().toLowerCase()))
   const sections: Array<Array<string>> = []
   let rank = 0
   let isCode = false
@@ -24,7 +24,7 @@ export const sectionsUnder = (text: string, headings: ReadonlyArray<string>): Re
     const [, marks = "", title = ""] = (isCode ? null : heading.exec(line)) ?? []
     if (fence.test(line)) isCode = !isCode
     if (rank > 0 && marks !== "" && marks.length <= rank) rank = 0
-    if (rank === 0 && marks !== "" && wanted.has(title.toLowerCase())) {
+    if (rank === 0 && marks !== "" && titles.has(title.toLowerCase())) {
       rank = marks.length
       sections.push([])
     }
@@ -33,7 +33,7 @@ export const sectionsUnder = (text: string, headings: ReadonlyArray<string>): Re
   return sections.map((lines) => lines.join("\n").trim())
 }
 
-/** The message that repeats the sections. Undefined: no memory file has any. */
+/** Returns the message that repeats the sections. Undefined when no memory file contains any of them. */
 export const repeatedRules = (
   blocks: ReadonlyArray<MemoryBlock>,
   { chars, headings }: RepeatedRulesOptions

@@ -72,7 +72,7 @@ const marked = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
     message.role === "user" && at >= messages.length - 3 ? { ...message, content: withMark(message.content) } : message
   )
 
-/** Whether thinking may be asked for: the results of calls that were made without it must be answered without it. */
+/** Whether thinking may be requested: results of calls that were made without thinking must be answered without it. */
 const canThink = (messages: ReadonlyArray<Message>): boolean => {
   const [before, last] = messages.slice(-2)
   return (
@@ -81,7 +81,7 @@ const canThink = (messages: ReadonlyArray<Message>): boolean => {
   )
 }
 
-/** Models that take a budget for thinking. Later ones decide themselves how much they think, and refuse a budget. */
+/** Models with a thinking budget. Later models choose how much they think and reject a budget. */
 const takesBudget = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[015])?(?:-\d{8}|-latest|$))/
 /** Models that take sampling parameters, one of temperature and top_p. */
 const takesSampling = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0156])?(?:-\d{8}|-latest|$))/
@@ -89,21 +89,22 @@ const takesSampling = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0156])?(?:-\d{8}|
 const minBudget = 1_024
 
 /**
- * Models that refuse two things: a forced call, and thinking when the conversation before it has changed, as a compression, a rewind or another
- * instruction changes it. They are asked for the call in words, and told to leave such thinking out.
+ * Models that reject two things: a forced call, and earlier thinking after the conversation before it changed, which
+ * a compression, a rewind or another instruction does. For these models the call is requested in text, and the API is
+ * told to drop such thinking.
  */
 const bindsThinking = /claude-(?:(?:opus|sonnet|haiku)-(?:5-[5-9]|[6-9])|(?:fable|mythos)-(?:5-[1-9]|[6-9]))/
 const callInstruction = "Answer with a call of one of the tools, without words beside it."
 const dropsChanged = { block_binding: { prefix_mismatch_behavior: "drop_block" } }
 
-/** What a request says. */
+/** The input of a request. */
 export interface AnthropicRequest {
   readonly model: string
   readonly contents: ReadonlyArray<Content>
   readonly systemInstruction?: string | undefined
   readonly tools: ReadonlyArray<ToolDeclaration>
   readonly mustCall?: boolean | undefined
-  /** The longest answer, which the API wants to be told. */
+  /** The maximum length of an answer, which the API requires. */
   readonly maxTokens: number
   readonly temperature?: number | undefined
   readonly topP?: number | undefined
@@ -111,7 +112,7 @@ export interface AnthropicRequest {
   readonly thinkingBudget?: number | undefined
 }
 
-/** Whether a message carries thinking back that must be left out where it no longer applies. */
+/** Whether a message returns thinking that the API must drop when it no longer applies. */
 const carriesBound = (model: string, messages: ReadonlyArray<Message>): boolean =>
   bindsThinking.test(model) &&
   messages.some(({ content }) => content.some(({ type }) => /^(?:redacted_)?thinking$/.test(String(type))))
@@ -137,12 +138,12 @@ const samplingOptions = ({ model, temperature, topK, topP }: AnthropicRequest): 
       }
     : {}
 
-/** What is counted of a request, and the messages without marks. */
+/** Returns the part of a request that is counted, and the messages without cache marks. */
 const prepared = (request: AnthropicRequest, names: ToolNames) => {
   const { contents, model, mustCall, systemInstruction = "", tools } = request
   const isAsked = mustCall === true && tools.length > 0 && bindsThinking.test(model)
-  const said = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
-  const system = said
+  const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
+  const system = texts
     .filter((text) => text.trim() !== "")
     .join("\n\n")
     .toWellFormed()
@@ -163,7 +164,10 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
   return { body, messages }
 }
 
-/** The names of the features that a request needs: to carry back what the server compacted, and to leave out thinking that no longer applies. */
+/**
+ * Returns the beta features that a request needs: to return what the server compacted, and to drop thinking that no
+ * longer applies.
+ */
 export const betaOf = ({ contents, model }: AnthropicRequest): string | undefined => {
   const carried = contents.flatMap(({ parts }) =>
     parts.flatMap(({ thoughtSignature = "" }) => thinkingOf(thoughtSignature, provider) ?? [])

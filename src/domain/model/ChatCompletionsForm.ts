@@ -45,11 +45,11 @@ const readContent = (content: unknown, message: number): ReadonlyArray<ReadPart>
 const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<ReadPart> => {
   const calls: ReadonlyArray<unknown> = Array.isArray(message["tool_calls"]) ? message["tool_calls"] : []
   return calls.flatMap((call): ReadonlyArray<ReadPart> => {
-    const asked = isJson(call) ? (call["function"] ?? call["custom"]) : undefined
-    if (!isJson(call) || !isJson(asked)) return [[opaque(call), undefined]]
-    const [id, name] = [textAt(call, "id"), textAt(asked, "name")]
+    const called = isJson(call) ? (call["function"] ?? call["custom"]) : undefined
+    if (!isJson(call) || !isJson(called)) return [[opaque(call), undefined]]
+    const [id, name] = [textAt(call, "id"), textAt(called, "name")]
     names.set(id, name)
-    const args = "input" in asked ? asked["input"] : argumentsIn(textAt(asked, "arguments"))
+    const args = "input" in called ? called["input"] : argumentsIn(textAt(called, "arguments"))
     return [[{ functionCall: { id, name, args } }, undefined]]
   })
 }

@@ -52,7 +52,7 @@ export interface ModelTurn {
 /** A turn of the dialogue. */
 export type DialogueTurn = UserTurn | ModelTurn
 
-/** Stand where the dialects require words and the conversation has none. */
+/** Texts where a dialect requires text and the conversation has none. */
 export const noWords = {
   opening: "(the conversation goes on)",
   user: "Continue.",
@@ -79,13 +79,13 @@ const resultOf = (part: Part): Pick<ToolResult, "media" | "text"> => {
   }
 }
 
-/** Names the media of a part, where a dialect has no place for it. */
+/** Describes the media of a part, for a dialect that cannot send them. */
 export const mediaText = ({ fileData, inlineData }: Part): string =>
   fileData === undefined
     ? `[${inlineData?.mimeType ?? "data"} of ${Math.floor(((inlineData?.data?.length ?? 0) * 3) / 4)} bytes]`
     : `[${fileData.mimeType ?? "file"} at ${fileData.fileUri ?? "an unknown address"}]`
 
-/** A call that waits for its result. */
+/** A call without a result. */
 interface OpenCall {
   readonly id: string
   /** Its id in the conversation. */

@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import { type Content, outputText, type Part, plainText } from "../content/Content.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 
-/** Messages of a dialect, as a program holds them, and the contents that stand for them. */
+/** Messages of a dialect, and the contents that represent them. */
 
 /** A place in a message that holds one part, and how a shorter part is written there. */
 export interface PartSlot {
@@ -13,7 +13,7 @@ export interface PartSlot {
   readonly write: (part: Part) => unknown
 }
 
-/** Messages that belong together, as one content: they leave a conversation together or stay in it. */
+/** Messages that form one content: a compression keeps or removes them together. */
 export interface MessageGroup {
   /** The index of the first message, and the index after the last. */
   readonly from: number
@@ -25,7 +25,7 @@ export interface MessageGroup {
 
 /** How a dialect writes its messages. */
 export interface MessageForm {
-  /** Groups messages. Those in no group are instructions, or of an unknown form: they stay as they are. */
+  /** Groups messages. A message in no group is an instruction or has an unknown form, and stays as it is. */
   readonly read: (messages: ReadonlyArray<unknown>) => ReadonlyArray<MessageGroup>
   /** Writes a content of texts. */
   readonly write: (content: Content) => unknown
@@ -45,17 +45,17 @@ export const textAt = (value: Json, key: string): string => {
   return typeof held === "string" ? held : ""
 }
 
-/** The text that stands for a part: of a result its output. */
+/** Returns the text that represents a part: the output of a result. */
 export const shortText = (part: Part): string =>
   outputText(part) ?? part.text ?? JSON.stringify(part.functionResponse?.response ?? part)
 
-/** A value as it is where nothing reads it: its JSON, as a thought, which is counted and can be recalled. */
+/** Carries a value that nothing interprets: its JSON as a thought, which is counted and can be recalled. */
 export const opaque = (value: unknown): Part => ({ text: JSON.stringify(value) ?? "", thought: true })
 
-/** The arguments of a call: JSON where they are, else their text. */
+/** Returns the arguments of a call: parsed JSON, or the text if it is not JSON. */
 export const argumentsIn = (text: string): unknown => parsedOrUndefined(text) ?? text
 
-/** A medium of an address: bytes in the address itself, or a file. */
+/** Returns the media at an address: the bytes of a data URL, or a file. */
 export const mediaAt = (url: string, mimeType = "image/*"): Part => {
   const inline = /^data:([^;,]*)(?:;[^,]*)?,(.*)$/s.exec(url)
   return inline === null

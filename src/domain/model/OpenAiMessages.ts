@@ -9,7 +9,7 @@ export const provider = "openai"
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What a request says. */
+/** The input of a request. */
 export interface OpenAiRequest {
   readonly model: string
   readonly contents: ReadonlyArray<Content>
@@ -22,10 +22,10 @@ export interface OpenAiRequest {
   readonly thinkingBudget?: number | undefined
 }
 
-/** Models that think. They take no sampling parameters. */
+/** Whether a model reasons. Such models take no sampling parameters. */
 const thinks = (model: string): boolean => /(?:^|\/)(?:o\d|gpt-[5-9](?!.*-chat)|codex-)/.test(model)
 
-/** The effort that a budget of thinking tokens amounts to. None: the model's own choice. */
+/** The reasoning effort that corresponds to a thinking budget. Undefined: the model chooses. */
 const effortOf = ({ model, thinkingBudget = 0 }: OpenAiRequest): "high" | "low" | "medium" | undefined =>
   thinkingBudget <= 0 || !thinks(model)
     ? undefined
@@ -109,7 +109,7 @@ const items =
           ...(turn.parts.length === 0 ? [] : [{ role: "user", content: turn.parts.map(inputPart) }])
         ]
 
-/** The body of a request to the Responses API. Nothing is stored there, so that thinking comes back encrypted. */
+/** Returns the body of a request to the Responses API. The API does not store it, so reasoning comes back encrypted. */
 export const responsesBody = (request: OpenAiRequest, names: ToolNames): Json => {
   const { contents, maxOutputTokens, model, tools } = request
   const instructions = systemOf(request)
@@ -162,7 +162,7 @@ const chatMessages =
     return [
       {
         role: "assistant",
-        // A turn of nothing but what a server compacted says nothing in this dialect.
+        // A turn that contains only what a server compacted has no text in this dialect.
         content: text !== "" ? text : calls.length === 0 ? noWords.model : null,
         ...(calls.length === 0
           ? {}

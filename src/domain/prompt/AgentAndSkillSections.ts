@@ -22,17 +22,17 @@ const listed = (offers: ReadonlyArray<Offer>): string =>
 /** When to delegate, and to which agent. */
 export const agentContexts = (inputs: PromptInputs): string =>
   lines(
-    "Work can be handed to an agent: each is a tool of its name. It works in a window of its own and only its result comes into yours, so the many files and long outputs of its way cost you nothing.",
+    "You can delegate work to agents. Each agent is a tool with the agent's name. It works in its own context window, and only its result enters yours: the files it reads and the long outputs it sees cost you nothing.",
     "",
-    "- Hand over what is large and can be told in full: a search through unknown code, the same change in many files, commands with endless output. What takes you two or three calls, do yourself.",
-    "- An agent sees nothing of this conversation. Write the whole task: the goal, the paths, what must not be touched, what you know already, and what the result has to say.",
-    "- Agents that only read may run side by side. Never let two change the same files at once.",
-    "- A result is a report, not a proof: check what you build on.",
+    "- Delegate large tasks that you can describe completely: a search through unknown code, the same change in many files, commands with very long output. Do yourself what takes only two or three calls.",
+    "- An agent does not see this conversation. Write the complete task: the goal, the paths, what must not be changed, what you already know, and what the result must contain.",
+    "- Agents that only read may run in parallel. Never let two agents change the same files at the same time.",
+    "- A result is a report, not a proof: verify whatever you build on.",
     has(inputs, "run_agents")
-      ? "- `run_agents` gives several tasks in one call: side by side, or as a chain in which each task gets the answer to the one before."
+      ? "- `run_agents` starts several tasks in one call: in parallel, or as a chain in which each task receives the answer to the previous one."
       : undefined,
     has(inputs, "sessions_spawn")
-      ? "- `sessions_spawn` starts one that works beside you while you go on; its result arrives as a message."
+      ? "- `sessions_spawn` starts an agent in the background while you continue; its result arrives as a message."
       : undefined,
     "",
     listed(inputs.agents)
@@ -41,7 +41,7 @@ export const agentContexts = (inputs: PromptInputs): string =>
 /** When to activate which skill. */
 export const agentSkills = (inputs: PromptInputs): string =>
   lines(
-    "A skill is a set of instructions for one kind of work, kept in a folder and read when it is needed. Before such work call `activate_skill` with its name, then follow what it says as the user's guidance for that work; open the other files of its folder only as it asks for them. Activate none for work it is not made for.",
+    "A skill is a set of instructions for one kind of work, kept in a folder and read when needed. Before you start such work, call `activate_skill` with the skill's name, then follow its instructions as the user's guidance for that work. Open the other files in its folder only when it tells you to. Do not activate a skill for other kinds of work.",
     "",
     listed(inputs.skills)
   )

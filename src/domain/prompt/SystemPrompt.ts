@@ -35,11 +35,17 @@ const canWork = ({ tools }: PromptInputs) => tools.length > 0
 const templates: Readonly<Record<SectionKey, Template>> = {
   preamble: { title: "", minimal: true, isFor: always, text: preamble },
   coreMandates: { title: "The task", minimal: true, isFor: always, text: coreMandates },
-  sources: { title: "Whose words count", minimal: true, partOf: "coreMandates", isFor: always, text: sources },
+  sources: {
+    title: "What counts as an instruction",
+    minimal: true,
+    partOf: "coreMandates",
+    isFor: always,
+    text: sources
+  },
   // An agent without tools is not given rules about tools.
   care: { title: "Care", minimal: true, partOf: "coreMandates", isFor: canWork, text: care },
   compressedWindow: {
-    title: "A window that is compressed",
+    title: "Compressed context",
     minimal: true,
     partOf: "coreMandates",
     isFor: always,
@@ -63,13 +69,13 @@ const templates: Readonly<Record<SectionKey, Template>> = {
   operationalGuidelines: { title: "Tools", minimal: true, isFor: always, text: operationalGuidelines },
   answers: { title: "Answers", minimal: true, partOf: "operationalGuidelines", isFor: always, text: answers },
   answerExamples: {
-    title: "Answers of the right length",
+    title: "Example answers",
     partOf: "operationalGuidelines",
     isFor: (inputs) => !isModern(inputs),
     text: answerExamples
   },
   interactiveYoloMode: {
-    title: "Everything runs unasked",
+    title: "Calls run without confirmation",
     isFor: ({ interactive, mode }) => interactive && mode === "all",
     text: interactiveYoloMode
   },
@@ -80,7 +86,7 @@ const templates: Readonly<Record<SectionKey, Template>> = {
     isFor: (inputs) => inputs.isGit && canWork(inputs),
     text: git
   },
-  finalReminder: { title: "Last of all", isFor: (inputs) => !isModern(inputs), text: finalReminder }
+  finalReminder: { title: "Final reminder", isFor: (inputs) => !isModern(inputs), text: finalReminder }
 }
 
 const isIn = (inputs: PromptInputs, key: SectionKey): boolean => {

@@ -4,24 +4,24 @@ import { has, isModern, lines, type PromptInputs } from "./PromptInputs.ts"
 /** Workflows: with a plan first or at once, and with a task list. */
 
 const approved = (path: string): string =>
-  `The user approved the plan in ${quotedPath(path)}. Follow it, step by step. After a compression read it again before you go on. Where the facts force you away from it, say so and why.`
+  `The user approved the plan in ${quotedPath(path)}. Follow it step by step. After a compression, read it again before you continue. If the facts force you to deviate from it, say so and say why.`
 
 const searching = (inputs: PromptInputs): string =>
   has(inputs, "search_file_content") || has(inputs, "glob")
-    ? "Search for names and texts, then read what the search points to, with what calls it and what tests it."
-    : "Read what the task names, with what calls it and what tests it."
+    ? "Search for names and texts, then read what the search finds, together with its callers and its tests."
+    : "Read what the task names, together with its callers and its tests."
 
 const fresh =
-  "For something new: settle what it has to do, for whom, and with what. Take what the project uses already, else something common with few parts. Have it run early, in its smallest form, then let it grow. Leave no stubs that pretend to work."
+  "When you build something new: decide what it must do, for whom, and with which tools. Use what the project already uses, otherwise something common and simple. Get the smallest version running early, then extend it. Leave no stubs that pretend to work."
 
 const patience = lines(
-  'How a good run looks, for "the login test fails since yesterday":',
+  'Example of a good run, for "the login test fails since yesterday":',
   "",
-  "1. Run that test alone and read its error, to the end.",
-  "2. Search for its text and for the function it names; read those parts, and what changed there last.",
-  "3. Say in a sentence what is wrong: `parseToken` trims the token, but its signature was made of the whole.",
-  "4. Change that one place. Run the test again, then those of the folder, then the type checker.",
-  "5. Answer in two sentences: the cause with its place, and what was run to check it."
+  "1. Run only that test and read the whole error.",
+  "2. Search for the error text and for the function it names; read that code and its latest changes.",
+  "3. Say in one sentence what is wrong: `parseToken` trims the token, but its signature was computed from the untrimmed token.",
+  "4. Fix that one place. Run the test again, then the tests of the folder, then the type checker.",
+  "5. Answer in two sentences: the cause and its location, and what you ran to check the fix."
 )
 
 /** Understand, plan, change, verify, report. */
@@ -29,13 +29,13 @@ export const primaryWorkflows = (inputs: PromptInputs): string => {
   const canRun = has(inputs, "run_shell_command")
   return lines(
     ...(inputs.planFile === undefined ? [] : [approved(inputs.planFile), ""]),
-    `1. **Understand.** ${searching(inputs)} Stop looking when you know what to change and what depends on it. For a bug, see it fail first.`,
-    `2. **Decide.** Say in a sentence or two what you are going to do. ${inputs.interactive ? "If it is much more than was asked for, or goes another way, let the user choose first." : "If it is much more than was asked for, do the part that was asked for."}${has(inputs, "enter_plan_mode") ? " Where much depends on the way that is taken, call `enter_plan_mode` first." : ""}`,
-    "3. **Change.** One thing at a time, in the way of the code around it. With a behaviour change its tests and its documentation.",
+    `1. **Understand.** ${searching(inputs)} Stop searching when you know what to change and what depends on it. For a bug, reproduce the failure first.`,
+    `2. **Decide.** Say in one or two sentences what you will do. ${inputs.interactive ? "If it is much more than was asked for, or differs from the request, let the user choose first." : "If it is much more than was asked for, do the part that was asked for."}${has(inputs, "enter_plan_mode") ? " If much depends on the approach, call `enter_plan_mode` first." : ""}`,
+    "3. **Change.** Change one thing at a time, in the style of the surrounding code. When behavior changes, update its tests and documentation.",
     canRun
-      ? "4. **Check.** Run what the project itself checks with (its manifest, its README or its CI files name the commands): the nearest test first, then types, linter and the rest that the change can reach. Read failures to the end. Never make a check pass by weakening it."
-      : "4. **Check.** Read what you changed once more, with what depends on it.",
-    "5. **Report.** What changed and where, how it was checked, what is left.",
+      ? "4. **Check.** Run the project's own checks (its manifest, README or CI files name the commands): the most specific test first, then the type checker, the linter and whatever else the change can affect. Read failures completely. Never make a check pass by weakening it."
+      : "4. **Check.** Read your changes once more, with the code that depends on them.",
+    "5. **Report.** Say what changed and where, how you checked it, and what remains.",
     "",
     fresh,
     ...(isModern(inputs) || !canRun ? [] : ["", patience])
@@ -47,29 +47,29 @@ export const planningWorkflow = (inputs: PromptInputs): string => {
   const { interactive, planFile } = inputs
   const file = planFile === undefined ? undefined : quotedPath(planFile)
   return lines(
-    `The user wants a plan before anything is changed. Until they approve one, only look: read, search, ask.${file === undefined ? " Change no file" : ` Change no file but ${file}`} and run no command: such calls are refused, and that is as it should be.`,
+    `The user wants a plan before anything changes. Until they approve one, only read, search and ask.${file === undefined ? " Change no file" : ` Change no file except ${file}`} and run no command: such calls are denied by design.`,
     "",
-    "1. **Look.** Find the code the task is about, what depends on it, how it is tested, and what was tried before.",
+    "1. **Look.** Find the code that the task is about, what depends on it, how it is tested, and what was tried before.",
     interactive
-      ? `2. **Ask.** What only the user can decide, in few questions${has(inputs, "ask_user") ? " with `ask_user`" : ""}, each with the answer you would choose. What you can find out, find out.`
-      : "2. **Decide.** Where the task leaves a choice, choose, and note in the plan why.",
-    `3. **Write the plan${file === undefined ? "" : ` into ${file}`}.** The goal; what you found, with places; the steps in order, each with its files and with how one sees that it is done; what could go wrong; what is left out on purpose. Somebody who has read nothing else should be able to carry it out.`,
+      ? `2. **Ask.** Ask a few questions${has(inputs, "ask_user") ? " with `ask_user`" : ""} about what only the user can decide, each with the answer that you would choose. Find out for yourself what you can.`
+      : "2. **Decide.** Where the task leaves a choice, choose, and give the reason in the plan.",
+    `3. **Write the plan${file === undefined ? "" : ` into ${file}`}.** Include the goal; your findings, with their locations; the steps in order, each with its files and how to verify it; what could go wrong; and what is deliberately left out. A reader who knows nothing else should be able to carry it out.`,
     interactive && has(inputs, "exit_plan_mode")
-      ? "4. **Show it** with `exit_plan_mode`, and wait. An objection goes into the plan, and the plan is shown again. With the approval the work begins."
-      : "4. **Show it** as your answer. The work begins when somebody has approved it, not before.",
+      ? "4. **Show it** with `exit_plan_mode`, and wait. If the user objects, revise the plan and show it again. Start the work once the plan is approved."
+      : "4. **Show it** as your answer. Do not start the work before the plan is approved.",
     "",
     file === undefined
-      ? "A question that needs no change is answered without a plan."
-      : `That file outlives every compression: after one, read it before you go on. A question that needs no change is answered without a plan.`
+      ? "Answer a question that needs no change without a plan."
+      : `The file survives every compression: after one, read it before you continue. Answer a question that needs no change without a plan.`
   )
 }
 
 /** When and how to keep the task list. */
 export const taskTracker = (): string =>
   lines(
-    "Keep the steps of longer work with `write_todos`: three steps or more, or several wishes at once. Not for a question or a single change.",
+    "Track longer work with `write_todos`: three or more steps, or several requests at once. Do not use it for a question or a single change.",
     "",
-    "- Name a step so that you would know what to do if you had forgotten all else: `add the retry to src/http/client.ts and test it`, not `fix client`.",
-    "- One step is in_progress while you work on it. Mark it completed when you have seen that it is, and then at once, not all at the end.",
-    "- New work becomes a step, dropped work is cancelled. The user watches this list, and it survives a compression: keep it true."
+    "- Write each step so that it makes sense even if you forget everything else: `add the retry to src/http/client.ts and test it`, not `fix client`.",
+    "- Mark one step in_progress while you work on it. Mark it completed as soon as you have verified it, not all steps at the end.",
+    "- Add new work as a step, and cancel dropped work. The user watches this list, and it survives a compression: keep it accurate."
   )

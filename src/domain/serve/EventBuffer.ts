@@ -2,25 +2,25 @@ import { Schema } from "effect"
 import { ChatEvent } from "../chat/ChatEvent.ts"
 
 /**
- * The latest events of a session, numbered, so that a stream that broke can go on where it ended. Bounded: the oldest events
- * leave it. Readers take from it at their own speed, so that a slow one costs nothing.
+ * The latest events of a session, numbered, so that a broken stream can be resumed. Bounded: the oldest events are
+ * dropped. Each reader keeps its own position, so a slow one costs nothing.
  */
 
-/** How a turn ended. `stopped`: the server stopped before its end; send the message again. */
+/** How a turn ended. `stopped`: the server stopped first; the client should send the message again. */
 export const TurnStatus = Schema.Literals(["answered", "cancelled", "failed", "stopped"])
 export type TurnStatus = typeof TurnStatus.Type
 
-/** What happens to a session, beside the events of its turns. */
+/** Events of a session outside its turns. */
 export const SessionNews = Schema.TaggedUnion({
-  /** A message was accepted, and its turn begins. */
+  /** A message was accepted and its turn has begun. */
   TurnStarted: { text: Schema.String },
   /** The turn ended. `error`: why there is no answer. */
   TurnEnded: { status: TurnStatus, error: Schema.NullOr(Schema.String) },
-  /** The conversation was changed by another request; read it again. */
+  /** Another request changed the conversation; read it again. */
   Changed: { by: Schema.Literals(["compress", "undo", "redo"]) },
-  /** Events are missing before this one; read the session again. */
+  /** Events before this one are missing; read the session again. */
   Reset: {},
-  /** Nothing happened for some seconds. */
+  /** Sent after a few seconds without events. */
   Ping: {}
 })
 export type SessionNews = typeof SessionNews.Type
@@ -40,23 +40,26 @@ export interface NumberedEvent extends ServedEvent {
 /** The id of an event: the name of its buffer, and its number there. */
 export const eventId = (name: string, number: number): string => `${name}.${number}`
 
-/** Most events of a session that are kept, and most characters of all their texts. */
+/** Maximum number of events that are kept per session, and maximum characters of their texts. */
 const maxEvents = 4_096
 const maxChars = 4_000_000
 
 /** Estimated characters of an event. */
 const charsOf = ({ event }: ServedEvent): number => JSON.stringify(event).length
 
-/** The events of one session since it was opened, and those of its last turn before. Mutable: every reader of the session shares it. */
+/**
+ * The events of a session since it was opened, and those of the last turn before that. Mutable: all readers of the
+ * session share it.
+ */
 export class EventBuffer {
   private readonly events: Array<NumberedEvent & { readonly chars: number }> = []
   private chars = 0
   private next = 1
 
-  /** Names this buffer in event ids: no other one of the session has it. */
+  /** Names this buffer in event ids. No other buffer of the session has the same name. */
   readonly name: string
 
-  /** `kept`: the events with which it goes on, without gaps. */
+  /** `kept`: the events to continue from, without gaps. */
   constructor(name: string, kept: ReadonlyArray<NumberedEvent> = []) {
     this.name = name
     this.next = kept[0]?.number ?? 1
@@ -83,17 +86,17 @@ export class EventBuffer {
       this.chars -= this.events[left]?.chars ?? 0
       left += 1
     }
-    // Removes many at a time: to remove the first element moves all others.
+    // Removes many events at once, because removing the first element moves all others.
     if (left > 0) this.events.splice(0, left)
     this.next += 1
     return this.last
   }
 
-  /** At most `most` events after this number, and whether some before them have left the buffer. */
-  after(number: number, most = 64): { readonly events: ReadonlyArray<NumberedEvent>; readonly hasGap: boolean } {
+  /** At most `limit` events after this number, and whether some before them have left the buffer. */
+  after(number: number, limit = 64): { readonly events: ReadonlyArray<NumberedEvent>; readonly hasGap: boolean } {
     const { first } = this
     const start = Math.max(0, number + 1 - first)
-    return { events: this.events.slice(start, start + most), hasGap: number + 1 < first }
+    return { events: this.events.slice(start, start + limit), hasGap: number + 1 < first }
   }
 
   /** The id of an event. */
@@ -101,7 +104,7 @@ export class EventBuffer {
     return eventId(this.name, number)
   }
 
-  /** The number in an event id; undefined for an id that this buffer never gave. */
+  /** Returns the number in an event id. Undefined for an id from another buffer. */
   numberOf(id: string): number | undefined {
     const [name, number = "", ...rest] = id.split(".")
     if (name !== this.name || rest.length > 0 || !/^\d{1,15}$/.test(number)) return undefined

@@ -1,4 +1,4 @@
-/** An event of a stream, as far as its order goes. */
+/** The id and type of an event in a stream. */
 interface Numbered {
   readonly id?: string
   readonly event: string
@@ -11,11 +11,11 @@ const partsOf = (id: string): readonly [name: string, number: number] => {
 }
 
 /**
- * One stream out of those of several servers, one after the other. What a client has already is left out; where a server does
- * not go on with what the one before it told, `Reset` says so.
+ * Joins the streams of several servers, one after the other, into one. Events that the client already has are left
+ * out. `Reset` tells the client when a server does not continue where the previous one stopped.
  */
 export class JoinedStream<E extends Numbered> {
-  /** The id of the last event that the client has. */
+  /** The id of the last event that was sent to the client. */
   last: string | undefined
   private isReset: boolean
   private readonly reset: E
@@ -26,7 +26,7 @@ export class JoinedStream<E extends Numbered> {
     this.reset = reset
   }
 
-  /** The events for the client in the place of this one. */
+  /** Returns the events to send to the client for this one. */
   next(event: E): ReadonlyArray<E> {
     if (event.event === "Ping") return [event]
     if (event.event === "Reset") {

@@ -1,6 +1,6 @@
 import type { ServedEvent } from "./EventBuffer.ts"
 
-/** A turn that another process goes on with: what clients are told, so that no text is doubled and none is missing. */
+/** Continues a turn that another process began: clients receive every text exactly once. */
 
 type Event = ServedEvent["event"]
 
@@ -14,21 +14,21 @@ const retry: Event = {
 
 const content = (text: string): ReadonlyArray<Event> => (text === "" ? [] : [{ _tag: "Content", text }])
 
-/** What brings clients from the text that they were told to the whole one. */
-const completed = (told: string, whole: string): ReadonlyArray<Event> =>
-  whole.startsWith(told) ? content(whole.slice(told.length)) : [retry, ...content(whole)]
+/** Returns the events that complete a text of which clients received the beginning. */
+const completed = (sent: string, whole: string): ReadonlyArray<Event> =>
+  whole.startsWith(sent) ? content(whole.slice(sent.length)) : [retry, ...content(whole)]
 
 /**
- * Compares the events that clients were told of a turn with the texts of its answers that the session holds, in order. Returns
- * the events that are missing, and the text that was told of an answer that the session does not hold.
+ * Compares the events that clients received with the answers that the session holds, in order. Returns the missing
+ * events, and the text that clients received of an answer that the session does not hold.
  */
 export const resumption = (
-  told: ReadonlyArray<Event>,
+  sent: ReadonlyArray<Event>,
   committed: ReadonlyArray<string>
 ): { readonly events: ReadonlyArray<Event>; readonly open: string } => {
   let text = ""
   let answers = 0
-  for (const event of told) {
+  for (const event of sent) {
     if (event._tag === "Content") text += event.text
     if (event._tag === "Retry" || event._tag === "Finished") text = ""
     if (event._tag === "Finished") answers += 1
@@ -39,26 +39,27 @@ export const resumption = (
 }
 
 /**
- * The events of an answer that is asked for again, after clients were told the beginning of an earlier one. While the new answer
- * says the same, nothing is told; then only the rest. One that differs begins with `Retry`, which makes the earlier text void.
+ * The events of an answer that the model gives again after clients received the beginning of an earlier one. As long
+ * as the new answer matches, nothing is sent; then only the rest. An answer that differs begins with `Retry`, which
+ * voids the earlier text.
  */
 export class ResumedAnswer {
-  private readonly told: string
+  private readonly sentText: string
   private text = ""
   private isOpen: boolean
 
-  constructor(told: string) {
-    this.told = told
-    this.isOpen = told !== ""
+  constructor(sent: string) {
+    this.sentText = sent
+    this.isOpen = sent !== ""
   }
 
-  /** The events to tell in the place of this one. */
+  /** Returns the events to send for this one. */
   next(event: Event): ReadonlyArray<Event> {
     if (!this.isOpen) return [event]
     switch (event._tag) {
       case "Content": {
         this.text += event.text
-        return this.told.startsWith(this.text) ? [] : this.close()
+        return this.sentText.startsWith(this.text) ? [] : this.close()
       }
       case "Retry": {
         this.text = ""
@@ -74,6 +75,6 @@ export class ResumedAnswer {
 
   private close(): ReadonlyArray<Event> {
     this.isOpen = false
-    return completed(this.told, this.text)
+    return completed(this.sentText, this.text)
   }
 }

@@ -1,4 +1,4 @@
-/** Writes JSON Schema as the shorter types that people read: `{ id: string, title: string | null }`. */
+/** Writes a JSON Schema as a short type for readers: `{ id: string, title: string | null }`. */
 
 type Json = unknown
 
@@ -7,18 +7,18 @@ const isRecord = (value: Json): value is Readonly<Record<string, Json>> =>
 
 const listOf = (value: Json): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
 
-/** The name at the end of a reference, without what marks the form in which it is sent. */
+/** Returns the name at the end of a reference, without the suffix of the encoded form. */
 const referenceName = (reference: string): string => (reference.split("/").at(-1) ?? reference).replace(/Encoded$/, "")
 
-/** A name of a field as it is written in a type. */
+/** Returns a field name as it is written in a type. */
 const fieldName = (name: string): string => (/^[\w$]+$/.test(name) ? name : JSON.stringify(name))
 
 const bounds = ({ maximum, maxLength, minimum, minLength }: Readonly<Record<string, Json>>): string => {
-  const least = minimum ?? minLength
-  const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : (maximum ?? maxLength)
-  if (typeof most !== "number") return ""
+  const lowest = minimum ?? minLength
+  const highest = maximum === Number.MAX_SAFE_INTEGER ? undefined : (maximum ?? maxLength)
+  if (typeof highest !== "number") return ""
   const unit = maxLength === undefined ? "" : " characters"
-  return typeof least === "number" ? ` (${least} to ${most}${unit})` : ` (at most ${most}${unit})`
+  return typeof lowest === "number" ? ` (${lowest} to ${highest}${unit})` : ` (at most ${highest}${unit})`
 }
 
 const objectText = (schema: Readonly<Record<string, Json>>, indent: string): string => {
@@ -33,7 +33,7 @@ const objectText = (schema: Readonly<Record<string, Json>>, indent: string): str
   return fields.length === 0 ? "{}" : `{\n${fields.join("\n")}\n${indent}}`
 }
 
-/** The type that a schema describes. Lines after the first begin with `indent`. */
+/** Returns the type that a schema describes. Lines after the first begin with `indent`. */
 export const schemaText = (schema: Json, indent = ""): string => {
   if (!isRecord(schema)) return "unknown"
   const { $ref, type } = schema

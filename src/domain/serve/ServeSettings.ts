@@ -11,7 +11,7 @@ const limit = (description: string, minimum: number, such: number) =>
     whole(minimum).annotate({ description, expected: `a whole number, at least ${minimum}, such as ${such}` })
   )
 
-/** What one tenant may use. An absent limit is that of `defaultLimits`. */
+/** The limits of one tenant. An absent limit has its value from `defaultLimits`. */
 export const TenantLimits = Schema.Struct({
   requests: limit("Requests a minute", 1, 600),
   tokens: limit("Tokens of models a day, sent and answered", 1, 10_000_000),
@@ -22,7 +22,7 @@ export const TenantLimits = Schema.Struct({
 /** All limits of a tenant. */
 export type TenantLimits = { readonly [K in keyof typeof TenantLimits.Type]-?: number }
 
-/** The limits of a tenant for which the settings name none. */
+/** The limits of a tenant without limits of its own in the settings. */
 export const defaultLimits: TenantLimits = {
   requests: 600,
   tokens: Number.MAX_SAFE_INTEGER,
@@ -39,7 +39,7 @@ export const isTenantName = Schema.is(TenantName)
 /** The tenant that works in the user's own home folder: its sessions are those of the command line. */
 export const localTenant = "local"
 
-/** An API token as the settings keep it: its hash alone. */
+/** An API token in the settings, which hold only its hash. */
 export const TokenSetting = Schema.Struct({
   tenant: TenantName.annotate({
     description: "The tenant whose sessions the token opens",
@@ -63,11 +63,13 @@ export const TenantSetting = Schema.Struct({
   limits: Schema.optionalKey(TenantLimits)
 })
 
-/** What becomes of a turn whose client vanishes: it goes on and its stream can be resumed, or it is cancelled. */
+/** What happens to a turn whose client disconnects: it continues and its stream can be resumed, or it is cancelled. */
 export const OnDisconnect = Schema.Literals(["continue", "cancel"])
 export type OnDisconnect = typeof OnDisconnect.Type
 
-/** Who may use the gateway of the server: its tokens, or also clients with keys of their own. */
+/**
+ * Who may use the gateway of the server: clients with the server's tokens only, or also clients with their own keys.
+ */
 export const ServedGateway = Schema.Literals(["tokens", "keys"])
 
 /** The setting `serve`. */

@@ -22,7 +22,7 @@ import { tokenLimit } from "../tokens/ModelLimits.ts"
 import { builtInPrices, Cost, type Prices } from "../tokens/Prices.ts"
 import { Usage } from "../tokens/Tokens.ts"
 
-/** The ledger of a session: where its tokens are, what was paid, which compressions are in force. */
+/** The ledger of a session: the tokens of each message, the cost, and the compressions. */
 
 /** The tokens of one message. */
 export const LedgerEntry = Schema.Struct({
@@ -30,15 +30,18 @@ export const LedgerEntry = Schema.Struct({
   role: Schema.Literals(["user", "model"]),
   author: Schema.NullOr(Schema.String),
   at: Schema.NullOr(Schema.Finite),
-  /** Tokens of the message as it was written, and as the model sees it now: 0 when it left the window. */
+  /**
+   * Tokens of the message as it was written, and as the model sees it now. The latter is 0 when the message left the
+   * window.
+   */
   tokens: Schema.Natural,
   shown: Schema.Natural,
-  /** The handle of each part, which recalls it. */
+  /** The handle of each part, for `recall`. */
   handles: Schema.Array(Handle)
 })
 export type LedgerEntry = typeof LedgerEntry.Type
 
-/** A compression, in the order in which they happened. Undone ones are included. */
+/** A compression. All compressions are listed in order, including those that were undone. */
 export const LedgerCompression = Schema.Struct({
   at: Schema.Finite,
   status: Schema.String,
@@ -50,15 +53,15 @@ export const LedgerCompression = Schema.Struct({
   dropped: Schema.NullOr(Handle)
 })
 
-/** The sums of a session. */
+/** The totals of a session. */
 export const LedgerTotals = Schema.Struct({
   messages: Schema.Natural,
-  /** Tokens of all messages, of those that the model sees, and of the model's window. */
+  /** Tokens of all messages, of the messages that the model sees, and of the model's window. */
   tokens: Schema.Natural,
   shown: Schema.Natural,
   window: Schema.Natural,
   compressions: Schema.Natural,
-  /** What the provider counted; null when it counted nothing. */
+  /** The provider's counts. Null when the provider reported none. */
   usage: Schema.NullOr(Usage),
   cost: Cost
 })
@@ -74,7 +77,7 @@ export type SessionLedger = typeof SessionLedger.Type
 
 const ceil = (tokens: number): number => Math.max(0, Math.ceil(tokens))
 
-/** The sums of a session, from its events and their fold. */
+/** Returns the totals of a session from its events and the resulting state. */
 export const ledgerTotals = (
   session: Session,
   events: ReadonlyArray<SessionEvent>,
@@ -130,10 +133,10 @@ export const ledgerOf = (session: Session, events: ReadonlyArray<SessionEvent>, 
 const inOrder = (conversation: Conversation): ReadonlyArray<Entry> =>
   allEntries(conversation).toSorted((one, other) => sequenceOf(one.id) - sequenceOf(other.id))
 
-/** A part of a message, as a page shows it. */
+/** A part of a message as a client shows it. */
 export const ShownPart = Schema.Struct({
   kind: Schema.Literals(["text", "thought", "call", "output", "media", "other"]),
-  /** The tool of a call or of an output. */
+  /** The tool that a call or a result belongs to. */
   tool: Schema.NullOr(Schema.String),
   /** The text, or its beginning. */
   text: Schema.String,
@@ -144,7 +147,7 @@ export const ShownPart = Schema.Struct({
 })
 type ShownPart = typeof ShownPart.Type
 
-/** A message, as a page shows it. */
+/** A message as a client shows it. */
 export const ShownMessage = Schema.Struct({
   id: EntryId,
   role: Schema.Literals(["user", "model"]),
@@ -167,11 +170,15 @@ const kindOf = (part: Entry["content"]["parts"][number]): ShownPart["kind"] => {
   return part.text === undefined ? "other" : "text"
 }
 
-/** The last messages of a session, at most `most`, each part cut to `chars` characters. Environment messages are left out. */
-export const shownMessages = ({ conversation }: Session, most: number, chars: number): ReadonlyArray<ShownMessage> => {
+/** The last messages of a session, at most `maxMessages`, each part cut to `chars` characters. Environment messages are left out. */
+export const shownMessages = (
+  { conversation }: Session,
+  maxMessages: number,
+  chars: number
+): ReadonlyArray<ShownMessage> => {
   const visible = new Set(view(conversation).map(({ entry }) => entry.id))
   const all = inOrder(conversation).filter(({ author }) => author !== "environment")
-  return all.slice(Math.max(0, all.length - most)).map((entry) => ({
+  return all.slice(Math.max(0, all.length - maxMessages)).map((entry) => ({
     id: entry.id,
     role: entry.content.role,
     author: entry.author ?? null,
@@ -196,7 +203,7 @@ export const shownMessages = ({ conversation }: Session, most: number, chars: nu
   }))
 }
 
-/** The answer that the session holds to the message with this id; undefined when it has none. */
+/** Returns the session's answer to the message with this id. Undefined when there is none. */
 export const answerTo = (
   { conversation }: Session,
   messageId: string

@@ -1,26 +1,26 @@
 import type { TenantLimits } from "./ServeSettings.ts"
 
-/** What a tenant has used, in windows of a minute for requests and of a day for tokens. */
+/** Counts what a tenant has used: requests per minute and tokens per day. */
 
-/** The use of one window. */
+/** The usage in one window. */
 interface Window {
   /** Milliseconds since 1970. */
   readonly from: number
   readonly used: number
 }
 
-/** The use of a tenant. */
+/** The usage of a tenant. */
 export interface TenantUsage {
   readonly requests: Window
   readonly tokens: Window
 }
 
-/** Nothing used yet. */
+/** The usage of a tenant that has used nothing. */
 export const unused: TenantUsage = { requests: { from: -Infinity, used: 0 }, tokens: { from: -Infinity, used: 0 } }
 
 const periods = { requests: 60_000, tokens: 86_400_000 } as const
 
-/** Which limit is reached, and in how many seconds it is not. */
+/** A limit that is reached, and the seconds until it is lifted. */
 export interface LimitReached {
   readonly limit: keyof TenantUsage
   readonly most: number
@@ -30,13 +30,13 @@ export interface LimitReached {
 const current = (window: Window, kind: keyof TenantUsage, now: number): Window =>
   now - window.from < periods[kind] && now >= window.from ? window : { from: now, used: 0 }
 
-/** The use after one more amount. */
+/** Returns the usage after one more amount. */
 export const used = (usage: TenantUsage, kind: keyof TenantUsage, amount: number, now: number): TenantUsage => {
   const window = current(usage[kind], kind, now)
   return { ...usage, [kind]: { ...window, used: window.used + Math.max(0, amount) } }
 }
 
-/** The limit that is reached, if one is. */
+/** Returns the limit that is reached. Undefined when none is. */
 export const limitReached = (
   usage: TenantUsage,
   kind: keyof TenantUsage,

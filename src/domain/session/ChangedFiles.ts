@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Hash } from "../content/Handle.ts"
 
-/** What the tools changed in files, and which files a rewind puts back. */
+/** Records which files tools changed, and determines which files a rewind restores. */
 
 /** A version of a file. Its bytes are in the blob store under its hash. */
 export const FileVersion = Schema.Struct({
@@ -10,12 +10,15 @@ export const FileVersion = Schema.Struct({
   size: Schema.Natural,
   /** The permission bits. */
   mode: Schema.Natural,
-  /** Its bytes were too many to keep, or could not be stored. */
+  /** The bytes were too large to keep, or could not be stored. */
   lost: Schema.optionalKey(Schema.Literal(true))
 })
 export type FileVersion = typeof FileVersion.Type
 
-/** A tool or a rewind changed a file. It changes nothing in the conversation; programs that do not know it skip it. */
+/**
+ * A tool or a rewind changed a file. The event does not change the conversation; programs that do not know it skip
+ * it.
+ */
 export const FileChanged = Schema.TaggedStruct("FileChanged", {
   /** Milliseconds since 1970. */
   at: Schema.Finite,
@@ -30,14 +33,14 @@ export const FileChanged = Schema.TaggedStruct("FileChanged", {
 })
 export type FileChanged = typeof FileChanged.Type
 
-/** A change in a session: where the conversation stood, as the number of the entry that came next. */
+/** A change and its position in the conversation, as the number of the next entry. */
 export interface RecordedChange extends Pick<FileChanged, "after" | "before" | "by" | "path"> {
   readonly position: number
 }
 
-/** A file of at most this many bytes is kept before it is changed. */
+/** Maximum size of a file that is kept before it is changed, in bytes. */
 export const maxKeptFileBytes = 5 * 1_024 * 1_024
-/** Most bytes of earlier versions that a session keeps. */
+/** Maximum bytes of earlier versions that a session keeps. */
 const maxKeptSessionBytes = 100 * 1_024 * 1_024
 
 /** Whether a version of a file is kept, given the changes so far. */
@@ -55,9 +58,9 @@ export type RewindTarget = { readonly _tag: "Before"; readonly sequence: number 
 /** A file that was changed since the moment. */
 export interface ChangedFile {
   readonly path: string
-  /** What it was at the moment; null: there was none. */
+  /** The version at that moment. Null when the file did not exist. */
   readonly target: FileVersion | null
-  /** What the last change left; null: it removed the file. */
+  /** The hash after the last change. Null when the change removed the file. */
   readonly left: Hash | null
 }
 
@@ -83,12 +86,12 @@ export const changedSince = (
 }
 
 /**
- * What a rewind finds: the file is as it was (`same`), as our last change left it (`ours`), changed by others (`changed`), or its
- * earlier version is not kept (`lost`).
+ * The state of a file before a rewind: unchanged since the moment (`same`), as the last recorded change left it
+ * (`ours`), changed by another program (`changed`), or without a kept version (`lost`).
  */
 export type FileState = "same" | "ours" | "changed" | "lost"
 
-/** Compares a file with what was recorded. `current` is the hash of its bytes now; null: there is no file. */
+/** Compares a file with the recorded change. `current` is the hash of its bytes now. Null when there is no file. */
 export const fileState = ({ left, target }: ChangedFile, current: Hash | null): FileState => {
   if (current === (target?.hash ?? null)) return "same"
   if (target?.lost === true) return "lost"

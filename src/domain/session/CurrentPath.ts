@@ -4,8 +4,8 @@ import * as PersistentList from "../text/PersistentList.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "./Session.ts"
 
 /**
- * Returns the events of the current path: those that lead to the present view without going back. For readers that take a log
- * as one line of time. The entries keep their ids, so numbers may be missing.
+ * Returns the events of the current path: those that lead to the present view without going back. For readers that
+ * expect a log without branches. The entries keep their ids, so numbers may be missing.
  */
 export const currentPath = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<SessionEvent> => {
   if (!events.some(({ _tag }) => _tag === "Branched")) return events

@@ -160,7 +160,7 @@ const restorePart = (part: Part, note: Spilled, text: string): Result.Result<Par
   return Result.fail({ _tag: "Malformed", message: `blob ${note.hash} is ${what}` })
 }
 
-/** Makes a property that is read when it is used first. */
+/** Defines a property that is read on first use. */
 const defineLater = (target: object, key: string, read: () => string): void => {
   Object.defineProperty(target, key, {
     enumerable: true,
@@ -173,7 +173,7 @@ const defineLater = (target: object, key: string, read: () => string): void => {
   })
 }
 
-/** A part whose text is read when it is used first. */
+/** Returns a part whose text is read on first use. */
 const laterPart = (part: Part, text: () => string): Part => {
   const empty = outputText(part) === undefined ? { ...part, text: "" } : withOutput(part, "")
   const answer = outputText(part) === undefined ? undefined : empty.functionResponse
@@ -184,7 +184,7 @@ const laterPart = (part: Part, text: () => string): Part => {
   return empty
 }
 
-/** The text of a blob; or how it is read, when somebody wants it. */
+/** The text of a blob, or a function that reads it on first use. */
 export type SpilledText = string | (() => string)
 
 /**
@@ -201,10 +201,10 @@ export const restoreSpilled = (
     const parts = entry.content.parts.map((part, index) => {
       const key = spillKey(entry.id, index)
       const note = line.spilled.get(key)
-      const given = texts.get(key)
-      if (note === undefined || given === undefined) return part
-      if (note.form === "text" && typeof given === "function") return laterPart(part, given)
-      const text = typeof given === "function" ? given() : given
+      const shownText = texts.get(key)
+      if (note === undefined || shownText === undefined) return part
+      if (note.form === "text" && typeof shownText === "function") return laterPart(part, shownText)
+      const text = typeof shownText === "function" ? shownText() : shownText
       const result = restorePart(part, note, text)
       if (result._tag === "Failure") {
         problem = result.failure

@@ -2,7 +2,10 @@ import { type Entry, sequenceOf } from "../conversation/Conversation.ts"
 import { encodeLine } from "./LogFormat.ts"
 import { entriesOf, type Session, type SessionEvent } from "./Session.ts"
 
-/** The messages that an event adds, if it is one that a caller may repeat: it does not know whether the first attempt was stored. */
+/**
+ * The messages that an event adds, if a caller may repeat it because it does not know whether the first attempt was
+ * stored.
+ */
 const messagesOf = (event: SessionEvent): ReadonlyArray<Entry> =>
   event._tag === "Appended" || event._tag === "Answered" ? entriesOf(event) : []
 

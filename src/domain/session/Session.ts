@@ -190,8 +190,8 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
     case "Appended":
       return { ...session, conversation: Conversation.append(conversation, event.entry) }
     case "Answered": {
-      const asked = [event.message, ...(event.attached ?? [])].reduce(Conversation.append, conversation)
-      return { ...session, conversation: Conversation.append(asked, event.answer) }
+      const withQuestion = [event.message, ...(event.attached ?? [])].reduce(Conversation.append, conversation)
+      return { ...session, conversation: Conversation.append(withQuestion, event.answer) }
     }
     case "ModelSwitched":
       return { ...session, model: event.model }

@@ -2,30 +2,30 @@ import { Predicate, Result } from "effect"
 import type { McpClient, SetupFile, SetupResult } from "./McpClients.ts"
 import { jsonOf, settingsProblemText, withoutBranch, withValue } from "./SettingsText.ts"
 
-/** Our hooks in the settings of the agents that have hooks around a compaction. */
+/** Installs this program's hooks in the settings of agents that have hooks around a compaction. */
 
 /** An agent with such hooks. */
 export type HookedAgent = Extract<McpClient, "claude" | "codex" | "gemini">
 
-/** The command of our hooks. */
+/** The command of the hooks. */
 export const hookCommand = "palimpsest hook"
 
 const own = { type: "command", command: hookCommand }
 
 type Groups = ReadonlyArray<readonly [event: string, group: unknown]>
 
-/** After a compaction, what the summary lost. Claude Code and Codex name it alike. */
+/** The event after a compaction: reports what the summary lost. Claude Code and Codex use the same name for it. */
 const afterCompaction: Groups[number] = ["SessionStart", { matcher: "compact", hooks: [own] }]
 
-/** Where each agent has its hooks, and ours. */
+/** The settings file of each agent, and the hooks to add to it. */
 const hooked: Readonly<Record<HookedAgent, { readonly file: SetupFile; readonly groups: Groups }>> = {
   claude: {
     file: { base: "folder", path: ".claude/settings.json", format: "json" },
-    // Claude Code gives what a hook prints before a compaction to the model that summarizes.
+    // Claude Code passes the output of a hook before a compaction to the summarizing model.
     groups: [["PreCompact", { hooks: [own] }], afterCompaction]
   },
   codex: { file: { base: "codex", path: "hooks.json", format: "json" }, groups: [afterCompaction] },
-  // Gemini CLI has no event after a compaction; the next prompt is the first moment at which a hook can add a text.
+  // Gemini CLI has no event after a compaction. The next prompt is the first point at which a hook can add text.
   gemini: {
     file: { base: "folder", path: ".gemini/settings.json", format: "json" },
     groups: [["BeforeAgent", { hooks: [{ ...own, name: "palimpsest" }] }]]
@@ -49,7 +49,7 @@ const groupsIn = (json: Readonly<Record<string, unknown>>, event: string): Reado
   return Array.isArray(list) ? list : []
 }
 
-/** Changes each event's list of hooks; a list that is empty afterwards goes. */
+/** Changes the list of hooks of each event, and removes lists that become empty. */
 const changed = (
   text: string,
   agent: HookedAgent,
@@ -69,10 +69,10 @@ const changed = (
   return next === text ? { _tag: "Unchanged" } : { _tag: "Written", text: next }
 }
 
-/** Adds our hooks to an agent's settings and keeps all else. */
+/** Adds the hooks to an agent's settings and keeps everything else. */
 export const withHooks = (text: string, agent: HookedAgent): SetupResult =>
   changed(text, agent, (before, group) => (before.some(isOurs) ? before : [...before, group]))
 
-/** Removes our hooks from an agent's settings. */
+/** Removes the hooks from an agent's settings. */
 export const withoutHooks = (text: string, agent: HookedAgent): SetupResult =>
   changed(text, agent, (before) => before.filter((one) => !isOurs(one)))

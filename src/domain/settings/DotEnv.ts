@@ -97,10 +97,10 @@ export const parseDotEnv = (file: string): DotEnv => {
     const quote = text[from]
     if (!isQuote(quote)) {
       const end = text.indexOf("\n", from)
-      const given = text.slice(from, end < 0 ? text.length : end)
-      const cut = given.search(comment)
-      variables.set(name, (cut < 0 ? given : given.slice(0, cut)).trimEnd())
-      move(from + given.length + 1)
+      const written = text.slice(from, end < 0 ? text.length : end)
+      const cut = written.search(comment)
+      variables.set(name, (cut < 0 ? written : written.slice(0, cut)).trimEnd())
+      move(from + written.length + 1)
       continue
     }
     const match = matchAt(quotedValue[quote], text, from)

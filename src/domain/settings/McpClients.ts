@@ -2,7 +2,7 @@ import { Result } from "effect"
 import type { AgentName } from "../transcripts/AgentFolders.ts"
 import { settingsProblemText, withoutBranch, withValue } from "./SettingsText.ts"
 
-/** How each client is told to start our MCP server. */
+/** How to register this program's MCP server with each client. */
 
 /** A client whose settings are known. */
 export const clients = ["claude", "codex", "gemini", "opencode", "cursor", "vscode"] as const
@@ -43,7 +43,9 @@ const serverArguments = (client: McpClient): ReadonlyArray<string> => {
   return agent === undefined ? ["mcp"] : ["mcp", "--agent", agent]
 }
 
-/** Returns the one line that sets a client up: a command of the client, or what to run of ours. */
+/**
+ * Returns the command line that registers the server with a client: the client's own command, or one of this program.
+ */
 export const setupLine = (client: McpClient, command: string): string => {
   const line = [command, ...serverArguments(client)].join(" ")
   switch (client) {
@@ -77,7 +79,7 @@ export type SetupResult =
   | { readonly _tag: "Unchanged" }
   | { readonly _tag: "Refused"; readonly reason: string }
 
-/** Adds the server to a JSON document and keeps all else, comments too. */
+/** Adds the server to a JSON document and keeps everything else, including comments. */
 const addToJson = (text: string, client: McpClient, command: string): SetupResult => {
   const [path, value] = entryOf(client, command)
   const next = withValue(text, path, value)

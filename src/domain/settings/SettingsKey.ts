@@ -171,21 +171,21 @@ const unknownAt = (
   rest: ReadonlyArray<string> = []
 ): UnknownKey => {
   const key = dotted([...above, name, ...rest])
-  const meant =
+  const closest =
     knownNames.find((one) => normalizedName(one) === normalizedName(name)) ??
     closestName(name, knownNames, maxDistance(name))
-  if (meant === undefined) {
+  if (closest === undefined) {
     const elsewhere = textualSettings.find((path) => path.length > 1 && path.at(-1) === (rest.at(-1) ?? name))
     return { key, nearest: elsewhere === undefined ? undefined : dotted(elsewhere) }
   }
-  const path = [...above, meant]
+  const path = [...above, closest]
   const whole = [...path, ...rest]
   return { key, nearest: dotted(schemaAt(whole) === undefined ? path : whole) }
 }
 
 /** One line about an unknown key. */
-export const unknownKeyText = ({ key, nearest: meant }: UnknownKey): string =>
-  `there is no setting ${key}${meant === undefined ? "" : ` (did you mean ${meant}?)`}`
+export const unknownKeyText = ({ key, nearest: suggestion }: UnknownKey): string =>
+  `there is no setting ${key}${suggestion === undefined ? "" : ` (did you mean ${suggestion}?)`}`
 
 /** The key that a text such as `memory.maxDirs` names, or the unknown key. */
 export const keyOf = (text: string): SettingsKey | UnknownKey => {
@@ -379,14 +379,14 @@ const parseJsonValue = (text: string): ReadonlyArray<unknown> => {
  * such as `64k` or `50%`, a boolean such as `on`, or a comma-separated list. Undefined when none fits.
  */
 export const parseValue = (key: SettingsKey, text: string): { readonly value: unknown } | undefined => {
-  const given = text.trim()
-  const list = given.split(",").map((one) => one.trim())
+  const trimmed = text.trim()
+  const list = trimmed.split(",").map((one) => one.trim())
   const values = [
-    ...parseJsonValue(given),
+    ...parseJsonValue(trimmed),
     text,
-    given,
-    ...parseNumber(given),
-    ...parseBoolean(given),
+    trimmed,
+    ...parseNumber(trimmed),
+    ...parseBoolean(trimmed),
     list.filter((one) => one !== "")
   ]
   const index = values.findIndex((value) => key.accepts(value))

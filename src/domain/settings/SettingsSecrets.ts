@@ -49,11 +49,11 @@ const withoutKeys = (_: string, scheme: string, rest: string): string => {
 
 /** The masked form of a secret argument; undefined when it is not a secret. `whole` replaces all of it. */
 const argument = (text: string, before: string, whole: string): string | undefined => {
-  const given = text.replace(/^["']|["']$/g, "")
+  const unquoted = text.replace(/^["']|["']$/g, "")
   if (secretFlag.test(before) || shortFlags.has(before)) return whole
-  if (userFlags.has(before) && given.includes(":")) return whole
-  if (variableFlags.has(before)) return given.replace(/=[^]+$/, `=${hiddenPart}`)
-  const name = assigned.exec(given)?.[0]
+  if (userFlags.has(before) && unquoted.includes(":")) return whole
+  if (variableFlags.has(before)) return unquoted.replace(/=[^]+$/, `=${hiddenPart}`)
+  const name = assigned.exec(unquoted)?.[0]
   return name === undefined ? undefined : name + hiddenPart
 }
 

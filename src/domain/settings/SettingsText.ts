@@ -128,9 +128,9 @@ export const settingsOf = (
   environment: Readonly<Record<string, string | undefined>>
 ): Result.Result<ParsedSettings, SettingsProblem> => {
   const missing: Array<{ readonly key: string; readonly name: string }> = []
-  const filled = mapStrings(written, [], (given, path) => {
-    if (keepsVariables(path)) return given
-    const { missing: names, text } = expandVariables(given, environment)
+  const filled = mapStrings(written, [], (value, path) => {
+    if (keepsVariables(path)) return value
+    const { missing: names, text } = expandVariables(value, environment)
     missing.push(...names.map((name) => ({ key: dotted(path), name })))
     return text
   })
@@ -293,7 +293,7 @@ const way = (text: string, path: SettingsPath) => {
   return nodes
 }
 
-const given = (text: string): string => (text.trim() === "" ? "{}\n" : text)
+const orEmptyObject = (text: string): string => (text.trim() === "" ? "{}\n" : text)
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
@@ -320,7 +320,7 @@ export const withSetting = (text: string, path: SettingsPath, value: unknown): R
 
 /** Like `withSetting`, for the settings of another program: JSON with comments, whose other values can be anything. */
 export const withValue = (text: string, path: SettingsPath, value: unknown): Result.Result<string, SettingsProblem> => {
-  const before = given(text)
+  const before = orEmptyObject(text)
   const read = jsonOf(before)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   if (isSame(valueAt(read.success, path), value)) return Result.succeed(before)
@@ -346,9 +346,9 @@ export const withoutSetting = (text: string, path: SettingsPath): Result.Result<
 
 /** Like `withoutSetting`, for the settings of another program. */
 const withoutValue = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
-  const read = jsonOf(given(text))
+  const read = jsonOf(orEmptyObject(text))
   if (Result.isFailure(read)) return Result.fail(read.failure)
-  let next = given(text)
+  let next = orEmptyObject(text)
   const name = path.at(-1)
   // Removes duplicates of the key too.
   for (;;) {
@@ -361,7 +361,7 @@ const withoutValue = (text: string, path: SettingsPath): Result.Result<string, S
       object.members.findLastIndex((member) => member.key === name)
     )
   }
-  if (next === given(text)) return Result.succeed(text)
+  if (next === orEmptyObject(text)) return Result.succeed(text)
   return judged(next, path, (there) => there === undefined, jsonOf)
 }
 
@@ -377,7 +377,7 @@ export const withoutBranch = (text: string, path: SettingsPath): Result.Result<s
 
 /** Adds grants to `allowed` in the text of a settings file. Everything else is preserved. */
 export const withAllowed = (text: string, grants: ReadonlyArray<string>): Result.Result<string, SettingsProblem> => {
-  const before = given(text)
+  const before = orEmptyObject(text)
   const read = parseSettings(before)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const allowedBefore = read.success.settings.allowed ?? []

@@ -27,10 +27,10 @@ const namePattern = /^(?:(?:tunedM|m)odels\/)?[\w.:-]{1,64}$/
 const unknownName = "unknown"
 
 /** The name of a tool, a model or a state, or `unknown` if it may be text of a user. */
-export const safeName = (given: string): string => (namePattern.test(given) ? given : unknownName)
+export const safeName = (name: string): string => (namePattern.test(name) ? name : unknownName)
 
 const entry = (name: string, attributes: TelemetryRecord["attributes"] = {}): TelemetryEntry => ({
-  name: name,
+  name,
   attributes
 })
 
@@ -47,7 +47,7 @@ const usageAttributes = ({ answer, cached, prompt, thoughts }: Usage): Telemetry
  * milliseconds.
  */
 export const eventEntry = (event: ChatEvent, prompts: boolean, tool?: string): TelemetryEntry | undefined => {
-  const named = prompts ? (given: string) => given : safeName
+  const named = prompts ? (name: string) => name : safeName
   switch (event._tag) {
     case "ModelInfo":
       return entry("request", { model: named(event.model), limit: event.limit })

@@ -11,17 +11,17 @@ const isSeparator = /[\s/._-]/
  * better: letters side by side, at the beginning or behind a separator, in a short text.
  */
 export const fuzzyRank = (query: string, text: string): number | undefined => {
-  const wanted = query.toLowerCase()
+  const letters = query.toLowerCase()
   const lower = text.toLowerCase()
-  if (wanted === "") return 0
-  const whole = lower.lastIndexOf(wanted)
+  if (letters === "") return 0
+  const whole = lower.lastIndexOf(letters)
   if (whole >= 0) {
     const isStart = whole === 0 || isSeparator.test(lower[whole - 1] ?? "")
     return (isStart ? 0 : startCost * Math.min(whole, 10)) + text.length / 1_000
   }
   let rank = 20
   let at = -1
-  for (const letter of wanted) {
+  for (const letter of letters) {
     const next = lower.indexOf(letter, at + 1)
     if (next < 0) return undefined
     if (at >= 0 && next > at + 1 && !isSeparator.test(lower[next - 1] ?? ""))

@@ -57,12 +57,12 @@ export const headAndTail = (limit: number): HeadAndTail => {
   const endOfRing = (count: number): Uint8Array => {
     const after = Math.max(0, size - first)
     const there = Math.min(after, last)
-    const taken = new Uint8Array(Math.min(count, there))
-    const start = ring.length === 0 ? 0 : (after - taken.length) % ring.length
-    const upToEnd = ring.subarray(start, start + taken.length)
-    taken.set(upToEnd)
-    taken.set(ring.subarray(0, taken.length - upToEnd.length), upToEnd.length)
-    return taken
+    const copied = new Uint8Array(Math.min(count, there))
+    const start = ring.length === 0 ? 0 : (after - copied.length) % ring.length
+    const upToEnd = ring.subarray(start, start + copied.length)
+    copied.set(upToEnd)
+    copied.set(ring.subarray(0, copied.length - upToEnd.length), upToEnd.length)
+    return copied
   }
 
   return {

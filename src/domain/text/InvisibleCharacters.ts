@@ -40,7 +40,7 @@ const inBlock = new RegExp(`(${needed}|[\\n\\t])|${hidden}`, "gu")
 /** Returns the escape of a character: `\u{202e}`. */
 export const codePointEscape = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
 
-const seen = (character: string, kept: string | undefined): string => kept ?? codePointEscape(character)
+const keptOrEscaped = (character: string, kept: string | undefined): string => kept ?? codePointEscape(character)
 
 /** Most lines: the patterns above take many times as long, and some milliseconds to compile. */
 const plainLine = /^[ -~]*$/
@@ -51,11 +51,13 @@ const isHiddenInBlock = new RegExp(`(?![\\n\\t])${hidden}`, "u")
 
 /** Escapes invisible characters and puts the text on one line. Visible characters and blanks stay as they are. */
 export const visibleLine = (text: string): string =>
-  plainLine.test(text) || !isHidden.test(text) ? text : text.replace(inLine, seen)
+  plainLine.test(text) || !isHidden.test(text) ? text : text.replace(inLine, keptOrEscaped)
 
 /** Escapes invisible characters in a text of several lines; line breaks and tabs stay. */
 export const visibleBlock = (text: string): string =>
-  plainBlock.test(text) || !isHiddenInBlock.test(text) ? text : text.replace(/\r\n?/g, "\n").replace(inBlock, seen)
+  plainBlock.test(text) || !isHiddenInBlock.test(text)
+    ? text
+    : text.replace(/\r\n?/g, "\n").replace(inBlock, keptOrEscaped)
 
 /**
  * Makes a `visibleBlock` for a text that comes in pieces. A character that depends on its neighbours waits for the next piece.

@@ -36,7 +36,7 @@ export const faultIn = (json: string): JsonFault | undefined => {
   let index = 0
   let state: State = "value"
   const open: Array<"}" | "]"> = []
-  const taken = (pattern: RegExp): boolean => {
+  const skip = (pattern: RegExp): boolean => {
     pattern.lastIndex = index
     const [found] = pattern.exec(json) ?? []
     if (found === undefined) return false
@@ -44,7 +44,7 @@ export const faultIn = (json: string): JsonFault | undefined => {
     return true
   }
   for (;;) {
-    taken(space)
+    skip(space)
     const character = json[index]
     const end = open.at(-1)
     if (state === "more" && end === undefined) {
@@ -62,13 +62,13 @@ export const faultIn = (json: string): JsonFault | undefined => {
     } else if (state === "colon" && character === ":") {
       index += 1
       state = "value"
-    } else if ((state === "name" || state === "first name") && taken(text)) {
+    } else if ((state === "name" || state === "first name") && skip(text)) {
       state = "colon"
     } else if ((state === "value" || state === "item") && (character === "{" || character === "[")) {
       index += 1
       open.push(character === "{" ? "}" : "]")
       state = character === "{" ? "first name" : "item"
-    } else if ((state === "value" || state === "item") && (taken(text) || taken(word))) {
+    } else if ((state === "value" || state === "item") && (skip(text) || skip(word))) {
       state = "more"
     } else {
       const isText = character === '"' && state !== "more" && state !== "colon"

@@ -281,7 +281,7 @@ const body = /[ \t]{1,4}(?:--body|-b)[ \t=]{1,4}/y
 /** `IDENTIFIED BY 'x'`. */
 const identified = /[ \t]{1,4}(?:WITH[ \t]+[\w'"`]{1,40}[ \t]+)?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?(?=['"])/iy
 /** A quoted value after a name and a blank. */
-const beside = /[ \t]{1,8}(?=\\{0,7}["'])/y
+const beforeQuote = /[ \t]{1,8}(?=\\{0,7}["'])/y
 /** A value on the line after its name. */
 const below =
   /\\{0,7}["'][ \t]{0,8}:[ \t]{0,8}(?:\r?\n|\\{1,7}n)[ \t]{0,60}(?=(\\{0,7}["'])[^"'\n]{1,512}\1(?!\s{0,4}:))/y
@@ -546,7 +546,7 @@ const behind = (text: string, start: number, end: number): Finding | LookBehind 
     else if (isSetting || defining.test(line) || name === "requirepass") at = matchAt(spaced, text, end)
     else if (storing.test(line)) at = matchAt(body, text, end)
     else if (nameClass === "password" && !isFlag) {
-      at = matchAt(beside, text, end)
+      at = matchAt(beforeQuote, text, end)
       isLoose = at >= 0 && name !== "PASSWORD"
     }
     // A setting is meant for a program, as a variable in an environment is.
@@ -566,8 +566,8 @@ const behind = (text: string, start: number, end: number): Finding | LookBehind 
     if (at < 0 && (/^[A-Z][A-Z0-9_]+$/.test(name) || nameClass === "authorization" || /^x-/i.test(name))) {
       at = matchAt(lists, text, end)
     }
-    const isSaid = at < 0
-    if (isSaid) at = matchAt(spoken, text, end)
+    const isInSentence = at < 0
+    if (isInSentence) at = matchAt(spoken, text, end)
     if (at < 0 && /\|[ \t`*]{0,20}$/.test(before)) at = matchAt(cell, text, end)
     if (
       at < 0 &&
@@ -580,7 +580,7 @@ const behind = (text: string, start: number, end: number): Finding | LookBehind 
     const value = valueAt(text, at)
     if (value === undefined) return { end }
     // In a sentence the value is one word, and the sentence continues after it.
-    const stop = isSaid && value.quote === "" ? value.text.replace(/[.,:;!?)]+$/, "") : value.text
+    const stop = isInSentence && value.quote === "" ? value.text.replace(/[.,:;!?)]+$/, "") : value.text
     const cut = { ...value, text: stop, end: value.start + stop.length }
     const isOne =
       nameClass === "password"
@@ -588,7 +588,7 @@ const behind = (text: string, start: number, end: number): Finding | LookBehind 
           !formed.test(stop) &&
           !/\s/.test(stop) &&
           stop.length >= 4 &&
-          (isNoWord(stop) || (value.quote !== "" && !isSaid))
+          (isNoWord(stop) || (value.quote !== "" && !isInSentence))
         : nameClass === "secret" && isSecretValue(cut)
     return isOne ? { start: cut.start, end: cut.end, kind: nameClass } : { end: value.end }
   }
@@ -876,19 +876,19 @@ interface Seen {
 }
 
 function* seeing(text: string): Work.SlicedWork<Seen> {
-  let seen = ""
+  let visible = ""
   let from = 0
   const gaps: Array<{ at: number; hidden: number }> = []
   for (const { 0: match, index } of text.matchAll(hidden)) {
-    seen += text.slice(from, index)
+    visible += text.slice(from, index)
     from = index + match.length
-    gaps.push({ at: seen.length, hidden: from - seen.length })
+    gaps.push({ at: visible.length, hidden: from - visible.length })
     if (gaps.length % 8_192 === 0) yield window
   }
-  seen += text.slice(from)
+  visible += text.slice(from)
   yield text.length / 4
-  for (const [like, plain] of alike) seen = seen.replace(like, plain)
-  return { text: seen, gaps }
+  for (const [like, plain] of alike) visible = visible.replace(like, plain)
+  return { text: visible, gaps }
 }
 
 /** Maps findings in the visible text to offsets in the whole text. */

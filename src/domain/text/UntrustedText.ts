@@ -167,8 +167,8 @@ const maxEscapedChars = 500_000
 
 /** Escapes every character that could open one of our elements. */
 export const protect = (text: string): string => {
-  const known = escapedTexts.get(text)
-  if (known !== undefined) return known
+  const cached = escapedTexts.get(text)
+  if (cached !== undefined) return cached
   const escaped = escapeOpeners(text, (found) => {
     if (found.startsWith("&")) return `&amp;${found.slice(1)}`
     return found === "<" ? "&lt;" : `&#x${(found.codePointAt(0) ?? 0).toString(16)};`

@@ -25,14 +25,14 @@ export const quotedPath = (name: string): string =>
   unprintable.test(name) ? escapeUnprintable(JSON.stringify(name)) : name
 
 /** Returns why a path cannot be used as written; undefined when it can. */
-export const pathProblem = (given: string): string | undefined => {
-  if (given.trim() === "") return "the path is empty"
-  if (given.length > maxPathChars)
-    return `the path leads nowhere: it has ${given.length} characters, and none has more than ${maxPathChars}`
-  if (given.includes("\0")) return `${JSON.stringify(given)} is no path: it has a NUL byte`
+export const pathProblem = (path: string): string | undefined => {
+  if (path.trim() === "") return "the path is empty"
+  if (path.length > maxPathChars)
+    return `the path leads nowhere: it has ${path.length} characters, and none has more than ${maxPathChars}`
+  if (path.includes("\0")) return `${JSON.stringify(path)} is no path: it has a NUL byte`
   // A shell would expand this to the home folder; a folder of that name is not meant.
-  return given === "~" || given.startsWith("~/") || given.startsWith("~\\")
-    ? `${given}: ~ is not expanded here; give a path from the workspace or an absolute one`
+  return path === "~" || path.startsWith("~/") || path.startsWith("~\\")
+    ? `${path}: ~ is not expanded here; give a path from the workspace or an absolute one`
     : undefined
 }
 

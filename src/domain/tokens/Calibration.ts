@@ -175,22 +175,24 @@ export const isPlausibleCount = (actual: number, estimated: number): boolean =>
   estimated > 0 && actual > 0 && actual >= estimated * minPlausibleShare
 
 /** A class counts as observed once its squared shares add up to this: a seventh of one request. */
-const minSeenWeight = 0.02
+const minObservedWeight = 0.02
 
 /** How far uncertain factors may move the count: by their variance for observed classes, by the margin for others. */
 const uncertainty = ({ covariance, gram }: Fit, amounts: Vector): number => {
-  const seen = amounts.map((amount, i) => ((gram[i]?.[i] ?? 0) < minSeenWeight ? 0 : amount))
-  const unseen = amounts.map((amount, i) => amount - (seen[i] ?? 0))
+  const observed = amounts.map((amount, i) => ((gram[i]?.[i] ?? 0) < minObservedWeight ? 0 : amount))
+  const unobserved = amounts.map((amount, i) => amount - (observed[i] ?? 0))
   const variance = dot(
-    seen,
-    covariance.map((row) => dot(row, seen))
+    observed,
+    covariance.map((row) => dot(row, observed))
   )
-  return dot(margins, unseen) + Math.min(dot(seenMargins, seen), deviations * Math.sqrt(Math.max(0, variance)))
+  return (
+    dot(margins, unobserved) + Math.min(dot(observedMargins, observed), deviations * Math.sqrt(Math.max(0, variance)))
+  )
 }
 
 const margins = textClasses.map((name) => uncalibratedMargin[name])
 /** The factor of an observed class is not assumed to be worse than this. */
-const seenMargins = margins.map((margin) => Math.max(margin, 1))
+const observedMargins = margins.map((margin) => Math.max(margin, 1))
 
 const amountsOf = (features: Features): Vector => textClasses.map((name) => features[name])
 
@@ -200,7 +202,7 @@ const boundBy = (learned: Fit, features: Features): number => {
   const noise = deviations * Math.hypot(learned.noise * total, expectedNoise.size * Math.sqrt(total * smallRequest))
   // Other classes may raise the factor of a class that was never observed, never lower it.
   const factors = learned.factors.map((factor, i) =>
-    (learned.gram[i]?.[i] ?? 0) < minSeenWeight ? Math.max(1, factor) : factor
+    (learned.gram[i]?.[i] ?? 0) < minObservedWeight ? Math.max(1, factor) : factor
   )
   return Math.max(0, dot(factors, amounts)) + uncertainty(learned, amounts) + noise
 }

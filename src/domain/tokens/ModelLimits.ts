@@ -271,8 +271,8 @@ export const defaultReserve = (window: number): number =>
 export const reserveFor = (
   limits: Pick<ModelLimits, "sharesWindow"> | undefined,
   window: number,
-  asked: number | undefined
-): number => (limits?.sharesWindow === true ? Math.min(window, asked ?? defaultReserve(window)) : 0)
+  requested: number | undefined
+): number => (limits?.sharesWindow === true ? Math.min(window, requested ?? defaultReserve(window)) : 0)
 
 /** Whether the name is that of a Google model. */
 export const isGoogleModel = (name: string): boolean => /^(?:models\/)?(?:gemini|gemma)-/.test(name)

@@ -45,12 +45,12 @@ describe("the environment message", () => {
     ["a system without a name of its own", { platform: "freebsd" }, /^System: freebsd$/m],
     ["the workspace", {}, /^Workspace: \/work; /m],
     ["the folders that were added", { folders: ["/work", "/a", "/b"] }, /^Also .*: \/a\nAlso .*: \/b$/m],
-    ["where outputs are", { outputs: "/home/out" }, /^Outputs .* \/home\/out, to be read there\.$/m],
-    ["no repository", {}, /^The workspace is in no git repository\.$/m],
-    ["a repository", { repository: "/" }, /^The workspace belongs to the git repository in \/\.$/m],
+    ["where outputs are", { outputs: "/home/out" }, /^Outputs .* \/home\/out; read them there\.$/m],
+    ["no repository", {}, /^The workspace is not in a Git repository\.$/m],
+    ["a repository", { repository: "/" }, /^The workspace is in the Git repository in \/\.$/m],
     ["no sandbox", {}, /^There is no sandbox/m],
-    ["seatbelt", { sandbox: "seatbelt" }, /^Commands run inside macOS's seatbelt sandbox\.$/m],
-    ["another sandbox", { sandbox: "generic" }, /^All of this runs in a sandbox\.$/m],
+    ["seatbelt", { sandbox: "seatbelt" }, /^Commands run in the macOS Seatbelt sandbox\.$/m],
+    ["another sandbox", { sandbox: "generic" }, /^Everything runs in a sandbox\.$/m],
     [
       "the approved plan",
       { approvedPlan: "/home/plans/s.md" },
@@ -119,7 +119,7 @@ describe("the tree of a folder", () => {
   const folder = (name: string, entries?: FolderTree["entries"], more = 0) =>
     ({ _tag: "Folder", name, entries, more }) as const
   const cases: ReadonlyArray<readonly [rule: string, tree: FolderTree, text: string]> = [
-    ["one that could not be read", { folder: "/w", entries: undefined, more: 0 }, "/w could not be looked into."],
+    ["one that could not be read", { folder: "/w", entries: undefined, more: 0 }, "/w could not be read."],
     ["an empty one", { folder: "/w", entries: [], more: 0 }, "/w is empty."],
     [
       "folders within folders, what is left out, and what was not looked into",
@@ -129,7 +129,7 @@ describe("the tree of a folder", () => {
         more: 98
       },
       [
-        "In /w there are (… stands for what is not shown here):",
+        "Contents of /w (… marks entries that are not shown):",
         "  node_modules/…",
         "  src/",
         "    deep/",

@@ -260,10 +260,10 @@ describe("models", () => {
 
   it("older models get examples", () => {
     const [old, young] = [legacy, modern].map((model) => systemPrompt({ ...all, model }))
-    assert.include(old, "Answers of the right length")
-    assert.include(old, "How a good run looks")
-    assert.notInclude(young, "Answers of the right length")
-    assert.notInclude(young, "How a good run looks")
+    assert.include(old, "Example answers")
+    assert.include(old, "Example of a good run")
+    assert.notInclude(young, "Example answers")
+    assert.notInclude(young, "Example of a good run")
   })
 })
 
@@ -330,7 +330,7 @@ describe("the whole prompt", () => {
 
   it("names the approved plan while it is carried out, and the plan's file while planning", () => {
     assert.include(systemPrompt(all), "approved the plan in /plans/a.md.")
-    assert.include(systemPrompt({ ...all, mode: "plan" }), "Change no file but /plans/a.md ")
+    assert.include(systemPrompt({ ...all, mode: "plan" }), "Change no file except /plans/a.md ")
     assert.notInclude(systemPrompt({ ...all, planFile: undefined }), "approved the plan in")
     assert.include(
       systemPrompt({ ...all, planFile: "/plans/a\nIgnore this.md" }),

@@ -110,7 +110,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
           Effect.map(made({ SANDBOX }), ({ text }) => text)
         )
         assert.include(texts[0], "There is no sandbox")
-        assert.include(texts[1], "seatbelt")
+        assert.include(texts[1], "Seatbelt")
         assert.include(texts[2], "such as a container")
       })
     )

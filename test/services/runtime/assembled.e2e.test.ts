@@ -166,8 +166,8 @@ describe("the prompt of a started agent", () => {
         )
         assert.strictEqual(own, yield* instructionWith({}))
         assert.include(own, "Be brief.")
-        assert.notInclude(own, "# Whose words count")
-        for (const heading of ["# The task", "# Whose words count", "# Git", "# How you finish"]) {
+        assert.notInclude(own, "# What counts as an instruction")
+        for (const heading of ["# The task", "# What counts as an instruction", "# Git", "# How you finish"]) {
           assert.include(minimal, heading)
         }
         for (const text of [minimal, none]) {
