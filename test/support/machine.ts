@@ -1,10 +1,10 @@
-// Not from @effect/vitest: the process that starts the workers loads this file, too, and needs no Effect.
-import { describe } from "vitest"
 import { execFileSync } from "node:child_process"
 import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import process from "node:process"
+// Not from @effect/vitest: the process that starts the workers loads this file, too, and needs no Effect.
+import { describe } from "vitest"
 
 /**
  * What tests require of the machine besides Node, npm and a POSIX shell. No other file of the tests looks for it. A test asks
