@@ -49,4 +49,6 @@ export const availableAgents = Effect.fnUntraced(function* (
   }
   return { definitions, runners }
 })
+
+/** Agent definitions, and the runners of those that run outside this process, by name. */
 export type AvailableAgents = Effect.Success<ReturnType<typeof availableAgents>>

@@ -7,7 +7,7 @@ import {
   wireResponse,
   textDisplay
 } from "../../../src/domain/tools/ToolResult.ts"
-import { sizeOf } from "../../support/runs.ts"
+import { isUnitTier } from "../../support/runs.ts"
 
 describe("a tool's result as a response", () => {
   for (const [rule, value, answer] of [
@@ -39,11 +39,11 @@ describe("a tool's result as a response", () => {
     assert.strictEqual(truncateMessage("no"), "no")
   })
 
-  it("turns hundreds of megabytes into a response of limited size", () => {
-    const flood = "x".repeat(sizeOf(500_000_000, 5_000_000))
+  it.skipIf(isUnitTier)("turns hundreds of megabytes into a response of limited size", () => {
+    const flood = "x".repeat(500_000_000)
     for (const answer of [
       wireResponse(flood),
-      wireResponse({ all: flood.slice(0, sizeOf(200_000_000, 4_000_000)) }),
+      wireResponse({ all: flood.slice(0, 200_000_000) }),
       errorResponse(flood)
     ]) {
       const [text] = Object.values(answer)
