@@ -208,6 +208,7 @@ terminal("a chat on a terminal", () => {
   it.live("streams the answer; Ctrl+C cancels only the current turn", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
+      const summarizing = yield* Deferred.make<void>()
       const fake = yield* serve({
         answer: (text) => {
           if (text === "stream") {
@@ -222,7 +223,7 @@ terminal("a chat on a terminal", () => {
           if (text === "busy") return FakeGemini.failure(503, "overloaded", { retryAfter: "300" })
           return undefined
         },
-        summary: () => [FakeGemini.stall]
+        summary: () => [FakeGemini.wait(Deferred.succeed(summarizing, undefined)), FakeGemini.stall]
       })
       const home = yield* homeOf("cancel")
       const { press, prompt, say, type, until } = yield* chat({ home, fake })
@@ -270,13 +271,11 @@ terminal("a chat on a terminal", () => {
       yield* prompt()
 
       // A compression.
-      const before = (yield* fake.requests).length
       yield* say("/compress")
-      // The first request counts, as nothing is known of the model.
-      yield* fake.received(before + 1)
+      yield* Deferred.await(summarizing)
       yield* press("Escape")
       yield* until("> /compress\nCancelled. The conversation is unchanged.")
-      assert.isFalse(yield* fake.closed(before + 1))
+      for (const { index } of yield* summariesOf(fake)) assert.isFalse(yield* fake.closed(index))
       yield* prompt()
       yield* say("after all")
       yield* until("You said: after all")
@@ -414,6 +413,7 @@ terminal("a chat on a terminal", () => {
       yield* until("You said: /usr/bin/env is a path")
       yield* prompt()
       yield* type("/con")
+      yield* until("→ /context")
       yield* press("Tab")
       yield* until("> /context")
       yield* press("Enter")
@@ -510,7 +510,10 @@ terminal("a chat on a terminal", () => {
 
   it.live("does not send what does not fit, and compresses for a smaller window", () =>
     Effect.gen(function* () {
-      const fake = yield* serve()
+      const fake = yield* serve({
+        answer: (text, request) =>
+          text === "tell me more again" ? said(`${words(150)}\nThat is all.`, request) : undefined
+      })
       const home = yield* homeOf("window", { window: 4_000 })
       const { paste, press, prompt, say, until } = yield* chat({ home, fake, args: ["--no-tools"], height: 100 })
       yield* prompt()
@@ -528,10 +531,8 @@ terminal("a chat on a terminal", () => {
       yield* until("Line 149")
       yield* prompt()
       yield* say("tell me more again")
-      yield* until("tell me more again")
-      yield* Effect.repeat(turnsOf(fake), { until: (turns) => turns.length === 2 })
-      // The answer is longer than the screen: when it is whole, the message has left at the top.
-      yield* until((screen) => !screen.includes("tell me more again") && Tmux.isIdle(screen) && screen.endsWith("\n>"))
+      yield* until("That is all.")
+      yield* prompt()
       yield* press("C-l")
       yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
       yield* say("short")
@@ -650,10 +651,11 @@ terminal("a chat on a terminal", () => {
           height: 90
         })
         const taken: Array<string> = []
-        /** Keeps what is shown, and wipes it. */
-        const take = (name: string) =>
+        /** Keeps what is shown once the status line has the share of the window that is in use, and wipes it. */
+        const take = (name: string, share: number) =>
           Effect.gen(function* () {
-            const shown = (yield* until(Tmux.isIdle))
+            const status = new RegExp(`[ (]${share} %[^\\n]* · show all[^\\n]*\\n>[^\\n]*$`)
+            const shown = (yield* until((screen) => Tmux.isIdle(screen) && status.test(screen)))
               .replace(/\d\.\d kB/g, "1.0 kB")
               .replace(
                 /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g,
@@ -666,15 +668,15 @@ terminal("a chat on a terminal", () => {
         yield* prompt()
         yield* say("show all")
         yield* until(/😀[^]*\n>$/)
-        yield* take("the start, and an answer")
+        yield* take("the start, and an answer", 1)
         yield* say("/help")
         yield* until(/Ctrl\+C[^]*\n>$/)
-        yield* take("/help")
+        yield* take("/help", 1)
         yield* say("/stats")
         yield* until(/cost[^]*\n>$/)
         yield* say("/sessions")
         yield* until(/Updated[^]*\n>$/)
-        yield* take("/stats and /sessions")
+        yield* take("/stats and /sessions", 1)
         yield* say("tell me more")
         yield* until(/Line 149[^]*\n>$/)
         yield* prompt()
@@ -682,16 +684,16 @@ terminal("a chat on a terminal", () => {
         yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
         yield* say("/context")
         yield* until(/free[^]*\n>$/)
-        yield* take("/context")
+        yield* take("/context", 36)
         yield* say("/compress")
         yield* until(/Compressed from[^]*\n>$/)
         yield* say("/undo")
         yield* until(/Undid the last[^]*\n>$/)
-        yield* take("a compression, taken back")
+        yield* take("a compression, taken back", 36)
         yield* paste("far too many words ".repeat(2_000).trim())
         yield* press("Enter")
         yield* until(/Nothing was sent[^]*\n> \[paste #/)
-        yield* take("a message that does not fit")
+        yield* take("a message that does not fit", 36)
         yield* Effect.promise(() =>
           expect(withoutCounts(taken.join("\n"))).toMatchFileSnapshot(
             path.join(import.meta.dirname, "screens", `chat-${width}.txt`)

@@ -171,7 +171,7 @@ export const lineOf = (file: string) =>
       (text) => text.endsWith("\n"),
       (text) => `waited for a line in ${file}, which holds ${JSON.stringify(text)}`
     ),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(3_000)])),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(9_000)])),
     Effect.map((text) => text.trim())
   )
 

@@ -81,12 +81,15 @@ needs("tmux")("a first session", () => {
             const shown = from === undefined ? screen : screen.slice(screen.lastIndexOf(from))
             taken.push(`===== ${name}\n${settled(shown)}\n`)
           })
-        const idleWith = (text: string) => until((screen) => Tmux.isIdle(screen) && screen.includes(text))
+        /** Waits for a text above the prompt, and for the status line that follows it. */
+        const idleWith = (text: string) =>
+          until((screen) => Tmux.isIdle(screen) && screen.includes(text) && / · show all[^\n]*\n>$/.test(screen))
 
         yield* until(/ · [^\n]*\n>$/)
         yield* take("start")
         yield* type("/re")
-        yield* until(/\/resume/)
+        // The last two rows differ from those of the menu for "/r".
+        yield* until(/> \/re\n[^]*\/compress[^\n]*\n +\/approve[^\n]*$/)
         yield* take("menu")
         yield* press("Escape")
         // Sent together, both are one key.
@@ -105,7 +108,7 @@ needs("tmux")("a first session", () => {
         yield* idleWith("Done.")
         yield* take("tool calls", "✓ replace")
         yield* press("C-o")
-        yield* until(/\n {2}12\n/)
+        yield* idleWith("\n  12\n")
         yield* take("tool calls opened", "✓ run_shell_command")
         yield* press("C-o")
         yield* until((screen) => !/\n {2}12\n/.test(screen))

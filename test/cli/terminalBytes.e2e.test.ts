@@ -46,8 +46,10 @@ const onTerminal = Effect.fnUntraced(function* (
   })
 })
 
-// oxlint-disable-next-line no-control-regex
-const ours = /\u001b\[(?:0|1|2|31|32|33)m|\r(?=[\r\n])|\r[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] [^\u001b\r]*\u001b\[K|\r\u001b\[K/gu
+/** Colours, ends of lines, and the progress line, which only slow work shows. */
+const ours =
+  // oxlint-disable-next-line no-control-regex
+  /\u001b\[(?:0|1|2|31|32|33)m|\r(?=[\r\n])|\r\u001b\[\?7l[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] [^\u001b\r]*\u001b\[K\u001b\[\?7h|\r\u001b\[K/gu
 
 /** What reached the terminal that is neither text nor ours. */
 const steering = (bytes: Buffer): ReadonlyArray<string> =>
@@ -102,107 +104,98 @@ const scene = Effect.fnUntraced(function* (name: string) {
 })
 
 needs("a pseudo-terminal by script")("on a terminal", () => {
-  it.live(
-    "no command prints terminal escapes from other people's text",
-    () =>
-      Effect.gen(function* () {
-        const { file, where } = yield* scene("terminal-bytes")
-        const commands: ReadonlyArray<ReadonlyArray<string>> = [
-          ["recall", file, handle],
-          ["recall", file, handle, "--lines", "1-2"],
-          ["recall", file, "h_nothing" + hostile],
-          ["inspect", file],
-          ["inspect", file, "--json"],
-          ["compress", file, "--force", "--summarizer", "extractive"],
-          ["compress", file, "--force", "--summarizer", "extractive", "--json"],
-          ["compress", file, "--force", "--dry-run"],
-          ["replay", file],
-          ["eval", file],
-          ["sessions", "list"],
-          ["sessions", "show", "1"],
-          ["sessions", "rename", "1", `title ${hostile}`],
-          ["sessions", "list"],
-          ["sessions", "export", "1", `out${named}.json`],
-          ["sessions", "delete", `x${hostile}`],
-          ["agents", "list"],
-          ["agents", "show", "odd"],
-          ["agents", "show", `none${hostile}`],
-          ["memory", "show"],
-          ["memory", "list"],
-          ["memory", "refresh"],
-          ["memory", "add", `a fact ${hostile}`],
-          ["prompt"],
-          ["config", "list"],
-          ["config", "get", "passEnvironment"],
-          ["config", "path"],
-          ["config", "doctor"],
-          ["config", "set", "passEnvironment", hostile],
-          ["config", "get", `no${hostile}`],
-          ["trust", "--list"],
-          ["trust", "."],
-          ["ask", "hi", "--session", `x${hostile}`],
-          [`no-such-command${hostile}`],
-          ["inspect", `--no-such-flag${hostile}`],
-          ["inspect", `missing${hostile}`]
-        ]
-        const faults = yield* Effect.forEach(
-          commands,
-          (command) =>
-            Effect.map(onTerminal(where, command), ({ bytes }) => {
-              assert.isNotEmpty(bytes, command.join(" "))
-              const found = [...new Set(steering(bytes))]
-              return found.length === 0 ? [] : [`${command.join(" ")}: ${found.join(" ")}`]
-            }),
-          { concurrency: 3 }
-        )
-        assert.deepStrictEqual(faults.flat(), [])
-      }),
-    180_000
+  it.live("no command prints terminal escapes from other people's text", () =>
+    Effect.gen(function* () {
+      const { file, where } = yield* scene("terminal-bytes")
+      const commands: ReadonlyArray<ReadonlyArray<string>> = [
+        ["recall", file, handle],
+        ["recall", file, handle, "--lines", "1-2"],
+        ["recall", file, "h_nothing" + hostile],
+        ["inspect", file],
+        ["inspect", file, "--json"],
+        ["compress", file, "--force", "--summarizer", "extractive"],
+        ["compress", file, "--force", "--summarizer", "extractive", "--json"],
+        ["compress", file, "--force", "--dry-run"],
+        ["replay", file],
+        ["eval", file],
+        ["sessions", "list"],
+        ["sessions", "show", "1"],
+        ["sessions", "rename", "1", `title ${hostile}`],
+        ["sessions", "list"],
+        ["sessions", "export", "1", `out${named}.json`],
+        ["sessions", "delete", `x${hostile}`],
+        ["agents", "list"],
+        ["agents", "show", "odd"],
+        ["agents", "show", `none${hostile}`],
+        ["memory", "show"],
+        ["memory", "list"],
+        ["memory", "refresh"],
+        ["memory", "add", `a fact ${hostile}`],
+        ["prompt"],
+        ["config", "list"],
+        ["config", "get", "passEnvironment"],
+        ["config", "path"],
+        ["config", "doctor"],
+        ["config", "set", "passEnvironment", hostile],
+        ["config", "get", `no${hostile}`],
+        ["trust", "--list"],
+        ["trust", "."],
+        ["ask", "hi", "--session", `x${hostile}`],
+        [`no-such-command${hostile}`],
+        ["inspect", `--no-such-flag${hostile}`],
+        ["inspect", `missing${hostile}`]
+      ]
+      const faults = yield* Effect.forEach(
+        commands,
+        (command) =>
+          Effect.map(onTerminal(where, command), ({ bytes }) => {
+            assert.isNotEmpty(bytes, command.join(" "))
+            const found = [...new Set(steering(bytes))]
+            return found.length === 0 ? [] : [`${command.join(" ")}: ${found.join(" ")}`]
+          }),
+        { concurrency: 3 }
+      )
+      assert.deepStrictEqual(faults.flat(), [])
+    })
   )
 
-  it.live(
-    "nor do answers, events and tool output of ask, in any chunks",
-    () =>
-      Effect.gen(function* () {
-        const { where } = yield* scene("terminal-ask")
-        writeFileSync(path.join(where.cwd, "odd.txt"), `${hostile}\n`)
-        const pieces = [...`Answer ${hostile} ends`].map((text) => FakeGemini.response([{ text }]))
-        for (const flags of [[], ["--stream-json"], ["--json"]]) {
-          const fake = yield* serve(
-            calls(
-              ["read_file", { file_path: "odd.txt" }],
-              ["run_shell_command", { command: `printf '%s' ${quoted(hostile)}` }]
-            ),
-            FakeGemini.sse(...pieces)
-          )
-          const { bytes } = yield* onTerminal(where, ["ask", "--approve", "all", ...flags, "look"], fake)
-          assert.deepStrictEqual(steering(bytes), [], `${flags.join(" ")}: ${JSON.stringify(bytes.toString())}`)
-          if (flags.length === 0) assert.include(bytes.toString(), "Answer \\u{1b}]52;c;cHduZWQ=\\u{7}")
-        }
-      }),
-    60_000
+  it.live("nor do answers, events and tool output of ask, in any chunks", () =>
+    Effect.gen(function* () {
+      const { where } = yield* scene("terminal-ask")
+      writeFileSync(path.join(where.cwd, "odd.txt"), `${hostile}\n`)
+      const pieces = [...`Answer ${hostile} ends`].map((text) => FakeGemini.response([{ text }]))
+      for (const flags of [[], ["--stream-json"], ["--json"]]) {
+        const fake = yield* serve(
+          calls(
+            ["read_file", { file_path: "odd.txt" }],
+            ["run_shell_command", { command: `printf '%s' ${quoted(hostile)}` }]
+          ),
+          FakeGemini.sse(...pieces)
+        )
+        const { bytes } = yield* onTerminal(where, ["ask", "--approve", "all", ...flags, "look"], fake)
+        assert.deepStrictEqual(steering(bytes), [], `${flags.join(" ")}: ${JSON.stringify(bytes.toString())}`)
+        if (flags.length === 0) assert.include(bytes.toString(), "Answer \\u{1b}]52;c;cHduZWQ=\\u{7}")
+      }
+    })
   )
 })
 
 needs("tmux")("a question in the chat", () => {
-  it.live(
-    "shows exactly what is to be approved",
-    () =>
-      Effect.gen(function* () {
-        const where = yield* place("terminal-approve", { trust: "trusted" })
-        const command = `ls ${"\u202e"}a${" ".repeat(300)}; rm -rf b\u001b[2J\u009b1A\u00a0c`
-        const fake = yield* serve(calls(["run_shell_command", { command }]), says("done"))
-        const screen = yield* chat(fake, where)
-        yield* screen.prompt()
-        yield* screen.say("go")
-        const shown = yield* screen.asked
-        assert.include(
-          shown.replace(/\s*\n\s*/g, " "),
-          "ls \\u{202e}a [300 blanks] ; rm -rf b\\u{1b}[2J\\u{9b}1A\\u{a0}c"
-        )
-        yield* screen.say("n")
-        yield* screen.until("done")
-      }),
-    60_000
+  it.live("shows exactly what is to be approved", () =>
+    Effect.gen(function* () {
+      const where = yield* place("terminal-approve", { trust: "trusted" })
+      const command = `ls ${"\u202e"}a${" ".repeat(300)}; rm -rf b\u001b[2J\u009b1A\u00a0c`
+      const fake = yield* serve(calls(["run_shell_command", { command }]), says("done"))
+      const screen = yield* chat(fake, where)
+      yield* screen.prompt()
+      yield* screen.say("go")
+      const shown = yield* screen.asked
+      assert.include(
+        shown.replace(/\s*\n\s*/g, " "),
+        "ls \\u{202e}a [300 blanks] ; rm -rf b\\u{1b}[2J\\u{9b}1A\\u{a0}c"
+      )
+      yield* screen.say("n")
+      yield* screen.until("done")
+    })
   )
 })

@@ -31,7 +31,7 @@ export interface Screen {
   readonly paste: (text: string) => Effect.Effect<void, TmuxError>
   /** What is shown now; no white space at the ends of lines and of the screen. */
   readonly capture: Effect.Effect<string, TmuxError>
-  /** Waits until the screen shows something, and answers what; fails with the screen when it does not within a minute, or more on a busy machine. */
+  /** Waits until the screen shows something, and answers what; fails with the screen when it does not within three minutes, or more on a busy machine. */
   readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
   /** Waits until the program has ended. */
   readonly ended: Effect.Effect<void, TmuxError>
@@ -46,9 +46,9 @@ export const isIdle = (screen: string): boolean => / · [^\n]*\n>/.test(screen) 
 
 const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
 
-/** A screen is looked at this often, and so many times. */
+/** A screen is looked at this often, and so many times. Where the machine is busy, a program may take a minute to start. */
 const everyMillis = 10
-const looks = 6_000
+const looks = 18_000
 
 /** Starts a program on a server of its own, which ends with the scope. The screen stays when the program has ended. */
 export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.Return<Screen, TmuxError, Scope.Scope> {
@@ -91,6 +91,12 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
       ..."set-option -g default-shell /bin/sh ; set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ; set-option -s set-clipboard on ;".split(
         " "
       ),
+      // The line about the end of the program would push the first row off the screen. Older versions have no such option.
+      "set-option",
+      "-gq",
+      "remain-on-exit-format",
+      "",
+      ";",
       ...`new-session -d -x ${width} -y ${height}`.split(" "),
       ...(setting.cwd === undefined ? [] : ["-c", setting.cwd]),
       command.join(" ")

@@ -481,7 +481,7 @@ terminal("a chat with tools", () => {
       assert.strictEqual(readFileSync(path.join(where.cwd, "a.txt"), "utf8"), "one\nthree\n")
       yield* screen.prompt()
       yield* screen.say("/tools")
-      const tools = (yield* screen.until(/run_shell_command/)).replaceAll(/\s+/g, " ")
+      const tools = (yield* screen.until(/run_shell_command[^]*\n>$/)).replaceAll(/\s+/g, " ")
       assert.match(tools, /run_shell_command .*Asks first\./)
     })
   )
