@@ -1,5 +1,5 @@
 /**
- * What Ctrl+C does in a chat and in a question that the chat asks. It arrives as a key in `TerminalUi.ts`, and in
+ * What Ctrl+C does in a chat and in a question that the chat asks. It arrives as a key in `TerminalKeys.ts`, and in
  * `PlainTerminal.ts` where the terminal has no keys.
  */
 

@@ -1,7 +1,7 @@
 import { matchesKey } from "@earendil-works/pi-tui"
 import type { Detail } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
-import { detailRows } from "./Transcript.ts"
+import { detailRows } from "./TranscriptRows.ts"
 
 /** What a question is about, between its heading and the answers, scrolled where it is longer than the screen. */
 

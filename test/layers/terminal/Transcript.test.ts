@@ -3,13 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { columnsOf } from "../../../src/cli/output/Output.ts"
 import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
 import * as Theme from "../../../src/layers/terminal/Theme.ts"
-import * as Transcript from "../../../src/layers/terminal/Transcript.ts"
+import { Transcript } from "../../../src/layers/terminal/Transcript.ts"
 
 const theme = Theme.make(
   false,
   Highlight.make(() => {})
 )
-const make = () => Transcript.make(theme)
+const make = () => new Transcript(theme)
 
 const paragraphs = (count: number) =>
   Array.from({ length: count }, (_, at) =>
@@ -25,7 +25,7 @@ const rowsOf = (text: string, length: number, width: number) => {
   const transcript = make()
   for (let at = 0; at < text.length; at += length) transcript.answer(text.slice(at, at + length))
   transcript.endAnswer()
-  return transcript.component.render(width)
+  return transcript.render(width)
 }
 
 describe("an answer", () => {
@@ -88,21 +88,21 @@ describe("the transcript", () => {
   it("shows a closed card in one row, whatever its width", () => {
     const transcript = make()
     transcript.card({ ...card(1), head: "run a command of many words" })
-    assert.deepStrictEqual(transcript.component.render(27).map(stripTerminalSequences), ["run a command of many wo… ▸"])
+    assert.deepStrictEqual(transcript.render(27).map(stripTerminalSequences), ["run a command of many wo… ▸"])
   })
 
   it("opens and closes cards", () => {
     const transcript = make()
     transcript.card(card(1))
-    assert.deepStrictEqual(transcript.component.render(40), ["card 1 ▸"])
+    assert.deepStrictEqual(transcript.render(40), ["card 1 ▸"])
     transcript.toggleCards()
-    assert.deepStrictEqual(transcript.component.render(40), ["card 1", "  one", "  two"])
+    assert.deepStrictEqual(transcript.render(40), ["card 1", "  one", "  two"])
   })
 
   it("folds a long message of the user", () => {
     const transcript = make()
     transcript.message(Array.from({ length: 50 }, (_, at) => `line ${at}`).join("\n"))
-    const rows = transcript.component.render(40)
+    const rows = transcript.render(40)
     assert.strictEqual(rows.length, 11)
     assert.strictEqual(rows.at(-1), "  … 40 more rows ▸")
   })
@@ -115,7 +115,7 @@ describe("the transcript", () => {
       transcript.text(`line ${at}\n`)
       all.push(`line ${at}`)
       gone += transcript.forget(20, 40)
-      assert.deepStrictEqual(transcript.component.render(40), all.slice(gone))
+      assert.deepStrictEqual(transcript.render(40), all.slice(gone))
       assert.isAtMost(all.length - gone, 40)
     }
   })

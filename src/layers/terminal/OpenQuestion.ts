@@ -1,0 +1,189 @@
+import { matchesKey } from "@earendil-works/pi-tui"
+import { Cause, Effect, Queue, type Semaphore } from "effect"
+import { Closed, type Detail, type Inquiry } from "../../services/terminal/ChatTerminal.ts"
+import type { ChatOutput } from "./ChatOutput.ts"
+import * as DetailView from "./DetailView.ts"
+import * as SafeText from "./SafeText.ts"
+import type { Theme } from "./Theme.ts"
+import { detailRows } from "./TranscriptRows.ts"
+
+/** A question that must be answered before work goes on: shown in the conversation, and answered in the editor. */
+
+/** What a question needs of the editor. */
+export interface QuestionEditor {
+  /** The text, with what is folded. */
+  readonly wholeText: () => string
+  /** Replaces the text. */
+  readonly fill: (text: string) => void
+  prompt: string
+  status: ((columns: number) => string) | undefined
+}
+
+/** What a question needs of the terminal. */
+export interface QuestionPlace {
+  readonly output: ChatOutput
+  readonly editor: QuestionEditor
+  readonly theme: Theme
+  /** The size of the screen. */
+  readonly size: () => { readonly columns: number; readonly rows: number }
+  /** Puts the editor back to the prompt for messages. */
+  readonly restorePrompt: () => void
+}
+
+/** What became of a key: the question took it, and what is drawn may have changed; or it goes on to others. */
+export type KeyTaken = "taken" | "changed" | undefined
+
+const safeDetail = (detail: Detail): Detail => ({
+  ...detail,
+  head: SafeText.shown(detail.head),
+  lines: detail.lines.map(SafeText.shown),
+  foot: SafeText.shown(detail.foot)
+})
+
+/** The open question, if there is one. Questions are asked one at a time. */
+export class OpenQuestion {
+  /** Held while a question is open. */
+  readonly turns: Semaphore.Semaphore
+  private readonly place: QuestionPlace
+  /** Lines typed since the question was shown, and the letters that answer it by themselves. */
+  private open: { readonly lines: Queue.Queue<string, Closed>; readonly keys: ReadonlyArray<string> } | undefined
+  /** What the question is about, where it is longer than the screen. */
+  private view: DetailView.DetailView | undefined
+  /** Whether the last key answered a question by itself. An Enter after it, out of habit, sends nothing. */
+  private wasOneKey = false
+
+  constructor(turns: Semaphore.Semaphore, place: QuestionPlace) {
+    this.turns = turns
+    this.place = place
+  }
+
+  /** Whether a question is open. */
+  get isOpen(): boolean {
+    return this.open !== undefined
+  }
+
+  /** Takes a typed line as the answer. */
+  answer(line: string) {
+    if (this.open !== undefined) Queue.offerUnsafe(this.open.lines, line)
+  }
+
+  /** Fails the question, because there is no more input. */
+  close() {
+    if (this.open !== undefined) Queue.failCauseUnsafe(this.open.lines, Cause.fail(new Closed()))
+  }
+
+  /** The rows of what the question is about, no more than `height` where they can be scrolled. */
+  rows(width: number, height: number): Array<string> {
+    return this.view?.render(width, height) ?? []
+  }
+
+  /** Lays out anew what is drawn next. */
+  invalidate() {
+    this.view?.invalidate()
+  }
+
+  /** Takes a key that answers by itself, that scrolls, or that is an Enter after an answer. `isEmpty`: nothing is typed. */
+  takesKey(key: string, isEmpty: boolean): KeyTaken {
+    const isHabit = this.wasOneKey && matchesKey(key, "enter")
+    this.wasOneKey = false
+    if (isHabit) return "taken"
+    if (!isEmpty) return undefined
+    if (this.open?.keys.includes(key.toLowerCase()) === true) {
+      this.answer(key.toLowerCase())
+      this.wasOneKey = true
+      return "taken"
+    }
+    return this.view?.takes(key) === true ? "changed" : undefined
+  }
+
+  /** Asks a question when no other is open. Output is held back until it is answered. */
+  ask<A>(inquiry: Inquiry<A>, isInputOpen: () => boolean): Effect.Effect<A, Closed> {
+    const { editor } = this.place
+    return Queue.unbounded<string, Closed>().pipe(
+      Effect.flatMap((lines) =>
+        Effect.acquireUseRelease(
+          Effect.suspend(() => {
+            if (!isInputOpen()) return Effect.fail(new Closed())
+            const draft = editor.wholeText()
+            this.show(inquiry, lines, draft)
+            return Effect.succeed(draft)
+          }),
+          (draft) => this.exchange(inquiry, lines, draft),
+          (draft) => Effect.sync(() => this.end(draft))
+        )
+      ),
+      this.turns.withPermit,
+      Effect.withSpan("ChatTerminal.inquire")
+    )
+  }
+
+  /** Reads lines until one of them answers. */
+  private exchange<A>(
+    inquiry: Inquiry<A>,
+    lines: Queue.Queue<string, Closed>,
+    draft: string
+  ): Effect.Effect<A, Closed> {
+    const { output } = this.place
+    return Effect.gen({ self: this }, function* () {
+      for (let current = inquiry; ;) {
+        const line = yield* Queue.take(lines)
+        const reading = current.read(line)
+        if (reading._tag !== "Again") this.keepView()
+        output.addText(`${current.prompt}${SafeText.shown(line)}\n`)
+        if (reading._tag === "Answer") return reading.value
+        if (reading._tag === "Then") {
+          current = reading.inquiry
+          this.show(current, lines, draft)
+        } else {
+          output.transcript.text(SafeText.shown(reading.text))
+          output.draw()
+        }
+      }
+    })
+  }
+
+  /** Shows a question. Letters answer by themselves only where no message was being typed. */
+  private show<A>(
+    { detail, fill = "", keys = [], prompt, text }: Inquiry<A>,
+    lines: Queue.Queue<string, Closed>,
+    draft: string
+  ) {
+    const { editor, output } = this.place
+    output.endAnswer(false)
+    if (detail === undefined) output.addText(SafeText.shown(text))
+    else this.showDetail(safeDetail(detail))
+    output.hold()
+    this.open = { lines, keys: draft === "" ? keys : [] }
+    editor.fill(SafeText.pasted(fill))
+    editor.prompt = prompt
+    editor.status = undefined
+    output.draw()
+  }
+
+  /** Shows what a question is about: in the conversation, or scrolled below it when it is longer than the screen. */
+  private showDetail(detail: Detail) {
+    const { output, size, theme } = this.place
+    const { columns, rows } = size()
+    const { foot, head, rows: all } = detailRows(detail, theme, columns)
+    if (head.length + all.length + foot.length < rows - 1) output.transcript.detail(detail, true)
+    else this.view = DetailView.make(detail, theme)
+  }
+
+  /** Leaves the beginning of a scrolled detail in the conversation. */
+  private keepView() {
+    if (this.view === undefined) return
+    this.place.output.transcript.detail({ ...this.view.detail, foot: "" }, false)
+    this.view = undefined
+  }
+
+  /** Restores the editor, with what was being typed, and shows what was held back. */
+  private end(draft: string) {
+    const { editor, output, restorePrompt } = this.place
+    this.open = undefined
+    this.keepView()
+    restorePrompt()
+    editor.fill(draft)
+    output.release()
+    output.draw()
+  }
+}

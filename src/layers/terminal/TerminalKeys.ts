@@ -1,0 +1,161 @@
+import { matchesKey } from "@earendil-works/pi-tui"
+import { Effect, Option } from "effect"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import type { Choice } from "../../services/terminal/ChatTerminal.ts"
+import * as Clipboard from "./Clipboard.ts"
+import { ctrlCAction } from "./CtrlCAction.ts"
+import { edited } from "./ExternalEditor.ts"
+import { keyAction } from "./KeyAction.ts"
+import * as PastedImages from "./PastedImages.ts"
+import type { TerminalParts } from "./TerminalParts.ts"
+
+/** Carries out what the user types. `KeyAction.ts` decides what a key does, `CtrlCAction.ts` what Ctrl+C does. */
+
+/** Ends the input: prompts and questions fail from now on. */
+export const leave = ({ question, queue, slot }: TerminalParts) => {
+  queue.close()
+  question.close()
+  slot.close()
+}
+
+/** Cancels the work. What was typed for after it comes back into the editor, unless a question is open there. */
+const cancel = ({ editor, progress, question, queue }: TerminalParts) => {
+  if (!question.isOpen) {
+    const texts = [...queue.takeBackAll(), editor.wholeText()]
+    editor.fill(texts.filter((text) => text !== "").join("\n"))
+  }
+  progress.cancel()
+}
+
+const onCtrlC = (parts: TerminalParts) => {
+  const { editor, progress, state } = parts
+  const action = ctrlCAction({
+    isWorking: progress.current !== undefined,
+    hasInput: editor.getText() !== "",
+    wasPressed: state.isLeaving
+  })
+  switch (action) {
+    case "cancelWork":
+      return cancel(parts)
+    case "leave":
+      return leave(parts)
+    case "clearPrompt":
+      return editor.setText("")
+    case "warn":
+      state.isLeaving = true
+      editor.placeholder = "press Ctrl+C again to leave"
+  }
+}
+
+/** Shows a list in the place of the editor. */
+export const pick = <A>(
+  { output, slot }: TerminalParts,
+  title: string,
+  choices: ReadonlyArray<Choice<A>>,
+  done: (choice: Choice<A> | undefined) => void
+) => {
+  slot.pick(title, choices, (choice) => {
+    output.draw()
+    done(choice)
+  })
+  output.draw()
+}
+
+const searchMessages = (parts: TerminalParts) => {
+  const messages = parts.history.entries.map((text) => ({ value: text, label: printableLine(text) }))
+  pick(parts, "Messages", messages, (chosen) => {
+    if (chosen !== undefined) parts.editor.fill(chosen.value)
+  })
+}
+
+const editOutside = Effect.fnUntraced(function* ({ editor, output, screen }: TerminalParts) {
+  screen.stop({ preserveScreen: true })
+  const text = yield* edited(editor.wholeText())
+  screen.start()
+  screen.redraw((rows, columns) => output.transcript.keepLast(rows, columns))
+  if (Option.isSome(text)) editor.fill(text.value)
+  else output.show(() => output.addNote("Set EDITOR to the command of an editor, for example: export EDITOR=vim"))
+})
+
+/** Puts the image in the clipboard into the message. */
+const pasteImage = Effect.fnUntraced(function* ({ editor, images, output }: TerminalParts) {
+  const bytes = yield* Clipboard.image
+  const reference = bytes === undefined ? undefined : PastedImages.keep(images, bytes, ".png")
+  if (reference === undefined) {
+    output.show(() => output.addNote("There is no image in the clipboard that can be read here."))
+    return
+  }
+  editor.insertTextAtCursor(`${reference} `)
+  output.draw()
+})
+
+const toggleCards = ({ output: { transcript }, screen }: TerminalParts) => {
+  transcript.toggleCards()
+  screen.redraw((rows, columns) =>
+    transcript.areCardsOpen() ? transcript.keepFromCard(rows, columns) : transcript.keepLast(rows, columns)
+  )
+}
+
+/** Handles the keys that mean the same wherever the focus is. Returns whether the key was one. */
+export const onKey = (parts: TerminalParts, key: string): boolean => {
+  const { editor, output, progress, question, queue, screen, slot, state } = parts
+  if (!matchesKey(key, "ctrl+c")) {
+    state.isLeaving = false
+    editor.placeholder = ""
+  }
+  if (slot.isList) return false
+  const isEmpty = editor.getText() === ""
+  const taken = question.takesKey(key, isEmpty)
+  if (taken === "changed") output.draw()
+  if (taken !== undefined) return true
+  const action = keyAction(key, {
+    isWorking: progress.current !== undefined,
+    isAsked: question.isOpen,
+    isEmpty,
+    hasQueued: !queue.isEmpty,
+    takesEscape: editor.isShowingAutocomplete() || editor.takesEscape()
+  })
+  switch (action) {
+    case undefined:
+      return false
+    case "ctrlC":
+      onCtrlC(parts)
+      break
+    case "cancel":
+      cancel(parts)
+      break
+    case "leave":
+      leave(parts)
+      break
+    case "none":
+      break
+    case "takeLastQueued":
+      editor.fill(queue.takeBackLast() ?? "")
+      break
+    case "clearScreen":
+      screen.redraw((_, columns) => output.transcript.keepLast(0, columns))
+      break
+    case "toggleCards":
+      toggleCards(parts)
+      break
+    case "searchMessages":
+      searchMessages(parts)
+      break
+    case "editOutside":
+      parts.run(editOutside(parts))
+      break
+    case "pasteImage":
+      parts.run(pasteImage(parts))
+  }
+  output.draw()
+  return true
+}
+
+/** Takes a message that the editor completed: as the answer to the open question, or for the next prompt. */
+export const onMessage = ({ editor, history, question, queue }: TerminalParts, text: string) => {
+  if (question.isOpen) return question.answer(text.trim())
+  if (!queue.isOpen) return
+  const store = history.add(text)
+  if (!text.startsWith(" ")) editor.addToHistory(text)
+  queue.add({ text, store })
+}

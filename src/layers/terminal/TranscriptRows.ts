@@ -1,0 +1,77 @@
+import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui"
+import type { Card, Detail } from "../../services/terminal/ChatTerminal.ts"
+import type { Theme } from "./Theme.ts"
+
+/** The rows of what the transcript shows besides answers. */
+
+/** A row that fits the width. The renderer stops the program at one that does not. */
+export const fitted = (row: string, width: number): string =>
+  visibleWidth(row) > width ? truncateToWidth(row, width, "") : row
+
+const wrapped = (line: string, width: number): ReadonlyArray<string> => {
+  const rows = wrapTextWithAnsi(line, width).map((row) => row.trimEnd())
+  return rows.length === 0 ? [""] : rows
+}
+
+/** Rows of an opened card. Of longer outputs the last lines are shown. */
+const maxOpenLines = 500
+
+/** A row that ends in `mark`, cut where both need more than the width. */
+const marked = (row: string, mark: string, width: number): string =>
+  visibleWidth(row) + visibleWidth(mark) <= width
+    ? row + mark
+    : truncateToWidth(row, Math.max(1, width - visibleWidth(mark)), "…") + mark
+
+/** Rows of a message of the user that are shown while cards are closed. */
+const maxMessageRows = 10
+
+/** The rows of a card. `sign` stands for what runs. */
+export const cardRows = (card: Card, isOpen: boolean, theme: Theme, width: number, sign = ""): Array<string> => {
+  const coloured = (lines: ReadonlyArray<string>) =>
+    card.language === undefined ? lines : theme.diff(lines, card.language)
+  const more = coloured(card.more.slice(-maxOpenLines))
+  const cut = card.more.length - more.length
+  const count = more.length === 0 || isOpen ? "" : theme.dim(" ▸")
+  const shown = isOpen ? [...(cut > 0 ? [theme.dim(`… ${cut} lines before`)] : []), ...more] : coloured(card.body)
+  return [
+    ...(count === "" ? wrapped(`${sign}${card.head}`, width) : [marked(`${sign}${card.head}`, count, width)]),
+    ...shown.flatMap((line) => wrapped(line, Math.max(1, width - 2)).map((row) => `  ${row}`))
+  ]
+}
+
+/** The rows of a message of the user. A long one is folded while cards are closed. */
+export const messageRows = (text: string, isOpen: boolean, theme: Theme, width: number): Array<string> => {
+  const rows = text.split("\n").flatMap((line) => wrapped(line, Math.max(1, width - 2)))
+  const isFolded = !isOpen && rows.length > maxMessageRows + 1
+  const rest = theme.dim(`… ${rows.length - maxMessageRows} more rows ▸`)
+  return [...rows.slice(0, isFolded ? maxMessageRows : undefined), ...(isFolded ? [rest] : [])].map((row, index) =>
+    `${index === 0 ? theme.accent(">") : " "} ${row}`.trimEnd()
+  )
+}
+
+/** Lines of a text, each wrapped to the width. */
+export const wrappedLines = (text: string, width: number) =>
+  text
+    .replace(/\n$/, "")
+    .split("\n")
+    .flatMap((line) => wrapped(line, width))
+
+/** The rows of what a question is about. */
+export const detailRows = ({ foot, head, language, lines }: Detail, theme: Theme, width: number) => ({
+  head: head === "" ? [] : wrappedLines(head, width),
+  rows: (language === undefined ? lines : theme.diff(lines, language)).flatMap((line) =>
+    wrapped(line, Math.max(1, width - 2)).map((row) => `  ${row}`)
+  ),
+  foot: foot === "" ? [] : wrappedLines(foot, width)
+})
+
+/** Rows of what a question was about that stay in the conversation. */
+const maxDetailRows = 30
+
+/** The rows of what a question was about, as they stay in the conversation: all of them, or the beginning. */
+export const keptDetailRows = (detail: Detail, isWhole: boolean, theme: Theme, width: number): Array<string> => {
+  const { foot, head, rows } = detailRows(detail, theme, width)
+  const isCut = !isWhole && rows.length > maxDetailRows + 1
+  const rest = theme.dim(`  … ${rows.length - maxDetailRows} more rows`)
+  return [...head, ...rows.slice(0, isCut ? maxDetailRows : undefined), ...(isCut ? [rest] : []), ...foot]
+}

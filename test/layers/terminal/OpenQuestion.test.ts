@@ -1,0 +1,129 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Semaphore } from "effect"
+import { ChatOutput } from "../../../src/layers/terminal/ChatOutput.ts"
+import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
+import { OpenQuestion } from "../../../src/layers/terminal/OpenQuestion.ts"
+import * as Theme from "../../../src/layers/terminal/Theme.ts"
+import { Transcript } from "../../../src/layers/terminal/Transcript.ts"
+import type { Inquiry } from "../../../src/services/terminal/ChatTerminal.ts"
+
+const theme = Theme.make(
+  false,
+  Highlight.make(() => {})
+)
+
+/** A question without a screen: an editor that only holds its text. */
+const scene = Effect.fnUntraced(function* (typed = "", rows = 24) {
+  const transcript = new Transcript(theme)
+  const output = new ChatOutput(transcript, theme, () => {})
+  let text = typed
+  const editor = {
+    wholeText: () => text,
+    fill: (next: string) => {
+      text = next
+    },
+    prompt: "> ",
+    status: undefined
+  }
+  const question = new OpenQuestion(yield* Semaphore.make(1), {
+    output,
+    editor,
+    theme,
+    size: () => ({ columns: 40, rows }),
+    restorePrompt: () => {
+      editor.prompt = "> "
+    }
+  })
+  const ask = <A>(inquiry: Inquiry<A>, isInputOpen = true) =>
+    Effect.forkChild(
+      question.ask(inquiry, () => isInputOpen),
+      { startImmediately: true }
+    )
+  return { ask, editor, output, question, shown: () => transcript.render(40) }
+})
+
+const may: Inquiry<string> = {
+  text: "Run it?\n",
+  prompt: "run? ",
+  keys: ["y"],
+  read: (line) => (/^[yn]/.test(line) ? { _tag: "Answer", value: line } : { _tag: "Again", text: "y or n\n" })
+}
+
+describe("an open question", () => {
+  it.effect("takes the editor until it is answered, and holds output back", () =>
+    Effect.gen(function* () {
+      const { ask, editor, output, question, shown } = yield* scene("half a message")
+      const answer = yield* ask({ ...may, fill: "no" })
+      assert.deepStrictEqual([question.isOpen, editor.prompt, editor.wholeText()], [true, "run? ", "no"])
+      output.show(() => output.addNote("told"))
+      question.answer("what?")
+      question.answer("n")
+      assert.strictEqual(yield* Fiber.join(answer), "n")
+      assert.deepStrictEqual(shown(), ["Run it?", "run? what?", "y or n", "run? n", "told"])
+      assert.deepStrictEqual([question.isOpen, editor.prompt, editor.wholeText()], [false, "> ", "half a message"])
+    })
+  )
+
+  it.effect("is answered by one key, and takes an Enter after it", () =>
+    Effect.gen(function* () {
+      const { ask, question } = yield* scene()
+      const answer = yield* ask(may)
+      assert.isUndefined(question.takesKey("y", false))
+      assert.isUndefined(question.takesKey("x", true))
+      assert.strictEqual(question.takesKey("Y", true), "taken")
+      assert.strictEqual(yield* Fiber.join(answer), "y")
+      assert.strictEqual(question.takesKey("\r", true), "taken")
+      assert.isUndefined(question.takesKey("\r", true))
+    })
+  )
+
+  it.effect("is not answered by one key where a message was being typed", () =>
+    Effect.gen(function* () {
+      const { ask, question } = yield* scene("half a mess")
+      const answer = yield* ask(may)
+      assert.isUndefined(question.takesKey("y", true))
+      question.answer("yes")
+      assert.strictEqual(yield* Fiber.join(answer), "yes")
+    })
+  )
+
+  it.effect("can be replaced by another one", () =>
+    Effect.gen(function* () {
+      const { ask, editor, question, shown } = yield* scene()
+      const edit: Inquiry<string> = { ...may, text: "Edit it.\n", prompt: "edit: ", fill: "y now" }
+      const answer = yield* ask({ ...may, read: () => ({ _tag: "Then", inquiry: edit }) })
+      question.answer("e")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual([editor.prompt, editor.wholeText()], ["edit: ", "y now"])
+      question.answer("y now")
+      assert.strictEqual(yield* Fiber.join(answer), "y now")
+      assert.deepStrictEqual(shown(), ["Run it?", "run? e", "Edit it.", "edit: y now"])
+    })
+  )
+
+  it.effect("about more than the screen holds is scrolled, and leaves its beginning in the conversation", () =>
+    Effect.gen(function* () {
+      const { ask, question, shown } = yield* scene("", 12)
+      const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`)
+      const answer = yield* ask({ ...may, detail: { head: "Write?", lines, foot: "y once" } })
+      assert.deepStrictEqual(shown(), [])
+      assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 0"])
+      assert.strictEqual(question.takesKey("\u001b[B", true), "changed")
+      assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 1"])
+      question.answer("y")
+      yield* Fiber.join(answer)
+      assert.deepStrictEqual(shown().slice(-2), ["  … 30 more rows", "run? y"])
+    })
+  )
+
+  it.effect("fails when the input ends, and when it has ended", () =>
+    Effect.gen(function* () {
+      const { ask, question } = yield* scene()
+      const asked = yield* ask(may)
+      question.close()
+      assert.strictEqual((yield* Effect.flip(Fiber.join(asked)))._tag, "Closed")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(yield* ask(may, false))))._tag, "Closed")
+      assert.isFalse(question.isOpen)
+    })
+  )
+})
