@@ -83,7 +83,7 @@ const exchange = Effect.fnUntraced(function* (
       Stream.runForEach((event) =>
         Effect.andThen(
           Ref.update(progress, (before) => withEvent(before, event)),
-          screen.show(event)
+          TurnScreen.show(screen, event)
         ).pipe(Effect.tap(event._tag === "Finished" ? addCost(session, event) : Effect.void))
       ),
       // The last event showed the failure already.

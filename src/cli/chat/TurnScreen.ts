@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { Display } from "../../domain/tools/ToolResult.ts"
-import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
+import { type Card, ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
 import {
@@ -18,77 +18,15 @@ import {
   todoLines
 } from "../output/ToolCallText.ts"
 import { preparationText } from "./StatusLine.ts"
+import { compressedSentence, cutOffSentences, maskedSentence, overflowSentence, retrySentence } from "./TurnText.ts"
 
-/** Shows one turn to the user. */
-
-const seconds = (millis: number): string => `${Math.max(1, Math.round(millis / 1_000))} s`
-
-/** The cause of a failure without the advice after it. */
-const cause = (message: string): string => Output.sentence(message.split("; ")[0] ?? message).replace(/\.$/, "")
-
-/** Explains the statuses of compressions that had no effect. */
-const compressionFailures: Readonly<Record<string, string>> = {
-  COMPRESSION_FAILED_INFLATED_TOKEN_COUNT: "the summary would not be smaller",
-  COMPRESSION_FAILED_TOKEN_COUNT_ERROR: "the tokens could not be counted",
-  COMPRESSION_FAILED_EMPTY_SUMMARY: "the model returned an empty summary",
-  FAILED_SUMMARIZER: "the summary failed"
-}
-
-/** Describes a compression that ran before a message. */
-const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompressed" }>): string => {
-  const { after, before, limit, message, status } = event
-  const note = message === null ? "" : ` Note: ${printableLine(message).replace(/\.$/, "")}.`
-  return status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
-    ? `${status === "COMPRESSED" ? "Compressed" : "Shortened tool outputs"} to make room: from ${Output.number(before)} to ${Output.number(after)} tokens (${Output.share(before, limit)} to ${Output.share(after, limit)} of the window). Everything stays recallable; /undo reverses it.${note}`
-    : `Not compressed: ${compressionFailures[status] ?? status}. The conversation is unchanged.${note}`
-}
-
-/** A compression is recommended only when more than this share of the window is in use. */
-const minCompressibleShare = 0.25
-
-/** Explains why a message does not fit, with the token counts and the possible remedies. */
-const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindowWillOverflow" }>): string => {
-  const { estimated, limit, remaining, stubborn, what } = event
-  const size = `about ${Output.number(estimated)} tokens`
-  const isMessage = what === "message"
-  const isAlone = isMessage && estimated > limit
-  const advice = !isMessage
-    ? "Ask for less at once, or use a model with a larger window (/model)."
-    : isAlone || limit - remaining <= minCompressibleShare * limit
-      ? "Shorten it, or use a model with a larger window (/model)."
-      : "Shorten it, try /compress, or use a model with a larger window (/model)."
-  const largest = (isAlone ? [] : stubborn)
-    // The message itself is described separately.
-    .filter(({ entry, tokens }) => entry !== null || tokens !== estimated)
-    .slice(0, 3)
-    .map(({ entry, tokens, what }) => `${entry === null ? "" : `${entry} `}${what} (${Output.number(tokens)})`)
-  return [
-    isAlone
-      ? `This message alone is too large: it has ${size}, the whole window ${Output.number(limit)}.`
-      : `${isMessage ? "This message does not fit: it has" : "The tools' results do not fit: they have"} ${size}, and ${Output.number(remaining)} of the window of ${Output.number(limit)} are left.`,
-    "Nothing was sent.",
-    advice,
-    ...(largest.length === 0 ? [] : [`Cannot be shortened: ${largest.join(", ")}.`])
-  ].join(" ")
-}
-
-/** Explains the finish reasons of incomplete answers. */
-const cutOffSentences: Readonly<Record<string, string>> = {
-  MAX_TOKENS: "The answer was cut off at the model's output limit. Ask it to continue.",
-  SAFETY: "The model's provider cut the answer off (SAFETY).",
-  RECITATION: "The model's provider cut the answer off (RECITATION)."
-}
+/** Shows one turn to the user: answers as rendered Markdown, tool calls as cards, everything else as notes. */
 
 const discardedNotice = "Ignore the partial answer above."
-
 /** Lines of a diff that are shown for a change that did not need approval. */
 const maxDiffLines = 12
 /** Maximum width of a note when the output is not wrapped. */
 const maxNoteColumns = 200
-
-/** Describes a masking: tokens of the conversation before and after. */
-const maskedSentence = ({ after, before, parts }: Extract<ChatEvent, { _tag: "ToolOutputMasked" }>): string =>
-  `${Output.plural(parts, "old tool output")} shortened: from ${Output.number(before)} to ${Output.number(after)} tokens. The full outputs stay recallable.`
 
 /** The lines of a tool's output that Ctrl+O shows: a diff is coloured, everything else is as the tool wrote it. */
 const outputLines = (display: Display | null, style: Output.Style): ReadonlyArray<string> => {
@@ -102,146 +40,199 @@ const outputLines = (display: Display | null, style: Output.Style): ReadonlyArra
   }
 }
 
-/**
- * Makes the screen for the events of one run: answers as rendered Markdown, tool calls as cards, everything else as notes.
- * `isRecorded`: calls are answered from a recording.
- */
+/** How cards are drawn. */
+export interface CardStyle {
+  readonly style: Output.Style
+  /** Columns of the screen that a line may fill. */
+  readonly width: number
+}
+
+type Response = Extract<ChatEvent, { _tag: "ToolCallResponse" }>
+
+/** The lines that are always shown of a call that ended. `wasApproved`: the user saw the change before it was made. */
+const bodyLines = (
+  { display, status }: Response,
+  output: ReadonlyArray<string>,
+  wasApproved: boolean,
+  style: Output.Style
+) => {
+  if (status !== "success") return []
+  if (display?._tag === "Todos") return todoLines(display.todos, style)
+  return display?._tag === "Diff" && !wasApproved ? firstLines(output, maxDiffLines) : []
+}
+
+/** The card of a call that ended. `hasBody`: the terminal has room for more than one line. */
+export const responseCard = (
+  event: Response,
+  title: string,
+  { hasBody, style, wasApproved, width }: CardStyle & { readonly hasBody: boolean; readonly wasApproved: boolean }
+): Card => {
+  const { display, id, status } = event
+  const text = truncate(responseText(event, title), width)
+  const output = outputLines(display, style)
+  const body = hasBody ? bodyLines(event, output, wasApproved, style) : []
+  return {
+    key: id,
+    isRunning: false,
+    head: status === "success" ? style.dim(text) : style.warn(text),
+    body: body.map((line) => truncate(line, width - 2)),
+    more: output.length > body.length && output.length > 1 ? output : [],
+    ...(display?._tag === "Diff" ? { language: languageOf(display.file) } : {})
+  }
+}
+
+/** The card of a call that runs. Of its output the last line is always shown. */
+export const runningCard = (id: string, title: string, output: ReadonlyArray<string>, width: number): Card => ({
+  key: id,
+  isRunning: true,
+  head: truncate(title, width),
+  body: output.slice(-1),
+  more: output
+})
+
+/** The label of the progress line while this many calls run. */
+export const workLabel = (calls: number): string =>
+  calls === 0 ? "thinking" : calls === 1 ? "running" : `running ${calls} calls`
+
+/** The screen of one turn, and what it remembers of the events so far. */
+export interface TurnScreen extends CardStyle {
+  readonly terminal: ChatTerminal["Service"]
+  /** Whether calls are answered from a recording. */
+  readonly isRecorded: boolean
+  /** Titles of the calls that were started or asked about, by their ids. */
+  readonly titles: Map<string, string>
+  /** Calls that the user was asked about. */
+  readonly approved: Set<string>
+  /** Calls that run. */
+  readonly running: Set<string>
+  readonly state: {
+    /** Whether an answer of the turn is complete. */
+    hasFinished: boolean
+    /** Whether a part of an answer is shown that may still be discarded. */
+    hasPartialAnswer: boolean
+  }
+}
+
+/** Makes the screen of a turn. `isRecorded`: calls are answered from a recording. */
 export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
   const terminal = yield* ChatTerminal
-  const columns = yield* terminal.columns
-  const style = terminal.canColor ? Output.coloured : Output.plain
-  const width = Math.min(columns - 1, maxNoteColumns)
-  /** Titles of the calls that were started or asked about, and whether the user has seen the change of each of them. */
-  const titles = new Map<string, string>()
-  const seen = new Set<string>()
-  const running = new Set<string>()
-  let isSaid = false
-  let hasAnswer = false
-
-  const note = (line: string) => terminal.note(printableLine(line))
-  /** Discards the partial answer and says so if any of it was shown. */
-  const drop = Effect.fnUntraced(function* (line: string) {
-    const what = hasAnswer ? ` ${discardedNotice}` : ""
-    hasAnswer = false
-    yield* terminal.endAnswer(true)
-    yield* terminal.note(`${line}${what}`)
-  })
-  const working = (text: string) => terminal.working(printableLine(text))
-  /** Updates the progress line: how many calls run. */
-  const nowWorking = Effect.suspend(() =>
-    working(running.size === 0 ? "thinking" : running.size === 1 ? "running" : `running ${running.size} calls`)
-  )
-  const runningCard = (id: string, more: ReadonlyArray<string>) =>
-    terminal.card({ key: id, isRunning: true, head: truncate(titles.get(id) ?? "", width), body: more.slice(-1), more })
-
-  const answered = (event: Extract<ChatEvent, { _tag: "ToolCallResponse" }>) => {
-    running.delete(event.id)
-    const { display, id, status } = event
-    const text = truncate(responseText(event, titles.get(id) ?? event.name), width)
-    const output = outputLines(display, style)
-    const body =
-      status !== "success" || !terminal.isTerminal
-        ? []
-        : display?._tag === "Todos"
-          ? todoLines(display.todos, style)
-          : display?._tag === "Diff" && !seen.has(id)
-            ? firstLines(output, maxDiffLines)
-            : []
-    const more = output.length > body.length && output.length > 1 ? output : []
-    const head = status === "success" ? style.dim(text) : style.warn(text)
-    const steps = display?._tag === "Todos" ? terminal.panel(currentStep(display.todos, style)) : Effect.void
-    return Effect.andThen(
-      Effect.andThen(
-        steps,
-        terminal.card({
-          key: id,
-          isRunning: false,
-          head,
-          body: body.map((line) => truncate(line, width - 2)),
-          more,
-          ...(display?._tag === "Diff" ? { language: languageOf(display.file) } : {})
-        })
-      ),
-      nowWorking
-    )
+  const screen: TurnScreen = {
+    terminal,
+    isRecorded,
+    style: terminal.canColor ? Output.coloured : Output.plain,
+    width: Math.min((yield* terminal.columns) - 1, maxNoteColumns),
+    titles: new Map(),
+    approved: new Set(),
+    running: new Set(),
+    state: { hasFinished: false, hasPartialAnswer: false }
   }
-
-  const show = (event: ChatEvent): Effect.Effect<void> => {
-    switch (event._tag) {
-      case "ModelInfo":
-        return terminal.working("thinking")
-      case "Content":
-        hasAnswer = hasAnswer || event.text.trim() !== ""
-        return terminal.answer(event.text)
-      case "Thought":
-        return event.subject === "" ? Effect.void : working(event.subject)
-      case "ToolCallRequest":
-        return isRecorded ? note(`The model calls ${event.call.name}.`) : Effect.void
-      case "ToolCallConfirmation":
-        titles.set(event.id, event.title)
-        seen.add(event.id)
-        return terminal.endAnswer(false)
-      case "ToolCallStarted":
-        titles.set(event.id, printableLine(event.title))
-        running.add(event.id)
-        return Effect.andThen(runningCard(event.id, []), nowWorking)
-      case "ToolCallProgress":
-        return runningCard(event.id, detailLines(event.text))
-      case "SubagentActivity": {
-        const text = activityText(event.agent, event.activity)
-        if (text !== undefined) {
-          const head = style.dim(truncate(`  ${text}`, width))
-          return terminal.card({ key: `${event.id} activity`, isRunning: false, head, body: [], more: [] })
-        }
-        return event.activity._tag === "Thought" ? working(`${event.agent}: ${event.activity.text}`) : Effect.void
-      }
-      case "ToolCallResponse":
-        hasAnswer = false
-        return answered(event)
-      case "ToolOutputMasked":
-        return note(maskedSentence(event))
-      case "LoopDetected":
-        return drop(loopText(event))
-      case "LimitReached":
-      case "HookStopped":
-        return drop(Output.sentence(event.message))
-      case "Notice":
-        return note(printableLine(event.message))
-      case "Citation":
-        return note(`Sources: ${event.text.split("\n").join(" · ")}`)
-      case "Retry":
-        return Effect.andThen(
-          drop(`${cause(event.message)}; retrying in ${seconds(event.delay)}.`),
-          terminal.working("waiting to retry")
-        )
-      case "ChatCompressed":
-        return note(compressedSentence(event))
-      case "SnapshotPreparation":
-        return event.state === "dropped"
-          ? note(`The snapshot that was prepared is not used: ${event.message ?? "it was dropped"}.`)
-          : working(event.state === "running" ? preparationText.running : "thinking")
-      case "Finished":
-        isSaid = true
-        hasAnswer = false
-        return Effect.andThen(
-          terminal.endAnswer(false),
-          cutOffSentences[event.reason] === undefined ? Effect.void : terminal.note(cutOffSentences[event.reason] ?? "")
-        )
-      case "UserCancelled":
-        return Effect.andThen(
-          terminal.endAnswer(true),
-          terminal.note(
-            isSaid
-              ? "Cancelled. Everything up to here is kept."
-              : "Cancelled. The partial reply was discarded; your message is back in the prompt."
-          )
-        )
-      case "InvalidStream":
-      case "Error":
-        return drop(Output.sentence(event.message))
-      case "ContextWindowWillOverflow":
-        return drop(overflowSentence(event))
-    }
-  }
-  return { show }
+  return screen
 })
+
+const note = ({ terminal }: TurnScreen, line: string) => terminal.note(printableLine(line))
+
+const showLabel = ({ terminal }: TurnScreen, label: string) => terminal.working(printableLine(label))
+
+const showWorkLabel = (screen: TurnScreen) => Effect.suspend(() => showLabel(screen, workLabel(screen.running.size)))
+
+/** Discards the partial answer, and says so if any of it was shown. */
+const discardAnswer = ({ state, terminal }: TurnScreen, line: string) =>
+  Effect.suspend(() => {
+    const notice = state.hasPartialAnswer ? ` ${discardedNotice}` : ""
+    state.hasPartialAnswer = false
+    return Effect.andThen(terminal.endAnswer(true), terminal.note(`${line}${notice}`))
+  })
+
+const showRunning = ({ terminal, titles, width }: TurnScreen, id: string, output: ReadonlyArray<string>) =>
+  terminal.card(runningCard(id, titles.get(id) ?? "", output, width))
+
+const showResponse = Effect.fnUntraced(function* (screen: TurnScreen, event: Response) {
+  const { approved, running, style, terminal, titles, width } = screen
+  running.delete(event.id)
+  const title = titles.get(event.id) ?? event.name
+  const { display } = event
+  if (display?._tag === "Todos") yield* terminal.panel(currentStep(display.todos, style))
+  const wasApproved = approved.has(event.id)
+  yield* terminal.card(responseCard(event, title, { hasBody: terminal.isTerminal, style, wasApproved, width }))
+  yield* showWorkLabel(screen)
+})
+
+const showActivity = (screen: TurnScreen, event: Extract<ChatEvent, { _tag: "SubagentActivity" }>) => {
+  const { style, terminal, width } = screen
+  const text = activityText(event.agent, event.activity)
+  if (text !== undefined) {
+    const head = style.dim(truncate(`  ${text}`, width))
+    return terminal.card({ key: `${event.id} activity`, isRunning: false, head, body: [], more: [] })
+  }
+  return event.activity._tag === "Thought" ? showLabel(screen, `${event.agent}: ${event.activity.text}`) : Effect.void
+}
+
+/** Shows an event of the turn. */
+export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> => {
+  const { approved, isRecorded, running, state, terminal, titles } = screen
+  switch (event._tag) {
+    case "ModelInfo":
+      return terminal.working("thinking")
+    case "Content":
+      state.hasPartialAnswer = state.hasPartialAnswer || event.text.trim() !== ""
+      return terminal.answer(event.text)
+    case "Thought":
+      return event.subject === "" ? Effect.void : showLabel(screen, event.subject)
+    case "ToolCallRequest":
+      return isRecorded ? note(screen, `The model calls ${event.call.name}.`) : Effect.void
+    case "ToolCallConfirmation":
+      titles.set(event.id, event.title)
+      approved.add(event.id)
+      return terminal.endAnswer(false)
+    case "ToolCallStarted":
+      titles.set(event.id, printableLine(event.title))
+      running.add(event.id)
+      return Effect.andThen(showRunning(screen, event.id, []), showWorkLabel(screen))
+    case "ToolCallProgress":
+      return showRunning(screen, event.id, detailLines(event.text))
+    case "SubagentActivity":
+      return showActivity(screen, event)
+    case "ToolCallResponse":
+      state.hasPartialAnswer = false
+      return showResponse(screen, event)
+    case "ToolOutputMasked":
+      return note(screen, maskedSentence(event))
+    case "LoopDetected":
+      return discardAnswer(screen, loopText(event))
+    case "LimitReached":
+    case "HookStopped":
+      return discardAnswer(screen, Output.sentence(event.message))
+    case "Notice":
+      return note(screen, printableLine(event.message))
+    case "Citation":
+      return note(screen, `Sources: ${event.text.split("\n").join(" · ")}`)
+    case "Retry":
+      return Effect.andThen(discardAnswer(screen, retrySentence(event)), terminal.working("waiting to retry"))
+    case "ChatCompressed":
+      return note(screen, compressedSentence(event))
+    case "SnapshotPreparation":
+      return event.state === "dropped"
+        ? note(screen, `The snapshot that was prepared is not used: ${event.message ?? "it was dropped"}.`)
+        : showLabel(screen, event.state === "running" ? preparationText.running : "thinking")
+    case "Finished": {
+      state.hasFinished = true
+      state.hasPartialAnswer = false
+      const cutOff = cutOffSentences[event.reason]
+      return Effect.andThen(terminal.endAnswer(false), cutOff === undefined ? Effect.void : terminal.note(cutOff))
+    }
+    case "UserCancelled":
+      return Effect.andThen(
+        terminal.endAnswer(true),
+        terminal.note(
+          state.hasFinished
+            ? "Cancelled. Everything up to here is kept."
+            : "Cancelled. The partial reply was discarded; your message is back in the prompt."
+        )
+      )
+    case "InvalidStream":
+    case "Error":
+      return discardAnswer(screen, Output.sentence(event.message))
+    case "ContextWindowWillOverflow":
+      return discardAnswer(screen, overflowSentence(event))
+  }
+}

@@ -1,12 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as TurnScreen from "../../../src/cli/chat/TurnScreen.ts"
+import * as Output from "../../../src/cli/output/Output.ts"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { ChatTerminal } from "../../../src/services/terminal/ChatTerminal.ts"
 
 const tokens = TokenCount.make
+
+type Response = Extract<ChatEvent, { _tag: "ToolCallResponse" }>
 
 /** What is shown of these events; notes stand in brackets. */
 const shown = (...events: ReadonlyArray<ChatEvent>) =>
@@ -41,7 +44,7 @@ const shown = (...events: ReadonlyArray<ChatEvent>) =>
       panel: () => Effect.void
     })
     const screen = yield* Effect.provide(TurnScreen.make(false), terminal)
-    for (const event of events) yield* screen.show(event)
+    for (const event of events) yield* TurnScreen.show(screen, event)
     return out
   })
 
@@ -308,5 +311,50 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
 describe("what the user sees of a turn", () => {
   for (const [rule, events, expected] of cases) {
     it.effect(rule, () => Effect.map(shown(...events), (out) => assert.strictEqual(out, expected)))
+  }
+})
+
+describe("responseCard", () => {
+  const style = { style: Output.plain, width: 40 }
+  const written = (lines: number, change: Partial<Response> = {}): Response => ({
+    _tag: "ToolCallResponse",
+    id: "1",
+    name: "write_file",
+    status: "success",
+    display: {
+      _tag: "Diff",
+      file: "a.ts",
+      diff: `--- a.ts\n+++ a.ts\n@@ -1 +1,${lines} @@\n${"+line\n".repeat(lines)}`,
+      added: lines,
+      removed: 0
+    },
+    message: null,
+    duration: 5,
+    ...change
+  })
+  const cases: ReadonlyArray<
+    readonly [rule: string, event: Response, hasBody: boolean, wasApproved: boolean, body: number, more: number]
+  > = [
+    ["shows a short change whole", written(3), true, false, 4, 0],
+    ["shows the beginning of a long change", written(40), true, false, 13, 41],
+    ["does not repeat a change that was approved", written(3), true, true, 0, 4],
+    ["has one line where there is no room", written(3), false, false, 0, 4],
+    ["shows nothing of a change that failed", written(3, { status: "error" }), true, false, 0, 4]
+  ]
+  for (const [rule, event, hasBody, wasApproved, body, more] of cases) {
+    it(rule, () => {
+      const card = TurnScreen.responseCard(event, "write a.ts", { ...style, hasBody, wasApproved })
+      assert.deepStrictEqual([card.body.length, card.more.length, card.language], [body, more, "ts"])
+    })
+  }
+})
+
+describe("workLabel", () => {
+  for (const [calls, label] of [
+    [0, "thinking"],
+    [1, "running"],
+    [3, "running 3 calls"]
+  ] as const) {
+    it(`${calls} calls: ${label}`, () => assert.strictEqual(TurnScreen.workLabel(calls), label))
   }
 })
