@@ -42,6 +42,7 @@ export class ChatOutput {
     this.draw()
   }
 
+  /** Adds a piece of Markdown to the answer. */
   addAnswer(piece: string) {
     this.transcript.answer(this.visible(piece))
   }

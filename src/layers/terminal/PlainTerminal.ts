@@ -2,7 +2,7 @@ import { Cause, Deferred, Effect, Exit, Queue, Semaphore } from "effect"
 import * as readline from "node:readline"
 import type { Writable } from "node:stream"
 import { printableLine, visibleStream } from "../../domain/text/InvisibleCharacters.ts"
-import { ChatTerminal, Closed, type Inquiry } from "../../services/terminal/ChatTerminal.ts"
+import { type Card, ChatTerminal, Closed, type Inquiry, type Question } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
 import type { InputHistory } from "./InputHistory.ts"
 import * as SafeText from "./SafeText.ts"
@@ -16,50 +16,59 @@ const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
     stream.write(text, (error) => resume(Effect.succeed(error === null || error === undefined)))
   })
 
-/** What both kinds have in common: answers on stdout, everything else as `note` says. */
-const output = ({ output: stream }: Streams, note: (line: string) => Effect.Effect<void>, close: () => void) => {
-  let visible = visibleStream()
-  let isWithinLine = false
-  const write = Effect.fn("ChatTerminal.write")(function* (text: string) {
-    if (text === "") return
-    isWithinLine = !text.endsWith("\n")
-    if (!(yield* written(stream, stream.isTTY === true ? SafeText.shown(text) : text))) close()
-  })
-  const endAnswer = Effect.suspend(() => {
-    const rest = visible(undefined)
-    visible = visibleStream()
-    return write(`${rest}${isWithinLine || rest !== "" ? "\n" : ""}`)
-  })
-  return {
-    canColor: false,
-    columns: Effect.succeed(Number.POSITIVE_INFINITY),
-    choose: () => Effect.fail(new Closed()),
-    answer: (piece: string) => write(visible(piece)),
-    endAnswer: () => endAnswer,
-    card: ({
-      body,
-      head,
-      isRunning
-    }: {
-      readonly body: ReadonlyArray<string>
-      readonly head: string
-      readonly isRunning: boolean
-    }) =>
-      isRunning ? Effect.void : Effect.andThen(endAnswer, Effect.forEach([head, ...body], note, { discard: true })),
-    status: () => Effect.void,
-    panel: () => Effect.void,
-    configure: () => Effect.void,
-    title: () => Effect.void,
-    copy: (text: string) => (stream.isTTY === true ? Clipboard.withProgram(text) : Effect.succeed(false)),
-    working: () => Effect.void,
-    note: Effect.fn("ChatTerminal.note")((line: string) => Effect.andThen(endAnswer, note(line))),
-    write: Effect.fn("ChatTerminal.write")((text: string) => Effect.andThen(endAnswer, write(text)))
+/** Writes answers to stdout. */
+class AnswerWriter {
+  private readonly stream: Streams["output"]
+  /** Called when the reader of the output is gone. */
+  private readonly onClosed: () => void
+  /** Makes invisible characters of the answer visible, also those that arrive in pieces. */
+  private visible = visibleStream()
+  private isWithinLine = false
+
+  constructor(stream: Streams["output"], onClosed: () => void) {
+    this.stream = stream
+    this.onClosed = onClosed
   }
+
+  readonly write = Effect.fn("ChatTerminal.write")({ self: this }, function* (text: string) {
+    if (text === "") return
+    this.isWithinLine = !text.endsWith("\n")
+    if (!(yield* written(this.stream, this.stream.isTTY === true ? SafeText.shown(text) : text))) this.onClosed()
+  })
+
+  answer(piece: string): Effect.Effect<void> {
+    return this.write(this.visible(piece))
+  }
+
+  /** Ends the answer, and its line. */
+  readonly end: Effect.Effect<void> = Effect.suspend(() => {
+    const rest = this.visible(undefined)
+    this.visible = visibleStream()
+    return this.write(`${rest}${this.isWithinLine || rest !== "" ? "\n" : ""}`)
+  })
 }
 
+/** What both kinds of chat have in common. `note` writes a line that is no answer. */
+const common = (answers: AnswerWriter, stream: Streams["output"], note: (line: string) => Effect.Effect<void>) => ({
+  canColor: false,
+  columns: Effect.succeed(Number.POSITIVE_INFINITY),
+  choose: () => Effect.fail(new Closed()),
+  answer: (piece: string) => answers.answer(piece),
+  endAnswer: () => answers.end,
+  card: ({ body, head, isRunning }: Card) =>
+    isRunning ? Effect.void : Effect.andThen(answers.end, Effect.forEach([head, ...body], note, { discard: true })),
+  status: () => Effect.void,
+  panel: () => Effect.void,
+  configure: () => Effect.void,
+  title: () => Effect.void,
+  copy: (text: string) => (stream.isTTY === true ? Clipboard.withProgram(text) : Effect.succeed(false)),
+  working: () => Effect.void,
+  note: Effect.fn("ChatTerminal.note")((line: string) => Effect.andThen(answers.end, note(line))),
+  write: Effect.fn("ChatTerminal.write")((text: string) => Effect.andThen(answers.end, answers.write(text)))
+})
+
 /** A chat on a pipe: each line of the input is a message, and only answers are written to stdout. */
-export const pipe = Effect.fnUntraced(function* (streams: Streams) {
-  const { error, input } = streams
+export const pipe = Effect.fnUntraced(function* ({ error, input, output }: Streams) {
   const lines = yield* Queue.unbounded<string, Closed>()
   const close = () => Queue.failCauseUnsafe(lines, Cause.fail(new Closed()))
   yield* Effect.acquireRelease(
@@ -74,8 +83,9 @@ export const pipe = Effect.fnUntraced(function* (streams: Streams) {
     }),
     (rl) => Effect.sync(() => rl.close())
   )
+  const note = (line: string) => Effect.asVoid(written(error, `${printableLine(line)}\n`))
   return ChatTerminal.of({
-    ...output(streams, (line) => Effect.asVoid(written(error, `${printableLine(line)}\n`)), close),
+    ...common(new AnswerWriter(output, close), output, note),
     isTerminal: false,
     ask: Effect.fn("ChatTerminal.ask")(() => Queue.take(lines)),
     during: (_label, work) => work(Effect.never),
@@ -83,91 +93,137 @@ export const pipe = Effect.fnUntraced(function* (streams: Streams) {
   })
 })
 
-/** A chat in lines on a terminal: what is typed is edited by readline, and nothing that was written changes. */
-export const lines = Effect.fnUntraced(function* (streams: Streams, history: InputHistory) {
-  const { input, output: stream } = streams
-  const messages = yield* Queue.unbounded<string, Closed>()
-  const oneInquiry = yield* Semaphore.make(1)
-  let answers: Queue.Queue<string, Closed> | undefined
-  let work: Deferred.Deferred<void> | undefined
-  let isLeaving = false
-  const close = () => {
-    Queue.failCauseUnsafe(messages, Cause.fail(new Closed()))
-    if (answers !== undefined) Queue.failCauseUnsafe(answers, Cause.fail(new Closed()))
+/** A chat in lines: its parts, and its state. */
+interface LineChat {
+  readonly stream: Streams["output"]
+  readonly history: InputHistory
+  readonly rl: readline.Interface
+  readonly answers: AnswerWriter
+  readonly messages: Queue.Queue<string, Closed>
+  /** Held while a question is open. */
+  readonly questionTurns: Semaphore.Semaphore
+  readonly state: {
+    /** Lines that answer the open question. */
+    replies: Queue.Queue<string, Closed> | undefined
+    /** Completed when the user cancels the work that goes on. */
+    interrupted: Deferred.Deferred<void> | undefined
+    /** Whether the next Ctrl+C leaves. */
+    isLeaving: boolean
   }
+}
+
+const closeInput = ({ messages, state: { replies } }: Pick<LineChat, "messages" | "state">) => {
+  Queue.failCauseUnsafe(messages, Cause.fail(new Closed()))
+  if (replies !== undefined) Queue.failCauseUnsafe(replies, Cause.fail(new Closed()))
+}
+
+const onLine = ({ messages, state }: LineChat, line: string) => {
+  state.isLeaving = false
+  if (state.replies !== undefined) Queue.offerUnsafe(state.replies, line.trim())
+  else if (line.trim() !== "") Queue.offerUnsafe(messages, line.trimEnd())
+}
+
+/** Cancels the work, leaves when it is pressed again after a warning, or clears the line. */
+const onCtrlC = ({ rl, state, stream }: LineChat) => {
+  if (state.interrupted !== undefined) {
+    Deferred.doneUnsafe(state.interrupted, Effect.void)
+    return
+  }
+  if (state.isLeaving) return rl.close()
+  state.isLeaving = rl.line === ""
+  rl.write(null, { ctrl: true, name: "u" })
+  stream.write(state.isLeaving ? "\npress Ctrl+C again to leave\n" : "\n")
+  rl.prompt()
+}
+
+const showPrompt = ({ rl }: LineChat, text: string) =>
+  Effect.sync(() => {
+    rl.setPrompt(text)
+    rl.prompt(true)
+  })
+
+/** Asks a question until a line answers it. */
+const exchange = Effect.fnUntraced(function* <A>(
+  chat: LineChat,
+  replies: Queue.Queue<string, Closed>,
+  inquiry: Inquiry<A>
+): Effect.fn.Return<A, Closed> {
+  const { answers, messages, rl } = chat
+  if (messages.state._tag !== "Open") return yield* new Closed()
+  yield* answers.end
+  yield* answers.write(inquiry.text)
+  for (let { fill = "", prompt, read } = inquiry; ;) {
+    yield* showPrompt(chat, prompt)
+    // A line break would send what is only to be edited.
+    if (fill !== "" && !fill.includes("\n")) rl.write(fill)
+    const reading = read(yield* Queue.take(replies))
+    if (reading._tag === "Answer") return reading.value
+    if (reading._tag === "Then") ({ fill = "", prompt, read } = reading.inquiry)
+    yield* answers.end
+    yield* answers.write(reading._tag === "Then" ? reading.inquiry.text : reading.text)
+  }
+})
+
+const inquire = <A>(chat: LineChat, inquiry: Inquiry<A>): Effect.Effect<A, Closed> =>
+  Effect.acquireUseRelease(
+    Effect.map(Queue.unbounded<string, Closed>(), (replies) => (chat.state.replies = replies)),
+    (replies) => exchange(chat, replies, inquiry),
+    (_, exit) =>
+      Effect.sync(() => {
+        chat.state.replies = undefined
+        if (Exit.isFailure(exit)) chat.stream.write("\n")
+      })
+  ).pipe(chat.questionTurns.withPermit)
+
+const ask = Effect.fnUntraced(function* (chat: LineChat, { prefill = "", prompt }: Question) {
+  yield* showPrompt(chat, prompt)
+  if (prefill !== "") chat.rl.write(prefill.replaceAll("\n", " "))
+  const message = yield* Queue.take(chat.messages)
+  yield* chat.history.add(message)
+  return message
+})
+
+const during = <A, E, R>(
+  { state }: LineChat,
+  job: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const outer = state.interrupted
+      const interrupted = Deferred.makeUnsafe<void>()
+      state.interrupted = interrupted
+      return { interrupted, outer }
+    }),
+    ({ interrupted }) => job(Deferred.await(interrupted)),
+    ({ outer }) =>
+      Effect.sync(() => {
+        state.interrupted = outer
+      })
+  )
+
+/** A chat in lines on a terminal: what is typed is edited by readline, and nothing that was written changes. */
+export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Streams, history: InputHistory) {
   const rl = yield* Effect.acquireRelease(
     Effect.sync(() =>
       readline.createInterface({ input, output: stream, terminal: true, history: [...history.entries], prompt: "" })
     ),
     (rl) => Effect.sync(() => rl.close())
   )
-  rl.on("line", (line) => {
-    isLeaving = false
-    if (answers !== undefined) Queue.offerUnsafe(answers, line.trim())
-    else if (line.trim() !== "") Queue.offerUnsafe(messages, line.trimEnd())
-  })
-  rl.on("SIGINT", () => {
-    if (work !== undefined) return void Deferred.doneUnsafe(work, Effect.void)
-    if (isLeaving) return rl.close()
-    isLeaving = rl.line === ""
-    rl.write(null, { ctrl: true, name: "u" })
-    stream.write(isLeaving ? "\npress Ctrl+C again to leave\n" : "\n")
-    rl.prompt()
-  })
+  const messages = yield* Queue.unbounded<string, Closed>()
+  const state: LineChat["state"] = { replies: undefined, interrupted: undefined, isLeaving: false }
+  const close = () => closeInput({ messages, state })
+  const answers = new AnswerWriter(stream, close)
+  const questionTurns = yield* Semaphore.make(1)
+  const chat: LineChat = { stream, history, rl, answers, messages, questionTurns, state }
+  rl.on("line", (line) => onLine(chat, line))
+  rl.on("SIGINT", () => onCtrlC(chat))
   rl.once("close", close)
-  const shown = output(streams, (line) => Effect.asVoid(written(stream, `${printableLine(line)}\n`)), close)
-  const prompt = (text: string) =>
-    Effect.sync(() => {
-      rl.setPrompt(text)
-      rl.prompt(true)
-    })
-  const inquire = <A>(asked: Inquiry<A>): Effect.Effect<A, Closed> =>
-    Effect.acquireUseRelease(
-      Effect.map(Queue.unbounded<string, Closed>(), (made) => (answers = made)),
-      (made) =>
-        Effect.gen(function* () {
-          if (messages.state._tag !== "Open") return yield* new Closed()
-          yield* shown.write(asked.text)
-          for (let { fill = "", prompt: sign, read } = asked; ;) {
-            yield* prompt(sign)
-            // A line break would send what is only to be edited.
-            if (fill !== "" && !fill.includes("\n")) rl.write(fill)
-            const meant = read(yield* Queue.take(made))
-            if (meant._tag === "Answer") return meant.value
-            if (meant._tag === "Then") ({ fill = "", prompt: sign, read } = meant.inquiry)
-            yield* shown.write(meant._tag === "Then" ? meant.inquiry.text : meant.text)
-          }
-        }),
-      (_, exit) =>
-        Effect.sync(() => {
-          answers = undefined
-          if (Exit.isFailure(exit)) stream.write("\n")
-        })
-    ).pipe(oneInquiry.withPermit)
+  const note = (line: string) => Effect.asVoid(written(stream, `${printableLine(line)}\n`))
   return ChatTerminal.of({
-    ...shown,
+    ...common(answers, stream, note),
     isTerminal: true,
-    ask: Effect.fn("ChatTerminal.ask")(function* ({ prefill = "", prompt: sign }) {
-      yield* prompt(sign)
-      if (prefill !== "") rl.write(prefill.replaceAll("\n", " "))
-      const message = yield* Queue.take(messages)
-      yield* history.add(message)
-      return message
-    }),
-    during: (_label, job) =>
-      Effect.acquireUseRelease(
-        Effect.sync(() => {
-          const outer = work
-          const interrupted = Deferred.makeUnsafe<void>()
-          work = interrupted
-          return { interrupted, outer }
-        }),
-        ({ interrupted }) => job(Deferred.await(interrupted)),
-        ({ outer }) =>
-          Effect.sync(() => {
-            work = outer
-          })
-      ),
-    inquire
+    ask: Effect.fn("ChatTerminal.ask")((question) => ask(chat, question)),
+    during: (_label, job) => during(chat, job),
+    inquire: (inquiry) => inquire(chat, inquiry)
   })
 })
