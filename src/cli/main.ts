@@ -14,6 +14,12 @@ import * as Output from "./output/Output.ts"
 import { version } from "./output/Version.ts"
 
 /**
+ * The program: its commands, how failures are printed, and how the process ends.
+ *
+ * One file: all that touches the process itself is here: its arguments, its streams, signals and its exit status.
+ */
+
+/**
  * Prints help pages in our own layout, and a one-line error for an invalid command line. The help page is printed only on
  * request.
  */

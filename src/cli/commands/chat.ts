@@ -39,14 +39,6 @@ const loadRecording = Effect.fnUntraced(function* (file: string) {
   return { model: Context.get(context, Model), recording: { name, prompt, results, hasEnded } }
 })
 
-/** The end of a session of the chat. `isRefused`: the session could not be opened. */
-interface SessionEnd {
-  readonly next: NextSession
-  /** The session id; undefined when the session has no messages. */
-  readonly id: string | undefined
-  readonly isRefused: boolean
-}
-
 /** The parsed flags of a chat. */
 export type Options = ChatFlags.ChatFlags & HostOptions & { readonly plain?: boolean | undefined }
 
@@ -73,92 +65,100 @@ const pageWriter = Effect.gen(function* () {
     drawPage(log, file).pipe(Effect.provideService(Stdio.Stdio, silent), Effect.provideContext(services))
 })
 
-/** Runs one session after another until the user leaves. */
-export const converse = Effect.fn("cli.chat")(function* (given: Options) {
-  const terminal = yield* ChatTerminal
-  const options = given.resume === "" && terminal.isTerminal ? yield* withChosenSession(given, terminal) : given
-  if (options === undefined) return
-  const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
-  const recorded = file === undefined ? undefined : yield* loadRecording(file)
-  if (recorded === undefined && !(yield* canAsk(options.model))) {
-    const [how, what] = RuntimeText.missingKeyLines
-    yield* Output.notice(how)
-    return yield* failed(what)
-  }
-  const model = recorded?.model ?? (yield* Model)
-  const defaults = yield* ChatDefaults
-  // A recording contains no summaries, so code writes them.
-  const settings =
-    recorded === undefined
-      ? { ...defaults, prepareAt: settingsDefaults.compressionPrepareAt }
-      : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
+type Recorded = Effect.Success<ReturnType<typeof loadRecording>>
 
-  yield* askOnce(terminal)
-  const session = Effect.fnUntraced(
-    function* (
-      one: ChatFlags.ChatFlags,
-      isCleared: boolean,
-      first: string | undefined,
-      greeting: Option.Option<string>
-    ) {
-      const opened = yield* RuntimeText.orExit(
-        SessionOpening.open(yield* ChatFlags.sessionOptions(one), yield* RuntimeText.handlers)
-      )
-      yield* terminal.panel([])
-      yield* terminal.configure(withDefaults(opened.settings).terminal)
-      if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
-      const handlers: AgentHandlers = {
-        canRestart: recorded === undefined,
-        ...(terminal.isTerminal
-          ? {
-              ask: askApproval(terminal, mainAgent),
-              answer: askQuestion(terminal),
-              confirmShortening: askShorten(terminal)
-            }
-          : {}),
-        notify: (notice) => terminal.note(RuntimeText.noticeLine(notice))
+/** What all sessions of a chat share. */
+interface Chat {
+  readonly terminal: ChatTerminal["Service"]
+  readonly options: Options
+  /** The recording that answers in the model's place, if any. */
+  readonly recorded: Recorded | undefined
+}
+
+/** A session to open. */
+interface Opening {
+  readonly flags: ChatFlags.ChatFlags
+  /** Whether the session follows `/clear`. */
+  readonly isCleared: boolean
+  /** A message that a hook sends before the first prompt. */
+  readonly first: string | undefined
+  /** Whether it is the first session of the chat. */
+  readonly isFirst: boolean
+}
+
+/** The end of a session. */
+interface SessionEnd {
+  readonly next: NextSession
+  /** The session id; undefined when the session has no messages. */
+  readonly id: string | undefined
+  /** Whether the session could not be opened. */
+  readonly isRefused: boolean
+}
+
+const greeting = "/help lists the commands and keys. Esc cancels; Ctrl+C twice on an empty line leaves."
+
+/** How the agent of a session reaches the user. On a pipe nobody answers. */
+const handlersOf = ({ recorded, terminal }: Chat): AgentHandlers => ({
+  canRestart: recorded === undefined,
+  ...(terminal.isTerminal
+    ? {
+        ask: askApproval(terminal, mainAgent),
+        answer: askQuestion(terminal),
+        confirmShortening: askShorten(terminal)
       }
-      // A recording answers its calls itself.
-      const tools = recorded === undefined ? { ...options, isCleared } : { tools: false, isCleared }
-      const worker = yield* terminal.during("starting the tools", (interrupted) =>
-        Effect.raceFirst(
-          RuntimeText.orExit(Runtime.host(opened, tools, handlers)),
-          Effect.andThen(interrupted, Effect.interrupt)
-        )
-      )
-      const next = yield* ChatLoop.run(opened, worker, recorded?.recording, yield* pageWriter, first)
-      if (next._tag === "Switch" && next.resume === undefined) yield* worker.leave("clear")
-      const { next: number } = yield* opened.chat.conversation
-      const isKept = number > 1
-      return { next, id: isKept ? opened.id : undefined }
-    },
-    Effect.provideService(Model, model),
-    Effect.provideService(ChatDefaults, settings),
-    Effect.scoped
-  )
+    : {}),
+  notify: (notice) => terminal.note(RuntimeText.noticeLine(notice))
+})
 
-  const { continue: _continue, plain: _plain, resume: _resume, session: _session, ...flags } = options
-  // The recording applies to this run only: it is not saved as a session's model.
-  const { model: named, ...fresh } = flags
-  const begun = recorded === undefined ? flags : fresh
-  const greeting = Option.some("/help lists the commands and keys. Esc cancels; Ctrl+C twice on an empty line leaves.")
-  let now: ChatFlags.ChatFlags =
-    recorded === undefined || named === undefined ? options : { ...options, model: undefined }
+/** Runs a session until the user leaves it. */
+const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCleared, isFirst }: Opening) {
+  const { options, recorded, terminal } = chat
+  const opened = yield* RuntimeText.orExit(
+    SessionOpening.open(yield* ChatFlags.sessionOptions(flags), yield* RuntimeText.handlers)
+  )
+  yield* terminal.panel([])
+  yield* terminal.configure(withDefaults(opened.settings).terminal)
+  if (isFirst && terminal.isTerminal) yield* terminal.note(greeting)
+  // A recording answers its calls itself.
+  const tools = recorded === undefined ? { ...options, isCleared } : { tools: false, isCleared }
+  const host = yield* terminal.during("starting the tools", (interrupted) =>
+    Effect.raceFirst(
+      RuntimeText.orExit(Runtime.host(opened, tools, handlersOf(chat))),
+      Effect.andThen(interrupted, Effect.interrupt)
+    )
+  )
+  const next = yield* ChatLoop.run(opened, host, recorded?.recording, yield* pageWriter, first)
+  if (next._tag === "Switch" && next.resume === undefined) yield* host.leave("clear")
+  const { next: nextEntry } = yield* opened.chat.conversation
+  return { next, id: nextEntry > 1 ? opened.id : undefined }
+}, Effect.scoped)
+
+/** The flags of the first session, of a new one, and of one that is resumed. */
+export const sessionFlags = (options: Options, isRecorded: boolean) => {
+  const { continue: _continue, plain: _plain, resume: _resume, session: _session, ...begun } = options
+  const { model, ...withoutModel } = begun
+  return {
+    // The recording applies to this run only: it is not saved as a session's model.
+    first: isRecorded && model !== undefined ? { ...options, model: undefined } : options,
+    begun: isRecorded ? withoutModel : begun,
+    // Another session continues with its own model.
+    resumed: withoutModel
+  }
+}
+
+/** Runs one session after another until the user leaves. */
+const runSessions = Effect.fnUntraced(function* (chat: Chat) {
+  const { options, recorded, terminal } = chat
+  const flags = sessionFlags(options, recorded !== undefined)
+  let opening: Opening = { flags: flags.first, isCleared: false, first: undefined, isFirst: true }
   let last: string | undefined
   let isFallback = false
-  let isCleared = false
-  let begin: string | undefined
-  for (let isFirst = true; ; isFirst = false) {
-    const ended: SessionEnd = yield* session(
-      now,
-      isCleared,
-      begin,
-      isFirst && terminal.isTerminal ? greeting : Option.none()
-    ).pipe(
+  for (;;) {
+    const ended: SessionEnd = yield* runSession(chat, opening).pipe(
       Effect.map((done) => ({ ...done, isRefused: false })),
       // If the requested session cannot be opened, the chat returns to the previous one, once.
       Effect.catch((error) =>
-        isFirst || isFallback
+        opening.isFirst || isFallback
           ? Effect.fail(error)
           : Effect.as(terminal.note(error.message), {
               id: last,
@@ -175,11 +175,40 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
     last = id
     // The cause was shown already; the status tells a script.
     if (next._tag === "Leave") return yield* next.isUnanswered ? failed("") : Effect.void
-    // Another session continues with its own model.
-    now = next.resume === undefined ? begun : { ...fresh, resume: next.resume }
-    isCleared = next.resume === undefined
-    begin = next.first
+    const isCleared = next.resume === undefined
+    opening = {
+      flags: isCleared ? flags.begun : { ...flags.resumed, resume: next.resume },
+      isCleared,
+      first: next.first,
+      isFirst: false
+    }
   }
+})
+
+/** Starts a chat and runs it until the user leaves. */
+export const converse = Effect.fn("cli.chat")(function* (given: Options) {
+  const terminal = yield* ChatTerminal
+  const options = given.resume === "" && terminal.isTerminal ? yield* withChosenSession(given, terminal) : given
+  if (options === undefined) return
+  const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
+  const recorded = file === undefined ? undefined : yield* loadRecording(file)
+  if (recorded === undefined && !(yield* canAsk(options.model))) {
+    const [how, what] = RuntimeText.missingKeyLines
+    yield* Output.notice(how)
+    return yield* failed(what)
+  }
+  const defaults = yield* ChatDefaults
+  // A recording contains no summaries, so code writes them.
+  const settings =
+    recorded === undefined
+      ? { ...defaults, prepareAt: settingsDefaults.compressionPrepareAt }
+      : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
+  const model = recorded?.model ?? (yield* Model)
+  yield* askOnce(terminal)
+  return yield* runSessions({ terminal, options, recorded }).pipe(
+    Effect.provideService(Model, model),
+    Effect.provideService(ChatDefaults, settings)
+  )
 }, Effect.scoped)
 
 /** The command `palimpsest chat`. */
