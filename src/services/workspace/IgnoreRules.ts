@@ -56,6 +56,91 @@ const readRules = Effect.fnUntraced(function* (file: string) {
   return yield* read.pipe(Effect.orElseSucceed((): ReadonlyArray<IgnoreRule> => []))
 })
 
+/** What rules are read with, and how much was checked since the last yield. */
+interface RuleReader {
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+  /** The folders of the workspace. */
+  readonly folders: ReadonlyArray<string>
+  readonly choice: IgnoreChoice
+  checks: number
+}
+
+/** The rule files that hold in a folder, in ascending precedence. */
+interface FolderSources {
+  readonly folder: string
+  /** Undefined outside of repositories. */
+  readonly git: ReadonlyArray<Source> | undefined
+  readonly own: ReadonlyArray<Source>
+}
+
+const deeper = (sources: ReadonlyArray<Source>, name: string): ReadonlyArray<Source> =>
+  sources.map(({ below, rules }) => ({ rules, below: `${below}${name}/` }))
+
+const sourceOf = (rules: ReadonlyArray<IgnoreRule>): ReadonlyArray<Source> =>
+  rules.length === 0 ? [] : [{ rules, below: "" }]
+
+const sourcesIn = Effect.fnUntraced(function* (
+  { choice, folders, fs, path }: RuleReader,
+  folder: string,
+  above: FolderSources | undefined,
+  holds?: ReadonlySet<string>
+): Effect.fn.Return<FolderSources> {
+  const mayHold = (name: string) => holds === undefined || holds.has(name)
+  const read = (...names: ReadonlyArray<string>) =>
+    Effect.map(Effect.provideService(readRules(path.join(folder, ...names)), FileSystem.FileSystem, fs), sourceOf)
+  const name = path.basename(folder)
+  let git = above?.git === undefined ? undefined : deeper(above.git, name)
+  if (choice.git) {
+    // A nested repository has its own rules.
+    const isRepository =
+      mayHold(".git") && (yield* Effect.orElseSucceed(fs.exists(path.join(folder, ".git")), () => false))
+    if (isRepository) git = yield* read(".git", "info", "exclude")
+    if (git !== undefined && mayHold(".gitignore")) git = [...git, ...(yield* read(".gitignore"))]
+  }
+  let own = above === undefined ? [] : deeper(above.own, name)
+  if (choice.own && folders.includes(folder)) {
+    for (const file of ownNames) own = [...own, ...(yield* read(file))]
+  }
+  return { folder, git, own }
+})
+
+/** Whether an entry is ignored. The latest source with a rule for it decides. */
+const isIgnoredBy = (latestFirst: ReadonlyArray<Source>, name: string, isFolder: boolean): boolean => {
+  if (name === ".git") return true
+  for (const { below, rules } of latestFirst) {
+    const ruling = verdict(rules, `${below}${name}`, isFolder)
+    if (ruling !== undefined) return ruling
+  }
+  return false
+}
+
+const rulesIn = (reader: RuleReader, here: FolderSources): FolderRules => {
+  const { choice, path } = reader
+  const sources = [...sourceOf(choice.vendored ? vendoredRules : []), ...(here.git ?? []), ...here.own]
+  const latestFirst = sources.toReversed()
+  const checksPerEntry = sources.reduce((sum, { rules }) => sum + rules.length, 1)
+  return {
+    pause: Effect.suspend(() => {
+      if (reader.checks < checksPerYield) return Effect.void
+      reader.checks = 0
+      return Effect.yieldNow
+    }),
+    ignores: (name, isFolder) => {
+      reader.checks += checksPerEntry
+      return isIgnoredBy(latestFirst, name, isFolder)
+    },
+    enter: (name, holds) =>
+      Effect.map(sourcesIn(reader, path.join(here.folder, name), here, holds), (inside) => rulesIn(reader, inside))
+  }
+}
+
+/** A folder and all above it, from the root of the file system down. */
+const pathTo = (path: Path.Path, folder: string): ReadonlyArray<string> => {
+  const above = path.dirname(folder)
+  return above === folder ? [folder] : [...pathTo(path, above), folder]
+}
+
 /**
  * The rules of a workspace folder, including those of the folders above it.
  *
@@ -66,81 +151,13 @@ export const rulesOf = Effect.fn("IgnoreRules.rulesOf")(function* (
   folder: string,
   choice: IgnoreChoice
 ): Effect.fn.Return<FolderRules, never, FileSystem.FileSystem | Path.Path | Workspace> {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
   const { folders } = yield* Workspace
-  const has = (file: string) => fs.exists(file).pipe(Effect.orElseSucceed(() => false))
-  const from = (file: string) => Effect.provideService(readRules(file), FileSystem.FileSystem, fs)
-
-  interface State {
-    readonly place: string
-    /** In ascending precedence; undefined outside of repositories. */
-    readonly git: ReadonlyArray<Source> | undefined
-    readonly own: ReadonlyArray<Source>
-  }
-
-  const deeper = (sources: ReadonlyArray<Source>, name: string): ReadonlyArray<Source> =>
-    sources.map(({ below, rules }) => ({ rules, below: `${below}${name}/` }))
-  const some = (rules: ReadonlyArray<IgnoreRule>): ReadonlyArray<Source> =>
-    rules.length === 0 ? [] : [{ rules, below: "" }]
-
-  const stateIn = Effect.fnUntraced(function* (
-    place: string,
-    above: State | undefined,
-    holds?: ReadonlySet<string>
-  ): Effect.fn.Return<State> {
-    const mayHold = (name: string) => holds === undefined || holds.has(name)
-    const name = path.basename(place)
-    let git = above?.git === undefined ? undefined : deeper(above.git, name)
-    if (choice.git) {
-      // A nested repository has its own rules.
-      if (mayHold(".git") && (yield* has(path.join(place, ".git"))))
-        git = some(yield* from(path.join(place, ".git", "info", "exclude")))
-      if (git !== undefined && mayHold(".gitignore"))
-        git = [...git, ...some(yield* from(path.join(place, ".gitignore")))]
-    }
-    let own = above === undefined ? [] : deeper(above.own, name)
-    if (choice.own && folders.includes(place)) {
-      for (const file of ownNames) own = [...own, ...some(yield* from(path.join(place, file)))]
-    }
-    return { place, git, own }
-  })
-
-  let asked = 0
-  const pause = Effect.suspend(() => {
-    if (asked < checksPerYield) return Effect.void
-    asked = 0
-    return Effect.yieldNow
-  })
-
-  const rulesIn = (state: State): FolderRules => {
-    const sources = [...some(choice.vendored ? vendoredRules : []), ...(state.git ?? []), ...state.own]
-    const count = sources.reduce((sum, { rules }) => sum + rules.length, 1)
-    return {
-      pause,
-      ignores: (name, isFolder) => {
-        asked += count
-        if (name === ".git") return true
-        for (let i = sources.length - 1; i >= 0; i -= 1) {
-          const source = sources[i]
-          const ruling = source === undefined ? undefined : verdict(source.rules, `${source.below}${name}`, isFolder)
-          if (ruling !== undefined) return ruling
-        }
-        return false
-      },
-      enter: (name, holds) => Effect.map(stateIn(path.join(state.place, name), state, holds), rulesIn)
-    }
-  }
-
-  // From the file system root down: the rules of a repository apply to all its folders.
-  const way: Array<string> = []
-  for (let place = folder; ; place = path.dirname(place)) {
-    way.unshift(place)
-    if (path.dirname(place) === place) break
-  }
-  let state: State | undefined
-  for (const place of way) state = yield* stateIn(place, state)
-  return rulesIn(state ?? { place: folder, git: undefined, own: [] })
+  const path = yield* Path.Path
+  const reader: RuleReader = { fs: yield* FileSystem.FileSystem, path, folders, choice, checks: 0 }
+  let sources: FolderSources = { folder, git: undefined, own: [] }
+  // The rules of a repository apply to all its folders.
+  for (const place of pathTo(path, folder)) sources = yield* sourcesIn(reader, place, sources)
+  return rulesIn(reader, sources)
 })
 
 /** The files with the workspace's own rules, and whether any rule includes something again. */
