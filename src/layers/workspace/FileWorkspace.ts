@@ -28,87 +28,100 @@ export class WorkspaceUnavailable extends Schema.TaggedError<WorkspaceUnavailabl
 /** Most links followed in a row, as in Linux. */
 const maxLinks = 40
 
+/** What paths are resolved with. */
+interface Disk {
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+}
+
+/** Where a path leads, through all links. It need not exist. */
+const realPath: (disk: Disk, place: string, links?: number) => Effect.Effect<string, PlatformError.PlatformError> =
+  Effect.fnUntraced(function* (disk, place, links = 0) {
+    const { fs, path } = disk
+    return yield* fs.realPath(place).pipe(
+      Effect.catchIf(
+        (error) => error.reason._tag === "NotFound" && path.dirname(place) !== place && links < maxLinks,
+        () => missingPath(disk, place, links)
+      )
+    )
+  })
+
+/** The location of a missing path: below its folder, or where the link of that name leads. */
+const missingPath = Effect.fnUntraced(function* (disk: Disk, place: string, links: number) {
+  const { fs, path } = disk
+  const parent = yield* realPath(disk, path.dirname(place), links)
+  const here = path.join(parent, path.basename(place))
+  const target = yield* fs.readLink(here).pipe(Effect.orElseSucceed(() => undefined))
+  return target === undefined ? here : yield* realPath(disk, path.resolve(parent, target), links + 1)
+})
+
+const existingFolder = Effect.fnUntraced(function* ({ fs, path }: Disk, folder: string) {
+  const unavailable = (why: string) => new WorkspaceUnavailable({ folder, why })
+  const onError = Effect.mapError((error: PlatformError.PlatformError) => unavailable(diskErrorText(error)))
+  const place = yield* onError(fs.realPath(path.resolve(folder)))
+  const { type } = yield* onError(fs.stat(place))
+  return type === "Directory" ? place : yield* unavailable("it is not a folder")
+})
+
+/** Whether a place lies in one of these. They are resolved on use: the store creates its folder with the first output. */
+const isIn = (disk: Disk, places: ReadonlyArray<string>, place: string) =>
+  Effect.map(
+    Effect.forEach(places, (each) => Effect.option(realPath(disk, disk.path.resolve(each)))),
+    (real) => real.some((each) => each._tag === "Some" && isWithin(each.value, place, disk.path.sep))
+  )
+
+const refused = (message: string) => new WorkspaceError({ message, reason: "OutsideWorkspace" })
+
+const allowedPath = Effect.fnUntraced(function* (
+  disk: Disk,
+  folders: readonly [root: string, ...added: ReadonlyArray<string>],
+  { readable = [], writable = [] }: FileWorkspaceOptions,
+  ...[name, purpose]: Parameters<Workspace["Service"]["path"]>
+) {
+  const { path } = disk
+  const problem = pathProblem(name)
+  if (problem !== undefined) return yield* new WorkspaceError({ message: problem, reason: "InvalidPath" })
+  const shown = quotedPath(name)
+  const absolute = path.resolve(folders[0], name)
+  const place = yield* realPath(disk, absolute).pipe(
+    Effect.mapError((error) => refused(`${shown} leads nowhere: ${quotedPath(diskErrorText(error))}`))
+  )
+  if (folders.some((each) => isWithin(each, place, path.sep))) return place
+  if (yield* isIn(disk, writable, place)) return place
+  if (yield* isIn(disk, readable, place)) {
+    return purpose === "read" ? place : yield* refused(`${shown} lies where files may only be read`)
+  }
+  const allowed = folders.join(", ")
+  return yield* refused(
+    folders.some((each) => isWithin(each, absolute, path.sep))
+      ? `${shown} leads out of the workspace through a link; only files in ${allowed} may be used`
+      : `${shown} lies outside the workspace; only files in ${allowed} may be used`
+  )
+})
+
 /**
  * A workspace on the file system. A path is checked where it really leads: the deepest existing part is resolved
  * through all links, including a link whose target does not exist yet.
  */
-export const layer = ({
-  added = [],
-  readable = [],
-  root,
-  writable = []
-}: FileWorkspaceOptions): Layer.Layer<Workspace, WorkspaceUnavailable, FileSystem.FileSystem | Path.Path> =>
+export const layer = (
+  options: FileWorkspaceOptions
+): Layer.Layer<Workspace, WorkspaceUnavailable, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     Workspace,
     Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
+      const disk: Disk = { fs: yield* FileSystem.FileSystem, path: yield* Path.Path }
       const { files, folder: held } = yield* NoFollow.make
-
-      const real: (place: string, links: number) => Effect.Effect<string, PlatformError.PlatformError> =
-        Effect.fnUntraced(function* (place, links) {
-          return yield* fs.realPath(place).pipe(
-            Effect.catchIf(
-              (error) => error.reason._tag === "NotFound" && path.dirname(place) !== place && links < maxLinks,
-              () => beyond(place, links)
-            )
-          )
-        })
-      /** The location of a missing path: below its folder, or where the link of that name leads. */
-      const beyond = Effect.fnUntraced(function* (place: string, links: number) {
-        const parent = yield* real(path.dirname(place), links)
-        const here = path.join(parent, path.basename(place))
-        const target = yield* fs.readLink(here).pipe(Effect.orElseSucceed(() => undefined))
-        return target === undefined ? here : yield* real(path.resolve(parent, target), links + 1)
-      })
-
-      const folder = Effect.fnUntraced(function* (given: string) {
-        const unavailable = (why: string) => new WorkspaceUnavailable({ folder: given, why })
-        const place = yield* fs
-          .realPath(path.resolve(given))
-          .pipe(Effect.mapError((error) => unavailable(diskErrorText(error))))
-        const { type } = yield* fs.stat(place).pipe(Effect.mapError((error) => unavailable(diskErrorText(error))))
-        return type === "Directory" ? place : yield* unavailable("it is not a folder")
-      })
-
-      const top = yield* folder(root)
-      const folders = [...new Set([top, ...(yield* Effect.forEach(added, folder))])]
-      const shown = (absolute: string) => quotedPath(shownFrom(top, absolute, path.sep))
-      // Checked on use: the store creates its folder with the first output.
-      const isIn = (places: ReadonlyArray<string>, place: string) =>
-        Effect.map(
-          Effect.forEach(places, (each) => real(path.resolve(each), 0).pipe(Effect.option)),
-          (realPlaces) => realPlaces.some((each) => each._tag === "Some" && isWithin(each.value, place, path.sep))
-        )
-      const refused = (message: string) => new WorkspaceError({ message, reason: "OutsideWorkspace" })
-
+      const root = yield* existingFolder(disk, options.root)
+      const added = yield* Effect.forEach(options.added ?? [], (folder) => existingFolder(disk, folder))
+      const folders = [root, ...new Set(added.filter((folder) => folder !== root))] as const
       return {
-        root: top,
+        root,
         folders,
-        shown,
+        shown: (absolute) => quotedPath(shownFrom(root, absolute, disk.path.sep)),
         files,
         held,
-        isOwn: (place) => isIn(writable, place),
-        path: Effect.fn("Workspace.path")(function* (given, purpose) {
-          const wrong = pathProblem(given)
-          if (wrong !== undefined) return yield* new WorkspaceError({ message: wrong, reason: "InvalidPath" })
-          const named = quotedPath(given)
-          const asked = path.resolve(top, given)
-          const place = yield* real(asked, 0).pipe(
-            Effect.mapError((error) => refused(`${named} leads nowhere: ${quotedPath(diskErrorText(error))}`))
-          )
-          if (folders.some((each) => isWithin(each, place, path.sep))) return place
-          if (yield* isIn(writable, place)) return place
-          if (yield* isIn(readable, place)) {
-            return purpose === "read" ? place : yield* refused(`${named} lies where files may only be read`)
-          }
-          const allowed = folders.join(", ")
-          return yield* refused(
-            folders.some((each) => isWithin(each, asked, path.sep))
-              ? `${named} leads out of the workspace through a link; only files in ${allowed} may be used`
-              : `${named} lies outside the workspace; only files in ${allowed} may be used`
-          )
-        })
+        isOwn: (place) => isIn(disk, options.writable ?? [], place),
+        path: Effect.fn("Workspace.path")((name, purpose) => allowedPath(disk, folders, options, name, purpose))
       }
     })
   )
