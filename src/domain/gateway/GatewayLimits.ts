@@ -29,6 +29,20 @@ export const requestLimit = (
   return Math.floor(size - Math.min(reserve, size * maxReserveShare))
 }
 
+/** Share of the window by which a request has to grow between two compressions, as long as it fits at all. */
+const minGrowth = 0.1
+const maxFill = 0.95
+
+/** Tokens from which a compression that found nothing to do is tried again. */
+export const retryAfter = (tokens: number): number => tokens * (1 + minGrowth)
+
+/**
+ * Tokens from which a conversation is compressed: the threshold, but not soon after the last compression, and not before
+ * `retryAt`. A system prompt that fills the window must not lead to a compression in every turn.
+ */
+export const compressFrom = (limit: number, threshold: number, tokensAfterLast = 0, retryAt = 0): number =>
+  Math.max(threshold * limit, Math.min(maxFill * limit, tokensAfterLast + minGrowth * limit), retryAt)
+
 /** The size of a snapshot: a share of the window, within bounds, so that the next compression is not due soon. */
 const snapshotSize = { share: 0.1, min: 400, max: 8_000 }
 

@@ -1,7 +1,7 @@
 import { Effect, Metric } from "effect"
 import { compactedBy } from "../../domain/gateway/ClientCompaction.ts"
 import { type CompressedView, type SentMessage, sentMessages } from "../../domain/gateway/CompressedView.ts"
-import { requestLimit } from "../../domain/gateway/GatewayLimits.ts"
+import { compressFrom, requestLimit, retryAfter } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import { headOf, readBody, type RequestBody, withMessages as bodyWith } from "../../domain/gateway/RequestBody.ts"
@@ -20,9 +20,6 @@ import { makeView, sentTokens, viewTokens } from "./ViewMaking.ts"
 
 /** Size of a request below which it is passed on without a look at its messages. */
 const minBytes = 4_000
-/** Share of the window by which a request has to grow between two compressions, as long as it fits at all. */
-const minGrowth = 0.1
-const maxFill = 0.95
 /** Least factor between the estimate and the real tokens of a request that the provider refused as too long. */
 const refusedFactor = 1.3
 /** Most that a prepared compression may leave, as a share of the threshold. Beyond it, the request is compressed anew. */
@@ -74,13 +71,6 @@ const tokensWith = (
   rest: ReadonlyArray<SentMessage>
 ): number => overhead + viewTokens(counts, body.dialect, view) + sentTokens(counts, body, names, rest)
 
-/** Tokens from which a conversation is compressed. */
-const dueAt = ({ options, retryAt }: Planning, { limit, place, view }: Preparable): number => {
-  // A head that fills the window must not lead to a compression in every turn.
-  const grown = Math.min(maxFill * limit, (view?.tokens.after ?? 0) + minGrowth * limit)
-  return Math.max(options.threshold * limit, grown, retryAt.get(place) ?? 0)
-}
-
 /** Compresses a conversation, with what was prepared if it is small enough. Returns undefined if there is nothing to do. */
 const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparable) {
   const { counts, memory, options, prepared, retryAt } = planning
@@ -93,7 +83,7 @@ const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparab
       maxPrepared * limit * threshold
   const made = isSmall ? ready : yield* makeView(memory, threshold, next, "code")
   if (made === undefined) {
-    retryAt.set(place, tokens * (1 + minGrowth))
+    retryAt.set(place, retryAfter(tokens))
     return undefined
   }
   const rest = yield* messagesAfter(memory, next, made.view)
@@ -143,7 +133,7 @@ const plan = Effect.fnUntraced(function* (
   const restNow = yield* messagesAfter(memory, conversation, last)
   const tokensNow = tokensWith(counts, conversation, last, restNow)
   const next: Preparable = { ...conversation, rest: restNow, tokens: tokensNow }
-  const due = isTooLong ? 0 : dueAt(planning, next)
+  const due = isTooLong ? 0 : compressFrom(limit, options.threshold, last?.tokens.after, planning.retryAt.get(place))
   const made = tokensNow >= due && route.asks === "answer" ? yield* compress(planning, next) : undefined
   const isNear = made === undefined && tokensNow >= prepareAt * due && route.asks === "answer"
   const soon = isNear ? { next } : {}
