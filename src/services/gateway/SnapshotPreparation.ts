@@ -1,4 +1,4 @@
-import { Deferred, Effect, type Fiber, Semaphore } from "effect"
+import { type Context, Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -13,14 +13,14 @@ import { type MadeView, makeView } from "./ViewMaking.ts"
 /** Share of the threshold from which a compression is prepared. */
 export const prepareAt = 0.8
 
-/** Conversations whose next compression is held. */
+/** Conversations whose next compression is kept. */
 const maxPrepared = 32
 
-/** A request that has this many times the tokens of one that was prepared in vain is worth another attempt. */
-const growthInVain = 1.1
+/** Growth of a conversation after which a preparation that found nothing to do is tried again. */
+const minRetryGrowth = 1.1
 
 interface Preparation {
-  /** The messages that it was begun with. */
+  /** The name of the conversation when it started. */
   readonly end: string
   readonly tokens: number
   state: "waiting" | "running" | "done"
@@ -29,78 +29,107 @@ interface Preparation {
   fiber: Fiber.Fiber<unknown> | undefined
 }
 
-/** Prepares over what is known of conversations. What runs ends with the scope. */
+/** What compressions are prepared with, and the prepared ones by the place of their conversation. */
+interface State {
+  readonly options: GatewayOptions
+  readonly memory: ConversationMemory
+  readonly context: Context.Context<Compression | TempStore | TokenCounter>
+  readonly scope: Scope.Scope
+  /** One at a time: requests that are answered meanwhile come first. */
+  readonly turn: Semaphore.Semaphore
+  readonly preparations: BoundedMap<string, Preparation>
+}
+
+const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is MadeView =>
+  made !== undefined && names[made.view.messages] === made.view.name
+
+/** Whether a request is worth a preparation, after an earlier one for its conversation. */
+const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable): boolean => {
+  if (earlier === undefined) return true
+  if (earlier.state !== "done") return !names.includes(earlier.end)
+  return earlier.made === undefined ? tokens > earlier.tokens * minRetryGrowth : !isOf(earlier.made, names)
+}
+
+const run = Effect.fnUntraced(function* (
+  { context, memory, options, turn }: State,
+  preparation: Preparation,
+  next: Preparable,
+  ask: AskUpstream
+) {
+  const { snapshots = "code", threshold } = options
+  const byCode = Effect.suspend(() => {
+    preparation.state = "running"
+    return makeView(memory, threshold, next, "code")
+  }).pipe(
+    turn.withPermit,
+    Effect.ensuring(
+      Effect.suspend(() => {
+        preparation.state = "done"
+        return Deferred.succeed(preparation.byCode, undefined)
+      })
+    ),
+    Effect.provideContext(context)
+  )
+  preparation.made = yield* byCode
+  if (snapshots === "code" || preparation.made === undefined) return
+  const made = yield* makeView(memory, threshold, next, "model").pipe(
+    Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask)),
+    Effect.provideContext(context)
+  )
+  if (made?.by === "model") preparation.made = made
+})
+
+/** Starts to prepare the next compression of a conversation, if it has not started. Does not wait for it. */
+const prepare = Effect.fnUntraced(function* (state: State, next: Preparable, ask: AskUpstream) {
+  const { preparations, scope } = state
+  const earlier = preparations.get(next.place)
+  if (!isWorth(earlier, next)) return
+  earlier?.fiber?.interruptUnsafe()
+  const preparation: Preparation = {
+    end: next.names.at(-1) ?? "",
+    tokens: next.tokens,
+    state: "waiting",
+    byCode: yield* Deferred.make<void>(),
+    made: undefined,
+    fiber: undefined
+  }
+  preparations.set(next.place, preparation)
+  preparation.fiber = yield* Effect.forkIn(Effect.ignore(run(state, preparation, next, ask), { log: "Warn" }), scope)
+})
+
+/**
+ * Takes the compression that was prepared for a conversation. Waits for one that code writes; a model that has not answered is
+ * interrupted.
+ */
+const take = Effect.fnUntraced(function* (
+  { preparations }: State,
+  { names, place }: Pick<Preparable, "names" | "place">
+) {
+  const preparation = preparations.get(place)
+  if (preparation === undefined) return undefined
+  if (preparation.state === "running") yield* Deferred.await(preparation.byCode)
+  preparation.fiber?.interruptUnsafe()
+  preparations.delete(place)
+  return isOf(preparation.made, names) ? preparation.made : undefined
+})
+
+/** Makes compressions ahead of the requests that need them. Those that run end with the scope. */
 export const makeSnapshotPreparation = Effect.fnUntraced(function* (
-  { snapshots = "code", threshold }: GatewayOptions,
+  options: GatewayOptions,
   memory: ConversationMemory
 ) {
-  const provide = Effect.provideContext(yield* Effect.context<Compression | TempStore | TokenCounter>())
-  const scope = yield* Effect.scope
-  // One at a time: the requests that pass by meanwhile come first.
-  const turn = yield* Semaphore.make(1)
-  const preparations = new BoundedMap<string, Preparation>(maxPrepared)
-
-  const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is MadeView =>
-    made !== undefined && names[made.view.messages] === made.view.name
-
-  const isWorth = (known: Preparation | undefined, { names, tokens }: Preparable): boolean => {
-    if (known === undefined) return true
-    if (known.state !== "done") return !names.includes(known.end)
-    return known.made === undefined ? tokens > known.tokens * growthInVain : !isOf(known.made, names)
+  const state: State = {
+    options,
+    memory,
+    context: yield* Effect.context<Compression | TempStore | TokenCounter>(),
+    scope: yield* Effect.scope,
+    turn: yield* Semaphore.make(1),
+    preparations: new BoundedMap(maxPrepared)
   }
-
-  const run = Effect.fnUntraced(function* (preparation: Preparation, next: Preparable, ask: AskUpstream) {
-    const begin = Effect.sync(() => {
-      preparation.state = "running"
-    })
-    const byCode = Effect.andThen(begin, makeView(memory, threshold, next, "code")).pipe(
-      turn.withPermit,
-      Effect.ensuring(
-        Effect.suspend(() => {
-          preparation.state = "done"
-          return Deferred.succeed(preparation.byCode, undefined)
-        })
-      )
-    )
-    preparation.made = yield* byCode
-    if (snapshots === "code" || preparation.made === undefined) return
-    const made = yield* makeView(memory, threshold, next, "model").pipe(
-      Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask))
-    )
-    if (made?.by === "model") preparation.made = made
-  }, provide)
-
-  /** Begins to prepare the next compression of a conversation, if that has not begun. Never waits for it. */
-  const prepare = Effect.fnUntraced(function* (next: Preparable, ask: AskUpstream) {
-    const known = preparations.get(next.place)
-    if (!isWorth(known, next)) return
-    known?.fiber?.interruptUnsafe()
-    const preparation: Preparation = {
-      end: next.names.at(-1) ?? "",
-      tokens: next.tokens,
-      state: "waiting",
-      byCode: yield* Deferred.make<void>(),
-      made: undefined,
-      fiber: undefined
-    }
-    preparations.set(next.place, preparation)
-    preparation.fiber = yield* Effect.forkIn(Effect.ignore(run(preparation, next, ask), { log: "Warn" }), scope)
-  })
-
-  /**
-   * Returns what was prepared for a conversation, and forgets it. Waits for code that writes one; a model that has not answered is
-   * given up.
-   */
-  const take = Effect.fnUntraced(function* ({ names, place }: Pick<Preparable, "names" | "place">) {
-    const preparation = preparations.get(place)
-    if (preparation === undefined) return undefined
-    if (preparation.state === "running") yield* Deferred.await(preparation.byCode)
-    preparation.fiber?.interruptUnsafe()
-    preparations.delete(place)
-    return isOf(preparation.made, names) ? preparation.made : undefined
-  })
-
-  return { prepare, take }
+  return {
+    prepare: (next: Preparable, ask: AskUpstream) => prepare(state, next, ask),
+    take: (next: Pick<Preparable, "names" | "place">) => take(state, next)
+  }
 })
 
 /** The compressions that are prepared. */
