@@ -60,7 +60,7 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const counts = new MessageCounts(memory.store.hash)
   const prepared = yield* makeSnapshotPreparation(options, memory)
   const plan = yield* makePlanning(options, memory, counts, prepared)
-  const { recall } = yield* makeRecallAnswers(memory)
+  const recall = yield* makeRecallAnswers(memory)
   return {
     plan,
     prepare: ({ next }, ask) => (next === undefined ? Effect.void : prepared.prepare(next, ask)),

@@ -21,7 +21,7 @@ import type { Recalled, SentView } from "./GatewayPlan.ts"
 const maxRecallTokens = 4_000
 const minRecallTokens = 200
 
-/** Nobody watches a call of ours. */
+/** The context of a call that no user watches. */
 const unwatched: Omit<CallContext, "id"> = {
   agent: "gateway",
   progress: () => Effect.void,
@@ -29,59 +29,69 @@ const unwatched: Omit<CallContext, "id"> = {
   waiting: (work) => work
 }
 
-/** Answers over what is known of conversations. */
-export const makeRecallAnswers = Effect.fnUntraced(function* (memory: ConversationMemory) {
-  const provide = Effect.provideContext(yield* Effect.context<TempStore | TokenCounter>())
+/** Finds the text of a handle in everything that left conversations of an owner. */
+const textElsewhere = Effect.fnUntraced(function* (
+  memory: ConversationMemory,
+  owner: string,
+  dialect: Dialect,
+  handle: Handle
+) {
+  for (const name of (yield* namesOf(memory, owner)).views) {
+    const view = yield* viewOf(memory, owner, name)
+    if (view === undefined || (view.dropped !== handle && !view.handles.includes(handle))) continue
+    const original = yield* memory.store.get(owner, "original", name)
+    const values = original === undefined ? undefined : parsedOrUndefined(original)
+    if (!Array.isArray(values)) continue
+    if (view.dropped === handle) return original
+    const sent = values.map((value) => ({ json: JSON.stringify(value), upTo: 0, isEnd: true }))
+    const log = yield* withMessages(emptyLog(dialect), sent, isOwnTool)
+    const text = log.handles.text(handle)
+    if (text !== undefined) return text
+  }
+  return undefined
+})
 
-  /** Looks for a handle in everything that ever left conversations of this owner. */
-  const recallElsewhere = Effect.fnUntraced(function* (owner: string, dialect: Dialect, handle: Handle) {
-    for (const name of (yield* namesOf(memory, owner)).views) {
-      const view = yield* viewOf(memory, owner, name)
-      if (view === undefined || (view.dropped !== handle && !view.handles.includes(handle))) continue
-      const text = yield* memory.store.get(owner, "original", name)
-      if (text === undefined) continue
-      const values = parsedOrUndefined(text)
-      if (!Array.isArray(values)) continue
-      if (view.dropped === handle) return text
-      const sent = values.map((value) => ({ json: JSON.stringify(value), upTo: 0, isEnd: true }))
-      const log = yield* withMessages(emptyLog(dialect), sent, isOwnTool)
-      const found = log.handles.text(handle)
-      if (found !== undefined) return found
-    }
-    return undefined
+const recall = Effect.fnUntraced(function* (
+  memory: ConversationMemory,
+  { body, names, owner, rest, view }: SentView,
+  calls: ReadonlyArray<RecallCall>,
+  room: number
+) {
+  const context = yield* Effect.context<TempStore | TokenCounter>()
+  const log = yield* withMessages(yield* logOf(memory, owner, body, names, view), rest, isOwnTool)
+  const tool = recallTool({
+    conversation: Effect.succeed(log.conversation),
+    // The provider has seen all of it before: exactly that comes back.
+    settings: Effect.succeed({ model: body.model, policy: { redactSecrets: false } }),
+    recall: Effect.fnUntraced(function* (handle, selection = {}) {
+      const text =
+        log.handles.text(handle) ??
+        recallRange({ entries: [], ranges: log.ranges }, handle)?.text ??
+        (yield* Effect.orElseSucceed(textElsewhere(memory, owner, body.dialect, handle), () => undefined))
+      return text === undefined
+        ? yield* new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy it as it is shown" }) })
+        : yield* select(text, selection)
+    }, Effect.provideContext(context)),
+    search: (query) => Effect.flatMap(Work.run(hiddenParts(log.conversation)), (parts) => search(parts, query))
   })
-
-  const recall = Effect.fn("Gateway.recall")(function* (
-    { body, names, owner, rest, view }: SentView,
-    calls: ReadonlyArray<RecallCall>,
-    room: number
-  ) {
-    const log = yield* withMessages(yield* logOf(memory, owner, body, names, view), rest, isOwnTool)
-    const tool = recallTool({
-      conversation: Effect.succeed(log.conversation),
-      // The provider has seen all of it before: exactly that comes back.
-      settings: Effect.succeed({ model: body.model, policy: { redactSecrets: false } }),
-      recall: Effect.fnUntraced(function* (handle, selection = {}) {
-        const text =
-          log.handles.text(handle) ??
-          recallRange({ entries: [], ranges: log.ranges }, handle)?.text ??
-          (yield* Effect.orElseSucceed(recallElsewhere(owner, body.dialect, handle), () => undefined))
-        return text === undefined
-          ? yield* new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy it as it is shown" }) })
-          : yield* select(text, selection)
-      }, provide),
-      search: (query) => Effect.flatMap(Work.run(hiddenParts(log.conversation)), (parts) => search(parts, query))
-    })
-    const most = Math.max(minRecallTokens, Math.min(maxRecallTokens, Math.floor(room / Math.max(1, calls.length))))
-    return yield* Effect.forEach(calls, ({ args, id }) =>
-      tool.call({ ...(isJson(args) ? args : {}), maxTokens: most }, { ...unwatched, id }).pipe(
-        Effect.flatMap(({ run }) => run),
-        Effect.match({
-          onFailure: ({ message }): Recalled => ({ text: message, isFailure: true }),
-          onSuccess: ({ value }) => ({ text: String(value), isFailure: false })
-        })
-      )
+  const share = Math.floor(room / Math.max(1, calls.length))
+  const maxTokens = Math.max(minRecallTokens, Math.min(maxRecallTokens, share))
+  return yield* Effect.forEach(calls, ({ args, id }) =>
+    tool.call({ ...(isJson(args) ? args : {}), maxTokens }, { ...unwatched, id }).pipe(
+      Effect.flatMap((call) => call.run),
+      Effect.match({
+        onFailure: ({ message }): Recalled => ({ text: message, isFailure: true }),
+        onSuccess: ({ value }) => ({ text: String(value), isFailure: false })
+      })
     )
-  }, provide)
-  return { recall }
+  )
+})
+
+/** Makes the function that answers calls of our tool. */
+export const makeRecallAnswers = Effect.fnUntraced(function* (memory: ConversationMemory) {
+  const context = yield* Effect.context<TempStore | TokenCounter>()
+  return Effect.fn("Gateway.recall")(
+    (sent: SentView, calls: ReadonlyArray<RecallCall>, room: number) => recall(memory, sent, calls, room),
+    Effect.provideContext(context)
+  )
 })
