@@ -1,8 +1,9 @@
 import { Effect } from "effect"
 import type { Buffer } from "node:buffer"
 import type { IncomingMessage } from "node:http"
+import type { AnswerStream } from "../../domain/gateway/Answer.ts"
 import { answerDialects } from "../../domain/gateway/DialectForms.ts"
-import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
+import { type SseEvent, SseSplitter } from "../../domain/gateway/SseEvents.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
@@ -10,6 +11,49 @@ import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, typeOf, withText, write } from "./ProxiedRequest.ts"
 import { endToEnd, readAll, UpstreamFailed } from "./UpstreamRequests.ts"
+
+/** Passes an answer on to the client while it is read. */
+const relay = (answer: IncomingMessage, { response }: ProxiedRequest, stream: AnswerStream) =>
+  Effect.callback<void, UpstreamFailed>((resume) => {
+    const splitter = new SseSplitter()
+    const decoder = new TextDecoder()
+    const failed = (cause: unknown) =>
+      resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", cause })))
+    const pass = (event: SseEvent) => {
+      const text = stream.push(event)
+      // One piece may have many events: one listener for all of them.
+      if (text === "" || response.write(text) || answer.isPaused()) return
+      answer.pause()
+      response.once("drain", () => answer.resume())
+    }
+    // An exception in a listener would end the process.
+    const safely = (work: () => void): void => {
+      try {
+        work()
+      } catch (cause) {
+        answer.destroy()
+        resume(Effect.die(cause))
+      }
+    }
+    answer.on("data", (piece: Buffer) =>
+      safely(() => splitter.push(decoder.decode(piece, { stream: true })).forEach(pass))
+    )
+    answer.once("end", () =>
+      safely(() => {
+        splitter.push(decoder.decode()).forEach(pass)
+        splitter.end().forEach(pass)
+        resume(Effect.void)
+      })
+    )
+    answer.once("error", failed)
+    answer.once("close", () => {
+      if (!answer.complete) failed(undefined)
+    })
+    return Effect.sync(() => void answer.destroy())
+  })
+
+const isEventStream = (answer: IncomingMessage): boolean =>
+  answer.statusCode === 200 && typeOf(answer).includes("event-stream")
 
 /** Reads a stream of events while it passes it on, and asks again as long as the model calls our tool. */
 export const passStream = Effect.fnUntraced(function* (
@@ -26,44 +70,7 @@ export const passStream = Effect.fnUntraced(function* (
   let rounds = noRounds
   let answer = first
   for (;;) {
-    const splitter = new SseSplitter()
-    const decoder = new TextDecoder()
-    yield* Effect.callback<void, UpstreamFailed>((resume) => {
-      const failed = (cause: unknown) =>
-        resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", cause })))
-      const take = (text: string) => {
-        // One piece may have many events: one listener for all of them.
-        if (text === "" || response.write(text) || answer.isPaused()) return
-        answer.pause()
-        response.once("drain", () => answer.resume())
-      }
-      // An exception in a listener would end the process.
-      const safely = (work: () => void) => () => {
-        try {
-          work()
-        } catch (cause) {
-          answer.destroy()
-          resume(Effect.die(cause))
-        }
-      }
-      const read = (piece: string) => {
-        for (const event of splitter.push(piece)) take(stream.push(event))
-      }
-      answer.on("data", (piece: Buffer) => safely(() => read(decoder.decode(piece, { stream: true })))())
-      answer.once(
-        "end",
-        safely(() => {
-          read(decoder.decode())
-          for (const event of splitter.end()) take(stream.push(event))
-          resume(Effect.void)
-        })
-      )
-      answer.once("error", failed)
-      answer.once("close", () => {
-        if (!answer.complete) failed(undefined)
-      })
-      return Effect.sync(() => void answer.destroy())
-    })
+    yield* relay(answer, passing, stream)
     const read = stream.read()
     yield* accountAnswer(passing, sent.body.model, rounds.rounds.length === 0 ? sent.tokens : undefined, read.usage)
     const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
@@ -72,15 +79,13 @@ export const passStream = Effect.fnUntraced(function* (
       response.end()
       return
     }
-    const told = stream.next(step.note)
     rounds = step.rounds
-    yield* write(response, told)
+    yield* write(response, stream.next(step.note))
     answer = yield* withText(passing, step.text, true)
-    if (answer.statusCode !== 200 || !typeOf(answer).includes("event-stream")) {
-      const body = (yield* readAll(answer)).toString("utf8")
-      yield* write(response, stream.failure(answer.statusCode ?? 502, body))
-      response.end()
-      return
-    }
+    if (isEventStream(answer)) continue
+    const body = (yield* readAll(answer)).toString("utf8")
+    yield* write(response, stream.failure(answer.statusCode ?? 502, body))
+    response.end()
+    return
   }
 })
