@@ -28,6 +28,65 @@ interface Last {
   readonly problem: string | undefined
 }
 
+const noEditor: Last = { stamp: undefined, state: undefined, problem: undefined }
+
+/** The file of an editor, and what was read from it. */
+interface State {
+  readonly options: FileIdeContextOptions
+  /** The file as messages name it. */
+  readonly shown: string
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+  readonly last: Ref.Ref<Last>
+}
+
+const readState = Effect.fnUntraced(function* ({ options: { limits, root }, path, shown }: State, place: string) {
+  const { text } = decode(yield* read(place, shown))
+  const { workspaceState = {} } = yield* Effect.mapError(decodeFile(text), () => ({
+    message: `${shown} is not what an editor should write there (JSON with workspaceState)`
+  }))
+  const { openFiles = [], ...rest } = workspaceState
+  const state = normalise({ ...rest, openFiles }, limits)
+  return {
+    ...state,
+    openFiles: state.openFiles.map((open) => ({ ...open, path: shownFrom(root, open.path, path.sep) }))
+  } satisfies IdeState
+})
+
+/** Reads the file if it changed since `before`. A file that is no state keeps the state before it. */
+const readChanged = Effect.fnUntraced(function* (state: State, before: Last) {
+  const { fs, options, shown } = state
+  const place = yield* Effect.orElseSucceed(fs.realPath(options.file), () => options.file)
+  const info = yield* inspect(place, shown)
+  const times = [Option.getOrUndefined(info.ino), Option.getOrUndefined(info.mtime)?.getTime()]
+  const stamp = [info.size, info.dev, ...times].join(" ")
+  if (stamp === before.stamp) return before
+  if (info.size > BigInt(maxFileBytes)) {
+    return { ...before, stamp, problem: `${shown} has more than 1 MiB; what the editor said before holds on` }
+  }
+  return yield* readState(state, place).pipe(
+    Effect.map((next): Last => ({ stamp, state: next, problem: undefined })),
+    Effect.catch(({ message }) =>
+      Effect.succeed({ ...before, stamp, problem: `${message}; what it said before holds on` })
+    )
+  )
+})
+
+const current = Effect.fnUntraced(function* (state: State) {
+  const { fs, last, shown } = state
+  const before = yield* Ref.get(last)
+  const next = yield* readChanged(state, before).pipe(
+    Effect.catch(({ message, type }) => {
+      const problem =
+        type === "target_is_directory" ? `${shown} is a folder, where an editor would write a file` : message
+      return Effect.succeed<Last>(type === "file_not_found" ? noEditor : { ...before, stamp: undefined, problem })
+    }),
+    Effect.provideService(FileSystem.FileSystem, fs)
+  )
+  yield* Ref.set(last, next)
+  return next.state
+})
+
 /**
  * An editor that writes its open files into a JSON file.
  *
@@ -41,72 +100,23 @@ interface Last {
  * The file with the latest timestamp is the active one if it says so. Line and character count from 1. The file is
  * checked on demand and read when it changed; it may have at most 1 MiB.
  */
-export const layer = ({
-  file,
-  limits,
-  root
-}: FileIdeContextOptions): Layer.Layer<IdeContext, never, FileSystem.FileSystem | Path.Path> =>
+export const layer = (
+  options: FileIdeContextOptions
+): Layer.Layer<IdeContext, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     IdeContext,
     Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const last = yield* Ref.make<Last>({ stamp: undefined, state: undefined, problem: undefined })
-      /** The current problem, and the one already reported. */
+      const last = yield* Ref.make(noEditor)
       const reported = yield* Ref.make<string | undefined>(undefined)
-      const shown = quotedPath(file)
-
-      const shownIn = (state: IdeState): IdeState => ({
-        ...state,
-        openFiles: state.openFiles.map((open) => ({ ...open, path: shownFrom(root, open.path, path.sep) }))
-      })
-
-      const stateOf = Effect.fnUntraced(function* (place: string) {
-        const { text } = decode(yield* read(place, shown))
-        const { workspaceState = {} } = yield* Effect.mapError(decodeFile(text), () => ({
-          message: `${shown} is not what an editor should write there (JSON with workspaceState)`
-        }))
-        const { openFiles = [], ...rest } = workspaceState
-        return shownIn(normalise({ ...rest, openFiles }, limits))
-      })
-
-      const now = Effect.gen(function* () {
-        const before = yield* Ref.get(last)
-        const place = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
-        const seen = yield* inspect(place, shown)
-        const times = [Option.getOrUndefined(seen.ino), Option.getOrUndefined(seen.mtime)?.getTime()]
-        const stamp = [seen.size, seen.dev, ...times].join(" ")
-        if (stamp === before.stamp) return before
-        if (seen.size > BigInt(maxFileBytes)) {
-          return { ...before, stamp, problem: `${shown} has more than 1 MiB; what the editor said before holds on` }
-        }
-        return yield* stateOf(place).pipe(
-          Effect.map((state): Last => ({ stamp, state, problem: undefined })),
-          Effect.catch(({ message }) =>
-            Effect.succeed({ ...before, stamp, problem: `${message}; what it said before holds on` })
-          )
-        )
-      }).pipe(
-        Effect.catch(({ message, type }) =>
-          Effect.map(Ref.get(last), (before): Last =>
-            type === "file_not_found"
-              ? { stamp: undefined, state: undefined, problem: undefined }
-              : {
-                  ...before,
-                  stamp: undefined,
-                  problem:
-                    type === "target_is_directory"
-                      ? `${shown} is a folder, where an editor would write a file`
-                      : message
-                }
-          )
-        ),
-        Effect.tap((next) => Ref.set(last, next)),
-        Effect.provideService(FileSystem.FileSystem, fs)
-      )
-
+      const state: State = {
+        options,
+        shown: quotedPath(options.file),
+        fs: yield* FileSystem.FileSystem,
+        path: yield* Path.Path,
+        last
+      }
       return {
-        state: Effect.map(now, ({ state }) => state),
+        state: current(state),
         problem: Effect.gen(function* () {
           const { problem } = yield* Ref.get(last)
           return (yield* Ref.getAndSet(reported, problem)) === problem ? undefined : problem
