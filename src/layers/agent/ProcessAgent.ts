@@ -58,7 +58,7 @@ export interface ProcessAgentOptions {
    * accepts no further messages.
    */
   readonly takesMessages?: boolean | undefined
-  /** How long it may stay silent before it is given up. */
+  /** How long it may stay silent before it is ended. */
   readonly patience?: Duration.Input | undefined
 }
 
@@ -192,7 +192,7 @@ const spawn = Effect.fnUntraced(function* (
   )
 })
 
-/** Gives what the process said since its last answer to the caller that waits longest. */
+/** Answers the caller that waits longest with the output since the last answer. */
 const answer = Effect.fnUntraced(function* ({ progress, startedAt, waiting }: Started) {
   const now = yield* Clock.currentTimeMillis
   const result = processResult(yield* Ref.getAndSet(progress, nothingYet), now - startedAt)

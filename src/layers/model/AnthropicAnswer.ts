@@ -90,7 +90,7 @@ const added = (block: OpaqueBlock, { type: _, ...piece }: OpaqueBlock): OpaqueBl
 
 type OpaqueBlock = Readonly<Record<string, unknown>>
 
-/** A block that has begun. Mutable. */
+/** A block that has started. Mutable. */
 interface OpenBlock {
   readonly type: string
   readonly id: string
@@ -98,7 +98,7 @@ interface OpenBlock {
   readonly data: string
   readonly pieces: Array<string>
   signature: string
-  /** What the server compacted, as it came. */
+  /** A compaction by the server, unchanged. */
   compaction: OpaqueBlock | undefined
 }
 

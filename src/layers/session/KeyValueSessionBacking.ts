@@ -103,14 +103,14 @@ const alone =
   ({ changing }: State, id: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.suspend(() => {
-      const held = changing.get(id) ?? { turn: Semaphore.makeUnsafe(1), users: 0 }
-      changing.set(id, held)
-      held.users += 1
+      const lock = changing.get(id) ?? { turn: Semaphore.makeUnsafe(1), users: 0 }
+      changing.set(id, lock)
+      lock.users += 1
       const leave = Effect.sync(() => {
-        held.users -= 1
-        if (held.users === 0) changing.delete(id)
+        lock.users -= 1
+        if (lock.users === 0) changing.delete(id)
       })
-      return Effect.ensuring(held.turn.withPermit(effect), leave)
+      return Effect.ensuring(lock.turn.withPermit(effect), leave)
     })
 
 const recordOf = Effect.fnUntraced(function* ({ prefix, store }: State, id: string) {

@@ -338,9 +338,9 @@ const listening = (server: http.Server): Effect.Effect<string> =>
 type Slots<A> = Map<number, Deferred.Deferred<A>>
 
 const slot = <A>(slots: Slots<A>, index: number): Deferred.Deferred<A> => {
-  const held = slots.get(index) ?? Deferred.makeUnsafe<A>()
-  slots.set(index, held)
-  return held
+  const value = slots.get(index) ?? Deferred.makeUnsafe<A>()
+  slots.set(index, value)
+  return value
 }
 
 /** Options of the server. */

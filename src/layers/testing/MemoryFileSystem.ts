@@ -3,7 +3,7 @@ import { posix } from "node:path"
 
 /** One file: a single implementation of the FileSystem service. */
 
-/** A file. An open handle keeps it, even when its name is given to another file. */
+/** A file. An open handle keeps it, even when its name goes to another file. */
 interface MemoryFile {
   readonly type: "File"
   readonly ino: number
@@ -33,7 +33,7 @@ const codes = {
 } as const
 
 /** Makes an error like the platform's file system does, so that callers can check its code. */
-const trouble = (method: string, place: string, what: keyof typeof codes): PlatformError.PlatformError =>
+const diskError = (method: string, place: string, what: keyof typeof codes): PlatformError.PlatformError =>
   PlatformError.systemError({
     module: "FileSystem",
     method,
@@ -49,7 +49,7 @@ type OptionsOf<Method extends "makeDirectory" | "remove"> = Parameters<FileSyste
 type TempOptions = Parameters<FileSystem.FileSystem["makeTempFile"]>[0]
 
 const refuse = (method: string, place: string, what: keyof typeof codes): Answer<never> =>
-  Result.fail(trouble(method, place, what))
+  Result.fail(diskError(method, place, what))
 
 const beforeStart = (method: string, verb: string): Answer<never> =>
   Result.fail(
@@ -64,7 +64,7 @@ const beforeStart = (method: string, verb: string): Answer<never> =>
 const step = <A>(operation: (now: number) => Answer<A>): Effect.Effect<A, PlatformError.PlatformError> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fromResult(operation(now)))
 
-/** Returns the segments of a path. A relative path begins at the root. */
+/** Returns the segments of a path. A relative path starts at the root. */
 const namesOf = (place: string): ReadonlyArray<string> =>
   posix
     .resolve("/", place)
@@ -93,7 +93,7 @@ const infoOf = (node: MemoryNode): FileSystem.File.Info => {
 
 const millis = (time: Date | number): number => (typeof time === "number" ? time * 1_000 : time.getTime())
 
-/** The tree, and the numbers given out so far. */
+/** The tree, and the last numbers of files and temporary names. */
 interface Disk {
   readonly top: MemoryFolder
   inodes: number
@@ -202,12 +202,12 @@ const claim = (
   flag.startsWith("r")
     ? findFile(disk, method, place)
     : Result.flatMap(slotOf(disk, method, place), (slot) => {
-        const there = slot.parent.entries.get(slot.name)
-        if (there?.type === "Directory") return refuse(method, place, "IsFolder")
-        if (there !== undefined && flag.includes("x")) return refuse(method, place, "AlreadyExists")
-        if (there !== undefined && flag.startsWith("w")) resize(there, now, 0)
-        const file = there ?? newFile(disk, now, new Uint8Array(), mode)
-        if (there === undefined) assign(slot, now, file)
+        const existing = slot.parent.entries.get(slot.name)
+        if (existing?.type === "Directory") return refuse(method, place, "IsFolder")
+        if (existing !== undefined && flag.includes("x")) return refuse(method, place, "AlreadyExists")
+        if (existing !== undefined && flag.startsWith("w")) resize(existing, now, 0)
+        const file = existing ?? newFile(disk, now, new Uint8Array(), mode)
+        if (existing === undefined) assign(slot, now, file)
         return Result.succeed(file)
       })
 
@@ -222,7 +222,7 @@ const writeFile = (
     put(node, now, flag.startsWith("a") ? node.bytes.length : 0, bytes)
   )
 
-/** An open file, and where its next read or write begins. */
+/** An open file, and where its next read or write starts. */
 interface Handle {
   readonly node: MemoryFile
   readonly place: string
@@ -321,14 +321,14 @@ const rename = (disk: Disk, now: number, from: string, to: string): Answer<void>
     const node = source.parent.entries.get(source.name)
     if (node === undefined) return yield* refuse("rename", from, "NotFound")
     const target = yield* slotOf(disk, "rename", to)
-    const there = target.parent.entries.get(target.name)
-    if (there === node) return
+    const existing = target.parent.entries.get(target.name)
+    if (existing === node) return
     if (`${posix.resolve("/", to)}/`.startsWith(`${posix.resolve("/", from)}/`)) {
       return yield* refuse("rename", to, "PermissionDenied")
     }
-    if (there?.type === "Directory" && node.type === "File") return yield* refuse("rename", to, "IsFolder")
-    if (there?.type === "File" && node.type === "Directory") return yield* refuse("rename", to, "NotFolder")
-    if (there?.type === "Directory" && there.entries.size > 0) return yield* refuse("rename", to, "NotEmpty")
+    if (existing?.type === "Directory" && node.type === "File") return yield* refuse("rename", to, "IsFolder")
+    if (existing?.type === "File" && node.type === "Directory") return yield* refuse("rename", to, "NotFolder")
+    if (existing?.type === "Directory" && existing.entries.size > 0) return yield* refuse("rename", to, "NotEmpty")
     assign(source, now)
     assign(target, now, node)
   })
@@ -355,7 +355,7 @@ const makeTempFile = (disk: Disk, now: number, options: TempOptions = {}): Answe
     return place
   })
 
-/** Makes a given file with the folders above it. */
+/** Makes an initial file with the folders above it. */
 const seed = (disk: Disk, now: number, place: string, content: string | Uint8Array): Answer<void> =>
   place.endsWith("/")
     ? makeFolders(disk, now, place)
@@ -365,14 +365,14 @@ const seed = (disk: Disk, now: number, place: string, content: string | Uint8Arr
 
 /**
  * Makes a file system in memory. Files, folders and open files behave as on a disk; times come from the Clock. There are no links, pipes
- * or owners, and modes refuse nothing. Paths are POSIX; relative ones begin at `/`. A given file name that ends with `/` makes an empty
+ * or owners, and modes refuse nothing. Paths are POSIX; relative ones start at `/`. A name in `files` that ends with `/` makes an empty
  * folder.
  */
 export const make = Effect.fnUntraced(function* (
   files: Readonly<Record<string, string | Uint8Array>> = {}
 ): Effect.fn.Return<FileSystem.FileSystem> {
-  const born = yield* Clock.currentTimeMillis
-  const top: MemoryFolder = { type: "Directory", ino: 1, entries: new Map(), mode: 0o777, modified: born }
+  const now = yield* Clock.currentTimeMillis
+  const top: MemoryFolder = { type: "Directory", ino: 1, entries: new Map(), mode: 0o777, modified: now }
   const disk: Disk = { top, inodes: 1, temporaries: 0 }
   for (const [place, content] of Object.entries(files))
     yield* Effect.orDie(step((now) => seed(disk, now, place, content)))
@@ -391,7 +391,7 @@ export const make = Effect.fnUntraced(function* (
     chown: (place) => onNode("chown", place, () => undefined),
     copy: (from, to, options) => step((now) => copy(disk, now, "copy", from, to, options?.overwrite ?? false)),
     copyFile: (from, to) => step((now) => copy(disk, now, "copyFile", from, to, true)),
-    link: (from) => Effect.fail(trouble("link", from, "Unknown")),
+    link: (from) => Effect.fail(diskError("link", from, "Unknown")),
     lstat: (place) => onNode("lstat", place, infoOf),
     makeDirectory: (place, options) => step((now) => makeFolder(disk, now, place, options)),
     makeTempDirectory: tempFolder,
@@ -415,19 +415,19 @@ export const make = Effect.fnUntraced(function* (
         )
       ),
     readFile: (place) => step(() => Result.map(findFile(disk, "readFile", place), ({ bytes }) => bytes.slice())),
-    readLink: (place) => Effect.fail(trouble("readLink", place, "Unknown")),
+    readLink: (place) => Effect.fail(diskError("readLink", place, "Unknown")),
     realPath: (place) => onNode("realPath", place, () => posix.resolve("/", place)),
     remove: (place, options) => step((now) => remove(disk, now, place, options)),
     rename: (from, to) => step((now) => rename(disk, now, from, to)),
     stat: (place) => onNode("stat", place, infoOf),
-    symlink: (_, place) => Effect.fail(trouble("symlink", place, "Unknown")),
+    symlink: (_, place) => Effect.fail(diskError("symlink", place, "Unknown")),
     truncate: (place, length = 0) =>
       step((now) => Result.map(findFile(disk, "truncate", place), (node) => resize(node, now, length))),
     utimes: (place, _, mtime) =>
       onNode("utimes", place, (node) => {
         node.modified = millis(mtime)
       }),
-    watch: (place) => Stream.fail(trouble("watch", place, "Unknown")),
+    watch: (place) => Stream.fail(diskError("watch", place, "Unknown")),
     writeFile: (place, data, options) => step((now) => writeFile(disk, now, place, data, options))
   })
 })

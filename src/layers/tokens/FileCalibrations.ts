@@ -54,7 +54,7 @@ const setAside = Effect.fnUntraced(function* (state: State, json: string) {
   return noCalibrations
 })
 
-/** Warns of a file that cannot be read, if its folder is there: without it, there is nothing to lose. */
+/** Warns of a file that cannot be read, if its folder exists. Without one there is nothing to lose. */
 const warnUnreadable = Effect.fnUntraced(function* (state: State, error: Parameters<typeof diskErrorText>[0]) {
   const { file, fs, path } = state
   const folder = yield* Effect.option(fs.stat(path.dirname(file)))

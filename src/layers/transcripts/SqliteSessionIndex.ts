@@ -32,7 +32,7 @@ import { hashSync } from "../platform/Sha256.ts"
  * One file: the tables, and when a row of them is out of date.
  */
 
-/** The version of the tables and of what is read into them. */
+/** The version of the tables and their content. */
 const version = 3
 
 const tables = `
@@ -48,7 +48,7 @@ const tables = `
   );
 `
 
-/** Characters of text in one stretch, after which another begins. */
+/** Characters of text in one stretch, after which the next starts. */
 const stretchChars = 32_768
 /** Bytes read between two commits. An interrupted update keeps what was committed. */
 const commitBytes = 64 * 1024 * 1024
@@ -57,7 +57,7 @@ const markBytes = 1_024
 /** Age below which a file may still change without a new time. */
 const settleMillis = 2_500
 
-/** Opens the index, or makes a new one where there is none, or one that is damaged or of another version. */
+/** Opens the index. A missing or damaged one is made anew. */
 const openIndex = (open: new (file: string) => DatabaseSync, folder: string): DatabaseSync => {
   const file = path.join(folder, `sessions-${version}.sqlite`)
   const opened = (): DatabaseSync => {
@@ -244,15 +244,15 @@ const readFile = Effect.fnUntraced(function* (
     if (isJson(rest)) Object.assign(state, rest, { facts: state.facts, requests: state.requests })
   }
   const key = id ?? Number(statements.addFile.run(file.path, file.agent, ...unreadRow).lastInsertRowid)
-  const found = stretches(statements, key)
+  const words = stretches(statements, key)
   const from = grown ?? { from: 0, line: 1 }
   const read = yield* agents
     .records(file, from, (record, place) => {
       if (file.kind !== "text") scanRecord(state, file.agent, record)
-      found.add(record, place)
+      words.add(record, place)
     })
     .pipe(Effect.onError(() => Effect.sync(() => abandon(statements, key))))
-  found.close()
+  words.close()
   const broken = read.broken + (grown === undefined ? 0 : (row?.broken ?? 0))
   const marks = yield* Effect.try(() =>
     canGrow(file)
@@ -348,19 +348,19 @@ const sessionsIn = ({ facts }: Statements) =>
   )
 
 const requestsOf = ({ requests }: Statements, files: ReadonlyArray<SessionFile>) => {
-  const found = new Map<string, ReadonlyArray<RecordedRequest>>()
+  const byFile = new Map<string, ReadonlyArray<RecordedRequest>>()
   for (const { path: file } of files) {
     const row = requests.get(file)
-    if (row !== undefined) found.set(file, requestsIn(row.requests))
+    if (row !== undefined) byFile.set(file, requestsIn(row.requests))
   }
-  return found
+  return byFile
 }
 
-/** The stretches with words that begin with these, by file. */
-const rangesWith = ({ find }: Statements, words: ReadonlyArray<string>) => {
-  if (words.length === 0) return undefined
+/** The stretches that have a word with each of these prefixes, by file. */
+const rangesWith = ({ find }: Statements, prefixes: ReadonlyArray<string>) => {
+  if (prefixes.length === 0) return undefined
   const ranges = new Map<string, Array<RecordRange>>()
-  const query = words.map((word) => `"${word.replaceAll('"', "")}"*`).join(" AND ")
+  const query = prefixes.map((prefix) => `"${prefix.replaceAll('"', "")}"*`).join(" AND ")
   for (const row of find.iterate(query)) {
     const file = String(row.path)
     const list = ranges.get(file) ?? []
@@ -378,7 +378,7 @@ const make = Effect.fnUntraced(function* (database: DatabaseSync) {
     update: (files) => update(index, files),
     sessions: () => Effect.sync(() => sessionsIn(statements)),
     requests: (files) => Effect.sync(() => requestsOf(statements, files)),
-    ranges: (words) => Effect.sync(() => rangesWith(statements, words))
+    ranges: (prefixes) => Effect.sync(() => rangesWith(statements, prefixes))
   })
 })
 

@@ -39,15 +39,15 @@ import { dateOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts
 
 /** The agent that starts others, and what they inherit from it. They do not inherit its conversation. */
 export interface ParentAgent {
-  /** The tools they may use at most. */
+  /** The tools that they may use. */
   readonly tools: ReadonlyArray<Tool>
   /** The settings of its conversation: model, folder, window, timeouts. */
   readonly settings: Effect.Effect<ChatSettings>
-  /** Where their conversations are saved. Undefined: they are held in memory and disappear with the agent. */
+  /** Where their conversations are saved. Undefined: they stay in memory and disappear with the agent. */
   readonly sessions?: SessionStore["Service"] | undefined
   /** The parent's session id, noted in their sessions. */
   readonly session?: string | undefined
-  /** Called for each conversation an agent begins, so that its work can be read by id and handle. */
+  /** Called for each conversation that an agent starts, so that its work can be read by id and handle. */
   readonly onConversation?: ((conversation: RecallSource) => Effect.Effect<void>) | undefined
   /** Connects the MCP servers that a definition names. Absent: such servers are left out, which the agent reports as an activity. */
   readonly mcp?: ((servers: McpServersSettings) => Effect.Effect<McpOffer, never, Scope.Scope>) | undefined
@@ -55,7 +55,7 @@ export interface ParentAgent {
   readonly memory?: Effect.Effect<string> | undefined
   /** Rules for an agent with this model and these tools, which it gets after its own prompt. Absent: none. */
   readonly rules?: ((model: string, tools: ReadonlyArray<string>) => Effect.Effect<string>) | undefined
-  /** The conversation that an agent may begin with a copy of. Absent: none may. */
+  /** The conversation of which an agent may get a copy. Absent: no agent gets one. */
   readonly fork?: ForkSource | undefined
   /** The loop detector, output summaries and hooks of their conversations. Runs once per conversation. */
   readonly guards?: Effect.Effect<Guards> | undefined
@@ -80,7 +80,7 @@ export interface AgentTool extends Tool {
 
 const isAgentTool = (tool: Tool): tool is AgentTool => "isAgent" in tool
 
-/** Makes the tools by which an agent may start agents itself, given what those inherit. */
+/** Makes the tools with which an agent starts agents itself, from what those inherit. */
 export type NestedAgents = (parent: ParentAgent) => ReadonlyArray<AgentTool>
 
 /** The services that agents of this process need. */
@@ -158,9 +158,9 @@ const inputsFor = Effect.fnUntraced(function* (
   definition: LocalAgent,
   task: Task
 ): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
-  const made = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
-  if (Result.isFailure(made)) return yield* failure(inputsProblemText(made.failure))
-  return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(made.success).pipe(
+  const inputs = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
+  if (Result.isFailure(inputs)) return yield* failure(inputsProblemText(inputs.failure))
+  return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(inputs.success).pipe(
     Effect.mapError((error) =>
       failure(`the agent ${definition.name} was given a wrong task: ${error.message.replace(/\s+/g, " ")}`)
     )
@@ -195,11 +195,11 @@ const settingsFor = (
     systemInstruction: _instruction,
     tools: _tools,
     window,
-    ...held
+    ...others
   } = about
   const isInherited = model === "inherit" || model === about.model
   return {
-    ...held,
+    ...others,
     // No user waits for its compressions.
     prepareAt: 0,
     // Another model has another window.

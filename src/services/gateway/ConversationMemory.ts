@@ -46,9 +46,9 @@ export const namesOf = Effect.fnUntraced(function* (
   owner: string,
   isFresh = false
 ) {
-  const held = owners.get(owner)
+  const inMemory = owners.get(owner)
   const now = yield* Clock.currentTimeMillis
-  if (held !== undefined && (!isFresh || now - held.readAt < namesAgeMillis)) return held
+  if (inMemory !== undefined && (!isFresh || now - inMemory.readAt < namesAgeMillis)) return inMemory
   const names: OwnerNames = {
     views: new Set(yield* store.names(owner, "view")),
     hidden: new Set(yield* store.names(owner, "hidden")),
@@ -61,8 +61,8 @@ export const namesOf = Effect.fnUntraced(function* (
 /** The view with a name; undefined if it is gone or cannot be read. */
 export const viewOf = Effect.fnUntraced(function* ({ store, views }: ConversationMemory, owner: string, name: string) {
   const key = `${owner}/${name}`
-  const held = views.get(key)
-  if (held !== undefined) return held
+  const inMemory = views.get(key)
+  if (inMemory !== undefined) return inMemory
   const text = yield* store.get(owner, "view", name)
   const view = text === undefined ? undefined : yield* Effect.option(decodeView(text))
   if (view?._tag !== "Some") return undefined

@@ -25,7 +25,7 @@ import { makeSnapshotPreparation } from "./SnapshotPreparation.ts"
 export class Gateway extends Context.Service<
   Gateway,
   {
-    /** Decides what goes out for a request, and keeps what has to be known of it later. */
+    /** Decides what goes out for a request, and stores its compression, if it has one. */
     readonly plan: (request: GatewayRequest) => Effect.Effect<GatewayPlan, GatewayError>
     /**
      * Begins to make the next compression in the background, where a request was near the threshold. `ask` is used where the
@@ -38,9 +38,9 @@ export class Gateway extends Context.Service<
       calls: ReadonlyArray<RecallCall>,
       room: number
     ) => Effect.Effect<ReadonlyArray<Recalled>, GatewayError>
-    /** Writes the request that follows: the same, and what was said since. */
+    /** Writes the next request: the same, with the messages since. */
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
-    /** Keeps what the client did not see of an answer, or that there was nothing. */
+    /** Stores the part of an answer that the client did not see, or that it has none. */
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
     /** Whether answers tell of calls of our tool. */
     readonly showsRecalls: boolean

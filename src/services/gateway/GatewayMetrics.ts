@@ -22,7 +22,7 @@ export const microDollars = counter(
 )
 /** Compressions, with the attribute `by`: `code` or `model`. */
 export const compressionsDone = counter("compressions_total", "Compressions on the way")
-/** Conversations that begin with a summary of the client's own, with the attribute `client`. */
+/** Conversations that start with a summary by the client, with the attribute `client`. */
 export const clientCompactions = counter("client_compactions_total", "Conversations that a client compacted itself")
 /** Calls of our tool. */
 export const recallsAnswered = counter("recalls_total", "Calls of the recall tool that the gateway answered")

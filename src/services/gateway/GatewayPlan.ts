@@ -8,21 +8,21 @@ import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import type { GatewayStoreError } from "./GatewayStore.ts"
 
-/** What comes into the gateway, and what it decides to send. */
+/** Requests to the gateway, and what it decides to send. */
 
 /** How the gateway treats conversations. */
 export interface GatewayOptions extends GatewayWindows {
   /** Whether our tool is declared. Default: true. */
   readonly recall?: boolean | undefined
-  /** Whether answers tell of calls of our tool. Default: false. */
+  /** Whether answers show calls of our tool. Default: false. */
   readonly showRecalls?: boolean | undefined
   /** Who writes snapshots: code, or the client's own model, in the background and with the client's key. Default: code. */
   readonly snapshots?: "code" | "model" | undefined
 }
 
-/** A request as it came. */
+/** A request of a client. */
 export interface GatewayRequest {
-  /** Whose conversations are looked at: the hash of the client's key. */
+  /** The owner of the conversations: the hash of the client's key. */
   readonly owner: string
   readonly route: Route
   readonly text: string
@@ -32,7 +32,7 @@ export interface GatewayRequest {
   readonly isTooLong?: boolean | undefined
 }
 
-/** A request that goes out with other messages than it came with. */
+/** A request that goes out with other messages than the client sent. */
 export interface SentView {
   readonly owner: string
   readonly body: RequestBody
@@ -66,7 +66,7 @@ export interface Preparable {
 
 /** What becomes of a request. Token counts are estimates. */
 export type GatewayPlan =
-  /** It goes out as it came. */
+  /** It goes out unchanged. */
   | {
       readonly _tag: "Unchanged"
       readonly model: string
@@ -79,7 +79,7 @@ export type GatewayPlan =
       readonly model: string
       readonly text: string
       readonly sent: SentView
-      /** Tokens as it came, and as it goes out. */
+      /** Tokens of the client's request, and of the one that goes out. */
       readonly before: number
       readonly after: number
       /** Whether this request was the one to compress, and who wrote the snapshot. */
@@ -97,5 +97,5 @@ export interface Recalled {
 /** Sends a request like the client's, with its key, and reads the answer. Undefined: there is none that can be read. */
 export type AskUpstream = (text: string) => Effect.Effect<ReadAnswer | undefined>
 
-/** Why a request could not be looked at. It then goes out as it came. */
+/** Why a request could not be read. It goes out unchanged. */
 export type GatewayError = GatewayStoreError | TokenCountError

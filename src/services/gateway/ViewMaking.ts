@@ -74,8 +74,8 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const messages = rest[end - 1]?.upTo
   const name = messages === undefined ? undefined : names[messages]
   if (messages === undefined || name === undefined) return undefined
-  const begun = cutAt(whole, base, rest, end)
-  const log = withPatch(begun, { patch, dropped: dropped ?? null })
+  const cut = cutAt(whole, base, rest, end)
+  const log = withPatch(cut, { patch, dropped: dropped ?? null })
   const view: CompressedView = {
     version: 1,
     name,
@@ -84,7 +84,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
     sent: viewMessages(log),
     patch,
     dropped: dropped ?? null,
-    handles: entries(begun.conversation).flatMap(({ handles, id }) => (base.sources.has(id) ? [] : handles)),
+    handles: entries(cut.conversation).flatMap(({ handles, id }) => (base.sources.has(id) ? [] : handles)),
     model: body.model,
     at: yield* Clock.currentTimeMillis,
     tokens: { before: Math.round(tokens), after: 0 }

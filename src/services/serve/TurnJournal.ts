@@ -1,7 +1,7 @@
 import { Context, type Effect } from "effect"
 import type { NumberedEvent } from "../../domain/serve/EventBuffer.ts"
 
-/** The events of a session's last turn, as they were stored before clients were told. */
+/** The events of a session's last turn. They are stored before clients get them. */
 export interface JournaledTurn {
   /** The name in their ids. */
   readonly name: string
@@ -22,13 +22,13 @@ export interface Journal {
   ) => Effect.Effect<boolean>
   /** The events of the last turn, for a reader whose writer is lost; undefined when there are none, or they cannot be read. */
   readonly read: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
-  /** The id of the event after which a reader goes on who has read the stored messages; null when there is none. */
+  /** The id of the event after which a reader of the stored messages goes on; null when there is none. */
   readonly last: (tenant: string, id: string) => Effect.Effect<string | null>
   /** Forgets the events of a session that was deleted. */
   readonly forget: (tenant: string, id: string) => Effect.Effect<void>
 }
 
-/** The journal of this server. Default: none; a stream of another process begins with `Reset`. */
+/** The journal of this server. Default: none; a stream of another process starts with `Reset`. */
 export const TurnJournal = Context.Reference<Journal | undefined>("palimpsest/services/serve/TurnJournal", {
   defaultValue: () => undefined
 })

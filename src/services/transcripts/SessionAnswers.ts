@@ -128,8 +128,8 @@ const pathOf = Effect.fnUntraced(function* (state: State, name: string | undefin
 const versionOf = Effect.fnUntraced(function* ({ agents, fs }: State, file: string) {
   if (file.includes("#")) {
     const { files } = yield* agents.files(["opencode"])
-    const found = files.find(({ path }) => path === file) ?? (yield* noAnswer(`${file} cannot be read`))
-    return { bytes: BigInt(found.bytes), changed: found.updatedAt }
+    const row = files.find(({ path }) => path === file) ?? (yield* noAnswer(`${file} cannot be read`))
+    return { bytes: BigInt(row.bytes), changed: row.updatedAt }
   }
   const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
   const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })

@@ -85,8 +85,8 @@ const foldersOf = Effect.fnUntraced(function* (finder: Finder, { dir_path, patte
 const filesIn = Effect.fnUntraced(function* (finder: Finder, folder: string, args: Parameters) {
   const { limits, path, platform, workspace } = finder
   const { case_sensitive = false, pattern } = args
-  const begin = folder.endsWith("/") ? folder : `${folder}/`
-  const relative = pattern.startsWith(begin) ? pattern.slice(begin.length) : pattern
+  const prefix = folder.endsWith("/") ? folder : `${folder}/`
+  const relative = pattern.startsWith(prefix) ? pattern.slice(prefix.length) : pattern
   const matches = pathMatcher(relative, case_sensitive)
   const files: Array<string> = []
   let ignored = 0

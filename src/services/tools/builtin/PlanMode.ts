@@ -22,11 +22,11 @@ const modeAfterPlan: Readonly<Record<ApprovalMode, string>> = {
   plan: "Nothing may be changed yet."
 }
 
-/** Instructions to the model when planning begins. */
+/** Instructions to the model when planning starts. */
 const planInstructions = (file: string): string =>
   `Do not change or execute anything until the user has approved a plan. Read what you need, ask what only the user can decide, and write the plan to ${quotedPath(file)}, the only file you may write. Then call exit_plan_mode.`
 
-/** The `enter_plan_mode` tool: lets a model begin a plan. Asks the user, unless the mode is already `plan`. */
+/** The `enter_plan_mode` tool: lets a model start a plan. Asks the user, unless the mode is already `plan`. */
 export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effect.gen(function* () {
   const approval = yield* Approval
   const { file } = yield* Plans
@@ -90,16 +90,16 @@ const tooLong = (what: string): ToolFailure =>
   })
 
 /** The file of a plan, by path or by name. */
-const fileOf = ({ path, plans, workspace }: Planning, given = ""): Effect.Effect<string, ToolFailure> => {
-  const name = given.trim()
+const fileOf = ({ path, plans, workspace }: Planning, named = ""): Effect.Effect<string, ToolFailure> => {
+  const name = named.trim()
   return name === "" || name === path.basename(plans.file) || name === plans.file
     ? Effect.succeed(plans.file)
     : pathArgument(workspace, name, "read")
 }
 
 /** The plan in a file of the workspace. */
-const writtenPlan = Effect.fnUntraced(function* (planning: Planning, given: string | undefined) {
-  const file = yield* fileOf(planning, given)
+const writtenPlan = Effect.fnUntraced(function* (planning: Planning, named: string | undefined) {
+  const file = yield* fileOf(planning, named)
   const shown = planning.workspace.shown(file)
   const bytes = yield* Effect.gen(function* () {
     const { size } = yield* inspect(file, shown)

@@ -39,8 +39,8 @@ type Parameters = typeof Parameters.Type
 
 /** Accepts the older name `paths`, and one pattern in place of a list. */
 const older = ({ include, paths, ...rest }: Readonly<Record<string, unknown>>): unknown => {
-  const wanted = include ?? paths
-  return withoutNulls({ ...rest, include: typeof wanted === "string" ? [wanted] : wanted })
+  const patterns = include ?? paths
+  return withoutNulls({ ...rest, include: typeof patterns === "string" ? [patterns] : patterns })
 }
 
 /** A workspace, and what its files are read with. */
@@ -159,19 +159,19 @@ const answerOf = (
   }
 }
 
-const run = Effect.fn("ReadManyFiles.run")(function* (reader: FileReader, wanted: Parameters) {
+const run = Effect.fn("ReadManyFiles.run")(function* (reader: FileReader, args: Parameters) {
   const { workspace } = reader
   // A path outside the workspace is refused, not silently left out.
-  for (const each of wanted.include) if (!isPattern(each)) yield* pathArgument(workspace, each, "read")
-  const found = yield* Effect.forEach(workspace.folders, (folder) => filesIn(reader, folder, wanted))
+  for (const each of args.include) if (!isPattern(each)) yield* pathArgument(workspace, each, "read")
+  const found = yield* Effect.forEach(workspace.folders, (folder) => filesIn(reader, folder, args))
   const all = [...new Set(found.flatMap((each) => [...each]))].sort()
   const into: ReadFiles = { bytes: 0, parts: [], media: [], names: [], skipped: [] }
   for (const file of all.slice(0, maxFiles)) {
     const shown = workspace.shown(file)
-    const why = yield* readFile(reader, wanted, into, file, shown)
+    const why = yield* readFile(reader, args, into, file, shown)
     if (why !== undefined) into.skipped.push({ file: shown, why })
   }
-  return answerOf(wanted, into, Math.max(0, all.length - maxFiles))
+  return answerOf(args, into, Math.max(0, all.length - maxFiles))
 })
 
 /** The `read_many_files` tool: reads all files that match, one after the other. */

@@ -20,8 +20,8 @@ export interface RecallSource extends Pick<Chat["Service"], "recall" | "search">
 const defaultTokens = 4_000
 const maxTokensLimit = 10_000
 /** The handle in an argument: models sometimes copy the text around it. */
-const handleIn = (given: string): Handle | undefined => {
-  const trimmed = given.trim()
+const handleIn = (argument: string): Handle | undefined => {
+  const trimmed = argument.trim()
   return isHandle(trimmed) ? trimmed : mentions(trimmed)[0]
 }
 
@@ -58,25 +58,25 @@ const Parameters = Schema.Struct({
 type Parameters = typeof Parameters.Type
 
 /** The failure for a handle under which nothing is kept. It suggests similar handles of this conversation. */
-const unknown = Effect.fnUntraced(function* ({ chat }: RecallScope, given: string, session: string | undefined) {
-  const near = session === undefined ? similarHandles(recallable(yield* chat.conversation), given) : []
+const unknown = Effect.fnUntraced(function* ({ chat }: RecallScope, handle: string, session: string | undefined) {
+  const near = session === undefined ? similarHandles(recallable(yield* chat.conversation), handle) : []
   if (near.length > 0) {
-    return yield* failed(`nothing is kept under ${given}; did you mean ${near.join(" or ")}?`, "unknown_handle")
+    return yield* failed(`nothing is kept under ${handle}; did you mean ${near.join(" or ")}?`, "unknown_handle")
   }
   const where = session === undefined ? "here" : `in session ${session}`
   return yield* failed(
-    `nothing is kept under ${given} ${where}; copy a handle exactly as a shortened output or the summary shows it, or run again what gave that output`,
+    `nothing is kept under ${handle} ${where}; copy a handle exactly as a shortened output or the summary shows it, or run again what gave that output`,
     "unknown_handle"
   )
 })
 
 /** The conversations in which a call looks: all, or the one of a session. */
 const sourcesOf = Effect.fnUntraced(function* ({ chat, others }: RecallScope, session: string | undefined) {
-  const known = yield* others
-  if (session === undefined) return [chat, ...known]
-  const one = known.find((source) => source.session === session)
+  const agents = yield* others
+  if (session === undefined) return [chat, ...agents]
+  const one = agents.find((source) => source.session === session)
   if (one !== undefined) return [one]
-  const ids = known.map((source) => source.session)
+  const ids = agents.map((source) => source.session)
   return yield* failed(
     ids.length === 0
       ? `there is no session ${session}: no agent was started here; leave session out`
@@ -126,11 +126,11 @@ const readSelection = Effect.fnUntraced(function* (
 })
 
 const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
-  const { from, grep, handle: given = "", maxTokens: budget = defaultTokens, session, to } = args
+  const { from, grep, handle: argument = "", maxTokens: budget = defaultTokens, session, to } = args
   const maxTokens = Math.min(budget, maxTokensLimit)
-  if (given.trim() === "") return yield* searchAll(scope, args, maxTokens)
-  const handle = handleIn(given)
-  if (handle === undefined) return yield* unknown(scope, given.trim(), session)
+  if (argument.trim() === "") return yield* searchAll(scope, args, maxTokens)
+  const handle = handleIn(argument)
+  if (handle === undefined) return yield* unknown(scope, argument.trim(), session)
   const selection: Selection = {
     maxTokens,
     ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),

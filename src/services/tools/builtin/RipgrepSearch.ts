@@ -29,7 +29,7 @@ const maxColumns = 8_192
 
 /** Beyond this many matches the search stops collecting, lists the files with matches, and searches those in batches. */
 const maxRipgrepMatches = 2_000
-/** Files searched by one ripgrep process when they are given by name. */
+/** Files searched by one ripgrep process when their names are arguments. */
 const maxFilesPerRun = 200
 
 interface RipgrepRun {
@@ -81,7 +81,7 @@ const plainLines = [
 /** Existence checks that run at the same time. */
 const concurrentChecks = 8
 
-/** Whether a notice can be told from a file name: a name may look like a notice, and a notice like a name. */
+/** Whether a notice is certainly no file name: a name may look like a notice, and a notice like a name. */
 const isClear = Effect.fnUntraced(function* (
   { all, binary }: RipgrepNotice,
   hasMatches: boolean,
@@ -171,7 +171,7 @@ const argumentsOf = (
 const byPlace = ({ files }: RipgrepRun): ReadonlyArray<FileMatches> =>
   [...files].map(([place, lines]) => ({ place, lines })).sort((one, other) => (one.place < other.place ? -1 : 1))
 
-/** Collects the matches of the files that are wanted. Undefined: ripgrep failed, or its output is ambiguous. */
+/** Collects the matches of files for which `isWanted` holds. Undefined: ripgrep failed, or its output is ambiguous. */
 const collect = Effect.fnUntraced(function* (
   { perFile, total }: Search,
   args: ReadonlyArray<string>,

@@ -249,8 +249,8 @@ export const shell: Effect.Effect<Tool, never, ShellServices | Scope.Scope> = Ef
       Effect.provideService(ShellSettings, settings),
       Effect.provideContext(services)
     )
-  const folderOf = (given: string | undefined): Effect.Effect<string, ToolFailure> =>
-    given === undefined || given === "" ? Effect.succeed(workspace.root) : pathArgument(workspace, given, "write")
+  const folderOf = (name: string | undefined): Effect.Effect<string, ToolFailure> =>
+    name === undefined || name === "" ? Effect.succeed(workspace.root) : pathArgument(workspace, name, "write")
   return makePrepared({
     name: "run_shell_command",
     description,

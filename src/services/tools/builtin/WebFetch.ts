@@ -144,8 +144,8 @@ const readPage = Effect.fnUntraced(function* (
 
 /** Fetches one page, with its redirections. */
 const fetchPage = Effect.fnUntraced(
-  function* (fetcher: Fetcher, given: URL, characters: number) {
-    let url = given
+  function* (fetcher: Fetcher, start: URL, characters: number) {
+    let url = start
     for (let hop = 0; hop <= maxRedirects; hop += 1) {
       const response = yield* ask(fetcher, url)
       const location = response.headers["location"]
@@ -153,22 +153,22 @@ const fetchPage = Effect.fnUntraced(
       if (!URL.canParse(location, url.href)) return yield* failed(`${url.href} leads on to no address`)
       const next = new URL(location, url.href)
       next.hash = ""
-      // Permission for one host does not cover another; an address there may carry data away.
-      if (!isSameSite(given, next)) {
+      // Permission for one host does not cover another: an address of that host may carry data away.
+      if (!isSameSite(start, next)) {
         return yield* failed(
-          `${given.href} leads on to another host; if that is meant, ask for ${clipped(next.href, maxAddressChars)}`
+          `${start.href} leads on to another host; if that is meant, ask for ${clipped(next.href, maxAddressChars)}`
         )
       }
       url = next
     }
-    return yield* failed(`${given.href} leads on more than ${maxRedirects} times`)
+    return yield* failed(`${start.href} leads on more than ${maxRedirects} times`)
   },
   // Releases a response that is not read to its end, such as a redirect.
   Effect.scoped,
-  (work, _, given) =>
+  (work, _, start) =>
     Effect.timeoutOrElse(work, {
       duration: fetchTimeout,
-      orElse: () => Effect.fail(failed(`${given.href} did not answer within ${Duration.format(fetchTimeout)}`))
+      orElse: () => Effect.fail(failed(`${start.href} did not answer within ${Duration.format(fetchTimeout)}`))
     })
 )
 
@@ -209,7 +209,7 @@ const run = Effect.fnUntraced(
  * The `web_fetch` tool.
  *
  * It resolves a host name once, checks the IP address and connects to exactly that one, so that a name server cannot change its answer
- * in between. The HTTP client has to send the `Host` header it is given and to check the TLS certificate against it
+ * in between. The HTTP client has to send the `Host` header of the request and to check the TLS certificate against it
  * (`NodeHttpClient.layerNodeHttp` does, `fetch` does not).
  */
 export const webFetch: Effect.Effect<Tool, never, HttpClient.HttpClient | Dns.Dns> = Effect.gen(function* () {
