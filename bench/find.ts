@@ -89,7 +89,7 @@ try {
   const reading = await timed([script, list], homes.all)
   const some = await find(homes.some)
   const all = await find(homes.all)
-  // Files that changed a moment ago are looked at once more.
+  // The index checks files again that changed a moment ago.
   await find(homes.all)
   const starts: Array<number> = []
   const listed: Array<number> = []

@@ -18,7 +18,7 @@ import { gatewayLayer } from "../test/support/GatewayScene.ts"
 const cache = { read: 0.1, write: 1.25, life: 300_000 }
 /** A summary by a model: the whole history once more, and this many tokens of answer at five times the price of input. */
 const summary = { tokens: 2_000, price: 5 }
-/** What other ways keep of the window when they cut, and the gateway's threshold. */
+/** The share of the window that the other ways keep when they cut, and the gateway's threshold. */
 const kept = 0.3
 const threshold = 0.75
 /** Once a conversation is compressed, the model reads something back in every so many requests. Each asks the provider once more. */
@@ -75,7 +75,7 @@ const tokensOf = (text: string): number => {
 }
 const sum = (messages: ReadonlyArray<string>) => messages.reduce((total, each) => total + tokensOf(each), 0)
 
-/** What a sequence of requests costs, in tokens at the price of input. */
+/** The cost of a sequence of requests, in tokens at the price of input. */
 class Bill {
   cost = 0
   sent = 0
@@ -147,7 +147,7 @@ const bills = Effect.fnUntraced(function* (requests: ReadonlyArray<Recorded>, wi
         const round = yield* recalled(gateway, sent, compressedRequests)
         recalls += 1
         ours.add(at, [...sent.messages, ...round])
-        // What the client does not see comes back in every later request.
+        // Messages hidden from the client are part of every later request.
         yield* gateway.remember(sent, { rounds: [{ sent: round, visible: [] }] })
       }
     }

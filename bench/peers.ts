@@ -8,7 +8,7 @@ import { packageFolder, packages } from "../test/peers/install.ts"
 export interface Peer {
   readonly name: string
   readonly script: string
-  /** Its tool that reads a file, and what that calls the file's path. */
+  /** Its tool that reads a file, and the name of that tool's parameter for the path. */
   readonly reads: readonly [tool: string, path: string]
   /** Writes its settings into a home folder; returns what follows the script, and the environment. */
   readonly asks: (

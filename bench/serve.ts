@@ -23,7 +23,7 @@ const most = 1_000_000
 const answered = `"status":"answered"`
 const settings = { limits: { requests: most, tokens: most * most, sessions: most, turns: 1_000, streams: 1_000 } }
 
-/** What the process holds after a collection, where `node --expose-gc` allows one. */
+/** The memory of the process after a garbage collection, if `node --expose-gc` allows one. */
 const megabytes = (): number => {
   globalThis.gc?.()
   const { external, heapUsed } = process.memoryUsage()

@@ -179,7 +179,7 @@ for (let number = 0; number < sessions; number += 1) {
   writeLog(file, [started(id), ...round(1)])
   if (number % 2 === 0) writeFileSync(join(full, "sessions", `${id}.title`), `Session ${number}\n`, { mode: 0o600 })
 }
-// Files that changed a moment ago are not catalogued yet.
+// Files that changed a moment ago are not in the catalogue yet.
 await setTimeout(3_000)
 const start = await best(empty, "sessions", "list")
 const first = await timed(full, "sessions", "list")

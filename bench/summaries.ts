@@ -36,7 +36,7 @@ interface Traffic {
 
 const judgement = /intent|error|problem|pending|current|next|decision|goal|progress/i
 
-/** The sections of a recorded summary that need judgement; all of it where it has no sections. */
+/** Returns the sections of a recorded summary that need judgement, or all of it if it has no sections. */
 const judged = (summary: string): string => {
   const sections = summary.split(/\n(?=\d+\. \S|#+ )/)
   return sections.length < 3

@@ -56,7 +56,7 @@ const histories = (tenants: number) => {
 interface Shown {
   readonly tenant: number
   readonly handle: ReturnType<typeof mentions>[number]
-  /** Of its text: whether it is the tenant's own, and a digest. */
+  /** Whether the recalled text is the tenant's own, and its digest. */
   readonly isOwn: boolean
   readonly digest: string
 }

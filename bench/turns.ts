@@ -27,7 +27,7 @@ const contentOf = (turn: number, bytes: number): string => {
   return text.slice(0, bytes)
 }
 
-/** The bare loop. It is given the same answers, and does with each what any agent must. */
+/** The baseline: a bare loop that gets the same answers and does only what every agent must do. */
 const bareLoop = `
 import { appendFileSync, readFileSync } from "node:fs"
 import http from "node:http"
@@ -60,7 +60,7 @@ for (;;) {
 agent.destroy()
 `
 
-/** What one run of a client did. */
+/** The figures of one run of a client. */
 interface Run {
   readonly wall: number
   /** User and system time of the client's process. */
@@ -138,7 +138,7 @@ const measure = async (client: "bare" | "ours" | Peer, turns: number, folder: st
   mkdirSync(home)
   const settings = join(home, "settings.json")
   writeFileSync(settings, JSON.stringify({ maxTurns: turns + 1 }))
-  // A user's settings are older than the run.
+  // The settings file of a real user is older than the run.
   utimesSync(settings, 1_700_000_000, 1_700_000_000)
   const asked = peer?.asks("Read all files.", url, home)
   const args = isOurs
@@ -220,7 +220,7 @@ for (const bytes of sizes.length === 0 ? [200, 8_000] : sizes) {
     bound: "160 MB",
     ok: peak <= 160
   })
-  // Gemini CLI asks its model whether it goes round in circles, and who speaks next.
+  // Gemini CLI also asks its model whether it loops, and who speaks next.
   for (const peer of peers.filter(({ name }) => name.startsWith("Pi "))) {
     const its = await measure(peer, turns, folder)
     const bareWall = of(bare, ({ wall }) => wall)

@@ -169,11 +169,11 @@ const scriptOf = (code, parts, lazyOf, isDelayed) => {
 /** Modules that only commands with an agent load. */
 const working = /\/(?:agentCommands|AgentAssembly|NodeRequests)\.ts$/
 
-/** Modules that few sessions need: other providers, other stores, other machines. They decide nothing about what others load. */
+/** Modules that few sessions need: other providers, stores and machines. They do not affect which parts other modules are in. */
 const remote =
   /\/(?:commands\/mcp|McpServers|AnthropicModel|OpenAiModel|LiveNetwork|Otlp|MemorySessionStore|PostgresSessionStore|SqliteSessionStore)\.ts$/
 
-/** Modules that only servers load. They have parts of their own, and decide nothing about those of other commands. */
+/** Modules that only servers load. They have their own parts and do not affect those of other commands. */
 const serving = /\/(?:commands\/(?:serve|gateway)|LiveServe|LiveGateway)\.ts$/
 
 /**
@@ -392,7 +392,7 @@ const warm = async (file, parts) => {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , given] = process.argv
   const { file, folder } = await build(given)
-  // Without, the user's first run of a command does it.
+  // If this fails, the user's first run of a command saves the compiled code.
   const isWarm = existsSync(path.join(folder, `${process.version}-${process.arch}`))
   if (given === undefined && !isWarm) await warm(file, folder)
   console.error(`built ${path.relative(process.cwd(), file)}`)

@@ -6,7 +6,7 @@
  * With @effect/vitest a test is `it.effect(name, () => program.pipe(Effect.provide(layer)))`, with a TestClock. It prints:
  *
  *   ✔ a turn waits as long as the server asks for, and answers then …
- *   ✔ a window that is full is made room in, and what left it can be read back …
+ *   ✔ a full window is compressed, and what left it can be read back …
  */
 import { Duration, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -42,7 +42,7 @@ test("a turn waits as long as the server asks for, and answers then", () => {
   )
 })
 
-test("a window that is full is made room in, and what left it can be read back", () =>
+test("a full window is compressed, and what left it can be read back", () =>
   run(
     () => `It is in src/main.ts. ${"I looked at every file. ".repeat(100)}`,
     Effect.gen(function* () {

@@ -8,8 +8,8 @@
  *
  *   ✔ the agent reads the log, then answers …
  *   ✔ what the agent sends fits its window, and the log can be read back …
- *   ✔ a refusal of the model reaches whoever asked, and the conversation is as it was …
- *   ✔ a summarizing model that invents the user's words is not believed …
+ *   ✔ a refusal of the model reaches the caller, and the conversation is unchanged …
+ *   ✔ words that a summarizing model invents are not quoted as the user's …
  */
 import { Effect, Stream } from "effect"
 import assert from "node:assert/strict"
@@ -83,7 +83,7 @@ test("what the agent sends fits its window, and the log can be read back", () =>
     )
   ))
 
-test("a refusal of the model reaches whoever asked, and the conversation is as it was", () =>
+test("a refusal of the model reaches the caller, and the conversation is unchanged", () =>
   run(
     Effect.gen(function* () {
       const error = yield* Effect.flip(answer("one", "Why is the build red?", small))
@@ -98,7 +98,7 @@ test("a refusal of the model reaches whoever asked, and the conversation is as i
     )
   ))
 
-test("a summarizing model that invents the user's words is not believed", () =>
+test("words that a summarizing model invents are not quoted as the user's", () =>
   run(
     Effect.gen(function* () {
       const chat = yield* Chats.open("one")

@@ -1,5 +1,5 @@
 /**
- * A thousand chats in one database, and what is left of them after a restart.
+ * A thousand chats in one database, before and after a restart.
  *
  *   node thousand-chats.ts
  *

@@ -9,7 +9,7 @@ import { spawn } from "node:child_process"
 const program = process.env.PALIMPSEST_PROGRAM ?? "palimpsest"
 const timeLimitMillis = 60_000
 
-/** Runs `palimpsest hook` with an input, and gives what it answers. */
+/** Runs `palimpsest hook` with an input and returns its answer. */
 const ask = (input) =>
   new Promise((resolve, reject) => {
     const options = { stdio: ["pipe", "pipe", "pipe"], timeout: timeLimitMillis }

@@ -48,7 +48,7 @@ const weightOf = (name) => weights[name] ?? (name.startsWith("prose-") ? 1.5 : m
 const enough = 300_000
 /** Cells seen less often than this (weighted) are not written; the more general cost applies to them. */
 const leastSeen = 40
-/** How strongly a cost is held to its mean. */
+/** How strongly a cost is pulled towards its mean. */
 const held = 0.3
 
 const tokens = (text) => encode(text, { disallowedSpecial: new Set() })
