@@ -26,7 +26,7 @@ import {
 import type { AgentFailure, AgentResult, AgentRunner, Running, Task } from "../../services/agent/AgentRunner.ts"
 import { type Header, headerOf } from "./A2aAuth.ts"
 import {
-  type AgreedCard,
+  type LoadedCard,
   connect,
   type Endpoint,
   type Exchange,
@@ -37,8 +37,8 @@ import {
 } from "./A2aConnection.ts"
 
 /**
- * A remote agent over A2A, by the client part of `@a2a-js/sdk`, which needs no other package than its own `jose`. The SDK is loaded with this
- * file, and this file with the first remote agent. Supports servers of protocol 1.0 and 0.3.
+ * Runs remote agents over A2A with the client of `@a2a-js/sdk`, whose only dependency is `jose`. The SDK loads with this file, and this
+ * file with the first remote agent. Supports servers of protocol 1.0 and 0.3.
  */
 
 /** The agent to reach, and the timeout. */
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* ({
     name,
     where: card,
     reach,
-    agreed: yield* Ref.make<AgreedCard | undefined>(undefined),
+    loadedCard: yield* Ref.make<LoadedCard | undefined>(undefined),
     contact: yield* Ref.make<Contact>({ contextId: undefined, taskId: undefined }),
     credentials: yield* Effect.result(headerOf(name, auth)),
     patience: Duration.fromInputUnsafe(patience),
@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function* ({
 /** A remote agent, and the state of a conversation with it across calls. */
 interface A2aAgent extends Endpoint {
   readonly contact: Ref.Ref<Contact>
-  /** Read once and reported when the agent is started, so that an agent with a missing key does not affect others. */
+  /** Read once. Errors are reported when the agent is started, so an agent with a missing key does not affect others. */
   readonly credentials: Result.Result<Header | undefined, AgentFailure>
   readonly patience: Duration.Duration
   readonly random: SecureRandom.SecureRandom["Service"]
@@ -99,35 +99,35 @@ const start = Effect.fn("A2aAgent.start")(function* (
 ): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
   yield* Effect.fromResult(agent.credentials)
   const id = yield* agent.random.uuidV7()
-  const fiber = yield* Effect.forkScoped(talk(agent, prompt, activity), { startImmediately: true })
+  const fiber = yield* Effect.forkScoped(sendMessage(agent, prompt, activity), { startImmediately: true })
   return {
     id: `${agent.name} ${id}`,
     result: Fiber.join(fiber),
     send: Effect.fn("A2aAgent.send")(function* (message: string): Effect.fn.Return<string, AgentFailure> {
-      return (yield* talk(agent, message, activity)).text
+      return (yield* sendMessage(agent, message, activity)).text
     })
   }
 })
 
 /** One message to the agent, and the answer received so far. */
-interface Talk {
+interface SentMessage {
   readonly agent: A2aAgent
   readonly exchange: Exchange
-  readonly heard: Ref.Ref<RemoteProgress>
+  readonly received: Ref.Ref<RemoteProgress>
   readonly activity: Task["activity"]
 }
 
 /** Sends one message and collects the answer. */
-const talk = Effect.fnUntraced(function* (
+const sendMessage = Effect.fnUntraced(function* (
   agent: A2aAgent,
   text: string,
   activity: Task["activity"]
 ): Effect.fn.Return<AgentResult, AgentFailure> {
   const header = yield* Effect.fromResult(agent.credentials)
   const began = yield* Clock.currentTimeMillis
-  const heard = yield* Ref.make(nothingYet)
-  const outcome = yield* Effect.result(listen({ agent, exchange: makeExchange(header), heard, activity }, text))
-  const progress = yield* Ref.get(heard)
+  const received = yield* Ref.make(nothingYet)
+  const outcome = yield* Effect.result(followTask({ agent, exchange: makeExchange(header), received, activity }, text))
+  const progress = yield* Ref.get(received)
   if (Result.isFailure(outcome)) {
     if (/no longer has this task/.test(outcome.failure.message)) yield* forgetTask(agent)
     if (answerText(progress) === "") return yield* outcome.failure
@@ -141,9 +141,9 @@ const talk = Effect.fnUntraced(function* (
 })
 
 /** Sends a message and follows the task until it ends or waits. A task without a listener is cancelled. */
-const listen = Effect.fnUntraced(
-  function* (talk: Talk, text: string): Effect.fn.Return<void, AgentFailure, Scope.Scope> {
-    const { agent, exchange } = talk
+const followTask = Effect.fnUntraced(
+  function* (sent: SentMessage, text: string): Effect.fn.Return<void, AgentFailure, Scope.Scope> {
+    const { agent, exchange } = sent
     const client = yield* connect(agent, exchange)
     const at = yield* Ref.get(agent.contact)
     const message = SendMessageRequest.fromJSON({
@@ -158,25 +158,25 @@ const listen = Effect.fnUntraced(
     yield* Stream.fromAsyncIterable(client.sendMessageStream(message), (error) => failure(agent, exchange, error)).pipe(
       Stream.timeoutOrElse({
         duration: agent.patience,
-        orElse: () => Stream.fail(failed(agent, `it said nothing for ${Duration.format(agent.patience)}`))
+        orElse: () => Stream.fail(failed(agent, `it sent nothing for ${Duration.format(agent.patience)}`))
       }),
       Stream.map(eventOf),
       // A server may keep the connection open although nothing more is expected: it waits for authentication or for another message.
       Stream.takeUntil((event) => event !== undefined && "stage" in event && event.stage !== "working"),
-      Stream.runForEach((event) => (event === undefined ? Effect.void : hear(talk, event)))
+      Stream.runForEach((event) => (event === undefined ? Effect.void : receive(sent, event)))
     )
-    yield* poll(talk, client).pipe(
+    yield* poll(sent, client).pipe(
       Effect.timeoutOrElse({
         duration: agent.patience,
-        orElse: () => Effect.fail(failed(agent, `it was not done within ${Duration.format(agent.patience)}`))
+        orElse: () => Effect.fail(failed(agent, `it did not finish within ${Duration.format(agent.patience)}`))
       })
     )
   },
   Effect.scoped,
   // The socket is closed by now. The task need not continue without a listener.
-  (work, { agent, exchange, heard }) =>
+  (work, { agent, exchange, received }) =>
     Effect.onExit(work, (exit) =>
-      Effect.flatMap(Ref.get(heard), ({ stage, taskId }) =>
+      Effect.flatMap(Ref.get(received), ({ stage, taskId }) =>
         Exit.isSuccess(exit) || taskId === undefined || isOver(stage)
           ? Effect.void
           : Effect.andThen(forgetTask(agent), cancelTask(agent, taskId, exchange.header))
@@ -185,24 +185,24 @@ const listen = Effect.fnUntraced(
 )
 
 /** The task may continue without updates. Then it is polled. */
-const poll = Effect.fnUntraced(function* (talk: Talk, client: Client): Effect.fn.Return<void, AgentFailure> {
-  const { agent, exchange, heard } = talk
-  for (let at = yield* Ref.get(heard); at.stage === "working"; at = yield* Ref.get(heard)) {
+const poll = Effect.fnUntraced(function* (sent: SentMessage, client: Client): Effect.fn.Return<void, AgentFailure> {
+  const { agent, exchange, received } = sent
+  for (let at = yield* Ref.get(received); at.stage === "working"; at = yield* Ref.get(received)) {
     const { taskId } = at
     if (taskId === undefined) return yield* failed(agent, "it ended without an answer")
     const task = yield* request(agent, exchange, () => client.getTask({ tenant: "", id: taskId }))
     const event = taskEvent(task)
-    yield* hear(talk, event)
+    yield* receive(sent, event)
     if (event.stage === "working") yield* Effect.sleep(pollInterval)
   }
 })
 
 /** Adds an event to the answer and reports it. */
-const hear = Effect.fnUntraced(function* (
-  { activity, agent, heard }: Talk,
+const receive = Effect.fnUntraced(function* (
+  { activity, agent, received }: SentMessage,
   event: RemoteEvent
 ): Effect.fn.Return<void, AgentFailure> {
-  const now = yield* Ref.updateAndGet(heard, (before) => afterEvent(before, event))
+  const now = yield* Ref.updateAndGet(received, (before) => afterEvent(before, event))
   yield* Ref.update(agent.contact, (before) => ({
     contextId: event.contextId === "" ? before.contextId : event.contextId,
     taskId: isOver(now.stage) ? undefined : now.taskId
@@ -238,7 +238,7 @@ const taskEvent = ({ artifacts, contextId, id, status }: RemoteTask) => ({
   artifacts: artifacts.map(({ artifactId, parts }) => [artifactId, textOf(parts)] as const)
 })
 
-/** The event of a response. Undefined: it says nothing. */
+/** Returns the event of a response; undefined if it contains nothing. */
 const eventOf = ({ payload }: StreamResponse): RemoteEvent | undefined => {
   switch (payload?.$case) {
     case "message": {

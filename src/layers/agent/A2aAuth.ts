@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer"
 import type { AgentAuth } from "../../domain/agent/AgentDefinition.ts"
 import { AgentFailure } from "../../services/agent/AgentRunner.ts"
 
-/** The header by which a remote agent knows who asks. */
+/** Makes the header that authenticates requests to a remote agent. */
 
 const failed = (message: string): AgentFailure => new AgentFailure({ message })
 
@@ -19,7 +19,9 @@ const valueOf = Effect.fnUntraced(function* (
   if (variable === undefined) return text
   const value = yield* Effect.option(Config.Redacted(variable))
   const filled = Option.match(value, { onNone: () => "", onSome: (secret) => Redacted.value(secret).trim() })
-  return filled === "" ? yield* failed(`agent ${agent} wants the variable ${variable}, which is not set`) : filled
+  return filled === ""
+    ? yield* failed(`agent ${agent} needs the environment variable ${variable}, which is not set`)
+    : filled
 })
 
 /** A header with a secret. */
@@ -28,7 +30,7 @@ export interface Header {
   readonly value: Redacted.Redacted<string>
 }
 
-/** The header of a definition. Undefined: the agent asks for none. */
+/** Returns the header of a definition; undefined if the definition has no auth. */
 export const headerOf = Effect.fnUntraced(function* (
   agent: string,
   auth: AgentAuth | undefined
@@ -38,7 +40,7 @@ export const headerOf = Effect.fnUntraced(function* (
     // `fetch` would reject it with the value in the message.
     if (!/^[\x20-\x7e]+$/.test(value) || !/^[\w-]+$/.test(name)) {
       return yield* failed(
-        `the auth of agent ${agent} cannot be sent as a header; check it for line ends and odd characters`
+        `the auth of agent ${agent} cannot be sent as a header; check it for line breaks and control characters`
       )
     }
     return { name, value: Redacted.make(value) }
@@ -61,7 +63,7 @@ export const headerOf = Effect.fnUntraced(function* (
     case "google-credentials":
     case "oauth":
       return yield* failed(
-        `agent ${agent} wants ${auth.type}, which is not supported here; give a token as http with scheme Bearer`
+        `agent ${agent} uses ${auth.type}, which is not supported; give a token as http with scheme Bearer`
       )
   }
 })

@@ -14,20 +14,20 @@ import { AgentFailure } from "../../services/agent/AgentRunner.ts"
 import { bounded } from "../model/BoundedResponse.ts"
 import { type Header, withoutSecret } from "./A2aAuth.ts"
 
-/** Reaches a remote agent: its card, the hosts that it may be asked at, and the bounds of a request. */
+/** Connects to a remote agent: loads its card, restricts the hosts of its requests, and limits their size and time. */
 
 /** A remote agent and its card. */
 export interface Endpoint {
   readonly name: string
-  /** Where the definition says that the card is. */
+  /** The location of the card, from the definition. */
   readonly where: RemoteAgent["card"]
   readonly reach: ((url: URL) => Effect.Effect<unknown, { readonly message: string }>) | undefined
-  /** The card, once it was read. */
-  readonly agreed: Ref.Ref<AgreedCard | undefined>
+  /** The card, once loaded. */
+  readonly loadedCard: Ref.Ref<LoadedCard | undefined>
 }
 
-/** A card that was read, and the hosts that are asked. */
-export interface AgreedCard {
+/** A loaded card, and the origins that requests may go to. */
+export interface LoadedCard {
   readonly card: AgentCard
   readonly origins: ReadonlyArray<string>
 }
@@ -74,7 +74,8 @@ export const connect = Effect.fnUntraced(function* (
   exchange: Exchange
 ): Effect.fn.Return<Client, AgentFailure, Scope.Scope> {
   const signal = yield* Effect.abortSignal
-  const { card, origins } = (yield* Ref.get(endpoint.agreed)) ?? (yield* agree(endpoint, exchange, signal))
+  const { card, origins } =
+    (yield* Ref.get(endpoint.loadedCard)) ?? (yield* loadAndKeepCard(endpoint, exchange, signal))
   yield* Effect.forEach(origins, (origin) => check(endpoint, origin), { discard: true })
   exchange.status = undefined
   const fetchImpl = guarded((origin) => origins.includes(origin), signal, exchange)
@@ -99,23 +100,26 @@ const check = (endpoint: Endpoint, url: string): Effect.Effect<void, AgentFailur
       )
 
 /** Reads the card and keeps it. */
-const agree = Effect.fnUntraced(function* (
+const loadAndKeepCard = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   exchange: Exchange,
   signal: AbortSignal
-): Effect.fn.Return<AgreedCard, AgentFailure> {
-  const { agreed, where } = endpoint
+): Effect.fn.Return<LoadedCard, AgentFailure> {
+  const { loadedCard, where } = endpoint
   const card = yield* loadCard(endpoint, exchange, signal)
   if (!isCard(card)) {
-    return yield* failed(endpoint, `what lies at ${clip("url" in where ? where.url : "its card")} is no agent card`)
+    return yield* failed(
+      endpoint,
+      `the document at ${clip("url" in where ? where.url : "its card")} is not an agent card`
+    )
   }
   const origins = "url" in where ? [where.url] : card.supportedInterfaces.map(({ url }) => url)
-  const made: AgreedCard = {
+  const made: LoadedCard = {
     // Fields missing in a card get the defaults of the protocol.
     card: resolver(fetch).normalizeAgentCard(card),
     origins: origins.flatMap((url) => originOf(url) ?? [])
   }
-  yield* Ref.set(agreed, made)
+  yield* Ref.set(loadedCard, made)
   return made
 })
 
@@ -142,7 +146,7 @@ const loadCard = Effect.fnUntraced(function* (
       orElse: () =>
         Effect.fail(
           wrong(
-            `agent ${name} does not give its card within ${Duration.format(Duration.fromInputUnsafe(requestTimeout))}`
+            `agent ${name} did not send its card within ${Duration.format(Duration.fromInputUnsafe(requestTimeout))}`
           )
         )
     })
@@ -162,7 +166,7 @@ const guarded =
     const { href, host, origin } = new URL(input instanceof Request ? input.url : input)
     if (!isAllowed(origin)) {
       return refuse(
-        `its card sends us to ${host}, which is not where the card lies; give the card itself (agent_card_json) if that is meant`
+        `its card names the host ${host}, but comes from another one; if that is intended, give the card itself (agent_card_json)`
       )
     }
     const { header } = exchange
@@ -177,7 +181,9 @@ const guarded =
         }
         return bounded(response, maxResponseBytes, exceeded, signal)
       }
-      return refuse(`it sends us on to ${clip(response.headers.get("location") ?? "elsewhere")}, which is not followed`)
+      return refuse(
+        `it redirects to ${clip(response.headers.get("location") ?? "another address")}; redirects are not followed`
+      )
     })
   }
 
@@ -210,11 +216,11 @@ const errorText = (error: unknown, exchange: Exchange): string => {
   if (isOf(error, "TaskNotFoundError")) return "it no longer has this task; send the message again to start a new one"
   if (exchange.status === 401 || exchange.status === 403) {
     return exchange.header === undefined
-      ? `it wants to know who asks (HTTP ${exchange.status}); give auth in the agent's definition`
-      : `it refuses our credentials (HTTP ${exchange.status}); check the auth in the agent's definition`
+      ? `it requires authentication (HTTP ${exchange.status}); add auth to the agent's definition`
+      : `it rejects the credentials (HTTP ${exchange.status}); check the auth in the agent's definition`
   }
   if (exchange.status === 404) return "there is no agent at that address (HTTP 404); check its address"
-  if (exchange.status === 429) return "it is asked too often (HTTP 429); try again later"
+  if (exchange.status === 429) return "it received too many requests (HTTP 429); try again later"
   if (exchange.status !== undefined && exchange.status >= 500) {
     return `the server failed (HTTP ${exchange.status}); try again later`
   }

@@ -42,7 +42,7 @@ export const folders = (
     ]
   })
 
-/** The maximum size of a file. A device or a log under its name is not read to its end. */
+/** The maximum size of a file. Larger ones, such as a device or a log in its place, are not read. */
 const maxFileBytes = 1024 * 1024
 
 /** Agents that one folder may offer: every model request carries a tool for each. */

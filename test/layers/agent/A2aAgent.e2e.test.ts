@@ -518,7 +518,7 @@ describe("interruption", () => {
       }
       const { reason, text: said } = yield* Fiber.join(fiber)
       assert.strictEqual(reason, "ERROR")
-      assert.include(said, "said nothing for 1m")
+      assert.include(said, "sent nothing for 1m")
       assert.include(said, "half of it")
     })
   )
@@ -574,12 +574,12 @@ describe("credentials", () => {
       const elsewhere = yield* agentServer({ execute: ({ say }) => say(text("caught")) })
       const { address } = yield* serve((_, response) => json(response, 200, card(`${elsewhere.address}/rpc`, true)))
       const auth = { type: "apiKey", key: "$REMOTE_KEY" } as const
-      assert.include(yield* refusal(address, { auth }), "not where the card lies")
+      assert.include(yield* refusal(address, { auth }), "comes from another one")
       const redirecting = yield* serve((_, response) => {
         response.writeHead(302, { location: `${elsewhere.address}/.well-known/agent-card.json` })
         response.end()
       })
-      assert.include(yield* refusal(redirecting.address, { auth }), "which is not followed")
+      assert.include(yield* refusal(redirecting.address, { auth }), "redirects are not followed")
       assert.deepStrictEqual(elsewhere.requests, [])
       const echo = yield* serve(({ headers, url }, response, own) =>
         url.endsWith("agent-card.json")
@@ -627,14 +627,14 @@ describe("errors are described", () => {
           ({ address }) => refusal(address)
         )
       assert.include(yield* answering(404, "no"), "no agent at that address")
-      assert.include(yield* answering(401, "no"), "wants to know who asks")
+      assert.include(yield* answering(401, "no"), "requires authentication")
       assert.include(yield* answering(500, "no"), "the server failed")
       assert.include(yield* answering(200, "<html>"), "not A2A")
-      assert.include(yield* answering(200, { name: "x" }), "no agent card")
+      assert.include(yield* answering(200, { name: "x" }), "is not an agent card")
       assert.include(yield* refusal("http://127.0.0.1:1"), "cannot be reached")
       assert.include(yield* refusal("nowhere"), "the address of agent remote is invalid")
       assert.include(yield* refusal("", { card: { json: "{" } }), "is not JSON")
-      assert.include(yield* refusal("", { card: { json: "[]" } }), "no agent card")
+      assert.include(yield* refusal("", { card: { json: "[]" } }), "is not an agent card")
     })
   )
 
@@ -679,7 +679,7 @@ describe("errors are described", () => {
       (response, id) => json(response, 200, { jsonrpc: "2.0", id, error: { code: -32603, message: "out of memory" } }),
       ["out of memory"]
     ],
-    ["a refusal", (response) => json(response, 403, "{}"), ["wants to know who asks (HTTP 403)"]],
+    ["a refusal", (response) => json(response, 403, "{}"), ["requires authentication (HTTP 403)"]],
     [
       "a redirection",
       (response) => {
