@@ -27,15 +27,15 @@ import { storeAddress } from "./LiveStores.ts"
 
 /** Options of a gateway. */
 export interface LiveGatewayOptions extends GatewayOptions, GatewayHandlerOptions {
-  /** What each key may use. Absent: anything. */
+  /** The budgets of keys. Absent: no limit. */
   readonly budgets?: GatewaySettings["budgets"] | undefined
   /** Tenants, whose keys count together. */
   readonly tenants?: GatewaySettings["tenants"] | undefined
-  /** Days after which what nobody used is forgotten. */
+  /** Days after which unused conversations are deleted. */
   readonly keepDays: number
 }
 
-/** Code writes the snapshots, unless models may, and no hooks of the user run for the conversations of others. */
+/** Code writes the snapshots, unless models may. The user's hooks do not run for the conversations of clients. */
 const compression = Compression.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(SnapshotWriter.layer, TokenCounter.layerEstimate, MemoryTempStore.layer)),
   Layer.provide(HookSystem.layer)
@@ -43,19 +43,19 @@ const compression = Compression.layer.pipe(
 
 const maxConnections = 10
 
-const told = <E extends { readonly message: string }, R>(store: Layer.Layer<GatewayStore, E, R>) =>
+const withMessage = <E extends { readonly message: string }, R>(store: Layer.Layer<GatewayStore, E, R>) =>
   store.pipe(
     Layer.build,
     Effect.mapError((cause) => new GatewayStoreError({ message: cause.message, cause })),
     Layer.effectContext
   )
 
-/** Where sessions are: in a database, or else in a folder beside them. */
+/** The gateway's store: the database of the sessions, or else a folder beside them. */
 const store = <E extends { readonly message: string }, R>(
   { keepDays }: LiveGatewayOptions,
   place: Effect.Effect<StoreAddress, E, R>
 ) =>
-  told(
+  withMessage(
     Layer.unwrap(
       Effect.gen(function* () {
         const address = yield* place
@@ -63,12 +63,12 @@ const store = <E extends { readonly message: string }, R>(
         const tables = SqlGatewayStore.layer(keepDays)
         switch (address._tag) {
           case "Files":
-            return told(FileGatewayStore.layer(path.join(yield* homeFolder, "gateway"), keepDays))
+            return withMessage(FileGatewayStore.layer(path.join(yield* homeFolder, "gateway"), keepDays))
           case "Sqlite":
-            return told(Layer.provide(tables, SqliteClient.layer(address.file)))
+            return withMessage(Layer.provide(tables, SqliteClient.layer(address.file)))
           case "Postgres": {
             const client = Layer.effect(SqlClient.SqlClient, PostgresClient.make(address.url, maxConnections))
-            return told(Layer.provide(tables, Layer.provide(client, Reactivity.layer)))
+            return withMessage(Layer.provide(tables, Layer.provide(client, Reactivity.layer)))
           }
         }
       })
@@ -80,7 +80,7 @@ const gateway = <E extends { readonly message: string }, R>(
   place: Effect.Effect<StoreAddress, E, R>
 ) => Gateway.layer(options).pipe(Layer.provide(compression), Layer.provide(store(options, place)))
 
-/** The gateway: it listens until the layer ends. What it knows of conversations is where sessions are. */
+/** Runs the gateway until the layer ends. It stores its conversations where the sessions are. */
 export const layer = ({ budgets, tenants, ...options }: LiveGatewayOptions & GatewayHttp.GatewayHttpOptions) =>
   GatewayHttp.layer({ ...options, tenants }).pipe(
     Layer.provide(gateway(options, storeAddress)),
@@ -95,8 +95,7 @@ export const layer = ({ budgets, tenants, ...options }: LiveGatewayOptions & Gat
 export interface ServedGatewayOptions extends LiveGatewayOptions, Omit<TokenAccess, "tenantOf"> {}
 
 /**
- * The gateway's routes within `serve`. A token of the server stands for the operator's own key of the provider, and counts for its
- * tenant.
+ * The gateway's routes within `serve`. For a token of the server, requests use the operator's key and count for the token's tenant.
  */
 export const routes = (options: ServedGatewayOptions, place: StoreAddress) =>
   Layer.unwrap(

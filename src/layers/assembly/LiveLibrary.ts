@@ -32,15 +32,15 @@ export type LibraryServices =
 
 type AnyLayer<A> = Layer.Layer<A, unknown, unknown>
 
-/** The parts that a program brings. What is absent has a default. */
+/** The parts that a program supplies. Absent ones have defaults. */
 export interface LibraryOptions {
   /** Answers messages, and writes the snapshots where the policy says so (`summarizer: "model"`). Default: none; code writes the snapshots. */
   readonly model?: AnyLayer<Model> | undefined
   /** Keeps the sessions. Default: files in `home`; without `home` the memory of the process. */
   readonly store?: AnyLayer<SessionStore> | undefined
-  /** A folder for sessions and for what is learned about token counts; it is made. It needs `@effect/platform-node`. */
+  /** A folder for sessions and calibrations of token counts, created when missing. Needs `@effect/platform-node`. */
   readonly home?: string | undefined
-  /** Writes the text that stands for what leaves the window; it is verified. Default: `model` or code, by the policy. */
+  /** Writes the snapshots, which are verified. Default: `model` or code, as the policy says. */
   readonly summarizer?: AnyLayer<Summarizer> | undefined
   /** Counts tokens. Default: an estimate that learns from the counts which `model` reports. */
   readonly counter?: AnyLayer<TokenCounter> | undefined

@@ -4,7 +4,7 @@ import { modelLimits } from "../../domain/tokens/ModelLimits.ts"
 import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 
-/** Where Ollama listens, unless it was told otherwise. */
+/** Ollama's default address. */
 const ollamaUrl = "http://localhost:11434/v1"
 
 const layers: Readonly<
@@ -24,7 +24,7 @@ const layers: Readonly<
   )
 }
 
-/** The makers other than Google that have a key. */
+/** The providers other than Google that have a key. */
 const configuredMakers = Effect.map(
   Effect.filter(Object.entries(makerKeys), ([, name]) =>
     Effect.map(Config.String(name).pipe(Config.withDefault("")), (key) => key.trim() !== "")
@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
       const { model, provider } = routeOf(name, configured)
       if (provider === "google" && google.describe !== undefined) return google.describe(model)
       const limits = modelLimits(model)
-      // The table is all that is known: these providers state no windows.
+      // Only the table has their windows: these providers do not report them.
       return limits === undefined
         ? Effect.fail(invalid(`${provider} does not describe its models`))
         : Effect.succeed(limits)
@@ -73,7 +73,7 @@ const make = Effect.gen(function* () {
   return service
 })
 
-/** The models of all providers, each asked at the one that its name says (`routeOf`). Another provider than Google is loaded when it is first asked. */
+/** The models of all providers, routed by their names (`routeOf`). Providers other than Google load at their first request. */
 export const layer: Layer.Layer<Model, Config.ConfigError> = Layer.effect(Model, make).pipe(
   Layer.provide(GoogleModel.layer)
 )

@@ -21,7 +21,7 @@ import * as SqlSessionStore from "../session/SqlSessionStore.ts"
 import * as LiveGateway from "./LiveGateway.ts"
 import * as LiveRuntime from "./LiveRuntime.ts"
 
-/** Where a server keeps its sessions, and what it does for them. */
+/** Where a server keeps its sessions, and the role of this process. */
 export type ServeStore =
   /** Files in the folders of the tenants. */
   | { readonly _tag: "Files" }
@@ -47,15 +47,15 @@ export const hasSqlite = SqliteClient.isAvailable
 const defaultBodyBytes = 4 * 1024 * 1024
 const defaultDrainSeconds = 20
 
-/** The user's settings, as a tenant's agents get them: they cannot be changed from there. */
+/** The user's settings for the agents of a tenant, which cannot change them. */
 const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
   ...settings,
   allow: () => Effect.void
 })
 
 /**
- * The sessions of a tenant in a database. The cluster decides who has a session, so that this process opens it even if its last
- * owner seems to live; that one's later writes are refused.
+ * The sessions of a tenant in a database. The cluster assigns sessions to processes, so this process opens one even if its last owner
+ * seems alive; later writes of that owner are refused.
  */
 const sqlStore = (tenant: string, client: SqlClient.SqlClient) =>
   Layer.effect(
@@ -82,10 +82,10 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
 
       const folders = Effect.fnUntraced(function* (tenant: string) {
         const root = path.join(home, "tenants", tenant)
-        const given = Object.hasOwn(settings.tenants ?? {}, tenant) ? settings.tenants?.[tenant]?.folder : undefined
-        const folder = given ?? path.join(root, "work")
+        const ownFolder = Object.hasOwn(settings.tenants ?? {}, tenant) ? settings.tenants?.[tenant]?.folder : undefined
+        const folder = ownFolder ?? path.join(root, "work")
         yield* fs.makeDirectory(root, { recursive: true, mode: 0o700 })
-        if (given === undefined) yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
+        if (ownFolder === undefined) yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
         return { folder: yield* fs.realPath(folder), home: root }
       })
 
@@ -95,15 +95,15 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
         const runtime = Layer.merge(stored, Layer.succeed(Settings, readOnly(own))).pipe(
           Layer.provideMerge(LiveRuntime.layer({ ...places, model, version }))
         )
-        // Without a map of its own, a tenant would share the stores of the one before.
+        // Without its own memo map, a tenant would share the stores of the previous one.
         return yield* Layer.buildWithMemoMap(runtime, yield* Layer.makeMemoMap, scope)
       })
 
       return TenantRuntimes.of({
         of: (tenant) =>
           Effect.suspend(() => {
-            const known = made.get(tenant)
-            if (known !== undefined) return Effect.succeed(known)
+            const existing = made.get(tenant)
+            if (existing !== undefined) return Effect.succeed(existing)
             return alone.withPermit(
               Effect.suspend(() => {
                 const first = made.get(tenant)
@@ -157,7 +157,7 @@ const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { reado
     })
   )
 
-/** The gateway's routes. What it knows is where sessions are. */
+/** The gateway's routes. It stores its conversations where the sessions are. */
 const gatewayRoutes = (options: LiveGateway.ServedGatewayOptions, store: ServeStore) =>
   Layer.unwrap(
     Effect.gen(function* () {

@@ -21,14 +21,14 @@ const addressFrom = (source: string, text: string): Effect.Effect<StoreAddress, 
     : Effect.succeed(address)
 }
 
-/** The address of the store: what `PALIMPSEST_STORE` or the setting `store` says, else the files of the home folder. */
+/** The address of the store: the one in `PALIMPSEST_STORE` or the setting `store`, else files in the home folder. */
 export const storeAddress = Effect.gen(function* () {
   const settings = yield* Settings
   const variable = yield* Config.option(Config.NonEmptyString("PALIMPSEST_STORE")).pipe(
     Effect.orElseSucceed(Option.none)
   )
   if (Option.isSome(variable)) return yield* addressFrom("PALIMPSEST_STORE", variable.value)
-  // Whoever uses the settings reports what is wrong with them.
+  // Invalid settings are reported where they are used.
   const text = yield* Effect.orElseSucceed(settings.read, () => undefined)
   return yield* addressFrom("the setting store", text?.settings.store ?? "files")
 })

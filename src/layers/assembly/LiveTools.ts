@@ -89,8 +89,8 @@ const agentsOf = Effect.fnUntraced(function* (
   })
   const pages = browserAgent(browser, browserTargets(allowPrivate, yield* Effect.context<Dns.Dns>()))
   const places = yield* FileAgentDefinitions.folders(yield* homeFolder, root)
-  const heeded = places.filter(({ source }) => isTrusted || source !== "project")
-  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], heeded, yield* trusts))
+  const readable = places.filter(({ source }) => isTrusted || source !== "project")
+  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], readable, yield* trusts))
 })
 
 /**
