@@ -7,7 +7,7 @@ import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import type { ProxiedRequest } from "./ProxiedRequest.ts"
 
-/** Counts what an answer cost, and learns from it. */
+/** Records the cost of an answer, and calibrates the estimate with its counts. */
 export const accountAnswer = Effect.fnUntraced(
   function* (
     { account, route, tenant }: ProxiedRequest,

@@ -7,19 +7,19 @@ import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { sessionHeader } from "./PassRequest.ts"
 import { endToEnd } from "./UpstreamRequests.ts"
 
-/** Whose a request is, and what goes upstream of its keys. */
+/** Authenticates clients of the gateway and chooses the keys that are sent upstream. */
 
-/** How tokens of a server stand for keys of providers. */
+/** Lets tokens of the server replace keys of providers. */
 export interface TokenAccess {
   /** The tenant of a token; undefined for one that is not valid. */
   readonly tenantOf: (token: Redacted.Redacted) => Effect.Effect<string | undefined>
-  /** The keys that go upstream in the place of tokens. */
+  /** The keys that are sent upstream in place of tokens. */
   readonly providerKeys: Readonly<Partial<Record<Provider, Redacted.Redacted>>>
   /** Whether any client may come with its own key in place of a token. */
   readonly ownKeys: boolean
 }
 
-/** What a client may do. */
+/** The access of an admitted client. */
 export interface ClientAccess {
   /** Whose conversations the request may see. */
   readonly owner: string
@@ -54,14 +54,14 @@ const keyHeader = (provider: Provider, key: string): ReadonlyArray<string> => {
   }
 }
 
-/** The key of a client, wherever it puts it; empty where it has none. */
+/** Returns the key of a client from any of the places where clients put it; empty if there is none. */
 const keyOf = ({ headers }: IncomingMessage, url: URL): string => {
   const { authorization, "x-api-key": key, "x-goog-api-key": google } = headers
   const bearer = authorization?.replace(/^Bearer\s+/i, "")
-  const given = [key, google, bearer, url.searchParams.get("key")].find(
+  const present = [key, google, bearer, url.searchParams.get("key")].find(
     (value) => typeof value === "string" && value !== ""
   )
-  return String(given ?? "")
+  return String(present ?? "")
 }
 
 const sha256 = (text: string): string => hash("sha256", text, "hex")
@@ -73,7 +73,7 @@ const refuse = (status: Refusal["status"], message: string): Refusal => ({
   message: `palimpsest gateway: ${message}`
 })
 
-/** Decides what a client may do, by its key or token. */
+/** Decides by the key or token whether a client is admitted, and for which account. */
 const admitted = Effect.fnUntraced(function* (
   options: GatewayAccess & { readonly tokens?: TokenAccess | undefined },
   request: IncomingMessage,
@@ -85,11 +85,11 @@ const admitted = Effect.fnUntraced(function* (
   const headers = endToEnd(request.rawHeaders, ["host", sessionHeader, tokenHeader])
   const key = keyOf(request, url)
   const owner = sha256(key)
-  const beside = request.headers[tokenHeader]
-  const token = typeof beside === "string" ? beside : key
+  const tokenValue = request.headers[tokenHeader]
+  const token = typeof tokenValue === "string" ? tokenValue : key
   const tenant = tokens === undefined || token === "" ? undefined : yield* tokens.tenantOf(Redacted.make(token))
   if (tokens !== undefined && tenant !== undefined) {
-    if (token === beside) return { owner, account: tenant, tenant, headers, path }
+    if (token === tokenValue) return { owner, account: tenant, tenant, headers, path }
     const providerKey = tokens.providerKeys[provider]
     if (providerKey === undefined) return refuse(403, `this server has no key for ${provider}`)
     return {
@@ -102,10 +102,10 @@ const admitted = Effect.fnUntraced(function* (
   }
   const isClosed = tokens?.ownKeys === false && options.keys === undefined && options.tenants === undefined
   const account = isClosed ? undefined : accountOf(options, owner)
-  if (account !== undefined && beside === undefined) return { owner, ...account, headers, path }
+  if (account !== undefined && tokenValue === undefined) return { owner, ...account, headers, path }
   return refuse(
     401,
-    tokens === undefined ? "this key may not use the gateway" : "a valid token of this server is needed"
+    tokens === undefined ? "this key is not allowed to use the gateway" : "a valid token of this server is required"
   )
 })
 

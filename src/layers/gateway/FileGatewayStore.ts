@@ -24,8 +24,8 @@ export const removeOld = Effect.fnUntraced(function* (folder: string, oldest: nu
 })
 
 /**
- * Files in a folder: `<owner>/<kind>/<name>.json`. A text is renamed into place, so that no reader sees a part of it. Nothing is
- * synced to the disk: what a crash of the machine takes away costs one more compression. A text that was neither written nor read
+ * Files in a folder: `<owner>/<kind>/<name>.json`. A text is renamed into place, so that no reader sees a part of it. Nothing is synced to
+ * the disk: after a crash of the machine, a lost text costs one more compression. A text that was neither written nor read
  * for `keepDays` is removed at the start.
  */
 export const layer = (

@@ -3,7 +3,7 @@ import { failuresPassed } from "../../services/gateway/GatewayMetrics.ts"
 
 const reported = new Set<string>()
 
-/** Tells of a failure of ours, each once. `meanwhile` says what it leads to. */
+/** Reports a failure of the gateway, each message once. `meanwhile` names the consequence. */
 export const reportFailure = (cause: Cause.Cause<unknown>, meanwhile = "requests go through unchanged") =>
   Effect.suspend(() => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.void

@@ -16,21 +16,21 @@ import { passAnswer, type ProxiedRequest, sendJson } from "./ProxiedRequest.ts"
 import { askFor } from "./SnapshotRequests.ts"
 import { send, UpstreamFailed } from "./UpstreamRequests.ts"
 
-/** Takes requests of clients: whose they are, whether they may go on, and to which provider they go. */
+/** Handles requests of clients: authenticates them, checks their budgets, and routes them to providers. */
 
-/** Where requests go, and who may send them. */
+/** Options of the handler: the upstreams, and the access of clients. */
 export interface GatewayHandlerOptions extends GatewayAccess {
   readonly upstreams: Readonly<Record<Provider, string>>
   /** Bodies above this size are streamed through unread. */
   readonly maxBodyBytes: number
-  /** Tokens of a server that may stand in the place of keys. Absent: there are none. */
+  /** Tokens of the server that clients may use in place of keys. Absent: keys only. */
   readonly tokens?: TokenAccess | undefined
 }
 
-/** The body of a request as far as it is not larger than the bound. */
+/** The body of a request, up to the size limit. */
 interface Received {
   readonly body: Buffer
-  /** Whether that is all of it. */
+  /** Whether `body` is complete. */
   readonly isWhole: boolean
 }
 
@@ -52,7 +52,7 @@ const receive = (request: IncomingMessage, maxBytes: number): Effect.Effect<Rece
     request.once("end", onEnd)
   })
 
-/** The address that a request asks for. A path of two slashes is no host. */
+/** Returns the path and query of a request. A path that begins with two slashes does not name a host. */
 const addressOf = ({ url = "/" }: IncomingMessage): URL => {
   const address = new URL("http://gateway")
   const [pathname = "/", ...search] = url.split("?")
@@ -117,7 +117,7 @@ const work = Effect.fnUntraced(function* (
   }
 })
 
-/** Answers a request. Whatever fails in the gateway itself is told, and the client gets a failure in the form of its dialect. */
+/** Answers a request. A failure in the gateway itself is reported, and the client gets an error in its dialect. */
 export const handle = (
   options: GatewayHandlerOptions,
   request: IncomingMessage,

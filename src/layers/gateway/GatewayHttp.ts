@@ -9,8 +9,8 @@ import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
 import { sendJson } from "./ProxiedRequest.ts"
 
 /**
- * The gateway as a server of its own. It uses Node's server and client directly: a request that fits goes through as the bytes it
- * is, with its headers as they were written, and its answer is piped. A framework between them would decode both.
+ * The gateway as a server of its own. It uses Node's server and client directly: a request that fits is forwarded byte for byte, with its
+ * headers as written, and its answer is piped. A framework would decode both.
  */
 
 /** Options of the server. */
@@ -22,7 +22,7 @@ export interface GatewayHttpOptions extends GatewayHandlerOptions {
   readonly page: { readonly html: string; readonly policy: string }
 }
 
-/** Answers what concerns the gateway itself. Undefined: the request is for a provider. */
+/** Answers requests to the gateway itself. Returns undefined for a request to a provider. */
 const answerOwn = (
   { page }: GatewayHttpOptions,
   { method, url }: IncomingMessage,
@@ -71,11 +71,11 @@ export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, L
           answerOwn(options, request, response) ?? handle(options, request, response)
         )
         running.add(fiber)
-        // A client that is gone is told of by "close".
+        // A client that disconnects is noticed by "close".
         request.on("error", () => {})
         response.on("error", () => {})
         response.once("close", () => {
-          // The client is gone: the provider need not go on.
+          // The client disconnected: abort the provider's answer.
           if (!response.writableFinished) fiber.interruptUnsafe()
         })
         fiber.addObserver((exit) => {

@@ -11,7 +11,7 @@ import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
 /** The path before those of the providers. */
 const prefix = "/gateway"
 
-/** The gateway within another server: its addresses are below `/gateway`, and bytes pass as in a server of its own. */
+/** The gateway within another server: its routes are under `/gateway`, and bytes pass as in a standalone gateway. */
 export const routes = Effect.fnUntraced(function* (options: GatewayHandlerOptions) {
   const context = yield* Effect.context<Gateway | TenantLimiter>()
   return HttpRouter.add(
@@ -33,7 +33,7 @@ export const routes = Effect.fnUntraced(function* (options: GatewayHandlerOption
         Effect.provideContext(handle(options, request, response), context),
         Effect.sync(() => void socket.setTimeout(silentMillis))
       )
-      // The answer was written; a client that is gone gets none.
+      // The answer was written, or the client disconnected.
       return response.writableEnded ? HttpServerResponse.empty() : yield* Effect.interrupt
     })
   )

@@ -16,15 +16,15 @@ import { passStream } from "./StreamedAnswers.ts"
 import { readAll, type UpstreamFailed } from "./UpstreamRequests.ts"
 import { passWhole } from "./WholeAnswers.ts"
 
-/** What becomes of one request: its plan, the provider's answer, and what a refusal leads to. */
+/** Carries out one request: its plan, the provider's answer, and the retry after a refusal. */
 
 /** The header by which a client names its conversation. It is not sent on. */
 export const sessionHeader = "x-palimpsest-session"
 
-/** Bodies of refusals that are looked at. */
+/** Maximum size of a refusal's body that is inspected. */
 const maxRefusalBytes = 65_536
 
-/** Passes an answer on that nobody changes, and counts what it cost. */
+/** Passes an answer on unchanged, and records its cost. */
 const passUnread = Effect.fnUntraced(function* (
   passing: ProxiedRequest,
   { model, tokens }: { readonly model: string; readonly tokens: number | undefined },
@@ -59,7 +59,7 @@ export const pass = Effect.fnUntraced(function* (
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
     } else if (isChanged && plan.before < plan.sent.limit) {
-      // What we made of the request may be what it refused.
+      // The provider may have refused what the gateway made of the request.
       yield* reportFailure(Cause.fail(new Error(`the provider refused a compressed request (${status})`)))
       return yield* pass(passing, { _tag: "Unchanged", model: plan.model, tokens: plan.before }, body, Effect.undefined)
     }
@@ -74,13 +74,13 @@ export const pass = Effect.fnUntraced(function* (
   return yield* passUnread(passing, { model: plan.model, tokens }, answer)
 })
 
-/** The text of a body; undefined for bytes that are none, or that take more than the bound. Codex compresses what it sends. */
+/** Returns the text of a body; undefined for invalid bytes or more than the limit. Codex compresses its bodies. */
 const textOf = (body: Buffer, { headers }: IncomingMessage, maxBytes: number): string | undefined => {
   const plain = decoded(body, headers["content-encoding"] ?? "identity", maxBytes)
   return plain !== undefined && isUtf8(plain) ? plain.toString("utf8") : undefined
 }
 
-/** Decides what goes out for a request. Whatever fails here, the request goes out as it came. */
+/** Decides what is sent for a request. If anything fails here, the request is sent unchanged. */
 export const planFor = Effect.fnUntraced(function* (
   route: Route,
   owner: string,

@@ -5,9 +5,9 @@ import { pipeline } from "node:stream"
 import type { Route } from "../../domain/gateway/Dialect.ts"
 import { endToEnd, send, type UpstreamRequest } from "./UpstreamRequests.ts"
 
-/** A request on its way to a provider, and answers that come back as the bytes they are. */
+/** Forwards a request to a provider, and passes answers back byte for byte. */
 
-/** One request, and where it goes. */
+/** A request and its destination. */
 export interface ProxiedRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -58,7 +58,7 @@ export const write = (response: ServerResponse, text: string): Effect.Effect<voi
         response.on("drain", done).on("close", done)
       })
 
-/** Passes an answer on, as the bytes it is. A provider that breaks off leaves a client whose connection breaks. */
+/** Passes an answer on byte for byte. If the provider breaks off, the client's connection is closed too. */
 export const passAnswer = (from: IncomingMessage, to: ServerResponse): Effect.Effect<void> =>
   Effect.callback((resume) => {
     to.writeHead(from.statusCode ?? 502, from.statusMessage ?? "", endToEnd(from.rawHeaders))
@@ -73,7 +73,7 @@ export const passRead = ({ response }: ProxiedRequest, answer: IncomingMessage, 
   response.end(body)
 }
 
-/** Answers with JSON of ours. An answer that has begun can only be broken off. */
+/** Answers with JSON of the gateway. An answer that has begun can only be aborted. */
 export const sendJson = (
   response: ServerResponse,
   status: number,

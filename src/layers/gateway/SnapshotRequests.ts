@@ -10,7 +10,7 @@ import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, typeOf, withText } from "./ProxiedRequest.ts"
 import { readAll } from "./UpstreamRequests.ts"
 
-/** Asks the provider in a client's place, with the client's own headers, for a snapshot. */
+/** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
 
 const deadline = "5 minutes"
 
@@ -21,7 +21,7 @@ const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
   return stream.read()
 }
 
-/** Makes the way to ask. What it costs counts as the client's other requests do. */
+/** Makes the function that asks. Its cost counts like the client's other requests. */
 export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dialect: Dialect, model: string) {
   const context = yield* Effect.context<Effect.Services<ReturnType<typeof accountAnswer>>>()
   const ask: AskUpstream = (text) =>

@@ -4,8 +4,8 @@ import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 
 /**
- * Requests to providers by Node's own client: headers keep their order and spelling, bodies their bytes, and a stream its
- * backpressure, which a client that parses them would cost time for.
+ * Requests to providers by Node's own client: headers keep their order and spelling, bodies keep their bytes, and streams keep their
+ * backpressure. A client that parses them would take more time.
  */
 
 /** A provider could not be reached, or closed the connection. */
