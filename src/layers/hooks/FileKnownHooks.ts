@@ -38,8 +38,8 @@ export const noteHooks = Effect.fn("FileKnownHooks.noteHooks")(function* (
     )
   )
   const freshAmong = (stored: typeof Stored.Type) => {
-    const seen = new Set<string>(Object.hasOwn(stored, folder) ? stored[folder] : [])
-    return own.filter(({ key }) => !seen.has(key))
+    const knownKeys = new Set<string>(Object.hasOwn(stored, folder) ? stored[folder] : [])
+    return own.filter(({ key }) => !knownKeys.has(key))
   }
   const fresh = freshAmong(yield* Effect.orElseSucceed(read, () => ({})))
   if (fresh.length === 0) return []
