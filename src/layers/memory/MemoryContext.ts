@@ -6,7 +6,7 @@ import * as MemorySearch from "../../services/memory/MemorySearch.ts"
 import { Workspace, WorkspaceError } from "../../services/workspace/Workspace.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
-/** The folders of memory, and what the operations on memory files share. */
+/** The context that all operations on memory files share, with the folders of memory. */
 
 /** The folders of memory. All are absolute and need not exist. */
 export interface FileMemoryOptions {
@@ -33,7 +33,7 @@ export interface FileMemoryOptions {
   readonly ownFileNames?: ReadonlyArray<string> | undefined
 }
 
-/** What all operations on memory files need. */
+/** The shared context of operations on memory files. */
 export interface MemoryContext {
   readonly options: FileMemoryOptions
   readonly choices: Settings["memory"]

@@ -67,9 +67,7 @@ const currentFile = Effect.fnUntraced(function* (
   )
   if (file === undefined) {
     const isLink = yield* Effect.orElseSucceed(Effect.as(fs.readLink(place), true), () => false)
-    return isLink
-      ? yield* fail(`${shown} is a link that leads nowhere; mend or remove it`)
-      : { file: place, text: undefined }
+    return isLink ? yield* fail(`${shown} is a broken link; repair or remove it`) : { file: place, text: undefined }
   }
   if (scope === "project" && !isWithin(places.root, file, path.sep)) {
     return yield* fail(`${shown} leads out of the workspace through a link, so it is not written`)
@@ -83,7 +81,7 @@ const currentFile = Effect.fnUntraced(function* (
   )
   const encoding = encodingOf(bytes)?.encoding
   if (isBinary(bytes) || (encoding !== undefined && encoding !== "utf-8")) {
-    return yield* fail(`${shown} is no UTF-8 text, so nothing is added to it`)
+    return yield* fail(`${shown} is not UTF-8 text, so nothing is added to it`)
   }
   return { file, text: decode(bytes).text }
 })
@@ -109,7 +107,7 @@ const planLine = Effect.fnUntraced(function* (
   }
   // A backtick in a fact may pair with one elsewhere in the file, and what was code would then be read as imports.
   if (importsOf(after) !== importsOf(before ?? "")) {
-    return yield* fail("with this fact the file would import other files than before; say it without @ and backticks")
+    return yield* fail("with this fact the file would import different files; write it without @ and backticks")
   }
   const diff = fileDiff(memory.path.basename(file), before ?? "", after)
   return { fact: line, scope, file, shown, before, after, diff }
@@ -125,7 +123,7 @@ export const planFact = Effect.fnUntraced(function* (
   if (line === undefined) return yield* fail("the fact is empty; give it in one sentence")
   if (line.length > maxFactChars) {
     return yield* fail(
-      `a fact of ${line.length} characters is too long to be part of every request; say it in at most ${maxFactChars}`
+      `a fact of ${line.length} characters is too long to be part of every request; use at most ${maxFactChars}`
     )
   }
   const places = yield* currentPlaces(memory)
@@ -144,7 +142,7 @@ export const replanFact = Effect.fnUntraced(function* (
   const change = yield* planLine(memory, places, file, fact, scope)
   return change.file === file
     ? change
-    : yield* fail(`${shown} is another file by now, so it was not written; try again`)
+    : yield* fail(`${shown} was replaced by another file, so it was not written; try again`)
 })
 
 const write = Effect.fnUntraced(function* (

@@ -130,7 +130,7 @@ const projectCandidates = Effect.fnUntraced(function* (
   ]
 })
 
-/** The project candidates that are trusted, and the other files that the user would miss. */
+/** Returns the trusted project candidates, and reports other files that the user may expect. */
 const trustedCandidates = Effect.fnUntraced(function* (
   memory: MemoryContext,
   places: MemoryPlaces,
