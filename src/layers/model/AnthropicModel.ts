@@ -19,23 +19,23 @@ import {
   providerOf
 } from "./ProviderExchange.ts"
 
-/** Anthropic's Messages API. What stays the same from request to request is marked for its cache. */
+/** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */
 
 const names: ProviderNames = { key: "ANTHROPIC_API_KEY", baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
 const defaultBaseUrl = "https://api.anthropic.com"
 
-/** What every request has to be told: the longest answer. What the window keeps free for one by default. */
+/** The maximum length of the answer, which every request must state. Default: the part of the window kept for the answer. */
 const maxTokensOf = (model: string): number =>
   Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
 
-const requestOf = (provider: Provider, given: ModelRequest) =>
-  Effect.map(opened(provider, given), ({ shared, tools, topK }) => {
+const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
+  Effect.map(opened(provider, modelRequest), ({ shared, tools, topK }) => {
     const maxTokens = shared.maxOutputTokens ?? maxTokensOf(shared.model)
     const request: AnthropicRequest = { ...shared, topK, maxTokens }
     return { request, tools }
   })
 
-/** The provider with the header for what a request carries. */
+/** Returns the provider with the beta header that the content of a request needs. */
 const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
   const beta = betaOf(request)
   return beta === undefined
@@ -62,7 +62,9 @@ const countTokens = Effect.fn("Model.countTokens")(function* (
     contents: request.contents
   })
   const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
-  const { input_tokens: tokens } = yield* readCount(answer).pipe(Effect.mapError(() => unusable("it has no count")))
+  const { input_tokens: tokens } = yield* readCount(answer).pipe(
+    Effect.mapError(() => unusable("it contains no token count"))
+  )
   return tokens
 })
 

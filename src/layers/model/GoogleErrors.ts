@@ -72,7 +72,7 @@ const contextLength = (message: string): ContextLengthError | undefined => {
   return tooLarge(tokens, limit)
 }
 
-/** The quota that does not refill within minutes: a daily one, or one of zero. */
+/** Recognizes a quota that does not refill within minutes: a daily one, or one of zero. */
 const exhaustedQuota = ({ details }: ServerError): string | undefined =>
   details
     .flatMap(({ violations }) => violations ?? [])

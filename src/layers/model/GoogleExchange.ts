@@ -9,7 +9,7 @@ export const maxAnswerBytes = 32 * 1024 * 1024
 /** Bytes of the body of an error, of which a few hundred characters are shown. */
 export const maxErrorBytes = 1024 * 1024
 
-/** What the errors of the SDK leave out of one request. Mutable: `observedFetch` writes it. */
+/** Facts about one request that the SDK's errors omit. Mutable: `observedFetch` writes them. */
 export interface Exchange {
   sent: boolean
   /** Undefined until the head of the answer has arrived. */
@@ -17,7 +17,7 @@ export interface Exchange {
   retryAfter: Duration.Duration | undefined
   /** Whether the request failed because there is no such model. */
   isNoModel: boolean
-  /** Why this side ended the answer. */
+  /** Why this program ended the answer. */
   excess: ModelErrorReason | undefined
 }
 

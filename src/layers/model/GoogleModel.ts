@@ -95,7 +95,7 @@ const parameters = (request: ModelRequest, abortSignal: AbortSignal): GenerateCo
   config: { abortSignal, automaticContinuation: false, httpOptions: { extraBody: extraBody(request) } }
 })
 
-/** What every call uses. */
+/** The configuration of all calls. */
 interface Client {
   readonly baseUrl: URL
   readonly key: string | undefined
@@ -207,7 +207,7 @@ const describe = Effect.fn("Model.describe")(
         ? undefined
         : yield* readModelResponse(response).pipe(Effect.mapError((error) => unusable(hideKey(client)(error.message))))
     if (limits !== undefined && limits.inputTokenLimit === undefined) {
-      return yield* unusable("it does not say how large a request may be")
+      return yield* unusable("it does not state the maximum size of a request")
     }
     const description =
       limits?.inputTokenLimit === undefined
@@ -221,7 +221,7 @@ const describe = Effect.fn("Model.describe")(
 
 /** A stream that was opened, and how to read it. */
 interface OpenStream {
-  /** What has arrived already, without waiting. */
+  /** Returns what has arrived, without waiting. */
   readonly poll: () => Next | undefined
   readonly next: Effect.Effect<Next>
   readonly exchange: Exchange

@@ -9,9 +9,9 @@ import { type Exchange, maxAnswerBytes, maxErrorBytes, retryAfter } from "./Goog
 import { ServerEvents } from "./ServerEvents.ts"
 
 /**
- * The streamed answers of the Gemini API, over `node:http`. The SDK takes a request as objects, serialises and encodes all of it, reads it
- * again to add what it does not know, and makes two objects of the Fetch API for each piece of an answer: in a conversation with tools that
- * was a third of a turn. Here the body is bytes already (RequestBytes.ts). All other calls go through the SDK.
+ * The streamed answers of the Gemini API, over `node:http`. The SDK takes a request as objects, serialises and encodes all of it, parses
+ * it again to add fields that it does not know, and makes two Fetch API objects for each piece of an answer: in a conversation with tools
+ * this took a third of a turn. Here the body is bytes already (RequestBytes.ts). All other calls go through the SDK.
  */
 
 /** A failure that the server reported, in the head or in the middle of an answer. The message is its JSON. */
@@ -29,11 +29,11 @@ export interface StreamRequest {
   readonly key: string
   readonly model: string
   readonly body: ReadonlyArray<Uint8Array>
-  /** What is observed of it. */
+  /** The record of the exchange. */
   readonly exchange: Exchange
 }
 
-/** What a stream has next: a piece of the answer, its end, or why it failed. */
+/** The next item of a stream: a piece of the answer, its end, or its failure. */
 export type Next =
   | { readonly _tag: "Piece"; readonly value: unknown }
   | { readonly _tag: "End" }
@@ -42,7 +42,7 @@ export type Next =
 const end: Next = { _tag: "End" }
 const failedWith = (error: unknown): Next => ({ _tag: "Failed", error })
 
-/** The path of a model, as the SDK makes it. Undefined for a name that would lead elsewhere. */
+/** Returns the URL path of a model, as the SDK does; undefined for a name that would lead to another resource. */
 const modelPath = (name: string): string | undefined =>
   name === "" || /\.\.|[?&]/.test(name) ? undefined : /^(?:models|tunedModels)\//.test(name) ? name : `models/${name}`
 
@@ -80,7 +80,7 @@ const nextOf = (event: Uint8Array): Next | undefined => {
   const read = parseJson(isData ? text.slice("data:".length) : text)
   if (Result.isFailure(read)) {
     return isData
-      ? failedWith(new Error(read.failure._tag === "TooDeep" ? read.failure.message : "a piece is no JSON"))
+      ? failedWith(new Error(read.failure._tag === "TooDeep" ? read.failure.message : "a piece is not JSON"))
       : undefined
   }
   const failure = failureIn(read.success)
@@ -124,7 +124,7 @@ export class GoogleStream {
     request.end()
   }
 
-  /** The last that comes. */
+  /** Ends the stream with a last item. */
   private finish(next: Next): void {
     if (this.isOver) return
     this.isOver = true
@@ -136,7 +136,7 @@ export class GoogleStream {
     this.waiting?.()
   }
 
-  /** Ends an answer that this side does not want any more. */
+  /** Ends an answer that is no longer needed. */
   private refuse(error: unknown): void {
     this.finish(failedWith(error))
     this.request?.destroy()

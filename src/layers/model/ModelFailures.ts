@@ -9,7 +9,7 @@ import {
   TimeoutError
 } from "../../services/model/Model.ts"
 
-/** What the errors of all providers have in common. */
+/** Error handling that all providers share. */
 
 /** A `ModelError` for a reason. */
 export const failed = (reason: ModelErrorReason) => new ModelError({ reason })

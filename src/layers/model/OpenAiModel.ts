@@ -19,7 +19,7 @@ import {
 
 /** OpenAI's models through the Responses API, and those of any server that speaks Chat Completions: OpenRouter, Ollama, vLLM, llama.cpp, LM Studio. */
 
-/** How OpenAI, or another server, is reached. */
+/** Options for OpenAI or a compatible server. */
 export interface Options extends ProviderOptions {
   /** The dialect. Default: `responses` at OpenAI's own address, `chat` at any other. */
   readonly api?: "chat" | "responses" | undefined
@@ -52,7 +52,7 @@ const make = (options: Options): Model["Service"] => {
     names,
     isOpenAi,
     api: options.api ?? (isOpenAi ? "responses" : "chat"),
-    // A server of one's own may ask for none.
+    // A local server may need no key.
     needsKey: isOpenAi,
     headers: (key): Readonly<Record<string, string>> => (key === undefined ? {} : { authorization: `Bearer ${key}` })
   }

@@ -78,8 +78,8 @@ const contextLength = ({ kind, limit, message, tokens }: ProviderFault): Context
   if (!tooLong.test(`${kind} ${message}`)) return undefined
   const plain = message.replaceAll(/(?<=\d)[,_](?=\d{3})/g, "")
   const groups = sizes.map((size) => size.exec(plain)?.groups).find(Predicate.isNotUndefined) ?? {}
-  const stated = groups["tokens"] === undefined ? undefined : Number(groups["tokens"]) + Number(groups["more"] ?? 0)
-  const size = tokens ?? stated
+  const total = groups["tokens"] === undefined ? undefined : Number(groups["tokens"]) + Number(groups["more"] ?? 0)
+  const size = tokens ?? total
   const window = limit ?? (groups["limit"] === undefined ? undefined : Number(groups["limit"]))
   return tooLarge(size, window)
 }
@@ -108,7 +108,7 @@ const statedDelay = (message: string): Duration.Duration | undefined => {
   return number === undefined ? undefined : Duration.millis(Number(number) * (unit === "ms" ? 1 : 1_000))
 }
 
-/** What the messages name. */
+/** Names used in the messages. */
 export interface ProviderNames {
   /** The environment variables of the key and of the address. */
   readonly key: string
@@ -130,8 +130,8 @@ export const reasonOfStatus = (
 ): ModelErrorReason => {
   const { kind, message } = fault
   const detail = clip(message.trim() === "" ? `HTTP ${status}` : message)
-  const asked = delay ?? statedDelay(message)
-  const waiting = asked === undefined ? {} : { retryAfter: asked }
+  const retryDelay = delay ?? statedDelay(message)
+  const waiting = retryDelay === undefined ? {} : { retryAfter: retryDelay }
   if (status >= 300 && status < 400) return new InvalidResponseError({ detail: `a redirection (${status})` })
   if (status < 500 && /^\s*</.test(message)) {
     const place = `check ${names.baseUrl}`

@@ -26,7 +26,7 @@ import {
 import { ServerEvents } from "./ServerEvents.ts"
 
 /**
- * One HTTP exchange with a provider: a JSON body there, JSON or server-sent events back. It uses the platform's `fetch`: the signal of a fiber closes
+ * One HTTP exchange with a provider: sends a JSON body, receives JSON or server-sent events. It uses the platform's `fetch`: the signal of a fiber closes
  * its socket at once, and the whole exchange is this file. The vendors' SDKs weigh megabytes and retry by themselves; Effect's HTTP client is built
  * on the same `fetch` and bounds nothing that a server sends.
  */
@@ -47,7 +47,7 @@ export interface Timeouts {
 /** The default limits: models that think, and servers that load a model first, send nothing for a while. */
 const defaultTimeouts: Timeouts = { chunk: "120 seconds", countTokens: "30 seconds" }
 
-/** How a provider is reached. */
+/** Options of a provider. */
 export interface ProviderOptions {
   /** The key. Default: none, for servers that need none. */
   readonly apiKey?: Redacted.Redacted<string> | string | undefined
@@ -58,7 +58,7 @@ export interface ProviderOptions {
   readonly timeouts?: Partial<Timeouts> | undefined
 }
 
-/** A provider that can be asked. */
+/** A configured provider. */
 export interface Provider {
   readonly names: ProviderNames
   readonly key: string | undefined
@@ -71,7 +71,7 @@ export interface Provider {
   readonly needsKey: boolean
 }
 
-/** Returns what a request says in every dialect, and the names of its tools. Fails for tools that are no declared functions. */
+/** Returns the parts of a request that all dialects share, and the names of its tools. Fails for tools that are not declared functions. */
 export const opened = (
   provider: Provider,
   { contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest
@@ -81,14 +81,14 @@ export const opened = (
       onFailure: (detail) => failed(new InvalidRequestError({ detail })),
       onSuccess: (declared) => {
         const { maxOutputTokens, temperature, thinkingBudget, topK, topP } = generation
-        const said = { model: provider.model ?? model, contents, systemInstruction, tools: declared, mustCall }
-        const shared = { ...said, maxOutputTokens, temperature, topP, thinkingBudget }
+        const basic = { model: provider.model ?? model, contents, systemInstruction, tools: declared, mustCall }
+        const shared = { ...basic, maxOutputTokens, temperature, topP, thinkingBudget }
         return { shared, topK, tools: toolNames(declared) }
       }
     })
   )
 
-/** The parts of a provider that its options give. */
+/** Returns the parts of a provider that its options determine. */
 export const providerOf = (
   { apiKey, baseUrl, model, timeouts }: ProviderOptions,
   defaultBaseUrl: string
@@ -127,7 +127,7 @@ export const hideKey =
   (text: string): string =>
     key === undefined ? text : text.replaceAll(key, "<key>")
 
-/** What this side knows of an exchange when it fails. Mutable. */
+/** The state of an exchange, for its error. Mutable. */
 interface Exchange {
   isBegun: boolean
   excess: ModelErrorReason | undefined
@@ -250,7 +250,7 @@ export const events = (provider: Provider, path: string, body: unknown): Stream.
     return Stream.unfold(start, next)
   }).pipe(Stream.unwrap)
 
-/** Reads the events of one answer. It remembers what they depend on. */
+/** Reads the events of one answer. It keeps the state that they depend on. */
 export interface EventReader {
   /** The chunk that an event completes; undefined: none. */
   readonly read: (event: unknown) => Effect.Effect<ModelChunk | undefined, ModelError>

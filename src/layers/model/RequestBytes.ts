@@ -3,8 +3,8 @@ import { geminiContent } from "../../domain/model/GeminiContents.ts"
 import type { ModelRequest } from "../../services/model/Model.ts"
 
 /**
- * The bodies of requests, as bytes. A conversation sends the same contents with every request and some more: each is serialised and encoded
- * once, and the next request is made of the same bytes.
+ * The bodies of requests, as bytes. Each request of a conversation repeats the contents of the one before and adds some: each content is
+ * serialised and encoded once, and later requests reuse its bytes.
  */
 
 /** Bytes of a full block. Blocks are never changed where they were handed out: a request may still be on its way. */
@@ -28,7 +28,7 @@ const copyOf = ({ bytes }: Block, used: number): Block => {
   return { bytes: copy, used }
 }
 
-/** What a body holds besides its contents. */
+/** The fields of a body besides its contents. */
 type Rest = Omit<ModelRequest, "contents" | "model">
 
 const generationConfig = ({ thinkingBudget, ...rest }: NonNullable<ModelRequest["generation"]> = {}) => ({
