@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 
-/** The plugins of ours for agents that load code, as they lie in `integrations` and beside the built program. */
+/** Reads this project's plugins for other agents, from `integrations` or from beside the built program. */
 
 /** An agent into whose folder a plugin is written. */
 export type PluginAgent = "pi" | "opencode"

@@ -1,6 +1,6 @@
 import { Effect, type FileSystem, Option, type Path, PlatformError, type Scope, Stream } from "effect"
 
-/** Opening paths that were already checked, and what the ways of doing so share. */
+/** Opens paths that were already checked. The implementations share this file. */
 
 /** Opens paths that were already checked: absolute, with links followed. */
 export interface NoFollow {
@@ -39,7 +39,13 @@ export const linked = (method: string, place: string) =>
 
 /** An operation that is not available for checked paths, as those on links and temporary files are. */
 export const unoffered = (method: string) => () =>
-  Effect.fail(PlatformError.badArgument({ module: "FileSystem", method, description: "not where no link is followed" }))
+  Effect.fail(
+    PlatformError.badArgument({
+      module: "FileSystem",
+      method,
+      description: "not supported for paths that must not follow links"
+    })
+  )
 
 /** The operations that no file system for checked paths has. */
 export const unofferedMethods = {

@@ -13,8 +13,8 @@ import {
 } from "./CheckedPaths.ts"
 
 /**
- * Checked paths on Linux. Node has no `openat`; an open descriptor takes its place: the kernel says where it leads, and
- * `/proc/self/fd/N/name` begins there, whatever happens to its path meanwhile.
+ * Checked paths on Linux. Node has no `openat`, so open descriptors replace it: the kernel tells where a descriptor leads, and
+ * `/proc/self/fd/N/name` starts there, whatever happens to the original path.
  */
 
 const notFolder = (method: string, place: string) =>
@@ -149,9 +149,9 @@ const descend = Effect.fnUntraced(function* ({ held, method }: Operation, place:
 })
 
 /** Opens a descriptor of exactly this path. */
-const pin = Effect.fnUntraced(function* (operation: Operation, given: string, isFolder = false) {
+const pin = Effect.fnUntraced(function* (operation: Operation, requested: string, isFolder = false) {
   const { held, path } = operation
-  const place = path.resolve(given)
+  const place = path.resolve(requested)
   const short = yield* Effect.result(open(held, place, isFolder ? constants.O_DIRECTORY : 0))
   if (short._tag === "Success") {
     if ((yield* leadsTo(short.success)) === place) return short.success

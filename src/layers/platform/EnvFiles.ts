@@ -57,7 +57,7 @@ const without = (variables: Readonly<Record<string, string>>, name: string): Rea
   Object.fromEntries(Object.entries(variables).filter(([one]) => one !== name))
 
 /** An address without its possible secrets. */
-const addressOf = (text: string): string => (URL.canParse(text) ? new URL(text).origin : "an address that is none")
+const addressOf = (text: string): string => (URL.canParse(text) ? new URL(text).origin : "an invalid address")
 
 const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<EnvFilesOptions>) {
   const path = yield* Path.Path
@@ -83,7 +83,7 @@ const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<
   ]
 })
 
-/** A search for the file in use, and what it reports to the user. */
+/** The state of a search for the `.env` file, with the notices for the user. */
 interface Search {
   readonly fs: FileSystem.FileSystem
   readonly path: Path.Path
@@ -116,7 +116,7 @@ const isInside = Effect.fnUntraced(function* (search: Search, folder: string, na
  * Selects the variables that a folder's file may set. An address counts only together with a key of its own, so that the user's key is
  * never sent to an address that a folder chose; a prompt counts only from its own folder.
  */
-const heeded = Effect.fnUntraced(function* (
+const permittedVariables = Effect.fnUntraced(function* (
   search: Search,
   folder: string,
   file: string,
@@ -185,8 +185,8 @@ const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, ow
   if (refused.length > 0) {
     notices.push({ _tag: "NotTaken", file, names: refused })
   }
-  const taken = acceptedVariables(parsed, owner)
-  const variables = folder === undefined ? taken : yield* heeded(search, folder, file, taken)
+  const accepted = acceptedVariables(parsed, owner)
+  const variables = folder === undefined ? accepted : yield* permittedVariables(search, folder, file, accepted)
   if (Object.keys(variables).length === 0) return undefined
   const [first, ...more] = parsed.problems
   if (first !== undefined) notices.push({ _tag: "BrokenLine", file, problem: first, more: more.length })

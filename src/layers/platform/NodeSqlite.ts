@@ -7,7 +7,7 @@ import type { DatabaseSync } from "node:sqlite"
 type Sqlite = { readonly DatabaseSync: typeof DatabaseSync }
 
 const load = (): Sqlite | undefined => {
-  // Node 22 prints a warning that it is experimental, which says nothing to the user of a command.
+  // Node 22 prints a warning that it is experimental, which does not help the user of a command.
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {

@@ -6,7 +6,7 @@ import { type ImageData, ImageReducer } from "../../services/compression/strateg
 
 /**
  * Reduces images with photon, an image library as WebAssembly. Each image has a thread of its own, in which the library is
- * loaded: nothing waits meanwhile, its memory is free afterwards, and an image that breaks the library harms nothing else.
+ * loaded: nothing else waits, its memory is freed afterwards, and an image that crashes the library affects nothing else.
  */
 
 /** Time for one image. */
@@ -39,7 +39,7 @@ const library = Effect.runSync(
       Effect.try(() => createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node")),
       () =>
         Effect.logWarning(
-          "large images cannot be reduced, and notes stand for them; install the package @silvia-odwyer/photon-node"
+          "large images cannot be reduced and are replaced with notes; install the package @silvia-odwyer/photon-node"
         )
     )
   )

@@ -18,7 +18,7 @@ export class SqliteUnavailable extends Schema.TaggedError<SqliteUnavailable>()("
 
 /** Compiled statements kept per connection. */
 const maxStatements = 200
-/** How long SQLite itself waits for another process, which stops this one. Beyond it, the fiber waits. */
+/** How long SQLite itself waits for another process, which blocks this thread. After that, the fiber waits. */
 const busyMillis = 50
 const busySchedule = Schedule.spaced("20 millis").pipe(Schedule.upTo({ times: 100 }))
 
@@ -46,7 +46,7 @@ const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.R
   return typeof database.isTransaction === "boolean" ? database : yield* tooOld(undefined)
 })
 
-/** Whether this Node has an SQLite that a database can be kept in. */
+/** Whether this Node has a usable SQLite. */
 export const isAvailable: Effect.Effect<boolean> = Effect.map(sqlite, (loaded) => {
   if (loaded === undefined) return false
   const database = new loaded.DatabaseSync(":memory:")
@@ -82,8 +82,8 @@ type Run<A> = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =
 const connectionOf = (database: DatabaseSync): SqlConnection.Connection => {
   const statements = new Map<string, StatementSync>()
   const prepared = (sql: string): StatementSync => {
-    const known = statements.get(sql)
-    if (known !== undefined) return known
+    const cached = statements.get(sql)
+    if (cached !== undefined) return cached
     if (statements.size >= maxStatements) statements.clear()
     const statement = database.prepare(sql)
     statements.set(sql, statement)

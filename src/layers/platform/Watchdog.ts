@@ -143,7 +143,7 @@ export const layer: Layer.Layer<
         // Of a pipeline only the last process is visible: its scope ends with the caller's, as do those of the others.
         const isOne = command._tag === "StandardCommand"
         if (isOne && command.options.detached === false) return yield* spawner.spawn(command)
-        // Runs already when the process begins: a kill soon after would find it untold.
+        // Starts before the process: otherwise a kill right afterwards would leave the process unregistered.
         start()
         const own = yield* Scope.fork(yield* Effect.scope)
         let group: number | undefined

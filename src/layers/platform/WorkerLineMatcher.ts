@@ -30,7 +30,7 @@ interface Reply {
 export const layer: Layer.Layer<LineMatcher> = Layer.succeed(LineMatcher, {
   make: Effect.fn("LineMatcher.make")(function* (source, flags): Effect.fn.Return<Matcher, never, Scope.Scope> {
     const waiting = new Map<number, (answer: Effect.Effect<ReadonlyArray<MatchedLine>>) => void>()
-    let asked = 0
+    let lastId = 0
     const worker = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const started = new Worker(program, { eval: true, workerData: { source, flags }, env: {} })
@@ -45,7 +45,7 @@ export const layer: Layer.Layer<LineMatcher> = Layer.succeed(LineMatcher, {
     return {
       lines: (text, maxMatches) =>
         Effect.callback<ReadonlyArray<MatchedLine>>((resume) => {
-          const id = (asked += 1)
+          const id = (lastId += 1)
           const done = Effect.sync(() => waiting.delete(id))
           waiting.set(id, (answer) => resume(Effect.ensuring(answer, done)))
           worker.postMessage({ id, text, most: maxMatches }, [])
