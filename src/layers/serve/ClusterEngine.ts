@@ -6,7 +6,7 @@ import { ClusterWorkflowEngine, RunnerAddress, SingleRunner } from "effect/clust
 import { SqlClient } from "effect/sql"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 
-/** The engine below a cluster of servers: the database, the shards, the messages. */
+/** The cluster engine of servers: the database, the shards, the messages. */
 
 /** The database cannot be used. */
 export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", { message: Schema.String }) {}
@@ -74,10 +74,10 @@ export const among = ({ drainSeconds, listen, runner }: ClusterRole) => {
 /** Durable workflows, whose steps are messages. */
 export const workflows = ClusterWorkflowEngine.layer
 
-/** Answered messages are kept for a day: so long a message may come again under its id. The log of a session knows it for good. */
+/** Answered messages are kept for a day, so a client can repeat one under its id. A session's log keeps the ids for good. */
 const keptMillis = 86_400_000
 
-/** Deletes answered messages of the engine, which does not do it itself. */
+/** Deletes the engine's answered messages; the engine does not do so itself. */
 export const pruning = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

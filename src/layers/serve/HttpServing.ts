@@ -25,7 +25,7 @@ export interface HttpServingOptions {
   readonly host: string
   /** 0 chooses a free one. */
   readonly port: number
-  /** The most bytes of a request's body. */
+  /** Maximum bytes of a request's body. */
   readonly bodyBytes: number
   readonly version: string
   readonly page: Page
@@ -43,14 +43,14 @@ const reasons: Readonly<Record<number, readonly [tag: string, message: string]>>
   413: ["TooLarge", "the body is too large"],
   415: ["BadRequest", "the body must be JSON, with content-type: application/json"],
   499: ["BadRequest", "the client closed the connection"],
-  503: ["Unavailable", "the server stops; try again in a moment"]
+  503: ["Unavailable", "the server is stopping; try again in a moment"]
 }
 
-/** The same status with an explanation as JSON, in the place of an empty or a plain answer. */
+/** Replaces an empty or plain answer with an explanation as JSON, with the same status. */
 const explained = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   const isJson = response.headers["content-type"]?.includes("json") === true
   if (response.status < 400 || isJson) return response
-  const [tag, message] = reasons[response.status] ?? ["Failed", "the server could not do this; its log says why"]
+  const [tag, message] = reasons[response.status] ?? ["Failed", "the server failed; see its log"]
   return HttpServerResponse.jsonUnsafe(
     { _tag: tag, message },
     { status: response.status, headers: response.status === 413 ? { connection: "close" } : {} }
@@ -79,7 +79,7 @@ const secured = (response: HttpServerResponse.HttpServerResponse): HttpServerRes
   })
 }
 
-/** Every answer is JSON that explains itself, or what was asked for. What went wrong inside stays in the log. */
+/** Makes every error a JSON object with an explanation. Internal errors are written to the log only. */
 const answers = (bodyBytes: number) =>
   HttpRouter.middleware(
     (work) =>
@@ -104,7 +104,7 @@ const shown = ({ html, policy }: Page) =>
 
 const page = (made: Page) => HttpRouter.add("GET", "/", Effect.succeed(shown(made)))
 
-/** The reference of the API, made when it is first looked at. */
+/** The page with the API reference, made at its first request. */
 const reference = (render: HttpServingOptions["reference"]) =>
   Layer.unwrap(
     Effect.map(Effect.cached(Effect.suspend(() => render(OpenApi.fromApi(ServeApi)))), (made) =>

@@ -11,7 +11,7 @@ import { refusalOf } from "../../domain/tools/LoopbackRequest.ts"
 import { listenError } from "../../services/platform/ListenError.ts"
 import type { ServeMcp } from "../../services/transcripts/McpHttp.ts"
 
-/** Serves an MCP server over HTTP to programs of this machine that have its token. */
+/** Serves an MCP server over HTTP to programs on this machine that have its token. */
 
 /** The largest body of a request. */
 const bodyBytes = 1_000_000
