@@ -54,16 +54,16 @@ const scan = Effect.fnUntraced(function* (
   take: (event: SessionEvent, sequence: number) => void
 ): Effect.fn.Return<number, SessionStoreError> {
   let at = from
-  let known = version
+  let currentVersion = version
   while (at < to) {
     const page = yield* backing.read(id, at, Math.min(to, at + pageLines))
     for (const line of page) {
       if (line.sequence !== at) return yield* corruptLine(id, at, "the line is missing")
-      const decoded = yield* decodedLine(id, line, known)
+      const decoded = yield* decodedLine(id, line, currentVersion)
       at += 1
       if (decoded === undefined) continue
       const event = yield* fetchEvent({ blobs, id }, decoded)
-      if (event._tag === "Started") known = event.version
+      if (event._tag === "Started") currentVersion = event.version
       if (line.sequence === 1 && event._tag !== "Started") return yield* headlessLog(id)
       take(event, line.sequence)
     }

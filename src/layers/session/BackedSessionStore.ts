@@ -259,7 +259,7 @@ const make = (backing: Backing): SessionStore["Service"] => {
     Effect.map(backing.list(id), (found) =>
       found.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
     )
-  const known = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+  const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
     isSessionId(id) ? use : Effect.fail(notFound(id))
   return {
     create: Effect.fn("SessionStore.create")((started) =>
@@ -274,7 +274,7 @@ const make = (backing: Backing): SessionStore["Service"] => {
         : Effect.fail(badSessionId())
     }),
     blobs: Effect.fn("SessionStore.blobs")((id) =>
-      known(
+      withValidId(
         id,
         Effect.gen(function* () {
           if ((yield* backing.list(id)).length === 0) return yield* notFound(id)
@@ -287,9 +287,9 @@ const make = (backing: Backing): SessionStore["Service"] => {
         })
       )
     ),
-    events: Effect.fn("SessionStore.events")((id) => known(id, readEvents(sourceOf(backing, id)))),
+    events: Effect.fn("SessionStore.events")((id) => withValidId(id, readEvents(sourceOf(backing, id)))),
     open: Effect.fn("SessionStore.open")((id, options) =>
-      known(id, allOrNothing(openSession(backing, id, options?.takeOver ?? false)))
+      withValidId(id, allOrNothing(openSession(backing, id, options?.takeOver ?? false)))
     ),
     list: Effect.map(backing.list(), (found) =>
       found
@@ -299,15 +299,17 @@ const make = (backing: Backing): SessionStore["Service"] => {
     ).pipe(Effect.withSpan("SessionStore.list")),
     summaries: Effect.map(rows(), (found) => found.map(summaryOf)).pipe(Effect.withSpan("SessionStore.summaries")),
     summary: Effect.fn("SessionStore.summary")((id) =>
-      known(
+      withValidId(
         id,
         Effect.flatMap(rows(id), ([row]) =>
           row === undefined ? Effect.fail(notFound(id)) : Effect.succeed(summaryOf(row))
         )
       )
     ),
-    rename: Effect.fn("SessionStore.rename")((id, title) => known(id, backing.rename(id, titleOf(title) || undefined))),
-    remove: Effect.fn("SessionStore.remove")((id) => known(id, backing.remove(id)))
+    rename: Effect.fn("SessionStore.rename")((id, title) =>
+      withValidId(id, backing.rename(id, titleOf(title) || undefined))
+    ),
+    remove: Effect.fn("SessionStore.remove")((id) => withValidId(id, backing.remove(id)))
   }
 }
 

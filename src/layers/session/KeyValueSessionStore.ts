@@ -6,8 +6,8 @@ import * as KeyValueSessionBacking from "./KeyValueSessionBacking.ts"
 
 /**
  * Sessions in the `KeyValueStore` of the context, as of `effect/persistence`: a folder, a browser's storage, Redis, or one of your
- * own with `get`, `set`, `remove` and `keys`. An append is one `set`, which a crash may cut short but not another process: such a
- * store cannot check and write at once, so let one process write a session at a time. A second one that opens it takes it over,
+ * own with `get`, `set`, `remove` and `keys`. An append is one `set`, which a crash may cut short but not another process: such a store
+ * cannot check and write atomically, so only one process at a time may write a session. A second one that opens it takes it over,
  * and the first one's next append fails with `SessionTaken`.
  */
 export const layer = (

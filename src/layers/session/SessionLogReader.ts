@@ -106,7 +106,7 @@ const textLater = (id: string, line: number, read: () => Uint8Array) => (): stri
   }
 }
 
-/** Returns the event of a line. Its spilled texts are read when somebody wants them, where the blob store can do that. */
+/** Returns the event of a line. Its spilled texts are read at their first use, if the blob store supports that. */
 export const fetchEvent = Effect.fnUntraced(function* (
   { blobs, id }: Pick<Input, "blobs" | "id">,
   line: DecodedLine & Pick<ReadLine, "number">

@@ -40,7 +40,7 @@ interface ReadyLine {
   readonly event: SessionEvent
 }
 
-/** Lines that are written together. Who adds the first one writes them all. */
+/** Lines that are written together. The append that adds the first line writes them all. */
 interface Batch {
   readonly lines: Array<ReadyLine>
   readonly done: Deferred.Deferred<void, SessionStoreError | PlatformError.PlatformError>
@@ -56,7 +56,7 @@ interface Writer {
   readonly ino: Option.Option<bigint>
   /** Held while an append is prepared: lines are written in the order of the calls. */
   readonly turn: Semaphore.Semaphore
-  /** How many appends are being prepared or wait for that. */
+  /** Number of appends that are being prepared or wait for their turn. */
   preparing: number
   /** Held while lines are written. Closing waits for it, but not for the preparation of an append. */
   readonly commit: Semaphore.Semaphore
@@ -217,14 +217,14 @@ const writeBatch = (writer: Writer, { done, lines }: Batch) =>
     )
   })
 
-/** Writes the batch of a line, or waits until the one who began it has done so. */
+/** Writes the batch of a line, or waits until the append that began it has done so. */
 const commitLine = (writer: Writer, line: ReadyLine) => {
   const isBusy = writer.last !== undefined && writer.last.lines.length > 1
   const [batch, isFirst] = gather(writer, line)
   if (!isFirst) return Deferred.await(batch.done)
   writer.last = batch
   const write = writer.commit.withPermit(writeBatch(writer, batch))
-  // Others who waited for the batch before this one may have a next line: it shares the sync.
+  // Appends that waited for the previous batch may add another line, which shares the sync.
   return isBusy ? Effect.andThen(Effect.yieldNow, write) : write
 }
 

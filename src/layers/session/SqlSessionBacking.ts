@@ -31,8 +31,8 @@ import {
 import { migrate } from "./SqlSessionSchema.ts"
 
 /**
- * Sessions in the tables of a database. The owner's epoch is checked in the statement that appends: a process that was taken for
- * dead and goes on writes nothing.
+ * Sessions in the tables of a database. The owner's epoch is checked in the statement that appends: a process that was considered dead and
+ * resumes cannot write.
  */
 
 /** Lines inserted by one statement. */
@@ -40,7 +40,7 @@ const insertLines = 100
 
 /** Options of sessions in a database. */
 export interface SqlSessionOptions {
-  /** Sessions of another tenant are as if they did not exist, also under the same id. */
+  /** Sessions of other tenants are invisible, even under the same id. */
   readonly tenant?: string | undefined
 }
 
@@ -71,14 +71,14 @@ const withSqlErrors =
   <A, R>(effect: Effect.Effect<A, SessionStoreError | SqlError.SqlError, R>): Effect.Effect<A, SessionStoreError, R> =>
     Effect.mapError(effect, (error) => (error._tag === "SqlError" ? databaseError(operation, error) : error))
 
-/** Tries again what may be done twice: a database that restarts is away for a moment. */
+/** Retries an idempotent operation: a restarting database is unavailable for a moment. */
 const retried = <A, E extends SessionStoreError | SqlError.SqlError, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.retry(effect, {
     while: (error) => error._tag === "SqlError" && error.isRetryable,
     schedule: Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))
   })
 
-/** What a transaction ended with. A lost connection cannot roll back either, which is a defect in Effect: here it is a failure. */
+/** Turns the defect of a failed rollback into a failure: a lost connection cannot roll back either. */
 const orRollbackFailure = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | SqlError.SqlError> => {
   const lost = cause.reasons.filter(Cause.isDieReason).find(({ defect }) => SqlError.isSqlError(defect))
   return lost === undefined || Cause.hasInterrupts(cause)
@@ -276,8 +276,9 @@ const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
   const { sql } = tables
   const key = (id: string): string => keyOf(tables, id)
   const owned = (operation: string, owner: Effect.Effect<SessionOwner, SessionStoreError | SqlError.SqlError>) =>
-    Effect.acquireRelease(withSqlErrors(operation)(Effect.tap(owner, (taken) => hold(tables, taken))), (taken) =>
-      release(tables, taken)
+    Effect.acquireRelease(
+      withSqlErrors(operation)(Effect.tap(owner, (ownership) => hold(tables, ownership))),
+      (ownership) => release(tables, ownership)
     )
 
   return SessionBacking.of({

@@ -23,7 +23,7 @@ const renewal = "8 seconds"
 const finalizerDeadline = "5 seconds"
 
 const withinDeadline = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
-  // Also when the connections were closed first, which interrupts.
+  // Also if the connections were closed first, which interrupts the query.
   Effect.asVoid(Effect.exit(Effect.timeoutOption(Effect.interruptible(effect), finalizerDeadline)))
 
 const decodeProcess = Schema.decodeUnknownOption(fromJson(ProcessOwner))
@@ -59,7 +59,7 @@ export interface SessionTables {
 /** The key of a session's rows. Ids have no slash. */
 export const keyOf = ({ tenant }: SessionTables, id: string): string => (tenant === "" ? id : `${tenant}/${id}`)
 
-/** Owners of this program whose layers are closed: the database may not have heard of it. */
+/** Owners of this process whose layers are closed; the database may still list them. */
 const closedOwners = new Set<string>()
 
 /** Whether the owner of a row is alive, as far as this process can tell. */
@@ -121,7 +121,7 @@ export const hold = (tables: SessionTables, owner: SessionOwner): Effect.Effect<
     tables.held.set(keyOf(tables, owner.session), owner.epoch)
   })
 
-/** Gives a session back, unless somebody else owns it by now. */
+/** Releases a session, unless it has another owner by now. */
 export const release = (tables: SessionTables, { epoch, session }: SessionOwner): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { held, sql } = tables
@@ -145,9 +145,9 @@ export const takeOwnership = Effect.fnUntraced(function* (
       return yield* sessionError(new SessionLocked({ id, ...holder }))
     }
     const since = yield* Clock.currentTimeMillis
-    const taken = yield* tables.sql`UPDATE palimpsest_sessions
+    const updated = yield* tables.sql`UPDATE palimpsest_sessions
       SET epoch = epoch + 1, owner = ${yield* ownId(tables)}, owned_since = ${since}
       WHERE session = ${key} AND epoch = ${row.epoch} RETURNING epoch`
-    if (taken.length > 0) return { session: id, epoch: Number(row.epoch) + 1 }
+    if (updated.length > 0) return { session: id, epoch: Number(row.epoch) + 1 }
   }
 })
