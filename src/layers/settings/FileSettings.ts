@@ -42,7 +42,7 @@ import {
   type Variables
 } from "./SettingsSources.ts"
 
-/** What reading settings depends on. */
+/** The dependencies of reading settings. */
 interface Sources {
   readonly home: string
   /** Whether a folder is trusted. */

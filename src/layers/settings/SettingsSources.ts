@@ -134,9 +134,9 @@ const filledIn = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadFile, SettingsError> {
   const names = environmentNames(written)
   const values = yield* Effect.forEach(names, (name) => Effect.map(variable(name), (value) => [name, value] as const))
-  const given = mayHave(Object.fromEntries(values))
-  const withheld = values.flatMap(([name, value]) => (value === undefined || given[name] !== undefined ? [] : [name]))
-  const read = settingsOf(written, given)
+  const visible = mayHave(Object.fromEntries(values))
+  const withheld = values.flatMap(([name, value]) => (value === undefined || visible[name] !== undefined ? [] : [name]))
+  const read = settingsOf(written, visible)
   return Result.isFailure(read)
     ? yield* invalidSettings(file, read.failure)
     : { ...read.success, withheld: new Set(withheld) }
@@ -153,8 +153,8 @@ export const readGeminiFile = Effect.fnUntraced(function* (
   const written = yield* jsonIn(file)
   if (written === undefined) return undefined
   const { left, taken } = translateGeminiSettings(written, {})
-  const unfit = left.find(({ reason }) => reason._tag === "Unfit")
-  if (unfit !== undefined) return yield* invalid(file, pathText(unfit.from), skippedKeyText(unfit))
+  const unsupported = left.find(({ reason }) => reason._tag === "Unfit")
+  if (unsupported !== undefined) return yield* invalid(file, pathText(unsupported.from), skippedKeyText(unsupported))
   const own = taken.reduce<unknown>((whole, { to, value }) => withValue(whole, to, value), {})
   return yield* filledIn(file, Predicate.isObject(own) ? { ...own } : {}, mayHave)
 })
@@ -221,7 +221,7 @@ const nonSettingVariables = ["PALIMPSEST_HOME", "PALIMPSEST_STORE"]
 /** Notices about variables that look like ours but are unknown. */
 export const unknownVariables = Effect.gen(function* () {
   const provider = yield* ConfigProvider.ConfigProvider
-  const stray: Array<string> = []
+  const unknownNames: Array<string> = []
   const knownVariables = new Set([
     ...[...settingVariables, ...homeOnlyVariables].map(({ name }) => name),
     ...nonSettingVariables
@@ -230,13 +230,13 @@ export const unknownVariables = Effect.gen(function* () {
     const node = yield* Effect.orElseSucceed(provider.load(place), () => undefined)
     if (node === undefined) return
     const name = place.join("_")
-    if (node.value !== undefined && place.length > 1 && !knownVariables.has(name)) stray.push(name)
+    if (node.value !== undefined && place.length > 1 && !knownVariables.has(name)) unknownNames.push(name)
     if (node._tag === "Record" && place.length < maxNameWords) {
       for (const word of node.keys) yield* walk([...place, word])
     }
   })
   yield* walk(["PALIMPSEST"])
-  return stray.map((source): SettingsNotice => ({
+  return unknownNames.map((source): SettingsNotice => ({
     _tag: "UnknownVariable",
     source,
     nearest: closestName(source, [...knownVariables], 3)
