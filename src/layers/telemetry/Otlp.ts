@@ -40,7 +40,7 @@ const nameOf = (error: unknown): string => {
   return "_tag" in reason ? `${String(tag)} (${String(reason._tag)})` : String(tag)
 }
 
-/** Reduces a failure to names, because a message may contain anything. */
+/** Reduces a failure to names, because its message may contain private text. */
 const wordless = <A, E>(exit: Exit.Exit<A, E>): Exit.Exit<unknown, unknown> =>
   Exit.isSuccess(exit)
     ? Exit.void
@@ -66,7 +66,7 @@ const withoutWords = (tracer: Tracer.Tracer): Tracer.Tracer =>
     }
   })
 
-/** Only log entries of telemetry are exported, because other entries may contain anything. */
+/** Only log entries of telemetry are exported, because other entries may contain private text. */
 const onlyTelemetry = <Message>(logger: Logger.Logger<Message, void>): Logger.Logger<Message, void> =>
   Logger.make((options) => {
     if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) logger.log(options)
