@@ -51,7 +51,7 @@ const output = ([name, ...args]: Program, text: string | undefined): Effect.Effe
     child.stdout.on("data", (piece: Buffer) => pieces.push(piece))
     child.stdin.on("error", () => {})
     child.once("error", () => resume(Effect.undefined))
-    // Those that take a text may stay behind to serve the clipboard, with our pipe open. Of the others, all output is read.
+    // Programs that take a text may keep running to serve the clipboard, with our pipe open. Of the others, all output is read.
     child.once(text === undefined ? "close" : "exit", (code) =>
       resume(Effect.succeed(code === 0 ? Buffer.concat(pieces) : undefined))
     )

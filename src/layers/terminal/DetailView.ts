@@ -3,7 +3,7 @@ import type { Detail } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
 import { detailRows } from "./TranscriptRows.ts"
 
-/** What a question is about, between its heading and the answers, scrolled where it is longer than the screen. */
+/** Shows the detail of a question between its heading and the answers. It scrolls when it is longer than the screen. */
 
 /** Rows that are shown however small the screen is. */
 const minShownRows = 3
@@ -27,7 +27,7 @@ export const make = (detail: Detail, theme: Theme) => {
     invalidate: () => {
       rows = undefined
     },
-    /** The rows, of which there are no more than `height` unless even the fewest do not fit. */
+    /** Returns the rows: at most `height`, unless that is less than the minimum. */
     render: (width: number, height: number): Array<string> => {
       const { foot, head, rows: all } = partsFor(width)
       const rest = height - head.length - foot.length

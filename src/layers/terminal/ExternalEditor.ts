@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { env } from "node:process"
 
-/** Lets the user edit a text in the editor that VISUAL or EDITOR names; none without one, or when it cannot be started. */
+/** Lets the user edit a text in the editor that VISUAL or EDITOR names. Returns none if there is none or it cannot be started. */
 export const edited = (text: string): Effect.Effect<Option.Option<string>> => {
   const command = env["VISUAL"] ?? env["EDITOR"] ?? ""
   if (command === "") return Effect.succeedNone

@@ -1,10 +1,10 @@
 import { stripTerminalSequences } from "@earendil-works/pi-tui"
 import type { Lowlight, Tree } from "./Lowlight.mjs"
 
-/** Larger blocks are not coloured: they would be again with each piece that arrives. */
+/** Larger blocks are not coloured, because they would be coloured again with each piece that arrives. */
 const maxColouredChars = 20_000
 
-/** Colours of the kinds of words that the highlighter names: those that every terminal has. */
+/** Colours for the highlighter's token classes, from those that every terminal has. */
 const colours: Readonly<Record<string, number>> = {
   keyword: 35,
   built_in: 36,

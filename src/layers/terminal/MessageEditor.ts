@@ -60,8 +60,8 @@ export class MessageEditor extends Editor {
   }
 
   override render(width: number): Array<string> {
-    const usual = visibleWidth(this.prompt) * 2 < width ? this.prompt : "> "
-    const prompt = this.vim?.mode === "normal" ? usual.replace(/>? $/, ": ") : usual
+    const basePrompt = visibleWidth(this.prompt) * 2 < width ? this.prompt : "> "
+    const prompt = this.vim?.mode === "normal" ? basePrompt.replace(/>? $/, ": ") : basePrompt
     const indent = visibleWidth(prompt)
     if (this.getPaddingX() !== indent) this.setPaddingX(indent)
     const rows = super.render(width)
@@ -115,10 +115,10 @@ export class MessageEditor extends Editor {
 
   override handleInput(data: string) {
     if (data.startsWith(pasteStart)) {
-      const given = pasted(data.slice(pasteStart.length, -pasteEnd.length))
-      const replaced = this.onPaste(given)
-      if (replaced !== given) return this.insertTextAtCursor(replaced)
-      const text = given.replaceAll("\t", tabSign)
+      const pastedText = pasted(data.slice(pasteStart.length, -pasteEnd.length))
+      const replaced = this.onPaste(pastedText)
+      if (replaced !== pastedText) return this.insertTextAtCursor(replaced)
+      const text = pastedText.replaceAll("\t", tabSign)
       super.handleInput(`${pasteStart}${text}${pasteEnd}`)
       return
     }

@@ -1,4 +1,4 @@
-/** The colours of a theme: which codes stand for those that everything is drawn with. */
+/** The colours of a theme: the codes that replace the standard ones. */
 
 /** The background of the terminal. */
 export type Background = "dark" | "light"

@@ -10,7 +10,7 @@ import { formatReference } from "../../domain/workspace/AtReference.ts"
 const imageEnding = /\.(?:png|jpe?g|gif|webp|heic|heif)$/i
 /** A larger file cannot be sent. */
 const maxImageBytes = 20 * 1_024 * 1_024
-/** Copies that are older are deleted; what was sent is in its session. */
+/** Older copies are deleted; images that were sent are stored in their session. */
 const maxCopyMillis = 7 * 24 * 60 * 60 * 1_000
 
 /** The path that a pasted text names when it is an image: as a shell quotes it, as an address, or as it is. */

@@ -2,9 +2,9 @@ import { type Component, type Focusable, fuzzyFilter, Input, matchesKey, SelectL
 import type { Choice } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
 
-/** Items that are shown at once. */
+/** Number of items that are shown at once. */
 const maxShown = 10
-/** Columns of a label that leave room for what is said about it. */
+/** Maximum columns of a label, to leave room for its description. */
 const maxLabelColumns = 60
 
 const hint = "type to search · Enter takes · Esc leaves"

@@ -1,6 +1,6 @@
 import { codePointEscape } from "../../domain/text/InvisibleCharacters.ts"
 
-/** What may pass between a terminal and the chat: no text from a model, a file or a clipboard controls the terminal. */
+/** Escapes text for a terminal, so that no text from a model, a file or a clipboard can control it. */
 
 /** Removes everything a terminal would act on from a pasted text, except line breaks and tabs. */
 export const pasted = (text: string): string =>

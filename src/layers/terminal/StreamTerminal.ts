@@ -30,7 +30,7 @@ const keyboardReply = /^\u001b\[\?(\d*)u$/
 // oxlint-disable-next-line no-control-regex
 const attributesReply = /^\u001b\[\?[\d;]*c$/
 
-/** How the renderer clears the screen. It would clear what the terminal showed before the chat, too. */
+/** The renderer's sequence to clear the screen. It would also clear what the terminal showed before the chat. */
 const wipe = "\u001b[2J\u001b[H\u001b[3J"
 /** Clears the screen from its second row on, then the first: tmux would copy a screen that is cleared at once into the scrollback. */
 const clearScreen = "\u001b[2H\u001b[J\u001b[H\u001b[2K"
