@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import { hash } from "node:crypto"
 import { GatewayStore } from "../../src/services/gateway/GatewayStore.ts"
 
-/** What the gateway keeps, in memory. `held` can be shared between layers, as a restarted gateway shares its files. */
+/** The gateway's store, in memory. `held` can be shared between layers, as a restarted gateway shares its files. */
 export const layer = (held: Map<string, string> = new Map()): Layer.Layer<GatewayStore> =>
   Layer.succeed(GatewayStore, {
     hash: (text) => hash("sha256", text, "hex"),

@@ -118,9 +118,9 @@ const chosen = (random: Random, facts: ReadonlyArray<string>, share: number): Re
 const altered = (random: Random, value: string): string => {
   const places = [...value.matchAll(/[0-9a-z]/gi)].map((match) => match.index)
   const at = places[below(random, places.length)] ?? 0
-  const known = value[at] ?? ""
-  const from = /[0-9]/.test(known) ? "0123456789" : "abcdefghijklmnopqrstuvwxyz"
-  const index = from.indexOf(known.toLowerCase())
+  const original = value[at] ?? ""
+  const from = /[0-9]/.test(original) ? "0123456789" : "abcdefghijklmnopqrstuvwxyz"
+  const index = from.indexOf(original.toLowerCase())
   return value.slice(0, at) + from[(index + 1 + below(random, from.length - 1)) % from.length] + value.slice(at + 1)
 }
 
@@ -143,11 +143,11 @@ const forgedWords = [
 
 /** Returns the user's words mixed with others, and some that are entirely invented, under entries that may exist. */
 const forged = (random: Random, contents: ReadonlyArray<Content>): string => {
-  const said = contents
+  const userTexts = contents
     .filter((content) => content.role === "user")
     .map(plainText)
     .filter((each) => each !== "")
-  const real = (said[below(random, said.length)] ?? "").split(/\s+/).slice(0, 12)
+  const real = (userTexts[below(random, userTexts.length)] ?? "").split(/\s+/).slice(0, 12)
   const invented = forgedWords[below(random, forgedWords.length)] ?? ""
   const spliced = [...real.slice(0, real.length / 2), invented, ...real.slice(real.length / 2)].join(" ")
   return [invented, spliced]
@@ -230,9 +230,9 @@ const answerTo = (behaviour: Behaviour, seed: number, request: ModelRequest): Mo
 }
 
 /**
- * A model that, asked for a snapshot, gives an answer that no caller should trust, and otherwise says "Understood.".
+ * A model that answers requests for a snapshot with text that no caller should trust, and all others with "Understood.".
  *
- * *When to use*: to test that nothing of such an answer gets through.
+ * *When to use*: to test that nothing from such an answer gets through.
  *
  * *Details*: the same seed and request give the same answer, byte for byte, in any order of calls. It never fails, and counts tokens
  * with the estimator.

@@ -21,7 +21,7 @@ export const fileSystemContract = ({ describe, it }: TestFunctions, variant: Fil
     const test = <E>(name: string, run: () => Effect.Effect<unknown, E, FileSystem.FileSystem | Scope.Scope>) =>
       it(name, () => runTest(Effect.provide(run(), variant.layer)))
 
-    test("gives back what was written, whole, as text and in pieces", () =>
+    test("reads back what was written, whole, as text and in pieces", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const file = `${yield* variant.folder}/a.txt`
@@ -60,7 +60,7 @@ export const fileSystemContract = ({ describe, it }: TestFunctions, variant: Fil
         assert.strictEqual(yield* tagOf(fs.remove(`${top}/a`)), "NotFound")
       }))
 
-    test("says what is wrong in the same words", () =>
+    test("reports errors with the same tags", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const top = yield* variant.folder
@@ -74,7 +74,7 @@ export const fileSystemContract = ({ describe, it }: TestFunctions, variant: Fil
         assert.strictEqual(yield* tagOf(Effect.scoped(fs.open(`${top}/f`, { flag: "wx" }))), "AlreadyExists")
       }))
 
-    test("a rename takes the place of a file; whoever had that open keeps it", () =>
+    test("a rename replaces a file; an open handle keeps the old one", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const top = yield* variant.folder
@@ -94,7 +94,7 @@ export const fileSystemContract = ({ describe, it }: TestFunctions, variant: Fil
         assert.deepStrictEqual(before.ino, (yield* file.stat).ino)
       }).pipe(Effect.scoped))
 
-    test("open files write where they stand, at the end when they append, and are cut", () =>
+    test("open files write at their position, append at the end, and can be truncated", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const place = `${yield* variant.folder}/f`

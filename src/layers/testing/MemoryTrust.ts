@@ -2,11 +2,13 @@ import { Effect, Layer, Path } from "effect"
 import { standing, Trust, type TrustAnswer, withParents } from "../../services/workspace/Trust.ts"
 
 /** Trust answers in memory, for the lifetime of the layer. Paths are used as given; no folder counts as too wide. */
-export const layer = (given: Readonly<Record<string, TrustAnswer>> = {}): Layer.Layer<Trust, never, Path.Path> =>
+export const layer = (initial: Readonly<Record<string, TrustAnswer>> = {}): Layer.Layer<Trust, never, Path.Path> =>
   Layer.effect(
     Trust,
     Effect.map(Path.Path, (path) => {
-      const answers = new Map(Object.entries(given).map(([folder, answer]) => [path.resolve(folder), answer] as const))
+      const answers = new Map(
+        Object.entries(initial).map(([folder, answer]) => [path.resolve(folder), answer] as const)
+      )
       return {
         of: Effect.fn("Trust.of")((folder: string) =>
           Effect.sync(() => standing(answers, withParents(path.resolve(folder), path.dirname), false))

@@ -62,13 +62,21 @@ const kinds = {
 const isKind = (name: string): name is keyof typeof kinds => name in kinds
 const kindNames = Object.keys(kinds).filter(isKind)
 
-/** Mostly ordinary messages. */
-const usual: ReadonlyArray<keyof typeof kinds> = ["asks", "answers", "reads", "edits", "asks", "reads", "answers"]
+/** The kinds of ordinary messages, which occur most often. */
+const ordinaryKinds: ReadonlyArray<keyof typeof kinds> = [
+  "asks",
+  "answers",
+  "reads",
+  "edits",
+  "asks",
+  "reads",
+  "answers"
+]
 
 /** Generates the messages of a conversation. They shrink to fewer and shorter ones. */
 export const sampleConversations: Arbitrary.Arbitrary<ReadonlyArray<Draft>> = Arbitrary.array(
   Arbitrary.schema(
-    Schema.Struct({ kind: Schema.Literals([...usual, ...kindNames]), lines: Schema.Literals(lineCounts) })
+    Schema.Struct({ kind: Schema.Literals([...ordinaryKinds, ...kindNames]), lines: Schema.Literals(lineCounts) })
   ),
   { maxLength: 14 }
 ).pipe(Arbitrary.map((made) => made.flatMap(({ kind, lines: count }, n) => kinds[kind](n, count))))

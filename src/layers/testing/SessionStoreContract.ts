@@ -85,7 +85,7 @@ export const sessionStoreContract = (
         assert.deepStrictEqual(found, { session: sessionOf([started("s1"), ...events]), torn: 0 })
       }))
 
-    test("goes on where it stopped", () =>
+    test("continues where it stopped", () =>
       Effect.gen(function* () {
         const storage = yield* variant.make
         const events = [1, 2, 3, 4, 5].map((n) => appended(n, textPart(`turn ${n}`)))
@@ -122,7 +122,7 @@ export const sessionStoreContract = (
         assert.deepStrictEqual(yield* store.list, ["0193c", "0193b", "0193a"])
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("refuses to create what exists, open or closed, and leaves it as it was", () =>
+    test("refuses to create an existing session, open or closed, and leaves it unchanged", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         const scope = yield* Scope.make()
@@ -136,7 +136,7 @@ export const sessionStoreContract = (
         assert.deepStrictEqual(found.session, sessionOf([started("s1"), appended(1, textPart("still mine"))]))
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("says which session is not there", () =>
+    test("names the session that does not exist", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         const error = yield* Effect.flip(store.open("s1"))
@@ -144,7 +144,7 @@ export const sessionStoreContract = (
         assert.deepStrictEqual(yield* store.list, [])
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("takes no id that could be anything but a name", () =>
+    test("refuses ids that are more than a name", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         for (const id of ["", "..", "../s1", "a/b", "a\\b", "a.b", "a b", "é", "a\0", "a\n", "x".repeat(65)]) {
@@ -156,7 +156,7 @@ export const sessionStoreContract = (
         assert.strictEqual((yield* store.list).length, 2)
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("has one writer a session, and another as soon as the first is done", () =>
+    test("has one writer for a session, and another one once the first has closed it", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         yield* store.create(started("other"))
@@ -214,7 +214,7 @@ export const sessionStoreContract = (
         assert.strictEqual((yield* Effect.scoped(other)).reason._tag, "BlobMissing")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("takes nothing from a writer whose scope is closed", () =>
+    test("refuses appends of a writer whose scope is closed", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         const log = yield* Effect.scoped(store.create(started("s1")))
@@ -224,7 +224,7 @@ export const sessionStoreContract = (
         assert.deepStrictEqual((yield* reopened("s1")).session, sessionOf([started("s1")]))
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("appends in the order in which it was asked to, large and small", () =>
+    test("appends in the order of the calls, large and small", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         const events = Array.from({ length: 30 }, (_, index) =>
@@ -238,7 +238,7 @@ export const sessionStoreContract = (
         assert.deepStrictEqual((yield* reopened("s1")).session, sessionOf([started("s1"), ...events]))
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("says of every session what a list shows, the one written last first", () =>
+    test("summarises every session for a list, the last written one first", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         assert.deepStrictEqual(yield* store.summaries, [])
@@ -273,7 +273,7 @@ export const sessionStoreContract = (
         assert.deepStrictEqual([b?.firstPrompt, b?.model, b?.cwd], [undefined, undefined, undefined])
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("says who writes a session at the moment", () =>
+    test("names the process that has a session open", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         yield* TestClock.setTime(17)
@@ -287,18 +287,18 @@ export const sessionStoreContract = (
         assert.strictEqual(undefined, yield* held)
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("gives a session a title of one line, also while somebody writes it", () =>
+    test("gives a session a title of one line, also while another writer has it open", () =>
       Effect.gen(function* () {
         const store = yield* SessionStore
         const title = Effect.map(store.summaries, ([only]) => only?.title)
         const log = yield* store.create(started("s1"))
-        for (const [given, kept] of [
+        for (const [newTitle, kept] of [
           ["first", "first"],
           ["  two\nlines\u0007\u001b[2J and \u202ea tab\t ", "two lines\\u{7} and \\u{202e}a tab"],
           [`${"é".repeat(199)}😀`, "é".repeat(199)],
           ["x".repeat(5_000), "x".repeat(200)]
         ] as const) {
-          yield* store.rename("s1", given)
+          yield* store.rename("s1", newTitle)
           assert.strictEqual(yield* title, kept)
         }
         yield* log.append(appended(1, textPart("goes on")))
@@ -308,7 +308,7 @@ export const sessionStoreContract = (
         assert.strictEqual((yield* Effect.flip(store.rename("../s1", "x"))).reason._tag, "SessionNotFound")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("deletes a session for good, but not while somebody writes it", () =>
+    test("deletes a session for good, but not while a writer has it open", () =>
       Effect.gen(function* () {
         const storage = yield* variant.make
         yield* Effect.gen(function* () {

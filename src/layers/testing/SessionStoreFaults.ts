@@ -10,8 +10,8 @@ import { runTest, type TestFunctions } from "./ContractTests.ts"
 import { appended, entry, sessionOf, started } from "./SessionHistories.ts"
 
 /**
- * What happens to one call of the storage: it is carried out; it fails without effect (a full disk, a database that is away); it
- * is carried out, but its answer is lost, so that the caller sees a failure.
+ * The fate of one call of the storage: it succeeds; it fails without effect (a full disk, an unavailable database); or it succeeds but its
+ * answer is lost, so that the caller sees a failure.
  */
 export type StorageFault = "pass" | "fail" | "lost"
 
@@ -56,8 +56,8 @@ const begun = SessionStore.use((store) =>
 const reload = SessionStore.use((store) => Effect.scoped(Effect.flatMap(store.open("s1"), ({ log }) => log.whole)))
 
 /**
- * Appends all events and restarts at the first failure, as a program does whose storage went away: it opens the session, and
- * appends again what it has no answer for. What was acknowledged has to be there then. Returns the failures.
+ * Appends all events and restarts at the first failure, as a program does whose storage went away: it opens the session again and repeats
+ * the append that has no answer. Acknowledged events must be there then. Returns the failures.
  */
 const survived = Effect.fnUntraced(function* (layer: FaultyStorage["layer"]) {
   let acknowledged = 0
@@ -70,7 +70,7 @@ const survived = Effect.fnUntraced(function* (layer: FaultyStorage["layer"]) {
       const there = all.findIndex((_, index) => sameSession(found, sessionOf(all.slice(0, index + 1))))
       assert.ok(there >= acknowledged, `${acknowledged} events were acknowledged, and the log has ${there}`)
       assert.ok(there <= acknowledged + 1, "the log has an event that was not appended")
-      // A checkpoint has no id of its own: who repeats it looks whether it is there.
+      // A checkpoint has no id: a caller who repeats it checks whether it is stored.
       const next = events[acknowledged]?._tag === "Compressed" ? there : acknowledged
       for (const event of events.slice(next)) {
         yield* log.append(event)
@@ -100,7 +100,7 @@ const sameSession = (one: unknown, other: unknown): boolean => {
   }
 }
 
-/** Lets time pass for those who wait until a storage is back. */
+/** Lets time pass for fibers that wait until the storage is back. */
 const timePasses = Effect.forever(
   Effect.andThen(
     Effect.promise(() => new Promise((resolve) => setImmediate(resolve))),
@@ -108,7 +108,7 @@ const timePasses = Effect.forever(
   )
 )
 
-/** The most calls of the storage that `events` may take. */
+/** Maximum number of storage calls that `events` may take. */
 const maxCalls = 400
 
 /**
@@ -122,7 +122,7 @@ export const sessionStoreFaults = (
   variant: {
     readonly name: string
     readonly make: Effect.Effect<FaultyStorage, unknown, Scope.Scope>
-    /** Fails every n-th call only, for a storage that takes long to begin. Default: 1. */
+    /** Fails every n-th call only, for a storage that needs many calls to start. Default: 1. */
     readonly every?: number | undefined
   }
 ) => {
@@ -163,7 +163,7 @@ export const sessionStoreFaults = (
     atEachCall("loses nothing when a call fails", (at) => (call) => (call === at ? "fail" : "pass"))
     atEachCall("stores nothing twice when an answer is lost", (at) => (call) => (call === at ? "lost" : "pass"))
     atEachCall(
-      "goes on when the storage was away for a while",
+      "continues after the storage was unavailable for a while",
       (at) => (call) => (call >= at && call < at + 12 ? "fail" : "pass")
     )
   })

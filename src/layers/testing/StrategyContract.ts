@@ -144,13 +144,13 @@ const checkPatch = Effect.fnUntraced(function* ({ conversation }: CompressReques
     patch.insert.every(({ id }, at) => id === entryId(conversation.next + at)),
     "inserted messages have other ids than the next ones"
   )
-  const known = recallable(after)
+  const stored = recallable(after)
   const gone = patch.drop === undefined ? [] : droppedEntries(view(conversation), patch.drop)
   const shortened = patch.shorten.flatMap(({ entry, part }) =>
     view(conversation).flatMap((item) => (item.entry.id === entry ? [item.entry.handles[part]] : []))
   )
   for (const handle of [...gone.flatMap(({ handles }) => handles), ...shortened]) {
-    assert.ok(handle !== undefined && recall(known, handle) !== undefined, `${handle} recalls nothing`)
+    assert.ok(handle !== undefined && recall(stored, handle) !== undefined, `${handle} recalls nothing`)
   }
   return gone
 })
@@ -167,7 +167,7 @@ const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, re
   const gone = yield* checkPatch(request, patch, after)
   if (gone.length > 0) assert.strictEqual(dropped, yield* rangeHandle(gone), "the handle does not recall what left")
   const [tokensBefore, tokensAfter] = [yield* sentTokens(request.conversation), yield* sentTokens(after)]
-  // Who goes by the provider's counts compares with those; the chat checks the size again.
+  // A strategy that uses the provider's counts compares with those; the chat checks the size again.
   assert.ok(
     runner.strategy.countsByReport || tokensAfter < tokensBefore,
     `${statusOf(outcome)} from ${tokensBefore} to ${tokensAfter} tokens`
@@ -175,7 +175,7 @@ const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, re
   return undefined
 })
 
-/** Applies what a strategy made of a request, as the chat does. Returns undefined when nothing gets smaller. */
+/** Applies a strategy's view of a request, as the chat does. Returns undefined when nothing gets smaller. */
 const assembledWith = Effect.fnUntraced(function* (request: CompressRequest, made: Assembled) {
   const { conversation, held } = request
   const counter = yield* TokenCounter
@@ -209,7 +209,7 @@ const assembleRequest = (conversation: Conversation, window: number): AssembleRe
   policy: undefined
 })
 
-/** Checks what a strategy does before a request: it only shortens and drops the oldest, and is done at the second look. */
+/** Checks what a strategy does before a request: it only shortens or drops the oldest messages, and a second call changes nothing. */
 const checkAssembly = Effect.fnUntraced(function* (runner: StrategyRunner, request: CompressRequest, window: number) {
   if (runner.open === undefined) return
   const before = described(request.conversation)
@@ -306,7 +306,7 @@ export const strategyContract = (
       })
     )
 
-    property("compresses to something smaller that breaks no rule, or says why not", (request) =>
+    property("compresses to a smaller result that breaks no rule, or returns a reason", (request) =>
       checkCompression(runner, request)
     )
 
@@ -318,7 +318,7 @@ export const strategyContract = (
       })
     )
 
-    property("carries out a plan as it compresses, and no plan of another version", (request) =>
+    property("applies a plan like a compression, and refuses a plan of another version", (request) =>
       Effect.gen(function* () {
         const plain = { ...request, policy: { ...request.policy, ladder: false } }
         const decision = yield* runner.decide(plain)
@@ -335,11 +335,11 @@ export const strategyContract = (
       })
     )
 
-    property("shows less before a request, and only once", (request, { limit }) =>
+    property("shortens a request before it is sent, and only once", (request, { limit }) =>
       Effect.scoped(checkAssembly(runner, request, limit))
     )
 
-    test("does nothing below its trigger, and something at it", () =>
+    test("does nothing below its trigger, and compresses at it", () =>
       Effect.gen(function* () {
         const messages = turns(120)
         const below = yield* runner.decide(yield* requestAround(strategy, messages, -1))
@@ -350,20 +350,20 @@ export const strategyContract = (
         assert.strictEqual(at._tag, "Go", JSON.stringify(at))
       }).pipe(Effect.provide(services)))
 
-    test("has nothing to do for an empty conversation", () =>
+    test("does nothing for an empty conversation", () =>
       Effect.gen(function* () {
         const request = yield* requestFor([], policyFor(strategy, 8_000, {}))
         assert.strictEqual((yield* runner.decide({ ...request, forced: true }))._tag, "Skip")
         yield* checkCompression(runner, { ...request, forced: true })
       }).pipe(Effect.provide(services)))
 
-    test("ends when it is interrupted, and its calls with it", () =>
+    test("ends its calls when it is interrupted", () =>
       Effect.gen(function* () {
-        const asked = yield* Deferred.make<void>()
+        const isAsked = yield* Deferred.make<void>()
         let open = 0
         const hanging = Effect.acquireUseRelease(
           Effect.sync(() => void (open += 1)),
-          () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never),
+          () => Effect.andThen(Deferred.succeed(isAsked, undefined), Effect.never),
           () => Effect.sync(() => void (open -= 1))
         )
         const summarizer = Layer.succeed(Summarizer, {
@@ -375,10 +375,10 @@ export const strategyContract = (
           const policy = policyFor(strategy, 40_000, { summarizer: "model", ladder: false })
           const request = yield* requestFor(turns(120), policy)
           const running = yield* Effect.forkChild(runner.compress({ ...request, forced: true }))
-          // A strategy that asks no model is done by itself.
-          yield* Effect.raceFirst(Deferred.await(asked), Fiber.await(running))
+          // A strategy that calls no model ends by itself.
+          yield* Effect.raceFirst(Deferred.await(isAsked), Fiber.await(running))
           yield* Fiber.interrupt(running)
-          assert.strictEqual(open, 0, "a call goes on after the interruption")
+          assert.strictEqual(open, 0, "a call continues after the interruption")
         }).pipe(Effect.provide(servicesWith(summarizer)))
       }))
   })

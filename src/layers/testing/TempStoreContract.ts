@@ -59,7 +59,7 @@ export const tempStoreContract = (
         assert.strictEqual(error.reason._tag, "BlobMissing")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("gives back what was put, also after a restart and after the caller changed its bytes", () =>
+    test("returns what was stored, also after a restart and after the caller changed its bytes", () =>
       Effect.gen(function* () {
         const storage = yield* variant.make
         const bytes = Bytes.encode("abc")
@@ -73,7 +73,7 @@ export const tempStoreContract = (
         assert.strictEqual(Bytes.decode(again).text, "abc")
       }))
 
-    test("stores nothing as well as something, and the same bytes once", () =>
+    test("stores empty content too, and the same bytes only once", () =>
       Effect.gen(function* () {
         const store = yield* TempStore
         const empty = yield* store.put(new Uint8Array())
@@ -95,7 +95,7 @@ export const tempStoreContract = (
         assert.strictEqual(Bytes.decode(two).text, "two")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("says what is missing, by hash and by handle, even before anything was put", () =>
+    test("names what is missing, by hash and by handle, even before anything was stored", () =>
       Effect.gen(function* () {
         const store = yield* TempStore
         const byHash = yield* Effect.flip(store.get(nowhere))
@@ -107,7 +107,7 @@ export const tempStoreContract = (
         assert.strictEqual(byHandle.reason._tag, "BlobMissing")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("takes many puts at once, of the same and of other bytes", () =>
+    test("stores many blobs at once, with equal and different bytes", () =>
       Effect.gen(function* () {
         const store = yield* TempStore
         const names = Array.from({ length: 40 }, (_, index) => `text ${index % 8}`)
@@ -120,7 +120,7 @@ export const tempStoreContract = (
         }
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("gives every byte back", () =>
+    test("returns every byte unchanged", () =>
       checkProperty(Arbitrary.array(storableText, { maxLength: 4 }), variant.runs, (texts) =>
         Effect.gen(function* () {
           const store = yield* TempStore

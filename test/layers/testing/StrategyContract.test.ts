@@ -60,7 +60,7 @@ const note = (sequence: number): Entry => ({
 const first = ({ conversation }: CompressRequest) => view(conversation)[0]?.entry.id ?? entryId(1)
 const last = ({ conversation }: CompressRequest) => view(conversation).at(-1)?.entry.id ?? entryId(1)
 
-const shrinks = "compresses to something smaller that breaks no rule, or says why not"
+const shrinks = "compresses to a smaller result that breaks no rule, or returns a reason"
 
 describe("the contract of strategies fails one that", () => {
   let decisions = 0
@@ -103,7 +103,7 @@ describe("the contract of strategies fails one that", () => {
     [
       "compresses below its trigger",
       { decide: (request) => base.decide({ ...request, forced: true }) },
-      "does nothing below its trigger, and something at it"
+      "does nothing below its trigger, and compresses at it"
     ],
     [
       "carries out another plan than it makes",
@@ -111,7 +111,7 @@ describe("the contract of strategies fails one that", () => {
         apply: (request, plan) =>
           base.apply({ ...request, policy: { ...request.policy, focus: "?" } }, { ...plan, steps: [] })
       },
-      "carries out a plan as it compresses, and no plan of another version"
+      "applies a plan like a compression, and refuses a plan of another version"
     ],
     [
       "shortens the same again and again",
@@ -133,7 +133,7 @@ describe("the contract of strategies fails one that", () => {
               }))
           })
       },
-      "shows less before a request, and only once"
+      "shortens a request before it is sent, and only once"
     ],
     [
       "has a trigger above its window",
