@@ -4,7 +4,7 @@ import { endianness } from "node:os"
 import path from "node:path"
 import { type Machine, machine, usePrepared } from "../../domain/tokens/TokenMachine.ts"
 
-/** The estimator's table as a file, because making it takes a sixth of the time of a short command. The build writes it. */
+/** The estimator's table as a file, written by the build: computing it takes a sixth of the time of a short command. */
 
 /** The file beside the program, in the folder of the part that reads it. */
 export const fileName = "tokens.bin"
@@ -16,7 +16,7 @@ const units = 65_536
 export const encoded = ({ classOf, steps }: Machine = machine()): Uint8Array =>
   Buffer.concat([classOf, new Uint8Array(steps.buffer, steps.byteOffset, steps.byteLength)])
 
-/** Reads a table. Undefined: there is none that fits this machine, and it has to be made. */
+/** Reads a table. Returns undefined if there is none for this machine's byte order; then it is computed. */
 export const read = (file: string): Machine | undefined => {
   if (endianness() !== "LE" || statSync(file, { throwIfNoEntry: false }) === undefined) return undefined
   const { buffer, byteLength, byteOffset } = readFileSync(file)
