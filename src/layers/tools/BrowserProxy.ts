@@ -20,8 +20,8 @@ export const refusalIn = (headers: Readonly<Record<string, string>>): string | u
   return why === undefined ? undefined : decodeURIComponent(why)
 }
 
-/** Returns the address to which a connection may go, or why there is none. */
-type Judge = (url: URL) => Promise<Result.Result<string, string>>
+/** Returns the address that a connection may go to, or why it is refused. */
+type CheckTarget = (url: URL) => Promise<Result.Result<string, string>>
 
 const refuse = (response: ServerResponse, why: string): void => {
   response.writeHead(403, { "content-type": "text/plain; charset=utf-8", [refusal]: encodeURIComponent(why) })
@@ -50,11 +50,11 @@ const forward = (request: IncomingMessage, response: ServerResponse, url: URL, a
 }
 
 const onRequest =
-  (judge: Judge) =>
+  (checkTarget: CheckTarget) =>
   (request: IncomingMessage, response: ServerResponse): void => {
     const url = URL.parse(request.url ?? "")
-    if (url === null || url.protocol !== "http:") return refuse(response, "only http and https")
-    void judge(url).then((result) => {
+    if (url === null || url.protocol !== "http:") return refuse(response, "only http and https are supported")
+    void checkTarget(url).then((result) => {
       if (Result.isFailure(result)) refuse(response, result.failure)
       else forward(request, response, url, result.success)
     })
@@ -74,7 +74,7 @@ const tunnel = (client: Socket, head: Buffer, url: URL, address: string): void =
 }
 
 const onConnect =
-  (judge: Judge) =>
+  (checkTarget: CheckTarget) =>
   (request: IncomingMessage, client: Socket, head: Buffer): void => {
     client.on("error", () => client.destroy())
     const url = URL.parse(`https://${request.url ?? ""}`)
@@ -82,7 +82,7 @@ const onConnect =
       client.end("HTTP/1.1 400 Bad Request\r\n\r\n")
       return
     }
-    void judge(url).then((result) => {
+    void checkTarget(url).then((result) => {
       if (Result.isFailure(result)) client.end("HTTP/1.1 403 Forbidden\r\n\r\n")
       else tunnel(client, head, url, result.success)
     })
@@ -123,7 +123,7 @@ export const start = Effect.fnUntraced(function* (
 ): Effect.fn.Return<BrowserProxy, BrowserFailure, Scope.Scope> {
   let reason = ""
   const run = yield* FiberSet.makeRuntimePromise<never, Result.Result<string, string>>()
-  const judge: Judge = (url) =>
+  const checkTarget: CheckTarget = (url) =>
     run(
       targets(url).pipe(
         Effect.flatMap(([first]) =>
@@ -138,7 +138,7 @@ export const start = Effect.fnUntraced(function* (
         )
       )
     )
-  const port = yield* listening(createServer(onRequest(judge)).on("connect", onConnect(judge)))
+  const port = yield* listening(createServer(onRequest(checkTarget)).on("connect", onConnect(checkTarget)))
   return {
     port,
     takeReason: () => {

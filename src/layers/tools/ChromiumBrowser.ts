@@ -6,7 +6,7 @@ import { Browser, BrowserFailure, type BrowserPage, type Snapshot, type Targets 
 import * as BrowserProxy from "./BrowserProxy.ts"
 import { executable, playwright } from "./ChromiumProgram.ts"
 
-/** Drives an installed Chromium through playwright-core, behind a proxy that judges its connections. */
+/** Drives an installed Chromium through playwright-core, behind a proxy that checks its connections. */
 
 const fail = (message: string) => new BrowserFailure({ message })
 
@@ -74,7 +74,7 @@ const started = Effect.fnUntraced(function* (proxyPort: number) {
   )
 })
 
-/** A browser in use: its pages, of which the one that was opened last is looked at, and the proxy before them. */
+/** A running browser: its pages, of which the last opened one is current, and the proxy in front of them. */
 interface Session {
   readonly context: Playwright.BrowserContext
   readonly proxy: BrowserProxy.BrowserProxy
@@ -97,7 +97,7 @@ const session = Effect.fnUntraced(function* (targets: Targets) {
   return used
 })
 
-/** Does something with the browser. Its failure names what the proxy refused, if that is why. */
+/** Runs a step in the browser. Its failure names the connection that the proxy refused, if that is the cause. */
 const step = <A>(
   { proxy }: Session,
   what: string,
@@ -150,7 +150,7 @@ const goTo = (used: Session, url: string): Effect.Effect<void, BrowserFailure> =
 const element = ({ page }: Session, ref: string): Effect.Effect<Playwright.Locator, BrowserFailure> =>
   /^(?:f\d+)?e\d+$/.test(ref)
     ? Effect.succeed(page.getByRef(ref))
-    : Effect.fail(fail(`${ref} is no reference; take one from the last snapshot, such as e12`))
+    : Effect.fail(fail(`${ref} is not a reference; use one from the last snapshot, such as e12`))
 
 /** Waits after what may navigate or open another page only a moment later. */
 const touched = <A>(work: Effect.Effect<A, BrowserFailure>) => Effect.andThen(work, Effect.sleep(pollInterval))
@@ -162,8 +162,9 @@ const click = Effect.fnUntraced(function* (used: Session, ref: string) {
 
 const type = Effect.fnUntraced(function* (used: Session, ref: string, text: string, submit: boolean) {
   const found = yield* element(used, ref)
-  yield* step(used, `${ref} takes no text`, (signal) => found.fill(text, { signal }))
-  if (submit) yield* touched(step(used, `${ref} takes no Enter`, (signal) => found.press("Enter", { signal })))
+  yield* step(used, `text cannot be typed into ${ref}`, (signal) => found.fill(text, { signal }))
+  if (submit)
+    yield* touched(step(used, `Enter cannot be pressed in ${ref}`, (signal) => found.press("Enter", { signal })))
 })
 
 const open = Effect.fn("ChromiumBrowser.open")(function* (
@@ -171,15 +172,15 @@ const open = Effect.fn("ChromiumBrowser.open")(function* (
 ): Effect.fn.Return<BrowserPage, BrowserFailure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const used = yield* session(targets)
   const snapshot = Effect.suspend(() => snapshotOf(used))
-  const seen = <A>(work: Effect.Effect<A, BrowserFailure>) => Effect.andThen(work, snapshot)
+  const thenSnapshot = <A>(work: Effect.Effect<A, BrowserFailure>) => Effect.andThen(work, snapshot)
   return {
-    open: (url) => seen(goTo(used, url)),
+    open: (url) => thenSnapshot(goTo(used, url)),
     snapshot,
-    click: (ref) => seen(click(used, ref)),
-    type: (ref, text, submit) => seen(type(used, ref, text, submit)),
-    back: seen(step(used, "there is no page before this one", (signal) => used.page.goBack({ signal }))),
+    click: (ref) => thenSnapshot(click(used, ref)),
+    type: (ref, text, submit) => thenSnapshot(type(used, ref, text, submit)),
+    back: thenSnapshot(step(used, "there is no previous page", (signal) => used.page.goBack({ signal }))),
     screenshot: Effect.map(
-      step(used, "no picture could be taken", (signal) => used.page.screenshot({ type: "png", signal })),
+      step(used, "no screenshot could be taken", (signal) => used.page.screenshot({ type: "png", signal })),
       (bytes) => ({ mimeType: "image/png", bytes: new Uint8Array(bytes) })
     )
   }

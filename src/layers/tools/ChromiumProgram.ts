@@ -25,15 +25,15 @@ const environment = Config.all({
 export const executable: Effect.Effect<string, BrowserFailure, FileSystem.FileSystem | Path.Path> = Effect.gen(
   function* () {
     const fs = yield* FileSystem.FileSystem
-    const known = yield* Effect.orElseSucceed(environment, () => ({
+    const variables = yield* Effect.orElseSucceed(environment, () => ({
       own: Option.none<string>(),
       path: Option.none<string>()
     }))
     const isThere = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)
-    const own = Option.getOrElse(known.own, () => "")
+    const own = Option.getOrElse(variables.own, () => "")
     if (path.isAbsolute(own) && (yield* isThere(own))) return own
     const workspace = yield* Effect.orElseSucceed(fs.realPath("."), () => path.resolve("."))
-    const searchPath = Option.getOrElse(known.path, () => "")
+    const searchPath = Option.getOrElse(variables.path, () => "")
     for (const name of programNames) {
       const program = yield* findProgram(name, { path: searchPath, excludedFolders: [workspace] })
       if (program !== undefined) return program

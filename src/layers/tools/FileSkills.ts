@@ -93,7 +93,7 @@ const read = Effect.fnUntraced(
     )
 )
 
-/** What lies in a folder of skills. */
+/** Reads the skills of one folder. */
 const inside = Effect.fnUntraced(function* (shelf: SkillShelf, { folder: place, isOwn }: SkillFolder) {
   const { fs, isTrusted, path } = shelf
   const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(place), () => undefined)

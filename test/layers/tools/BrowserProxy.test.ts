@@ -65,7 +65,10 @@ describe("the proxy before a browser", () => {
       assert.deepInclude(yield* got(port, "http://other/"), { status: 403, refusal: "other is forbidden" })
       assert.strictEqual(takeReason(), "other is forbidden")
       assert.strictEqual(takeReason(), "")
-      assert.deepInclude(yield* got(port, "ftp://allowed/"), { status: 403, refusal: "only http and https" })
+      assert.deepInclude(yield* got(port, "ftp://allowed/"), {
+        status: 403,
+        refusal: "only http and https are supported"
+      })
     })
   )
 
