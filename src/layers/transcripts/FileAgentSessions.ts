@@ -247,7 +247,7 @@ const records = Effect.fnUntraced(function* (
   )
 })
 
-/** The sessions on this machine, where the environment says the agents keep them. */
+/** The agents' sessions on this machine, in the folders that the environment names. */
 export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles> = Layer.effect(
   AgentSessions,
   Effect.gen(function* () {
