@@ -6,7 +6,7 @@ import * as FileVersion from "../../services/platform/FileVersion.ts"
 import { standing, Trust, TrustError, withParents } from "../../services/workspace/Trust.ts"
 import { readAnswers, replaceAnswer } from "./TrustFile.ts"
 
-/** What the answers depend on besides the file. */
+/** Options that the answers depend on besides the file. */
 export interface FileTrustOptions {
   /** The user's home folder. */
   readonly user?: string
@@ -63,10 +63,10 @@ export const layer = (
       const home = withParents(yield* realOf(user), dirname)
       return {
         of: Effect.fn("Trust.of")(function* (folder) {
-          const known = new Map(yield* answers)
-          if (isTrustedNow(environment)) known.set(yield* realOf("."), "trusted")
+          const allAnswers = new Map(yield* answers)
+          if (isTrustedNow(environment)) allAnswers.set(yield* realOf("."), "trusted")
           const place = yield* realOf(folder)
-          const state = standing(known, withParents(place, dirname), home.includes(place))
+          const state = standing(allAnswers, withParents(place, dirname), home.includes(place))
           return state === "unknown" && (yield* isOff) ? "trusted" : state
         }, Effect.provideContext(context)),
         set: Effect.fn("Trust.set")(

@@ -23,7 +23,7 @@ const maxFileSize = ByteSize.mebibytes(1)
 const nothingTrusted = "correct the file or delete it; until then no folder is trusted"
 
 const unreadable = (error: PlatformError.PlatformError) =>
-  new TrustError({ message: `${diskErrorText(error)}; until that is mended no folder is trusted` })
+  new TrustError({ message: `${diskErrorText(error)}; until that is fixed no folder is trusted` })
 
 const notKept = (error: PlatformError.PlatformError) =>
   new TrustError({ message: `${diskErrorText(error)}; the answer was not kept` })

@@ -81,11 +81,11 @@ describe("a path of the workspace", () => {
     inScene((top, workspace) =>
       Effect.gen(function* () {
         const cases: ReadonlyArray<readonly [given: string, said: string]> = [
-          ["../outside/secret", "lies outside the workspace"],
-          [`${top}/outside/secret`, "lies outside the workspace"],
-          [`${top}/workbench/near`, "lies outside the workspace"],
-          ["/etc/passwd", "lies outside the workspace"],
-          ["/", "lies outside the workspace"],
+          ["../outside/secret", "is outside the workspace"],
+          [`${top}/outside/secret`, "is outside the workspace"],
+          [`${top}/workbench/near`, "is outside the workspace"],
+          ["/etc/passwd", "is outside the workspace"],
+          ["/", "is outside the workspace"],
           ["secret", "leads out of the workspace through a link"],
           ["out/secret", "leads out of the workspace through a link"],
           ["out/new/file", "leads out of the workspace through a link"],
@@ -117,7 +117,7 @@ describe("a path of the workspace", () => {
         yield* writeFiles(top, { "kept/x": "kept" })
         assert.strictEqual(yield* workspace.path(`${top}/kept/x`, "read"), `${top}/kept/x`)
         const { message } = yield* Effect.flip(workspace.path(`${top}/kept/x`, "write"))
-        assert.include(message, "may only be read")
+        assert.include(message, "is in a folder that is read-only")
       })
     )
   )

@@ -121,16 +121,16 @@ describe("resolving a reference", () => {
       "@/etc/passwd @../x",
       [],
       [
-        "/etc/passwd: lies outside the workspace; only files in /work may be used",
-        "../x: lies outside the workspace; only files in /work may be used"
+        "/etc/passwd: is outside the workspace; only files in /work may be used",
+        "../x: is outside the workspace; only files in /work may be used"
       ]
     ],
-    ["a pattern outside", "@../*", [], ["../*: lies outside the workspace; only files in /work may be used"]],
+    ["a pattern outside", "@../*", [], ["../*: is outside the workspace; only files in /work may be used"]],
     [
       "a path upwards in a pattern",
       "@src/*/../../../*",
       [],
-      ["src/*/../../../*: lies outside the workspace; only files in /work may be used"]
+      ["src/*/../../../*: is outside the workspace; only files in /work may be used"]
     ],
     ["home", "@~/x", [], ["~/x: ~ is not expanded here; give a path from the workspace or an absolute one"]],
     ["no reference at all", "mail a@b.c", [], []],

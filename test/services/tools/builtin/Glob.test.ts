@@ -89,7 +89,7 @@ describe("glob", () => {
     ["a pattern that leads upwards", { pattern: "../*" }, "the pattern ../* leads upwards"],
     ["a folder that is not there", { pattern: "*", dir_path: "none" }, "there is no folder none"],
     ["a file for a folder", { pattern: "*", dir_path: "private.ts" }, "there is no folder private.ts"],
-    ["a folder outside", { pattern: "*", dir_path: "/etc" }, "/etc lies outside the workspace"],
+    ["a folder outside", { pattern: "*", dir_path: "/etc" }, "/etc is outside the workspace"],
     ["an empty pattern", { pattern: "" }, "glob was called wrongly: pattern:"],
     ["no pattern", {}, "glob was called wrongly: pattern:"]
   ]

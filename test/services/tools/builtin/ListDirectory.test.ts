@@ -56,7 +56,7 @@ describe("list_directory", () => {
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
     ["a file", { dir_path: "b.txt" }, "b.txt is not a folder; read_file reads a file"],
     ["a folder that is not there", { dir_path: "none" }, "there is no folder none"],
-    ["a folder outside", { dir_path: "/" }, "/ lies outside the workspace"],
+    ["a folder outside", { dir_path: "/" }, "/ is outside the workspace"],
     ["no folder", {}, "list_directory was called wrongly: dir_path:"],
     ["a word for the patterns", { dir_path: ".", ignore: "x" }, "list_directory was called wrongly: ignore:"]
   ]

@@ -148,7 +148,7 @@ describe("read_many_files", () => {
     ["no patterns", { include: [] }, "read_many_files was called wrongly: include:"],
     ["an empty pattern", { include: [""] }, "read_many_files was called wrongly: include.0:"],
     ["nothing", {}, "read_many_files was called wrongly: include:"],
-    ["a file outside", { include: ["/etc/passwd"] }, "/etc/passwd lies outside the workspace"]
+    ["a file outside", { include: ["/etc/passwd"] }, "/etc/passwd is outside the workspace"]
   ]
   for (const [rule, args, said] of refused) {
     it.effect(`${rule} is refused in one sentence`, () =>

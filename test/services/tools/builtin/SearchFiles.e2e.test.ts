@@ -230,7 +230,7 @@ describe("search_file_content", () => {
       "exclude_pattern is not a regular expression: /[/"
     ],
     ["a folder that is not there", { pattern: "a", dir_path: "none" }, "there is no file or folder none"],
-    ["a folder outside", { pattern: "a", dir_path: ".." }, ".. lies outside the workspace"],
+    ["a folder outside", { pattern: "a", dir_path: ".." }, ".. is outside the workspace"],
     ["no pattern", {}, "search_file_content was called wrongly: pattern:"],
     ["an empty pattern", { pattern: "" }, "search_file_content was called wrongly: pattern:"],
     ["a list for a pattern", { pattern: ["a"] }, "search_file_content was called wrongly: pattern:"],

@@ -33,7 +33,7 @@ const workspace = Layer.effect(
         return place === root || place.startsWith(`${root}/`)
           ? Effect.succeed(place)
           : Effect.fail(
-              new WorkspaceError({ message: `${given} lies outside the workspace`, reason: "OutsideWorkspace" })
+              new WorkspaceError({ message: `${given} is outside the workspace`, reason: "OutsideWorkspace" })
             )
       },
       shown: (absolute: string) => path.relative(root, absolute),
