@@ -67,7 +67,7 @@ describe("the compiled code", () => {
     })
   )
 
-  it.effect("is kept of a run that failed, until one ends well", () =>
+  it.effect("is kept from a failed run until one succeeds", () =>
     Effect.gen(function* () {
       const cache = folder()
       const env = { PALIMPSEST_CODE_CACHE: cache }
@@ -84,7 +84,7 @@ describe("the compiled code", () => {
     })
   )
 
-  it.effect("is made again when it is broken or of other code", () =>
+  it.effect("is rebuilt when it is damaged or belongs to other code", () =>
     Effect.gen(function* () {
       const cache = folder()
       const first = yield* inspect(cache)

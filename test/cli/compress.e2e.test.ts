@@ -323,7 +323,7 @@ describe("compress", () => {
 })
 
 describe("eval", () => {
-  it.effect("says of more actions than the recorded summary that the names they need are there, at the same size", () =>
+  it.effect("finds the names that actions need for more actions than the recorded summary does, at the same size", () =>
     Effect.gen(function* () {
       const { status, stdout } = yield* run(["eval", sessionFile("claude-code-1512-lines"), "--json"])
       assert.strictEqual(status, 0)
@@ -390,7 +390,7 @@ describe("eval", () => {
     })
   )
 
-  it.effect("says which line of a questions file is no question, and what is missing without a file", () =>
+  it.effect("names the line of a questions file that is not a question, and what is missing without a file", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("broken-questions")
       const file = path.join(folder, "questions.jsonl")

@@ -6,7 +6,7 @@ import { run } from "./program.ts"
 
 /** The gateway as a program. */
 
-it.live("says how clients use it, and what is wrong with a flag", () =>
+it.live("prints how to point a client at it, and what is wrong with a flag", () =>
   Effect.gen(function* () {
     const printed = yield* run(["gateway", "--print", "claude", "--port", "5000"])
     assert.strictEqual(printed.stdout.toString(), "export ANTHROPIC_BASE_URL=http://127.0.0.1:5000\nclaude\n")

@@ -176,7 +176,7 @@ const during = (happening: (made: Effect.Success<typeof cluster>) => Promise<voi
 
 needs("PostgreSQL")("a cluster over PostgreSQL", () => {
   it.live(
-    `loses no message when runners are killed (${kills} kills), and none when one hands over`,
+    `loses no message when runners are killed (${kills} kills), and none when one hands its sessions over`,
     () =>
       during(async ({ runner, runners }) => {
         for (let kill = 0; kill < kills; kill += 1) {
@@ -196,7 +196,7 @@ needs("PostgreSQL")("a cluster over PostgreSQL", () => {
   if (!isLong) return
 
   it.live(
-    "refuses what a runner writes that was suspended",
+    "refuses the writes of a runner that was suspended",
     () =>
       during(async ({ runner, runners }) => {
         const [suspended] = runners

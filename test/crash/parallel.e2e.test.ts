@@ -92,7 +92,7 @@ const run = Effect.fnUntraced(function* (
 
 describe("processes that change the same files", () => {
   it.live(
-    `lose nothing acknowledged and block nobody, though every third is killed (${writers} of each kind)`,
+    `lose nothing acknowledged and block no other process, though every third is killed (${writers} of each kind)`,
     () =>
       Effect.gen(function* () {
         const folder = fresh()

@@ -74,7 +74,7 @@ describe("the plugin for opencode", () => {
 })
 
 describe("the plugin for OpenClaw", () => {
-  it("registers a provider that summarizes what it is given", async () => {
+  it("registers a provider that summarizes the messages that it gets", async () => {
     const { default: register = missing } = await plugin("openclaw/index.js")
     const providers: Array<{ id: string; summarize: Handler }> = []
     await register({ registerCompactionProvider: (provider: (typeof providers)[number]) => providers.push(provider) })

@@ -60,7 +60,7 @@ describe("the drawing of a tree", () => {
     )
   })
 
-  it("leaves out what neither begins nor ends a branch, unless all is wanted", () => {
+  it("leaves out messages that neither begin nor end a branch, unless all are requested", () => {
     const linear = [said(1, "One."), said(2, "Two."), said(3, "Three."), said(4, "Four.")]
     assert.deepStrictEqual(
       drawn(linear)

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { chainedTask, numberedResults } from "../../../src/domain/agent/AgentBatch.ts"
 
 describe("a chain", () => {
-  it("puts the answer before it into a task, wherever it is named, and reads no pattern in it", () =>
+  it("inserts the previous answer into a task wherever it is named, as literal text", () =>
     assert.strictEqual(
       chainedTask("Check {previous}, then {previous}.", "$& {previous}"),
       "Check $& {previous}, then $& {previous}."

@@ -29,7 +29,7 @@ const cancelled: ChatEvent = { _tag: "UserCancelled" }
 
 const after = (...events: ReadonlyArray<ChatEvent>) => events.reduce(progressAfter, nothingYet)
 
-describe("what an agent in a process of its own says", () => {
+describe("the events of an agent in its own process", () => {
   it.each([
     ["an answer", [model, says("It is "), says("done."), finished], { reason: "GOAL", text: "It is done.", turns: 1 }],
     [
@@ -62,7 +62,7 @@ describe("what an agent in a process of its own says", () => {
   it.each([
     ["a failure", error, { _tag: "Failed", message: "slow down" }],
     ["words", says("a"), undefined]
-  ] as const)("is told of as an activity: %s", (_, event, expected) => {
+  ] as const)("is reported as an activity: %s", (_, event, expected) => {
     assert.deepStrictEqual(activityOf(event), expected)
   })
 

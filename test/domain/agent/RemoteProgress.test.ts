@@ -93,7 +93,7 @@ describe("the result of a remote agent", () => {
   }
 })
 
-it("counts what was said, and keeps the task that was named last", () => {
+it("counts the messages, and keeps the task that was named last", () => {
   const events = [status("working", "look"), artifact("AB"), { ...says(""), taskId: "" }]
   const progress = events.reduce(afterEvent, nothingYet)
   assert.strictEqual(progress.turns, 2)
@@ -101,7 +101,7 @@ it("counts what was said, and keeps the task that was named last", () => {
   assert.strictEqual(answerLength([status("working", "look"), artifact("AB")].reduce(afterEvent, nothingYet)), 6)
 })
 
-it("shows work in progress, and no end of a task", () =>
+it("shows work in progress, but not the end of a task", () =>
   assert.deepStrictEqual(
     [
       status("working", "look"),

@@ -44,7 +44,7 @@ describe("the end of a turn", () => {
   }
 })
 
-it("only the end that the agent made itself is not shown", () => {
+it("every end is shown except the one that the agent itself chose", () => {
   const hidden = (triesAgain: boolean) =>
     [cancelled, error("ChatBusy"), error("ModelError"), finished].map((event) => isOwnEnd(event, triesAgain))
   assert.deepStrictEqual(hidden(false), [true, false, false, false])

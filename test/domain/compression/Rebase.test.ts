@@ -103,7 +103,7 @@ describe("rebased", () => {
   )
 
   it.prop(
-    "keeps the form of what was masked meanwhile",
+    "keeps the form of results that were masked meanwhile",
     [Case],
     ([one]) => {
       const from = begun(one)

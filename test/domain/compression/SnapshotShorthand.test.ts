@@ -77,7 +77,7 @@ const itemOf = ({ files, kind, words: text }: Piece, index: number): SnapshotIte
 
 describe("short forms", () => {
   it.prop(
-    "what is written out again is what was shortened",
+    "expanding restores what was shortened",
     [Arbitrary.array(Arbitrary.schema(Piece), { maxLength: 12 })],
     ([pieces]) => {
       const texts = pieces.map((piece, index): string => itemOf(piece, index).text)
@@ -122,7 +122,7 @@ describe("short forms", () => {
     )
   })
 
-  it("leaves alone what it did not write", () => {
+  it("leaves text unchanged that it did not write", () => {
     for (const text of [
       '<user_words entries="e1 to e3">\nnot a message\n</user_words>',
       "- src/:\n    a.ts: modified\n    b.ts: modified (1 change; e1)",

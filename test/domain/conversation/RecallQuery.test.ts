@@ -62,7 +62,7 @@ describe("a pattern", () => {
     "(\\w+) = (\\w+)",
     "a|b|c",
     "(?:^|\\W)x"
-  ])("that cannot is searched as it is: %s", (pattern) => {
+  ])("that cannot take long is searched as it is: %s", (pattern) => {
     assert.isUndefined(parsed(pattern).problem)
   })
 

@@ -266,7 +266,7 @@ describe("questions about a whole conversation", () => {
     return runSync(answerQuestions(asked, write(asked), ["/work/app"]))
   }
 
-  it("are all answered by a text that says it all, and it tells nothing that never happened", () => {
+  it("are all answered by a complete text, which states nothing that never happened", () => {
     for (const conversation of conversations) {
       const wrong = answered(conversation, (asked) => asked.map(told).join("\n")).filter(
         ({ verdict }) => verdict !== "right"
@@ -275,7 +275,7 @@ describe("questions about a whole conversation", () => {
     }
   })
 
-  it("are not answered by an empty text, which tells nothing wrong", () => {
+  it("are not answered by an empty text, which states nothing wrong", () => {
     for (const conversation of conversations) {
       for (const { question, verdict } of answered(conversation, () => "")) {
         assert.strictEqual(verdict, question.kind === "never happened" ? "right" : "absent")

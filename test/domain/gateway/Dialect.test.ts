@@ -51,7 +51,7 @@ describe("the body of a request", () => {
   const gemini = at("/v1beta/models/gemini-2.5-pro:generateContent")
   if (anthropic === undefined || chat === undefined || gemini === undefined) return assert.fail("no route")
 
-  it("is left as it is but for its messages and our tool", () => {
+  it("is unchanged except for its messages and our tool", () => {
     const text = `{ "tools" : [ {"name":"palimpsest_recall"} ] , "messages": [ {"role":"user","content":"a, ] }"} , {"role":"assistant","content":"b"} ], "model" : "m" }`
     const body = readBody(anthropic, text)
     if (body === undefined) return assert.fail("no body")

@@ -48,7 +48,7 @@ describe("answerOf", () => {
       { stdout: '{"continue":"no","decision":"DENY","reason":1}' },
       /continue, decision, reason$/
     ]
-  ])("what is wrong is told in one line: %s", (_rule, given, expected) => {
+  ])("errors are reported in one line: %s", (_rule, given, expected) => {
     const { problem } = answerOf({ ...run, ...given })
     if (expected === undefined) assert.isUndefined(problem)
     else assert.match(problem ?? "", expected)

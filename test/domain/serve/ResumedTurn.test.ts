@@ -31,20 +31,20 @@ const Pieces = Schema.Array(Schema.Literals(["a", "b", "ab", "ba"])).check(Schem
 const Rounds = Schema.Array(Pieces).check(Schema.isMaxLength(3))
 
 describe("a turn that another process goes on with", () => {
-  it("says nothing twice while the new answer begins like the old one", () => {
+  it("repeats nothing while the new answer begins like the old one", () => {
     const resumed = new ResumedAnswer("one two")
     const events = [content("one "), content("two three"), finished].flatMap((event) => resumed.next(event))
     assert.deepStrictEqual(events, [content(" three"), finished])
   })
 
-  it("makes void what another answer does not begin with", () => {
+  it("voids text that the new answer does not begin with", () => {
     const resumed = new ResumedAnswer("one two")
     const tags = [content("one "), content("three")].flatMap((event) => resumed.next(event)).map(({ _tag }) => _tag)
     assert.deepStrictEqual(tags, ["Retry", "Content"])
   })
 
   it.prop(
-    "shows the new answer, whatever was told of the old one",
+    "shows the new answer, whatever was shown of the old one",
     [Pieces, Pieces],
     ([old, made]) => {
       const told = old.map(content)
@@ -58,7 +58,7 @@ describe("a turn that another process goes on with", () => {
   )
 
   it.prop(
-    "shows what the session holds, wherever the process ended",
+    "shows the content of the session, wherever the process ended",
     [Rounds, Pieces, Schema.Natural],
     ([rounds, last, cut]) => {
       const all = [...rounds.flatMap((round) => [...round.map(content), finished]), ...last.map(content)]

@@ -24,7 +24,7 @@ describe("SchemaText", () => {
     for (const [schema, text] of cases) assert.strictEqual(textOf(schema), text)
   })
 
-  it("names what a reference refers to, and takes anything", () => {
+  it("names the target of a reference, and accepts any schema", () => {
     assert.strictEqual(schemaText({ $ref: "#/components/schemas/NotFoundEncoded" }), "NotFound")
     for (const odd of [undefined, null, 1, "x", [], { type: 7 }, { anyOf: [null] }]) {
       assert.strictEqual(schemaText(odd), "unknown")

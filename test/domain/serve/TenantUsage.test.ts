@@ -19,7 +19,7 @@ describe("the use of a tenant", () => {
     assert.isUndefined(limitReached(spent, "tokens", limits, 86_401_000))
   })
 
-  it("does not last for ever when the clock goes back", () => {
+  it("does not last forever when the clock goes back", () => {
     assert.isUndefined(limitReached(used(unused, "requests", 5, 1_000_000), "requests", limits, 10))
   })
 

@@ -10,7 +10,7 @@ describe("names of accounts", () => {
   ]
   for (const [text, names] of rows) it(text, () => assert.deepStrictEqual([...accountNamesIn(text)], names))
 
-  it("are those of the environment too, if they are of a person", () =>
+  it("include those of the environment, if they belong to a person", () =>
     assert.deepStrictEqual(accountOf({ USER: "marotte", LOGNAME: "root" }), ["marotte"]))
 
   const found = accountFinder(["marotte", "j.doe"])

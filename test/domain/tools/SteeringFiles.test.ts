@@ -16,7 +16,7 @@ import { root } from "../../support/paths.ts"
 const usual = { memoryNames: ["NOTES-FOR-AI.md"], buildFiles: false }
 const reason = (name: string, options = usual) => steeringReason(`/home/me/work/${name}`, "/home/me/work", options)
 
-describe("files that run or steer", () => {
+describe("files that run by themselves or instruct an agent", () => {
   const asked: ReadonlyArray<string> = [
     ".git/hooks/pre-commit",
     ".git/config",

@@ -568,7 +568,7 @@ describe("lossless", () => {
       "a result in a block",
       (escape: string) => `[{"type":"tool_result","content":[{"type":"text","text":"${escape}"}]}]`
     ]
-  ])("%s with a surrogate spelled out is told from one with bytes that are no UTF-8", (_, content) => {
+  ])("%s with an escaped surrogate is distinguished from one with bytes that are not UTF-8", (_, content) => {
     const draftWith = (spelled: string) =>
       drafts(ok(read([`{"type":"user","uuid":"1","parentUuid":null,"message":{"content":${content(spelled)}}}`])))[0]
     const spelled = draftWith("\\udc80")

@@ -750,7 +750,7 @@ describe("files", () => {
     )
   })
 
-  it.each([["codex-today"], ["codex-2025"]])("%s is told from other formats, line by line", (name) => {
+  it.each([["codex-today"], ["codex-2025"]])("%s is distinguished from other formats, line by line", (name) => {
     const all = lines(name)
     assert.strictEqual(detectFormat(all.join("\n")), "codex")
     for (const line of all) assert.include(["codex", undefined], formatOfRecord(JSON.parse(line)))

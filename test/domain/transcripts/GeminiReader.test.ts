@@ -909,7 +909,7 @@ describe("problems", () => {
     ["an invalid message", { messages: [user("1", "a"), []] }, /^messages\[1\]: expected a message/],
     ["invalid content", { messages: [user("1", "a"), user("2", 5)] }, /^messages\[1\]\.content: expected a text/],
     ["an invalid part", { messages: [gemini("2", [{ text: null }])] }, /^messages\[0\]\.content\[0\]: expected/]
-  ])("a document that is wrong is told in one line: %s", (_, value, expected) => {
+  ])("an invalid document is reported in one line: %s", (_, value, expected) => {
     const problem = bad(readText(JSON.stringify(value)))
     assert.match(problemText(problem), expected)
     assert.notInclude(problemText(problem), "\n")

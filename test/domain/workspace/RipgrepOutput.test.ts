@@ -14,7 +14,7 @@ const line = (shown: string) => shown.replace(":", "\0")
 const notice = `b: binary file matches (found "\\0" byte around offset 9)\n`
 
 describe("the output of ripgrep", () => {
-  it("gives the lines of each file, in whatever pieces they arrive", () => {
+  it("returns the lines of each file, in whatever pieces they arrive", () => {
     const text = ["a:1:one\r\n", "a:2:t:wo\n", "b:7:three\n"].map(line).join("")
     const lines = {
       a: [

@@ -15,7 +15,7 @@ const built = (environment: Readonly<Record<string, string>>) =>
     )
   )
 
-it.live("each model is asked at the provider that its name says", () =>
+it.live("routes each model to the provider in its name", () =>
   Effect.gen(function* () {
     const gemini = yield* Fake.make(() => Fake.json(Fake.response([{ text: "from Google" }])))
     const claude = yield* Server.make(() => anthropic.answer([{ text: "from Anthropic" }]))
@@ -59,7 +59,7 @@ it.live("a model in the table is known at its own provider, any other has the as
   })
 )
 
-it.live("an address that is none fails the call, and no other provider", () =>
+it.live("an invalid address fails its own provider's calls only", () =>
   Effect.gen(function* () {
     const context = yield* built({ OPENAI_BASE_URL: "nonsense" })
     const error = yield* Effect.flip(

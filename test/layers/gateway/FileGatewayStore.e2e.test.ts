@@ -26,7 +26,7 @@ describe("the files of the gateway", () => {
     }).pipe(Effect.scoped, Effect.provide(NodePlatform.layer))
   )
 
-  it.live("forget at the start what nobody used for some days", () =>
+  it.live("are removed at the start when unused for some days", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

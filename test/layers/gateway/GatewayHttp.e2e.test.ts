@@ -115,7 +115,7 @@ describe("failures", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live.each(dialects)("to reach a provider are told in the form of the dialect (%s)", (dialect) =>
+  it.live.each(dialects)("to reach a provider are reported in the dialect's form (%s)", (dialect) =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway("http://127.0.0.1:9")
       const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
@@ -141,7 +141,7 @@ describe("failures", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("of the store leave requests as they came", () =>
+  it.live("of the store leave requests unchanged", () =>
     Effect.gen(function* () {
       const provider = yield* makeProvider(noted)
       class Gone extends Map<string, string> {
@@ -158,7 +158,7 @@ describe("failures", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("of what the gateway made of a request are not the client's", () =>
+  it.live("caused by the gateway's changes do not reach the client", () =>
     Effect.gen(function* () {
       const provider = yield* makeProvider(({ text }) =>
         text.includes("left the window")
@@ -222,24 +222,26 @@ describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect
 })
 
 describe.each(dialects)("recalls that the operator wants to see (%s)", (dialect) => {
-  it.live.each([true, false])("are told in the answer, and are not part of the conversation (stream: %s)", (isStream) =>
-    Effect.gen(function* () {
-      let step = 0
-      const provider = yield* makeProvider(({ text }) => {
-        const name = /"(palimpsest_recall)"/.exec(text)?.[1]
-        if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
-        step += 1
-        return [
-          { kind: "text", text: "Let me see.\n" },
-          { kind: "call", id: "r1", name, args: { grep: "part 61" } }
-        ]
-      })
-      const gateway = yield* makeGateway(provider.url, { ...small, showRecalls: true })
-      const client = yield* compressedClient(dialect, gateway.url, isStream)
-      assert.include(JSON.stringify(client.history), "[recalled part 61]")
-      for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
-      assert.strictEqual(step, 1)
-    }).pipe(Effect.scoped)
+  it.live.each([true, false])(
+    "are shown in the answer, and are not part of the conversation (stream: %s)",
+    (isStream) =>
+      Effect.gen(function* () {
+        let step = 0
+        const provider = yield* makeProvider(({ text }) => {
+          const name = /"(palimpsest_recall)"/.exec(text)?.[1]
+          if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
+          step += 1
+          return [
+            { kind: "text", text: "Let me see.\n" },
+            { kind: "call", id: "r1", name, args: { grep: "part 61" } }
+          ]
+        })
+        const gateway = yield* makeGateway(provider.url, { ...small, showRecalls: true })
+        const client = yield* compressedClient(dialect, gateway.url, isStream)
+        assert.include(JSON.stringify(client.history), "[recalled part 61]")
+        for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
+        assert.strictEqual(step, 1)
+      }).pipe(Effect.scoped)
   )
 })
 
@@ -385,7 +387,7 @@ describe("what is kept", () => {
 })
 
 describe("connections", () => {
-  it.live("of a client that goes away end the provider's answer", () =>
+  it.live("of a client that disconnects end the provider's answer", () =>
     Effect.gen(function* () {
       const closed = yield* Deferred.make<void>()
       const server = http.createServer((request, response) => {

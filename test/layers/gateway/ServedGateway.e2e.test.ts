@@ -70,7 +70,7 @@ describe("the gateway within serve", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("takes keys of the client's own beside a token, where they are listed, or where all are allowed", () =>
+  it.live("accepts the client's own keys beside a token, where they are listed, or where all are allowed", () =>
     Effect.gen(function* () {
       const provider = yield* makeProvider(noted)
       const closed = yield* start(provider.url)

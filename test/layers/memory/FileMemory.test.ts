@@ -615,7 +615,7 @@ layer(NodeServices.layer)("memory files", (it) => {
     )
 
     for (const importFormat of ["tree", "flat"] as const) {
-      it.effect(`a token that is no path and names no file stays, without a problem: ${importFormat}`, () =>
+      it.effect(`a token that is not a path and names no file stays, without a problem: ${importFormat}`, () =>
         Effect.gen(function* () {
           const text = "use @effect/vitest@4.0.5, @types/node. ask @wren @socket.io/redis-adapter"
           const plain = yield* loadedOf({ ...git, "work/GEMINI.md": text }, { memory: { importFormat } })

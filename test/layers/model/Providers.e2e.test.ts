@@ -293,7 +293,7 @@ describe.each(dialects.map((dialect) => [dialect.name, dialect] as const))("%s",
     })
   )
 
-  it.live("a server that nobody runs is a network error", () =>
+  it.live("a server that is not running is a network error", () =>
     Effect.gen(function* () {
       const model = yield* Effect.provide(Model, yield* Layer.build(dialect.layer("http://127.0.0.1:1", key)))
       const error = yield* Effect.flip(model.generate(question(dialect)))
@@ -351,7 +351,7 @@ describe("configuration", () => {
     })
   )
 
-  it.live("without a key, or with one that is none, nothing is asked", () =>
+  it.live("without a valid key, no request is made", () =>
     Effect.gen(function* () {
       for (const [layer, variable] of [
         [AnthropicModel.layerConfig, "ANTHROPIC_API_KEY"],
@@ -367,7 +367,7 @@ describe("configuration", () => {
     })
   )
 
-  it.live("a model of one's own replaces the one that is named", () =>
+  it.live("a configured model replaces the requested one", () =>
     Effect.gen(function* () {
       const server = yield* Server.make(() => chat.answer([{ text: "a" }]))
       yield* ask(OpenAiModel.layer({ baseUrl: server.url, model: "qwen3:8b" }), {}, "gemini-2.5-pro")

@@ -27,7 +27,7 @@ const png = (width: number, height: number): string => {
 }
 
 layer(PhotonImages.layer)("PhotonImages", (it) => {
-  it.effect("reduces an image, and what cannot be read or is too large not", () =>
+  it.effect("reduces an image, unless it is unreadable or too large", () =>
     Effect.gen(function* () {
       const { reduce } = yield* ImageReducer
       const image = { mimeType: "image/png", data: png(1_600, 400) }

@@ -24,7 +24,7 @@ const spying = Effect.acquireRelease(
 
 describe("Watchdog", () => {
   it.live.each(["exit 0", "exit 3", "kill -9 $$", "sleep 0.3 & exit 0"])(
-    "sends nothing to a group of which nothing is left, whoever asks and whenever: %s",
+    "sends no signal to an empty group: %s",
     (command) =>
       Effect.gen(function* () {
         const spy = yield* spying

@@ -16,7 +16,7 @@ const said = (text: string) => eventsOf(text).flatMap(({ event }) => (event._tag
 const read = (asking: Promise<Response>) => asking.then((response) => response.text())
 
 describe("a server over SQLite", () => {
-  it.live("answers a message once, keeps tenants apart, and finds all of it again", () =>
+  it.live("answers a message once, keeps tenants apart, and finds everything again", () =>
     Effect.gen(function* () {
       const home = newHome()
       const answers = ["first", "second"]
@@ -58,7 +58,7 @@ describe("a server over SQLite", () => {
     })
   )
 
-  it.live("answers after a restart what it had only accepted", () =>
+  it.live("answers messages after a restart that it had accepted but not answered", () =>
     Effect.gen(function* () {
       const home = newHome()
       const settings = { drainSeconds: 0 }

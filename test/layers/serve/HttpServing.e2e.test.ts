@@ -357,7 +357,7 @@ describe("bad input", () => {
     })
   )
 
-  it.live("a request that is no HTTP ends", () =>
+  it.live("a request that is not HTTP is closed", () =>
     Effect.gen(function* () {
       const { url } = yield* started
       const answer = yield* Effect.promise(
@@ -374,7 +374,7 @@ describe("bad input", () => {
 })
 
 describe("streams", () => {
-  it.live("a client that vanishes finds its turn again, from the event after the last one", () =>
+  it.live("a client that disconnects finds its turn again, from the event after the last one", () =>
     Effect.gen(function* () {
       const { ask } = yield* started
       const events = eventsOf(
@@ -405,7 +405,7 @@ describe("streams", () => {
     })
   )
 
-  it.live("readers that do not read hold back nobody, and are limited in number", () =>
+  it.live("readers that do not read delay no other client, and are limited in number", () =>
     Effect.gen(function* () {
       const { ask } = yield* started
       const abort = new AbortController()
@@ -421,7 +421,7 @@ describe("streams", () => {
     })
   )
 
-  it.live("a turn whose client asked for it is cancelled when the client vanishes", () =>
+  it.live("a turn is cancelled when its client disconnects, if the client asked for that", () =>
     Effect.gen(function* () {
       const { ask } = yield* started
       yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "left" } }))

@@ -52,7 +52,7 @@ const connected = (port: number, to: string) =>
   })
 
 describe("the proxy before a browser", () => {
-  it.effect("connects to the judged address, and says why it refuses any other", () =>
+  it.effect("connects to the checked address, and says why it refuses any other", () =>
     Effect.gen(function* () {
       const { port: there } = yield* server
       const { port, takeReason } = yield* proxy
@@ -72,7 +72,7 @@ describe("the proxy before a browser", () => {
     })
   )
 
-  it.effect("judges tunnels too", () =>
+  it.effect("checks tunnels too", () =>
     Effect.gen(function* () {
       const { port: there } = yield* server
       const { port } = yield* proxy

@@ -93,7 +93,7 @@ describe("FileAgentSessions", () => {
     )
   )
 
-  it.effect("reads what is whole of a half-written file, and refuses a binary one", () =>
+  it.effect("reads the complete part of a half-written file, and refuses a binary one", () =>
     withMachine(
       Effect.fnUntraced(function* () {
         const { files } = yield* AgentSessions.use((sessions) => sessions.files(["claude"]))

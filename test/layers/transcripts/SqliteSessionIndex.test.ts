@@ -140,7 +140,7 @@ describe("SqliteSessionIndex", () => {
     )
   )
 
-  it.effect("leaves out a file that cannot be read, and goes on", () =>
+  it.effect("leaves out a file that cannot be read, and continues", () =>
     withFolder((home) =>
       Effect.gen(function* () {
         mkdirSync(`${home}/projects/-p`, { recursive: true })

@@ -267,7 +267,7 @@ describe("the session of a strategy in a chat", () => {
     )
   )
 
-  it.effect("closes after an interruption, whatever was going on", () =>
+  it.effect("closes after an interruption at any point", () =>
     Effect.gen(function* () {
       const opened = yield* Deferred.make<void>()
       const closed = yield* Deferred.make<void>()

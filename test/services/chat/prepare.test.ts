@@ -161,7 +161,7 @@ describe("a prepared snapshot", () => {
     })
   )
 
-  it.effect("is undone like any other", () =>
+  it.effect("is undone like any other compression", () =>
     Effect.gen(function* () {
       const one = yield* world()
       yield* untilMark(one)
@@ -199,7 +199,7 @@ describe("a prepared snapshot", () => {
     })
   )
 
-  it.effect("is told: begun at the end of a turn, ready at the beginning of the next", () =>
+  it.effect("is reported: begun at the end of a turn, ready at the beginning of the next", () =>
     Effect.gen(function* () {
       const one = yield* world()
       const all: Array<ReadonlyArray<string>> = []
@@ -211,7 +211,7 @@ describe("a prepared snapshot", () => {
     })
   )
 
-  it.effect("is used by /compress without wishes", () =>
+  it.effect("is used by /compress without a focus", () =>
     Effect.gen(function* () {
       const one = yield* world()
       yield* untilMark(one)
@@ -223,7 +223,7 @@ describe("a prepared snapshot", () => {
     })
   )
 
-  it.effect("asks the PreCompress hooks when it begins, and heeds their focus", () =>
+  it.effect("runs the PreCompress hooks when it begins, and uses their focus", () =>
     Effect.gen(function* () {
       const one = yield* world()
       let fired = 0

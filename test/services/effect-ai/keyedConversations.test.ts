@@ -156,7 +156,7 @@ describe("conversations with a key", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("lose nothing when they are forgotten for want of memory", () =>
+  it.effect("lose nothing when they are dropped from memory", () =>
     Effect.gen(function* () {
       const { problems, shown, started } = yield* world({ memory: 1 })
       const model = yield* started

@@ -92,7 +92,7 @@ const options: EvaluationOptions = {
 }
 
 describe("an evaluation", () => {
-  it.effect("measures a second compaction on what the agent had then: the first summary, and what followed it", () =>
+  it.effect("measures a second compaction on what the agent saw then: the first summary, and what followed it", () =>
     Effect.gen(function* () {
       const recording = yield* recordingOf([
         ...work("oneThing"),

@@ -285,7 +285,7 @@ describe("a command's answer", () => {
     ["a folder that is gone", {}, { cwd: "/no/such/folder" }, /^it could not be started: /],
     ["a NUL", { command: "echo a\u0000b" }, {}, /^it could not be started: .*NUL/],
     ["a command that is too long", { command: `: ${"x".repeat(200_000)}` }, {}, /^it could not be started: /]
-  ])("what cannot be started is told in one line: %s", ([, fields, more, expected]) =>
+  ])("a command that cannot be started is reported in one line: %s", ([, fields, more, expected]) =>
     live(
       Effect.gen(function* () {
         const { failures } = yield* said(fields, more)
@@ -462,7 +462,7 @@ describe("fromSettings", () => {
       { disabled: ["echo theirs", "echo both", "echo own"] },
       ["echo both", "echo own"]
     ]
-  ])("what is switched off: %s", ([, home, workspace, expected]) =>
+  ])("hooks that are disabled: %s", ([, home, workspace, expected]) =>
     live(
       Effect.gen(function* () {
         const { definitions } = yield* CommandHooks.fromSettings(

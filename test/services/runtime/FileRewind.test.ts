@@ -83,7 +83,7 @@ describe("rewinding files", () => {
     { arbitrary: { runs: runsOf(80) } }
   )
 
-  it.effect("takes the last rewind back", () =>
+  it.effect("undoes the last rewind", () =>
     Effect.gen(function* () {
       const { files, goBack, rewind, say, write } = yield* working
       yield* say
@@ -129,7 +129,7 @@ describe("rewinding files", () => {
     }).pipe(Effect.provide(here({ "a.txt": "a\n", "b.txt": "b\n" })))
   )
 
-  it.effect("names what others wrote since, except what is ignored and what tools changed", () =>
+  it.effect("names the files that other programs wrote since, except ignored ones and those that tools changed", () =>
     Effect.gen(function* () {
       const { fs, rewind, say, write } = yield* working
       yield* say

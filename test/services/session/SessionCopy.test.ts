@@ -37,7 +37,7 @@ describe("SessionCopy", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("refuses to overwrite a session that went on in the other store", () =>
+  it.live("refuses to overwrite a session that continued in the other store", () =>
     Effect.gen(function* () {
       const { from, to } = yield* stores
       yield* from.add(events)
@@ -51,7 +51,7 @@ describe("SessionCopy", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("leaves a session alone that is in use in the other store", () =>
+  it.live("does not copy a session that is in use in the other store", () =>
     Effect.gen(function* () {
       const { from, to } = yield* stores
       yield* from.add(events)

@@ -50,7 +50,7 @@ describe("a session that is carried over", () => {
     )
   )
 
-  it.effect("lies where the agent looks for it, in the given folder, and says how to go on", () =>
+  it.effect("is written where the agent looks for it, in the given folder, with the command that continues it", () =>
     inHome((home) =>
       Effect.gen(function* () {
         for (const [agent, folder, command] of [
@@ -74,7 +74,7 @@ describe("a session that is carried over", () => {
     )
   )
 
-  it.effect("lies beside the original, or in the place of another folder when it goes on there", () =>
+  it.effect("is written beside the original, or in the place of the folder where it continues", () =>
     inHome((home) =>
       Effect.gen(function* () {
         const original = `${home}/claude/-somewhere/one.jsonl`
@@ -118,7 +118,7 @@ describe("a session that is carried over", () => {
 })
 
 describe("100 sessions broken by seeds", () => {
-  it.effect("become ones that are legal, have all that the user said, and give everything back", () =>
+  it.effect("become valid sessions with all messages of the user, and everything can be recalled", () =>
     inHome((home) =>
       Effect.gen(function* () {
         writeFileSync(`${home}/projects.json`, JSON.stringify({ projects: { "/work/here": "here" } }))

@@ -49,7 +49,7 @@ const inFolder = <A, E, R>(use: (folder: string) => Effect.Effect<A, E, R>) =>
   )
 
 describe("a hook of Gemini CLI", () => {
-  it.effect("hands in what the summary lost with the first prompt after a compression, and once", () =>
+  it.effect("adds what the summary lost to the first prompt after a compression, once", () =>
     inFolder((folder) =>
       Effect.gen(function* () {
         const session = path.join(folder, "session-1.jsonl")
@@ -107,7 +107,7 @@ describe("the extension of Pi", () => {
 })
 
 describe("a hook around a compaction of Claude Code or Codex", () => {
-  it.effect("says nothing of a session without a file", () =>
+  it.effect("answers nothing for a session without a file", () =>
     Effect.gen(function* () {
       for (const hook_event_name of ["PreCompact", "SessionStart", "BeforeAgent"]) {
         const text = JSON.stringify({ hook_event_name, source: "compact", transcript_path: null })
@@ -116,7 +116,7 @@ describe("a hook around a compaction of Claude Code or Codex", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("hands in what the summary lost, within the hook's 10,000 characters", () =>
+  it.effect("adds what the summary lost, within the hook's 10,000 characters", () =>
     Effect.gen(function* () {
       const answer: { hookSpecificOutput: { hookEventName: string; additionalContext: string } } = JSON.parse(
         yield* answerHook(input({ hook_event_name: "SessionStart", source: "compact" }))
@@ -130,7 +130,7 @@ describe("a hook around a compaction of Claude Code or Codex", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("gives a focus before it, and says nothing to other events", () =>
+  it.effect("gives a focus before it, and answers nothing to other events", () =>
     Effect.gen(function* () {
       assert.isAtMost((yield* answerHook(input({ hook_event_name: "PreCompact", trigger: "auto" }))).length, 8_000)
       for (const fields of [{ hook_event_name: "SessionStart", source: "startup" }, { hook_event_name: "Stop" }]) {

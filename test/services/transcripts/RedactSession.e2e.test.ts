@@ -93,7 +93,7 @@ describe("names of accounts", () => {
     text: "Margarete has C:\\Users\\horst.w\\x and runner has /home/runner/y"
   })
 
-  it.effect("go with the home folders that a session names, wherever they stand as a word", () =>
+  it.effect("are removed with the home folders that a session names, wherever they occur as a word", () =>
     Effect.gen(function* () {
       const secrets = new SessionSecrets({ secrets: true, personal: true, known: [], accounts: ["ottokar"] })
       const file = `${record}\n{"text":"ottokar asked"}\n`
@@ -106,7 +106,7 @@ describe("names of accounts", () => {
     })
   )
 
-  it.effect("stay where they are not asked for", () =>
+  it.effect("stay unless their removal is requested", () =>
     Effect.gen(function* () {
       const secrets = new SessionSecrets({ secrets: true, personal: true, known: [] })
       runSync(secrets.collect(record))

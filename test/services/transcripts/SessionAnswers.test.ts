@@ -105,7 +105,7 @@ describe("the history of a session, over MCP", () => {
     )
   )
 
-  it.effect("answers what is wrong with a question, in one line", () =>
+  it.effect("explains in one line what is wrong with a question", () =>
     withSessions(() =>
       Effect.gen(function* () {
         const { call } = yield* clientOf()

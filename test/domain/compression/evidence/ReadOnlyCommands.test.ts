@@ -34,7 +34,7 @@ describe("commands that only read", () => {
   ])("but not %s", (command) => assert.isFalse(isLook(command)))
 })
 
-describe("what only chooses which lines of an output are shown", () => {
+describe("filters that only choose which lines of an output are shown", () => {
   it.each([
     ["npm test 2>&1 | tail -20", "npm test"],
     ["npm test 2>&1 | grep -E 'FAIL|ok' | head -5", "npm test"],

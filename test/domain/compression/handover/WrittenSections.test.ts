@@ -79,13 +79,13 @@ describe("what a model wrote, merged into what code wrote", () => {
     ["the last state of a check", { task_state: "- tests: green" }, "green"]
   ]
   for (const [what, sections, lie] of overruled) {
-    it(`${what} is the log's`, () => {
+    it(`${what} comes from the log`, () => {
       const merged = mergeWritten(own, written(sections), evidence)
       for (const name of sectionNames) assert.notInclude(textsOf(merged, name), lie)
     })
   }
 
-  it("a wish about a check is no claim", () => {
+  it("a request about a check is not a claim", () => {
     const merged = mergeWritten(own, written({ task_state: "- open: the tests must pass again" }), evidence)
     assert.include(textsOf(merged, "task_state"), "must pass again")
   })

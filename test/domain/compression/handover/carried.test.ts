@@ -123,16 +123,16 @@ describe.each([
     it("the open item is there", () => {
       assert.strictEqual(whole.split("[pending] ship the first release").length, 2)
     })
-    it("what was mended is no open failure", () => {
+    it("a fixed failure is not open", () => {
       assert.notInclude(whole, "unresolved failure of npm test")
     })
-    it("says once where the work stands", () => {
+    it("states the progress of the work once", () => {
       const task = lines(snapshot, "task_state")
       assert.strictEqual(task.filter((line) => line.startsWith("- now (")).length, 1)
       assert.isAtMost(task.filter((line) => line.startsWith("- last action (")).length, 1)
       assert.include(task.find((line) => line.startsWith("- now (")) ?? "", `Part ${count} is built`)
     })
-    it("nothing stands there twice", () => {
+    it("nothing occurs twice", () => {
       for (const name of Object.keys(snapshot) as ReadonlyArray<SectionName>) {
         const all = lines(snapshot, name)
         assert.deepStrictEqual(
@@ -176,7 +176,7 @@ it("items that are kept one by one keep their numbers", () => {
   ])
 })
 
-it("a constraint that was shown whole is told when its message no longer fits", () => {
+it("a constraint that was shown whole is stated when its message no longer fits", () => {
   const first = [user(text(`Begin with the parser. Never push to main. ${"It reads dates. ".repeat(200)}`))]
   const { text: whole } = compressed(20, { budget: 2_500, first, withLog: true })
   assert.include(whole, "Never push to main.")

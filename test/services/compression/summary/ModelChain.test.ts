@@ -113,7 +113,7 @@ describe("several summarizing models", () => {
     })
   )
 
-  it.effect("code writes after the last model where it may, and tells why", () =>
+  it.effect("code writes the snapshot after the last model where it may, and says why", () =>
     Effect.gen(function* () {
       const failing = { a: limited, b: "<state_snapshot><overall_goal></state_snapshot>" }
       const { outcome } = yield* compressed("palimpsest", failing, { model: ["a", "b"], ladder: true })

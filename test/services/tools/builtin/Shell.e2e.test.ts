@@ -105,7 +105,7 @@ describe("run_shell_command", () => {
   it.effect.each([
     ["in the foreground", {}],
     ["in the background", { is_background: true }]
-  ] as const)("a command %s begins only when whoever started it knows of it", ([, more]) =>
+  ] as const)("a command %s begins only when it is registered", ([, more]) =>
     live(
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -303,7 +303,7 @@ describe("run_shell_command", () => {
     ["one that has children", "echo begun; sleep 1000 & sleep 1000 & wait"],
     ["one that ignores SIGTERM", "trap '' TERM; echo begun; while :; do sleep 1000; done"],
     ["one that prints without end", "yes begun"]
-  ] as const)("a cancelled command is gone with its group, its output told: %s", ([, command]) =>
+  ] as const)("a cancelled command ends with its group, and its output is reported: %s", ([, command]) =>
     Effect.gen(function* () {
       const last = yield* Ref.make("")
       const shown = yield* Queue.unbounded<string>()

@@ -129,7 +129,7 @@ describe.each([
     )
   )
 
-  it.effect("finds words that no line has together", () =>
+  it.effect("finds words that are on different lines", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const ask = yield* make(true)
@@ -161,7 +161,7 @@ describe.each([
     )
   )
 
-  it.effect("takes a broken or costly pattern as text, and refuses a blank one and none", () =>
+  it.effect("treats an invalid or costly pattern as text, and refuses a blank or missing one", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const ask = yield* make(true)
