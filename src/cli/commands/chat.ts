@@ -134,7 +134,10 @@ const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCl
 }, Effect.scoped)
 
 /** The flags of the first session, of a new one, and of one that is resumed. */
-export const sessionFlags = (options: Options, isRecorded: boolean) => {
+export const sessionFlags = (
+  options: Options,
+  isRecorded: boolean
+): { readonly first: Options; readonly begun: Options; readonly resumed: Options } => {
   const { continue: _continue, plain: _plain, resume: _resume, session: _session, ...begun } = options
   const { model, ...withoutModel } = begun
   return {
