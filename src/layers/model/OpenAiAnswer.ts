@@ -5,7 +5,7 @@ import { isCompaction, signatureOf } from "../../domain/model/ProviderSignature.
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
-import { callPart, malformed, type WireCall } from "./AnswerCalls.ts"
+import { callPart, malformed } from "./AnswerCalls.ts"
 import { clip, failed, unusable } from "./ModelFailures.ts"
 import { faultIn, type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
 import type { EventReader } from "./ProviderExchange.ts"
@@ -203,37 +203,54 @@ const chatFinishReasons: Readonly<Record<string, string>> = {
 const hasError = (value: unknown): boolean =>
   typeof value === "object" && value !== null && "error" in value && value.error !== null && value.error !== undefined
 
+type CallDelta = NonNullable<NonNullable<NonNullable<ChatEvent["choices"]>[number]["delta"]>["tool_calls"]>[number]
+
+/** The tool calls of an answer, as far as they are read, by index. Their arguments come in pieces. */
+type OpenCalls = Map<number, { id: string; name: string; readonly args: Array<string> }>
+
+const addCall = (calls: OpenCalls, { function: called, id, index }: CallDelta): void => {
+  // Servers that send calls in one piece may leave out the index.
+  const at = index ?? calls.size
+  const call = calls.get(at) ?? { id: "", name: "", args: [] }
+  calls.set(at, call)
+  if (id) call.id = id
+  if (called?.name) call.name = called.name
+  if (called?.arguments) call.args.push(called.arguments)
+}
+
+/** The last chunk: the calls are complete only at the end of the answer. */
+const callsChunk = (calls: OpenCalls, names: ToolNames, finishReason: string): ModelChunk => {
+  const parts = [...calls.values()].map(({ args, id, name }) => callPart({ id, name, args: args.join("") }, names))
+  const readable = parts.filter((part) => part !== undefined)
+  return { parts: readable, finishReason: readable.length < parts.length ? malformed : finishReason }
+}
+
+/** The text and the token counts of an event. Undefined: it has none. */
+const textChunk = ({ choices, usage }: ChatEvent): ModelChunk | undefined => {
+  const delta = choices?.[0]?.delta
+  const thought = delta?.reasoning_content || delta?.reasoning
+  const words = delta?.content || delta?.refusal
+  const parts = [...(thought ? [{ text: thought, thought: true }] : []), ...(words ? [{ text: words }] : [])]
+  if (!usage) return parts.length === 0 ? undefined : { parts }
+  return {
+    parts,
+    usage: usageOf({
+      input: usage.prompt_tokens,
+      output: usage.completion_tokens,
+      cached: usage.prompt_tokens_details?.cached_tokens,
+      thoughts: usage.completion_tokens_details?.reasoning_tokens
+    })
+  }
+}
+
 /** Reads one answer of a server of Chat Completions. */
 export const makeChatReader = (
   names: ToolNames,
   provided: ProviderNames,
   hide: (text: string) => string
 ): EventReader => {
-  const calls = new Map<number, { id: string; name: string; readonly args: Array<string> }>()
+  const calls: OpenCalls = new Map()
   let finishReason: string | undefined
-
-  type CallDelta = NonNullable<NonNullable<NonNullable<ChatEvent["choices"]>[number]["delta"]>["tool_calls"]>[number]
-  const addCall = ({ function: called, id, index }: CallDelta): void => {
-    // Servers that send calls in one piece may leave out the index.
-    const at = index ?? calls.size
-    const call = calls.get(at) ?? { id: "", name: "", args: [] }
-    calls.set(at, call)
-    if (id) call.id = id
-    if (called?.name) call.name = called.name
-    if (called?.arguments) call.args.push(called.arguments)
-  }
-
-  const takeCalls = (): ReadonlyArray<Part> => {
-    const wire = [...calls.values()].map(({ args, id, name }): WireCall => ({ id, name, args: args.join("") }))
-    calls.clear()
-    const parts = wire.flatMap((call): ReadonlyArray<Part> => {
-      const part = callPart(call, names)
-      return part === undefined ? [] : [part]
-    })
-    if (parts.length < wire.length) finishReason = malformed
-    return parts
-  }
-
   return {
     read: (value) => {
       if (hasError(value)) {
@@ -243,35 +260,12 @@ export const makeChatReader = (
       const event = Option.getOrUndefined(readChatEvent(value))
       if (event === undefined) return Effect.fail(unknownEvent)
       const choice = event.choices?.[0]
-      const delta = choice?.delta
-      for (const call of delta?.tool_calls ?? []) addCall(call)
-      const thought = delta?.reasoning_content || delta?.reasoning
-      const words = delta?.content || delta?.refusal
+      for (const call of choice?.delta?.tool_calls ?? []) addCall(calls, call)
       const reason = choice?.finish_reason
       if (reason === "content_filter") return refused(reason)
       if (reason) finishReason = chatFinishReasons[reason] ?? clip(hide(reason))
-      const { usage } = event
-      const chunk: ModelChunk = {
-        parts: [...(thought ? [{ text: thought, thought: true }] : []), ...(words ? [{ text: words }] : [])],
-        ...(usage
-          ? {
-              usage: usageOf({
-                input: usage.prompt_tokens,
-                output: usage.completion_tokens,
-                cached: usage.prompt_tokens_details?.cached_tokens,
-                thoughts: usage.completion_tokens_details?.reasoning_tokens
-              })
-            }
-          : {})
-      }
-      return Effect.succeed(chunk.parts.length === 0 && chunk.usage === undefined ? undefined : chunk)
+      return Effect.succeed(textChunk(event))
     },
-    // Calls are complete only here.
-    end: () =>
-      Effect.sync(() => {
-        if (finishReason === undefined) return undefined
-        const parts = takeCalls()
-        return { parts, finishReason }
-      })
+    end: () => Effect.sync(() => (finishReason === undefined ? undefined : callsChunk(calls, names, finishReason)))
   }
 }
