@@ -21,7 +21,7 @@ const relay = (answer: IncomingMessage, { response }: ProxiedRequest, stream: An
       resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", cause })))
     const pass = (event: SseEvent) => {
       const text = stream.push(event)
-      // One piece may have many events: one listener for all of them.
+      // One piece may contain many events, so one listener handles them all.
       if (text === "" || response.write(text) || answer.isPaused()) return
       answer.pause()
       response.once("drain", () => answer.resume())
