@@ -107,9 +107,24 @@ export const firstCheckTurn = 30
 const minInterval = 5
 const maxInterval = 15
 /** The interval after the first check, as in Gemini CLI, March 2026. */
-export const firstInterval = 10
+const firstInterval = 10
 /** The minimum confidence of a model's verdict that counts as a loop, as in Gemini CLI, March 2026. */
 export const confidenceOfLoop = 0.9
+
+/** The turns of a run, the turn of the last check by a model, and the turns until the next one. */
+export interface CheckSchedule {
+  readonly turns: number
+  /** Undefined: no model has checked this run. */
+  readonly lastCheck: number | undefined
+  readonly interval: number
+}
+
+/** The schedule of a new run. */
+export const newSchedule: CheckSchedule = { turns: 0, lastCheck: undefined, interval: firstInterval }
+
+/** Whether a model checks in this turn: first in the turn `checkAfter`, then after each interval. */
+export const isCheckDue = ({ interval, lastCheck, turns }: CheckSchedule, checkAfter: number): boolean =>
+  lastCheck === undefined ? turns >= checkAfter : turns - lastCheck >= interval
 
 /** The number of turns until the next check: the higher the confidence, the fewer. */
 export const nextInterval = (confidence: number): number =>

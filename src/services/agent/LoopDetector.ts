@@ -1,11 +1,13 @@
 import { Context, Effect } from "effect"
 import {
+  type CheckSchedule,
   defaultThresholds,
   firstCheckTurn,
-  firstInterval,
+  isCheckDue,
   type Loop,
   LoopDetector as Detector,
   type LoopThresholds,
+  newSchedule,
   nextInterval,
   confidenceOfLoop
 } from "../../domain/agent/LoopDetection.ts"
@@ -51,11 +53,11 @@ export const fromNumbers = (numbers: LoopNumbers | undefined): Partial<LoopSetti
 }
 
 /**
- * Detects loops of one agent. A detected loop is reported until the next turn begins: by then the model has been informed, and earlier content no
+ * Detects loops of one agent. A detected loop is reported until the next turn starts: by then the model has been informed, and earlier content no
  * longer counts, so a second report means that the loop started anew.
  */
 export interface LoopDetector {
-  /** Begins another run. */
+  /** Starts another run. */
   readonly reset: Effect.Effect<void>
   /** Adds a call of the model. */
   readonly call: (name: string, args: unknown) => Effect.Effect<Loop | undefined>
@@ -63,9 +65,9 @@ export interface LoopDetector {
   readonly result: (name: string, args: unknown, output: string) => Effect.Effect<void>
   /** Adds a piece of the answer; the cuts between pieces do not matter. */
   readonly content: (text: string) => Effect.Effect<Loop | undefined>
-  /** Forgets the current answer, because the model begins it again. */
+  /** Forgets the current answer, because the model starts it again. */
   readonly again: Effect.Effect<void>
-  /** Begins a turn. A model checks the contents if that is due; they are computed only then. */
+  /** Starts a turn. A model checks the contents if that is due; they are computed only then. */
   readonly turn: (contents: Effect.Effect<ReadonlyArray<Content>>, original: string) => Effect.Effect<Loop | undefined>
   /** The number of loops detected in this run. */
   readonly strikes: Effect.Effect<number>
@@ -82,63 +84,69 @@ export const off: LoopDetector = {
   strikes: Effect.succeed(0)
 }
 
+/** The detector of one run. */
+interface Run {
+  readonly settings: LoopSettings
+  readonly context: Context.Context<Model>
+  readonly detector: Detector
+  strikes: number
+  schedule: CheckSchedule
+}
+
+/** Counts a loop once, however often it is reported. */
+const counted = (run: Run, detect: () => Loop | undefined) =>
+  Effect.sync(() => {
+    const before = run.detector.loop
+    const loop = detect()
+    if (loop !== undefined && before === undefined) run.strikes += 1
+    return loop
+  })
+
+const askModel = Effect.fn("LoopDetector.look")(function* (
+  run: Run,
+  contents: ReadonlyArray<Content>,
+  original: string
+): Effect.fn.Return<Loop | undefined> {
+  const { confirm, models } = run.settings
+  const verdict = yield* Effect.provideContext(check({ contents, original, models, confirm }), run.context)
+  if (verdict === undefined) return undefined
+  run.schedule = { ...run.schedule, interval: nextInterval(verdict.confidence) }
+  if (verdict.confidence < confidenceOfLoop) return undefined
+  run.strikes += 1
+  return { kind: "approach", detail: verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis }
+})
+
+const startTurn = (run: Run, contents: Effect.Effect<ReadonlyArray<Content>>, original: string) =>
+  Effect.suspend(() => {
+    const { detector, schedule, settings } = run
+    if (detector.loop === undefined) detector.answer()
+    else detector.reset()
+    const turns = schedule.turns + 1
+    const isDue = settings.check && isCheckDue({ ...schedule, turns }, settings.checkAfter)
+    run.schedule = { ...schedule, turns, lastCheck: isDue ? turns : schedule.lastCheck }
+    return isDue ? Effect.flatMap(contents, (all) => askModel(run, all, original)) : Effect.undefined
+  })
+
 /** Makes the detector of one agent. It never fails: what cannot be checked is not a loop. */
 export const make = Effect.fn("LoopDetector.make")(function* (
-  given: Partial<LoopSettings> = {}
+  changed: Partial<LoopSettings> = {}
 ): Effect.fn.Return<LoopDetector, never, Model> {
-  const settings = { ...defaultLoopSettings, ...given }
+  const settings = { ...defaultLoopSettings, ...changed }
   if (!settings.enabled) return off
   const context = Context.pick(Model)(yield* Effect.context<Model>())
   const detector = new Detector(settings.thresholds)
-  let strikes = 0
-  let turns = 0
-  let checked = 0
-  let interval = firstInterval
-
-  /** Counts a loop once, however often it is reported. */
-  const noting = (look: () => Loop | undefined) =>
-    Effect.sync(() => {
-      const before = detector.loop
-      const loop = look()
-      if (loop !== undefined && before === undefined) strikes += 1
-      return loop
-    })
-
-  const look = Effect.fn("LoopDetector.look")(function* (
-    contents: ReadonlyArray<Content>,
-    original: string
-  ): Effect.fn.Return<Loop | undefined> {
-    const { confirm, models } = settings
-    const verdict = yield* Effect.provideContext(check({ contents, original, models, confirm }), context)
-    if (verdict === undefined) return undefined
-    interval = nextInterval(verdict.confidence)
-    if (verdict.confidence < confidenceOfLoop) return undefined
-    strikes += 1
-    return { kind: "approach", detail: verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis }
-  })
-
+  const run: Run = { settings, context, detector, strikes: 0, schedule: newSchedule }
   return {
     reset: Effect.sync(() => {
       detector.reset()
-      strikes = 0
-      turns = 0
-      checked = 0
-      interval = firstInterval
+      run.strikes = 0
+      run.schedule = newSchedule
     }),
-    call: (name, args) => noting(() => detector.call(name, args)),
+    call: (name, args) => counted(run, () => detector.call(name, args)),
     result: (name, args, output) => Effect.sync(() => detector.result(name, args, output)),
-    content: (text) => noting(() => detector.content(text)),
+    content: (text) => counted(run, () => detector.content(text)),
     again: Effect.sync(() => detector.answer()),
-    turn: (contents, original) =>
-      Effect.suspend(() => {
-        if (detector.loop === undefined) detector.answer()
-        else detector.reset()
-        turns += 1
-        const isDue = checked === 0 ? turns >= settings.checkAfter : turns - checked >= interval
-        if (!settings.check || !isDue) return Effect.undefined
-        checked = turns
-        return Effect.flatMap(contents, (all) => look(all, original))
-      }),
-    strikes: Effect.sync(() => strikes)
+    turn: (contents, original) => startTurn(run, contents, original),
+    strikes: Effect.sync(() => run.strikes)
   }
 })

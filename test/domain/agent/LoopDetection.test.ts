@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { defaultThresholds, LoopDetector, nextInterval } from "../../../src/domain/agent/LoopDetection.ts"
+import {
+  defaultThresholds,
+  isCheckDue,
+  LoopDetector,
+  newSchedule,
+  nextInterval
+} from "../../../src/domain/agent/LoopDetection.ts"
 import { canonical, RepeatedCalls } from "../../../src/domain/agent/RepeatedCalls.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -190,4 +196,15 @@ describe("the turns before the model checks again", () => {
   ] as const) {
     it(`are ${interval} at confidence ${confidence}`, () => assert.strictEqual(nextInterval(confidence), interval))
   }
+})
+
+describe("a model checks", () => {
+  it.each([
+    ["not before its first turn", { turns: 29 }, false],
+    ["in its first turn", { turns: 30 }, true],
+    ["in a later turn, when it has not checked", { turns: 31 }, true],
+    ["not before the interval is over", { turns: 39, lastCheck: 30 }, false],
+    ["when the interval is over", { turns: 40, lastCheck: 30 }, true],
+    ["sooner after a confident verdict", { turns: 36, lastCheck: 30, interval: 6 }, true]
+  ])("%s", (_rule, schedule, isDue) => assert.strictEqual(isCheckDue({ ...newSchedule, ...schedule }, 30), isDue))
 })
