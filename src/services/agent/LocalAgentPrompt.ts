@@ -1,9 +1,16 @@
-import { Effect, FileSystem, Path } from "effect"
+import { Effect, FileSystem, Path, Result, Schema } from "effect"
+import {
+  fillTemplate,
+  inputsFromPrompt,
+  inputsProblemText,
+  type LocalAgent
+} from "../../domain/agent/AgentDefinition.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedBlock } from "../../domain/text/UntrustedText.ts"
+import { AgentFailure, type Task } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 
-/** The texts that an agent of this process receives in addition to the prompt of its definition. */
+/** The texts that an agent of this process receives: the prompt of its definition with its inputs, and what is added to it. */
 
 /** How every agent works; appended to its own prompt. */
 export const workingInstructions = `# How you work
@@ -22,6 +29,57 @@ export const workingInstructions = `# How you work
 
 /** The UTC date of a time, as 2026-03-01. */
 export const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+const failure = (message: string) => new AgentFailure({ message })
+
+const templated = (
+  definition: LocalAgent,
+  template: string,
+  inputs: Readonly<Record<string, unknown>>
+): Effect.Effect<string, AgentFailure> => {
+  const result = fillTemplate(template, inputs)
+  return Result.isSuccess(result)
+    ? Effect.succeed(result.success)
+    : Effect.fail(
+        failure(
+          `the agent ${definition.name} cannot start: its definition uses ${result.failure.map((key) => `\${${key}}`).join(", ")}, which it is not given; it is given ${Object.keys(inputs).join(", ")}`
+        )
+      )
+}
+
+/** The inputs of an agent: the declared inputs, decoded, and the ones every agent has. */
+const inputsFor = Effect.fnUntraced(function* (
+  definition: LocalAgent,
+  task: Task
+): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
+  const inputs = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
+  if (Result.isFailure(inputs)) return yield* failure(inputsProblemText(inputs.failure))
+  return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(inputs.success).pipe(
+    Effect.mapError((error) =>
+      failure(`the agent ${definition.name} was given a wrong task: ${error.message.replace(/\s+/g, " ")}`)
+    )
+  )
+})
+
+/** The agent's prompt and its first message, filled with the inputs of the task. */
+export const promptsOf = Effect.fnUntraced(function* (
+  definition: LocalAgent,
+  task: Task,
+  model: string,
+  cwd: string | undefined,
+  started: number
+) {
+  const inputs = {
+    query: task.prompt,
+    model,
+    cwd: cwd ?? "",
+    today: dateOf(started),
+    ...(yield* inputsFor(definition, task))
+  }
+  const prompt = yield* templated(definition, definition.prompt, inputs)
+  const query = definition.query === undefined ? task.prompt : yield* templated(definition, definition.query, inputs)
+  return { prompt, message: query.trim() === "" ? "Begin." : query }
+})
 
 /** Entries of the folder that are listed. */
 const maxListedEntries = 200

@@ -1,12 +1,6 @@
-import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, Result, Schema, type Scope, Semaphore } from "effect"
+import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
-import {
-  fillTemplate,
-  inputsFromPrompt,
-  inputsProblemText,
-  type LocalAgent,
-  selectTools
-} from "../../domain/agent/AgentDefinition.ts"
+import { type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
 import { forkedMessages } from "../../domain/agent/ForkedConversation.ts"
 import { text, user } from "../../domain/content/Content.ts"
 import { type Draft, entries, viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -33,7 +27,7 @@ import type { Profile } from "./AgentRun.ts"
 import { AgentFailure, type AgentResult, type Task } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import { RunProgress } from "./LocalAgentProgress.ts"
-import { dateOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
+import { promptsOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
 
 /** Starts an agent of this process: what it inherits from its parent, its tools and its conversation. */
 
@@ -137,35 +131,6 @@ const exhausted = (tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> =>
   )
 
 const failure = (message: string) => new AgentFailure({ message })
-
-const templated = (
-  definition: LocalAgent,
-  template: string,
-  inputs: Readonly<Record<string, unknown>>
-): Effect.Effect<string, AgentFailure> => {
-  const result = fillTemplate(template, inputs)
-  return Result.isSuccess(result)
-    ? Effect.succeed(result.success)
-    : Effect.fail(
-        failure(
-          `the agent ${definition.name} cannot start: its definition uses ${result.failure.map((key) => `\${${key}}`).join(", ")}, which it is not given; it is given ${Object.keys(inputs).join(", ")}`
-        )
-      )
-}
-
-/** The inputs of an agent: the declared inputs, decoded, and the ones every agent has. */
-const inputsFor = Effect.fnUntraced(function* (
-  definition: LocalAgent,
-  task: Task
-): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
-  const inputs = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
-  if (Result.isFailure(inputs)) return yield* failure(inputsProblemText(inputs.failure))
-  return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(inputs.success).pipe(
-    Effect.mapError((error) =>
-      failure(`the agent ${definition.name} was given a wrong task: ${error.message.replace(/\s+/g, " ")}`)
-    )
-  )
-})
 
 /** The agent's whole work under one handle, and each piece of it under its own. */
 const sourceOf = (session: string, chat: Chat["Service"], { handles }: RunProgress): RecallSource => ({
@@ -307,26 +272,6 @@ const inheritedBy = Effect.fnUntraced(function* (
   return { messages: forkedMessages(conversation), sources: [source], note: undefined }
 })
 
-/** The agent's prompt and its first message, filled with the inputs of the task. */
-const promptsOf = Effect.fnUntraced(function* (
-  definition: LocalAgent,
-  task: Task,
-  model: string,
-  { cwd = "" }: ChatSettings,
-  started: number
-) {
-  const inputs = {
-    query: task.prompt,
-    model,
-    cwd,
-    today: dateOf(started),
-    ...(yield* inputsFor(definition, task))
-  }
-  const prompt = yield* templated(definition, definition.prompt, inputs)
-  const query = definition.query === undefined ? task.prompt : yield* templated(definition, definition.query, inputs)
-  return { prompt, message: query.trim() === "" ? "Begin." : query }
-})
-
 /** The agent as the parent of its own agents. It and all its ancestors can read their work. */
 const asParent = (
   parent: ParentAgent,
@@ -357,7 +302,7 @@ export const begin = Effect.fnUntraced(function* (
   const about = yield* parent.settings
   const model = definition.model === "inherit" ? about.model : definition.model
   if (model !== about.model) yield* checkModel(definition, about, task)
-  const { message, prompt } = yield* promptsOf(definition, task, model, about, started)
+  const { message, prompt } = yield* promptsOf(definition, task, model, about.cwd, started)
   const memory = yield* parent.memory ?? Effect.succeed("")
   const instructionWith = (rules: string) =>
     [prompt, rules, workingInstructions, memory].filter((words) => words !== "").join("\n\n")
