@@ -122,15 +122,9 @@ const modulesIn = (sources) =>
 
 // --- what the package exports -----------------------------------------------------------------------------------------
 
-const entries = [
-  { name: "palimpsest", file: "index" },
-  { name: "palimpsest/anthropic", file: "anthropic" },
-  { name: "palimpsest/google", file: "google" },
-  { name: "palimpsest/node", file: "node" },
-  { name: "palimpsest/openai", file: "openai" },
-  { name: "palimpsest/sql", file: "sql" },
-  { name: "palimpsest/testing", file: "testing" }
-]
+const entries = Object.keys(JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")).exports)
+  .filter((key) => key !== "./package.json")
+  .map((key) => ({ name: key.replace(".", "palimpsest"), file: key === "." ? "index" : key.slice(2) }))
 
 const exportsOf = (parsed, type) => parsed.body.filter((statement) => statement.type === type && statement.source)
 const moduleIn = (file, { source }) => path.posix.join(path.posix.dirname(file), source.value).replace(/\.ts$/, "")

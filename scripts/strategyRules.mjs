@@ -8,18 +8,19 @@
  *   "openclaw: changes nothing when it is asked again (ours: projections are stored)"
  *   "openclaw: bounds one result by 30 % of the window (OpenClaw 2026.9): window %s"
  *
- * With `--check`, which `npm run docs:check` uses, nothing is written: it fails when a table is not as the tests say, or a title
- * names no source.
+ * With `--check`, which `npm run docs:check` uses, nothing is written: it fails when a table is not as the tests say. Both fail
+ * when a title names no source, or a strategy has no table.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { parseSync, Visitor } from "oxc-parser"
+import { strategies as registry } from "../src/domain/compression/strategies/Strategies.ts"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const page = path.join(root, "docs", "strategies.md")
-const strategies = ["palimpsest", "gemini", "pi", "openclaw"]
+const strategies = registry.map(({ name }) => name)
 const prefixed = new RegExp(`^(${strategies.join("|")}): (.+)$`, "s")
 
 /** The text of a title. What a table of cases puts into it is shown as an ellipsis. */
@@ -95,7 +96,11 @@ const unsourced = rules.filter(({ source }) => source === undefined)
 const text = readFileSync(page, "utf8")
 const next = withTables(text)
 for (const { file, title } of unsourced) console.error(`${file}: "${title}" names no source in parentheses at its end`)
-if (unsourced.length > 0) process.exitCode = 1
+const missing = strategies.filter((name) => !text.includes(`<!-- rules: ${name} -->\n`))
+for (const name of missing) {
+  console.error(`docs/strategies.md has no table of ${name}: a line <!-- rules: ${name} -->, and below it <!-- end -->`)
+}
+if (unsourced.length + missing.length > 0) process.exitCode = 1
 else if (!values.check) writeFileSync(page, next)
 else if (next !== text) {
   console.error("the tables in docs/strategies.md are not those of the tests; run: npm run docs:rules")

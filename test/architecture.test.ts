@@ -17,14 +17,18 @@ interface Source {
 /** The floors, from the bottom: a file imports from its own floor and from those below it. */
 const floors = ["domain", "services", "layers", "cli"]
 
+/** The names of the package's entries: `src/<name>.ts`. */
+const entries = Object.keys(JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")).exports).map((key) =>
+  key === "." ? "index" : key.slice(2)
+)
+
 /**
  * Files that assemble the rest: the layers of the program, and the entries of the package with their namespaces. Only these
  * may lie outside a room, re-export, and import layers.
  */
 const isWiring = (file: string): boolean =>
-  /^src\/(?:layers\/assembly\/\w+|cli\/(?:main|agentCommands)|api\/\w+|index|anthropic|google|node|openai|sql|testing)\.ts$/.test(
-    file
-  )
+  /^src\/(?:layers\/assembly\/\w+|cli\/(?:main|agentCommands)|api\/\w+)\.ts$/.test(file) ||
+  entries.some((name) => file === `src/${name}.ts`)
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "")
 

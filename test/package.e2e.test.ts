@@ -174,7 +174,7 @@ describe("the tarball", () => {
         const { copy, files } = yield* fresh
         const names = [...files.keys()]
         const known =
-          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|anthropic|google|node|openai|sql|testing)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:[\w-]+\.mjs|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|integrations\/\w+\/[\w.]+|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|[a-z]+)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:[\w-]+\.mjs|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|integrations\/\w+\/[\w.]+|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
         assert.deepStrictEqual(
           names.filter((name) => !known.test(name)),
           []

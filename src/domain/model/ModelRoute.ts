@@ -2,9 +2,11 @@ import { makerOf } from "../tokens/ModelLimits.ts"
 
 /** Chooses the provider of a model by its name. */
 
+const providers = ["anthropic", "google", "ollama", "openai"] as const
+
 /** A provider, and the name of a model there. */
 export interface ModelRoute {
-  readonly provider: "anthropic" | "google" | "ollama" | "openai"
+  readonly provider: (typeof providers)[number]
   readonly model: string
 }
 
@@ -14,16 +16,14 @@ export const makerKeys: Readonly<Record<"anthropic" | "openai", string>> = {
   openai: "OPENAI_API_KEY"
 }
 
-const isProvider = (name: string | undefined): name is ModelRoute["provider"] =>
-  name === "anthropic" || name === "google" || name === "ollama" || name === "openai"
-
 /**
  * The provider that a model is asked at. `openai/gpt-5` names it; `gpt-5` alone means its maker if that has a key (`configured`). Any other model is
  * asked at Google's address, where a gateway may serve it.
  */
 export const routeOf = (name: string, configured: ReadonlySet<string>): ModelRoute => {
   const [, prefix, rest] = /^([a-z]+)\/(.+)$/s.exec(name) ?? []
-  if (isProvider(prefix) && rest !== undefined) return { provider: prefix, model: rest }
+  const named = providers.find((provider) => provider === prefix)
+  if (named !== undefined && rest !== undefined) return { provider: named, model: rest }
   const maker = name.includes("/") ? undefined : makerOf(name)
   return { provider: maker !== undefined && configured.has(maker) ? maker : "google", model: name }
 }

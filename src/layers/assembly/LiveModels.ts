@@ -1,4 +1,4 @@
-import { Config, Effect, Layer, Stream } from "effect"
+import { Config, Effect, Layer, Record, Stream } from "effect"
 import { makerKeys, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
 import { modelLimits } from "../../domain/tokens/ModelLimits.ts"
 import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../services/model/Model.ts"
@@ -46,11 +46,7 @@ const make = Effect.gen(function* () {
         Effect.provideContext(context)
       )
     )
-  const others = {
-    anthropic: yield* open(layers.anthropic),
-    ollama: yield* open(layers.ollama),
-    openai: yield* open(layers.openai)
-  }
+  const others = yield* Effect.all(Record.map(layers, open))
   const routed = ({ model: name, ...request }: ModelRequest) => {
     const { model, provider } = routeOf(name, configured)
     const service = provider === "google" ? Effect.succeed(google) : others[provider]

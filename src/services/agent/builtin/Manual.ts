@@ -1,3 +1,5 @@
+import { strategies } from "../../../domain/compression/strategies/Strategies.ts"
+
 /** A page of the manual. */
 export interface Page {
   /** The subject of the page in a few words. */
@@ -63,7 +65,7 @@ sessionRetention in the settings says so.`
 must be) the conversation is compressed. All that left the window has a handle (h_…) and can be recalled.
 
 palimpsest compress FILE --force --out small.jsonl
---strategy palimpsest, gemini, pi or openclaw decides what stays; --summarizer extractive goes without a model, model uses one.
+--strategy decides what stays (${strategies.map(({ name }) => name).join(", ")}); --summarizer extractive goes without a model, model uses one.
 --plan says what would be done, --apply carries a plan out. --focus TEXT says what you want kept.
 palimpsest recall FILE HANDLE  with --lines A-B, --grep REGEX, --max-tokens N
 palimpsest inspect FILE --html page.html  shows where the tokens went
