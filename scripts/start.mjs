@@ -52,7 +52,7 @@ const demonstrate = () => {
   const session = relative("dist", "demo", "compressed.jsonl")
   const text = relative("dist", "demo", "compressed.txt")
   mkdirSync(folder, { recursive: true })
-  const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...env } = process.env
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.endsWith("_API_KEY")))
   const args = ["compress", recording, "--force", "--summarizer", "extractive", "--out", session]
   const { status, stdout } = spawnSync(process.execPath, [bundle, ...args], {
     env,

@@ -8,7 +8,14 @@ import { layerRecallTool, type Recall, type RecallHandler } from "../services/ef
 import * as Palimpsest from "./Palimpsest.ts"
 
 export { withConversation } from "../services/effect-ai/ConversationKey.ts"
-export { layerRecallToolWith, Recall, recallTool, recallToolkit } from "../services/effect-ai/RecallTool.ts"
+export {
+  layerRecallTool,
+  layerRecallToolWith,
+  Recall,
+  type RecallHandler,
+  recallTool,
+  recallToolkit
+} from "../services/effect-ai/RecallTool.ts"
 
 /** How a language model is kept within its window. */
 export interface Options
