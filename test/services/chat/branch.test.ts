@@ -260,7 +260,7 @@ describe("the summary of a branch", () => {
     }).pipe(Effect.provide(Offline.layer))
   )
 
-  it.effect("pi: cancelled, the conversation stays where it is (Pi 0.73)", () =>
+  it.effect("pi: a cancel leaves the conversation where it is (Pi 0.73)", () =>
     Effect.gen(function* () {
       const { chat, events } = yield* talked
       const cancel = yield* Deferred.make<void>()

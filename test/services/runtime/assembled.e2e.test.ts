@@ -187,40 +187,38 @@ describe("before and after a compression", () => {
   const isFlush = (request: FakeGemini.FakeRequest) =>
     (textsOf(request).at(-1) ?? "").includes("about to be compressed")
 
-  it.live(
-    "openclaw: rules are put in again after a compression, once, as a message of the program (OpenClaw 2026.9)",
-    () =>
-      Effect.gen(function* () {
-        const { fake, opened, said } = yield* working({
-          script: answering(),
-          settings: { repeatRules: { headings: ["Red Lines"] } },
-          work: files
-        })
-        yield* said(long(1))
-        yield* said(long(2))
-        assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
-        yield* said("And now?")
-        yield* said("And then?")
-        const requests = yield* fake.requests
-        const told = requests.map((request) => textsOf(request).filter((text) => text.includes(rules)))
-        assert.deepStrictEqual(told.slice(0, 2), [[], []])
-        for (const texts of told.slice(2)) {
-          assert.lengthOf(texts, 1)
-          assert.isTrue(texts[0]?.startsWith(runtimeMark))
-        }
-        const texts = textsOf(requests.at(-1))
-        const snapshot = texts.findIndex((text) => text.includes("<state_snapshot>"))
-        assert.isAbove(
-          texts.findIndex((text) => text.includes(rules)),
-          snapshot
-        )
-        const { conversation } = yield* opened.chat.session
-        assert.strictEqual(
-          view(conversation).find(({ entry }) => entry.content.parts.some((part) => part.text?.includes(rules)))?.entry
-            .author,
-          "program"
-        )
+  it.live("openclaw: rules are repeated once after a compression, as a message of the program (OpenClaw 2026.9)", () =>
+    Effect.gen(function* () {
+      const { fake, opened, said } = yield* working({
+        script: answering(),
+        settings: { repeatRules: { headings: ["Red Lines"] } },
+        work: files
       })
+      yield* said(long(1))
+      yield* said(long(2))
+      assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
+      yield* said("And now?")
+      yield* said("And then?")
+      const requests = yield* fake.requests
+      const told = requests.map((request) => textsOf(request).filter((text) => text.includes(rules)))
+      assert.deepStrictEqual(told.slice(0, 2), [[], []])
+      for (const texts of told.slice(2)) {
+        assert.lengthOf(texts, 1)
+        assert.isTrue(texts[0]?.startsWith(runtimeMark))
+      }
+      const texts = textsOf(requests.at(-1))
+      const snapshot = texts.findIndex((text) => text.includes("<state_snapshot>"))
+      assert.isAbove(
+        texts.findIndex((text) => text.includes(rules)),
+        snapshot
+      )
+      const { conversation } = yield* opened.chat.session
+      assert.strictEqual(
+        view(conversation).find(({ entry }) => entry.content.parts.some((part) => part.text?.includes(rules)))?.entry
+          .author,
+        "program"
+      )
+    })
   )
 
   it.live("nothing is repeated by default", () =>

@@ -231,7 +231,7 @@ describe("strategy gemini", () => {
   )
 
   it.effect(
-    "gemini: a failed call changes nothing and is no failure to remember (Gemini CLI; ours: an outcome, no exception)",
+    "gemini: a failed call changes nothing and is not remembered as a failure (Gemini CLI; ours: an outcome, no exception)",
     () =>
       Effect.gen(function* () {
         const failure = new ModelError({ reason: new AuthenticationError({ kind: "InvalidKey" }) })

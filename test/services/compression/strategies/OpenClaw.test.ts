@@ -188,7 +188,7 @@ describe("a compaction by openclaw", () => {
     ["an answer without words", "  "],
     ["no answer within its time", "never"]
   ] as const)(
-    "openclaw: asks the next summary model after %s, and the outcome tells of both (OpenClaw 2026.9; ours: also where models are named)",
+    "openclaw: asks the next summary model after %s, and the outcome names both (OpenClaw 2026.9; ours: also where models are named)",
     ([, bad]) =>
       Effect.gen(function* () {
         const answer = ({ model: name }: AskRequest) => (name === "first" ? bad : record)
@@ -219,7 +219,7 @@ describe("a compaction by openclaw", () => {
   )
 
   it.effect(
-    "openclaw: when every summary model fails, nothing changes and each failure is told (OpenClaw 2026.9)",
+    "openclaw: when every summary model fails, nothing changes and each failure is reported (OpenClaw 2026.9)",
     () =>
       Effect.gen(function* () {
         const failures = [failure, notFound, overloaded]

@@ -281,17 +281,21 @@ describe("a compaction by pi", () => {
     })
   )
 
-  it.effect("pi: what the user wants kept is asked of the history, not of a turn's beginning (Pi 0.73)", () =>
-    Effect.gen(function* () {
-      const { asked } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], () => "Fine.", { focus: "the invoices" })
-      assert.deepStrictEqual(
-        asked.map((request) => [request.purpose, bodyOf(request).includes("Additional focus: the invoices")]),
-        [
-          ["generate", true],
-          ["prefix", false]
-        ]
-      )
-    })
+  it.effect(
+    "pi: the user's focus applies to the summary of the history, not to that of a turn's beginning (Pi 0.73)",
+    () =>
+      Effect.gen(function* () {
+        const { asked } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], () => "Fine.", {
+          focus: "the invoices"
+        })
+        assert.deepStrictEqual(
+          asked.map((request) => [request.purpose, bodyOf(request).includes("Additional focus: the invoices")]),
+          [
+            ["generate", true],
+            ["prefix", false]
+          ]
+        )
+      })
   )
 
   it.effect("pi: the files that were read and modified are carried from compaction to compaction (Pi 0.73)", () => {
@@ -337,7 +341,7 @@ describe("a compaction by pi", () => {
   )
 
   it.effect(
-    "pi: session_before_compact may bring the summary: a PreCompress hook's snapshot (Pi 0.73; ours: checked against the conversation)",
+    "pi: session_before_compact may supply the summary: a PreCompress hook's snapshot (Pi 0.73; ours: checked against the conversation)",
     () => {
       const { asked, summarizer } = scripted(() => "Fine.")
       return Effect.gen(function* () {

@@ -134,7 +134,7 @@ describe("a range beyond the summarizing model's window", () => {
       })
   )
 
-  it.effect("palimpsest: a model that takes less than its window promises gets a smaller digest (ours)", () =>
+  it.effect("palimpsest: a model that accepts less than its stated window gets a smaller digest (ours)", () =>
     Effect.gen(function* () {
       for (const scale of [4, 8]) {
         const { asked, outcome } = yield* compressing("palimpsest", long, 32_000, { scale })

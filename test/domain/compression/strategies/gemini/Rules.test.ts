@@ -117,7 +117,7 @@ describe("what is compressed, and how", () => {
     assert.deepInclude(decide(request(short, { lastPromptTokens: 1, forced: true })), { hook: "manual" })
   })
 
-  it("gemini: nothing is asked of an empty history, and no hook is told (Gemini CLI)", () => {
+  it("gemini: an empty history calls no model and no hook (Gemini CLI)", () => {
     for (const forced of [true, false]) {
       assert.deepInclude(decide(request([], { forced })), { _tag: "Noop", before: 0, after: 0, hook: undefined })
     }
@@ -573,7 +573,7 @@ describe("the decision as a plan", () => {
     user(text("third"))
   ]
 
-  it("gemini: what is kept is kept shortened (Gemini CLI)", () => {
+  it("gemini: messages that stay are shortened too (Gemini CLI)", () => {
     // The tail holds three outputs, the budget one.
     const tail = [user(text("x".repeat(600_000))), ...history.filter(({ role }) => role === "user")]
     const made = planOf(planned(conversationOf(tail)))

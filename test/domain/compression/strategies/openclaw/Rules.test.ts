@@ -249,7 +249,7 @@ describe("the strategy openclaw: before a request", () => {
     [17, 11],
     [22, 10]
   ])(
-    "openclaw: with ten turns allowed, lets turns go in batches beyond fifteen (OpenClaw 2026.9): of %d stay %d",
+    "openclaw: with ten turns allowed, drops turns in batches beyond fifteen (OpenClaw 2026.9): of %d stay %d",
     (count, stay) => {
       const items = entriesOf(Array.from({ length: count }, (_, n) => turn(n, "o")).flat()).map(viewItem)
       const dropped = beyondTurns(items, 10)
@@ -319,7 +319,7 @@ describe("the strategy openclaw: stages", () => {
     assert.strictEqual(Work.runSync(serialized(entriesOf([thinking]), options)), "[Assistant]: said")
   })
 
-  it("openclaw: hands a focus in as data, 800 characters at most (OpenClaw 2026.9)", () => {
+  it("openclaw: passes a focus as data, at most 800 characters (OpenClaw 2026.9)", () => {
     const body = message("c", "p", { focus: "keep ".repeat(400) })
     const focus = /<focus>\n([\s\S]*)\n<\/focus>/.exec(body)?.[1] ?? ""
     assert.strictEqual(focus.length, 800)

@@ -163,7 +163,7 @@ describe("old tool results", () => {
     )
   })
 
-  it("palimpsest: they take at most half of the room that there is (ours)", () => {
+  it("palimpsest: old results take at most half of the available room (ours)", () => {
     // 0.45 of the window are 18,000 tokens; half of that are four results of 2,000.
     const conversation = entriesOf([...turns(2), ...steps(0, 10)], 10)
       .map((entry) => (entry.content.parts.some(isResponse) ? { ...entry, tokens: [2_000] } : entry))

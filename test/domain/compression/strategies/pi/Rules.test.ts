@@ -93,7 +93,7 @@ describe("when a conversation is compacted", () => {
     }
   })
 
-  it("pi: of a conversation that is smaller than what stays an empty one is summarised (Pi 0.73; ours: nothing to compress)", () => {
+  it("pi: when everything fits into what stays, an empty conversation is summarised (Pi 0.73; ours: nothing to compress)", () => {
     const tiny = conversationOf(entriesOf([asks(), says()], 10))
     assert.deepInclude(decided(tiny, { limit: TokenCount.make(200_000) }, true), {
       _tag: "Skip",
