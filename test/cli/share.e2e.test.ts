@@ -31,7 +31,7 @@ describe("inspect for other people", () => {
     [
       [["--share"], false, true, /replaced [\d,]+ secrets and names; --redact-texts leaves out all texts\n$/],
       [["--redact-texts"], false, false, /replaced [\d,]+ secrets and names; all texts were left out\n$/],
-      [["--share", "--no-redact"], true, true, /nothing was taken out/]
+      [["--share", "--no-redact"], true, true, /nothing was removed/]
     ]
   for (const [flags, isOwn, hasTexts, told] of rows) {
     it.effect(flags.join(" "), () =>

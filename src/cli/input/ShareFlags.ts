@@ -46,7 +46,7 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
   })
   const tell = Effect.suspend(() => {
     if (!isClean) {
-      return share ? Output.notice("nothing was removed: the output contains all secrets and names") : Effect.void
+      return share ? Output.notice("nothing was removed: secrets and names are still in the output") : Effect.void
     }
     const rest = redactTexts
       ? "; all texts were left out"
