@@ -20,7 +20,7 @@ export {
 /** How a language model is kept within its window. */
 export interface Options
   extends CompressedLanguageModel.Options, Pick<LibraryOptions, "counter" | "hooks" | "home" | "store" | "summarizer"> {
-  /** Who writes the text that stands for what leaves the window: code (default), or the language model itself, at its price. */
+  /** Who writes the snapshots: code (default), or the language model itself, at its price. */
   readonly snapshots?: "code" | "model" | undefined
 }
 
@@ -30,8 +30,8 @@ export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
 /**
  * Wraps the language model of the context so that its prompts always fit: `ContextWindow.layer({ window: 8_000 })`.
  *
- * *Details*: callers go on sending their whole history. What left the window can be recalled: add `recallToolkit` to the tools of the model, and its
- * handler is here. With `withConversation(key)` a conversation is kept in the `store` and goes on after a restart; `home` or a `store` of your own makes that
+ * *Details*: callers still send their whole history. What left the window can be recalled: add `recallToolkit` to the tools of the model, and its
+ * handler is here. With `withConversation(key)` a conversation is kept in the `store` and continues after a restart; `home` or a `store` of your own makes that
  * durable. `CompressedLanguageModel.layer` is the same over services that you compose yourself.
  */
 export const layer = <const O extends Options = {}>(

@@ -216,7 +216,7 @@ const isDate = (at: number): boolean => Math.abs(at) <= 8.64e15
 export const moment = (at: number): string =>
   isDate(at) ? `${new Date(at).toISOString().replace("T", " ").slice(0, -5)} UTC` : ""
 
-/** The author of a message. Results of tools have the user's role and nobody's words. */
+/** The author of a message. Results of tools have the user's role but no author. */
 const who = (entry: Entry): string => {
   const { parts, role } = entry.content
   if (entry.author !== undefined) return entry.author

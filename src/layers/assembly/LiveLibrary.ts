@@ -54,7 +54,7 @@ export interface LibraryOptions {
 
 const memory = Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
 
-/** Files need Node's services, which are loaded when a home is asked for. */
+/** Files need Node's services, which are loaded when `home` is set. */
 const homeOf = (home: string) =>
   Layer.unwrap(
     Effect.map(

@@ -109,7 +109,7 @@ const admitted = Effect.fnUntraced(function* (
   )
 })
 
-/** Decides whether a request may go on: its key or token is valid, and has not used what it may. */
+/** Decides whether a request is admitted: its key or token must be valid and within its budget. */
 export const accessOf = Effect.fnUntraced(function* (
   options: GatewayAccess & { readonly tokens?: TokenAccess | undefined },
   request: IncomingMessage,

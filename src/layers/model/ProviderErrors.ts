@@ -40,7 +40,7 @@ export interface ProviderFault {
   readonly limit?: number | undefined
 }
 
-/** The error in a value. Undefined: it is none. */
+/** Returns the error in a value; undefined if it contains none. */
 export const faultIn = (value: unknown): ProviderFault | undefined =>
   Option.match(readFault(value), {
     onNone: () => undefined,

@@ -53,7 +53,7 @@ export interface ProviderOptions {
   readonly apiKey?: Redacted.Redacted<string> | string | undefined
   /** The address. Default: the provider's own. */
   readonly baseUrl?: URL | string | undefined
-  /** The model that is asked, whichever a request names. Default: the one that the request names. */
+  /** The model that answers all requests. Default: the model that each request names. */
   readonly model?: string | undefined
   readonly timeouts?: Partial<Timeouts> | undefined
 }
@@ -216,7 +216,7 @@ const eventsIn = (exchange: Exchange, { body }: Response) => {
   const split = new ServerEvents(bounds, take, exceeded(exchange))
   const reader = body?.getReader()
   let isOver = reader === undefined
-  /** The data of the next event; undefined: there is none. */
+  /** Returns the data of the next event; undefined at the end. */
   return async (): Promise<string | undefined> => {
     while (arrived.length === 0 && !isOver) {
       const { value } = (await reader?.read()) ?? {}

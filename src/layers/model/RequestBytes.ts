@@ -11,8 +11,8 @@ import type { ModelRequest } from "../../services/model/Model.ts"
 const maxBlockBytes = 65_536
 
 /**
- * The last contents whose text is kept beside the bytes. The end of a conversation is made anew for each request: the same text in another
- * object is the same content.
+ * The last contents whose text is kept beside the bytes. The last contents of a conversation are new objects in each request: a new object
+ * with the same text is the same content.
  */
 const maxRecent = 4
 

@@ -33,7 +33,7 @@ class Gathered {
     }
   }
 
-  /** Returns all bytes and starts anew. */
+  /** Returns all bytes and clears the buffer. */
   take(): Bytes {
     const all = new Uint8Array(this.blocks.length * blockSize + this.used)
     for (const [index, block] of this.blocks.entries()) all.set(block, index * blockSize)

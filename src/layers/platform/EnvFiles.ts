@@ -102,7 +102,7 @@ const standing = ({ notices, trust }: Search, folder: string) =>
     })
   )
 
-/** Returns whether a file named by a folder's `.env` file lies in that folder, and in no part of it that the user distrusts. */
+/** Whether a file named by a folder's `.env` file is in that folder, and in no part of it that the user distrusts. */
 const isInside = Effect.fnUntraced(function* (search: Search, folder: string, name: string) {
   const { fs, path } = search
   const workspace = yield* Effect.orElseSucceed(fs.realPath(search.workspace), () => search.workspace)

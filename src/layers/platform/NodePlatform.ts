@@ -8,8 +8,8 @@ import { makingFolders } from "./MakeFolders.ts"
 
 /**
  * Node's services, with paths resolved by the system, appends without the thread pool (AppendedFile.ts), and
- * folders that are made or refused in bounded time (MakeFolders.ts). The layer of platform-node asks for
- * the state of every folder of a path by itself, one after the other, each in a trip through the thread pool.
+ * folders that are made or refused in bounded time (MakeFolders.ts). The layer of platform-node stats every folder of a path separately,
+ * one after the other, each in a trip through the thread pool.
  */
 
 const realPath = Effect.effectify(

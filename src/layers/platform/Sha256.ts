@@ -11,7 +11,7 @@ export const hashSync = (bytes: Uint8Array | string): Hash => hashOf(digestOf("s
 
 /** The hash of bytes or of a text. Large ones are hashed in slices, between which the fiber can be interrupted. */
 export const hash = Effect.fnUntraced(function* (value: Uint8Array | string): Effect.fn.Return<Hash> {
-  // A text that is not well-formed stands for bytes that Node would replace.
+  // A text that is not well-formed represents bytes that Node would replace.
   if (value.length <= slice && (typeof value !== "string" || value.isWellFormed())) return hashSync(value)
   const bytes = typeof value === "string" ? encode(value) : value
   const digest = createHash("sha256")

@@ -137,7 +137,7 @@ const makeClient = Effect.fnUntraced(function* (filename: string) {
     isTransaction,
     compiler: Statement.makeCompilerSqlite(),
     driver: "node-sqlite",
-    // A transaction that reads before it writes could not go on when another process writes in between.
+    // A transaction that reads before it writes would fail if another process wrote in between.
     beginTransaction: "BEGIN IMMEDIATE",
     prepareTransactionControls: true,
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,

@@ -3,13 +3,13 @@ import { pasted } from "./SafeText.ts"
 import type { Theme } from "./Theme.ts"
 import { initial, step, type VimState } from "./VimKeys.ts"
 
-/** Stands for a border that is not drawn. */
+/** Placeholder for a border that is not drawn. */
 const noBorder = "\u0000"
 
 const pasteStart = "\u001b[200~"
 const pasteEnd = "\u001b[201~"
 
-/** Stands for a tab, which the editor would replace by blanks. */
+/** Placeholder for a tab, which the editor would replace with blanks. */
 const tabSign = "␉"
 
 /** A text with more lines or characters comes into the editor as a paste, which is shown folded. */
@@ -37,7 +37,7 @@ export class MessageEditor extends Editor {
   placeholder = ""
   /** Takes a message. */
   onMessage: (text: string) => void = () => {}
-  /** Replaces a pasted text by what it stands for. */
+  /** Returns the replacement of a pasted text, such as the reference to an image. */
   onPaste: (text: string) => string = (text) => text
   /** Vim's keys; undefined: the usual ones. */
   vim: VimState | undefined

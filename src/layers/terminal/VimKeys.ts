@@ -1,4 +1,4 @@
-/** Vim's keys in the editor of messages: which keys of the editor stand for those of the normal mode. */
+/** Vim's keys in the message editor: maps the keys of the normal mode to those of the editor. */
 
 /** The state between two keys. */
 export interface VimState {

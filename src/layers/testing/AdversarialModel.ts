@@ -155,7 +155,7 @@ const forged = (random: Random, contents: ReadonlyArray<Content>): string => {
     .join("\n")
 }
 
-/** Writes a section anew, in front of the others when the snapshot does not have it. */
+/** Replaces a section, or adds it in front of the others if the snapshot does not have it. */
 const withSection = (snapshot: string, name: string, body: string): string => {
   const written = `<${name}>\n${body}\n</${name}>`
   const section = new RegExp(`<${name}>[\\s\\S]*?</${name}>`)

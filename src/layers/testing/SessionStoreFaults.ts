@@ -113,7 +113,7 @@ const maxCalls = 400
 
 /**
  * Defines tests of a SessionStore whose storage fails: at each of its calls in turn, once or for a while, with and without effect.
- * Nothing that was acknowledged is lost, nothing is stored twice, every failure is typed, and the store goes on when the storage is back.
+ * Nothing that was acknowledged is lost, nothing is stored twice, every failure is typed, and the store works again when the storage is back.
  *
  * *When to use*: for a SessionStore of your own, over a client that you can make fail.
  */
