@@ -57,15 +57,13 @@ const memory = Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.laye
 /** Files need Node's services, which are loaded when `home` is set. */
 const homeOf = (home: string) =>
   Layer.unwrap(
-    Effect.map(
-      Effect.orDie(
-        Effect.tryPromise({
-          try: () => import("./LiveHome.ts"),
-          catch: (cause) =>
-            new Error(`the option home needs the package @effect/platform-node: ${String(cause)}`, { cause })
-        })
-      ),
-      ({ layer }) => layer(home)
+    Effect.promise(() =>
+      import("./LiveHome.ts").then(
+        ({ layer }) => layer(home),
+        (cause) => {
+          throw new Error(`the option home needs the package @effect/platform-node: ${String(cause)}`, { cause })
+        }
+      )
     )
   )
 

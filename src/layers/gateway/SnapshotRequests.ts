@@ -8,7 +8,7 @@ import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, typeOf, withText } from "./ProxiedRequest.ts"
-import { readAll } from "./UpstreamRequests.ts"
+import { readAll, UpstreamFailed } from "./UpstreamRequests.ts"
 
 /** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
 
@@ -29,7 +29,10 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
       const answer = yield* withText(passing, text, true)
       const body = (yield* readAll(answer)).toString("utf8")
       if (answer.statusCode !== 200) {
-        return yield* Effect.fail(new Error(`no snapshot by a model: the provider answered ${answer.statusCode}`))
+        return yield* new UpstreamFailed({
+          message: `no snapshot by a model: the provider answered ${answer.statusCode}`,
+          cause: undefined
+        })
       }
       const read = typeOf(answer).includes("event-stream")
         ? readEvents(dialect, body)
