@@ -54,7 +54,8 @@ const snapshot = `<state_snapshot>${[
 /** The time of day stands in a snapshot, and counts a token more or less. */
 const withoutCounts = (screens: string): string =>
   screens
-    .replace(/(Compressed from 1,796 to|snapshot of|gemini-2\.5-flash ·) \d{3}(?= tokens| of 5,000)/g, "$1 N")
+    .replace(/(Compressed from [\d,]+ to|snapshot of|gemini-2\.5-flash ·) \d{3}(?= tokens| of 5,000)/g, "$1 N")
+    .replace(/(Compressed from [\d,]+ to N tokens \()\d+/g, "$1N")
     .replace(/\$0\.\d{4}/g, "$0.0000")
     .replace(/compression: from \d{3} to/g, "compression: from N to")
     .replace(/2 calls of [\d,]+ tokens/g, "2 calls of N tokens")
