@@ -106,7 +106,7 @@ const live = Layer.unwrap(
   )
 )
 
-/** A command that is loaded when it is needed, and what the list of commands says about it. */
+/** A command that is loaded when it is needed, with its description in the list of commands. */
 const command = <Name extends string, Input, E, R>(
   description: string,
   load: () => Promise<Command.Command<Name, Input, {}, E, R>>
@@ -134,7 +134,7 @@ const commands = {
     ])
     return Command.provide(inspect, layer)
   }),
-  find: command("Find sessions of every agent on this machine, and search everything in them", async () => {
+  find: command("Find sessions of every agent on this machine, and search their contents", async () => {
     const [{ find }, { layer }] = await Promise.all([
       import("./commands/find.ts"),
       import("../layers/assembly/LiveAgentSessions.ts")
@@ -148,7 +148,7 @@ const commands = {
     ])
     return Command.provide(cost, layer)
   }),
-  mcp: command("Serve exact recall of sessions to other agents over MCP", async () => {
+  mcp: command("Serve sessions to other agents over MCP, for exact recall", async () => {
     const [{ mcp }, { layer }, { userHome }] = await Promise.all([
       import("./commands/mcp.ts"),
       import("../layers/assembly/LiveAgentSessions.ts"),
@@ -168,7 +168,7 @@ const commands = {
     ])
     return Command.provide(secrets, layer)
   }),
-  export: command("Export a session of any agent to a file, on request without its secrets", async () => {
+  export: command("Export a session of any agent to a file; --redact leaves out its secrets", async () => {
     const [{ exported }, { layer }] = await Promise.all([
       import("./commands/export.ts"),
       import("../layers/assembly/LiveAgentSessions.ts")
@@ -176,7 +176,7 @@ const commands = {
     return Command.provide(exported, layer)
   }),
   install: command(
-    "Add our memory to another agent: an MCP server, and hooks or a plugin where it has them",
+    "Connect another agent: add an MCP server, and hooks or a plugin where it supports them",
     async () => {
       const [{ install }, { userHome }, { pluginText }] = await Promise.all([
         import("./commands/install.ts"),
@@ -186,7 +186,7 @@ const commands = {
       return install({ home: userHome, plugin: pluginText })
     }
   ),
-  uninstall: command("Take back what install wrote", async () => {
+  uninstall: command("Remove what install added", async () => {
     const [{ uninstall }, { userHome }, { pluginText }] = await Promise.all([
       import("./commands/install.ts"),
       import("../layers/platform/HomeFolder.ts"),
@@ -194,21 +194,21 @@ const commands = {
     ])
     return uninstall({ home: userHome, plugin: pluginText })
   }),
-  hook: command("Answer a hook of another agent around a compaction", async () => {
+  hook: command("Answer a compaction hook of another agent", async () => {
     const [{ hook }, { sessions }] = await Promise.all([
       import("./commands/hook.ts"),
       import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(hook, sessions)
   }),
-  rescue: command("Make a session that its agent cannot open one that goes on", async () => {
+  rescue: command("Repair or shorten a session so that its agent can open it again", async () => {
     const [{ rescue }, { layer }] = await Promise.all([
       import("./commands/rescue.ts"),
       import("../layers/assembly/LiveAgentSessions.ts")
     ])
     return Command.provide(rescue, layer)
   }),
-  resume: command("Carry a session over to another agent, and print how it goes on there", async () => {
+  resume: command("Continue a session in another agent, and print the command that opens it", async () => {
     const [{ resume }, { layer }] = await Promise.all([
       import("./commands/resume.ts"),
       import("../layers/assembly/LiveAgentSessions.ts")
@@ -228,7 +228,7 @@ const commands = {
     return Command.provide(replay, Layer.provideMerge(stored.layer, blobs.layer))
   }),
   eval: command(
-    "Measure how much of what an agent needed later a compression keeps",
+    "Measure how much a compression keeps of what the agent needed later",
     async () => (await import("./commands/eval.ts")).evaluate
   ),
   ask: command(
@@ -245,7 +245,7 @@ const commands = {
     "Print the system prompt that this folder sends; token counts go to stderr",
     async () => (await import("./agentCommands.ts")).prompt
   ),
-  serve: command("Serve sessions over HTTP: an API with event streams, and a page", async () => {
+  serve: command("Serve sessions over HTTP: an API with event streams, and a web page", async () => {
     const { serve } = await import("./commands/serve.ts")
     const live = Effect.promise(() => import("../layers/assembly/LiveServe.ts"))
     return serve(
@@ -253,7 +253,7 @@ const commands = {
       Effect.flatMap(live, ({ hasSqlite }) => hasSqlite)
     )
   }),
-  gateway: command("Keep any client within its window: a proxy that compresses what it sends", async () => {
+  gateway: command("Run a proxy that keeps any client within its window by compressing its requests", async () => {
     const { gateway } = await import("./commands/gateway.ts")
     return gateway((options) =>
       Layer.unwrap(

@@ -220,7 +220,7 @@ export const chat = Command.make(
   {
     ...ChatFlags.flags,
     ...AgentFlags.flags,
-    plain: Input.flag("plain", "Write lines that stay as they are, for screen readers and simple terminals")
+    plain: Input.flag("plain", "Write plain lines that never change, for screen readers and simple terminals")
   },
   converse
 ).pipe(
