@@ -132,7 +132,7 @@ const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string |
  * as in a chat (as often as current Gemini CLI; in March 2026 it asked twice): this costs seconds, and the next answer is
  * usually good.
  */
-const patienceFor = (settings: SettingsFile): TurnRetries => ({
+const retriesFor = (settings: SettingsFile): TurnRetries => ({
   call: {
     attempts: settings.attempts?.calls ?? 4,
     initialDelayMillis: 1_000,
@@ -310,7 +310,7 @@ export const ask = Command.make(
         : (yield* stdio.stdoutIsTerminal)
           ? answerStreaming()
           : answerAtEnd
-    yield* Effect.mapError(chat.configure({ retries: patienceFor(agent.settings) }), ({ message: why }) => failed(why))
+    yield* Effect.mapError(chat.configure({ retries: retriesFor(agent.settings) }), ({ message: why }) => failed(why))
     const run = yield* Ref.make(emptyReport(id))
     const titles = new Map<string, string>()
     let isCalling = false

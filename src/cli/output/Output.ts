@@ -106,7 +106,7 @@ export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =
   Effect.andThen(wipe, writeStderr(`palimpsest: ${printableLine(value)}\n`))
 
 /** Milliseconds before progress is shown, and between two frames. */
-const patienceMillis = 500
+const delayMillis = 500
 const frameMillis = 100
 
 /**
@@ -122,12 +122,12 @@ export const progress =
       const drawn = { is: false }
       let advance: Advance | undefined
       const draw = Effect.gen(function* () {
-        yield* Effect.sleep(patienceMillis)
+        yield* Effect.sleep(delayMillis)
         for (let frame = 0; ; frame += 1) {
           const line = progressLine({
             label: printableLine(label),
             frame,
-            millis: patienceMillis + frame * frameMillis,
+            millis: delayMillis + frame * frameMillis,
             advance
           })
           drawn.is = true

@@ -44,9 +44,9 @@ import {
 /** The agent to reach, and the timeout. */
 export interface A2aAgentOptions extends Pick<RemoteAgent, "name" | "card" | "auth"> {
   /** Fails for an address that must not be contacted. Runs before each message, for the address of the card and those that it names. */
-  readonly reach?: Endpoint["reach"]
+  readonly checkAddress?: Endpoint["checkAddress"]
   /** How long the agent may stay silent before the task is given up. */
-  readonly patience?: Duration.Input | undefined
+  readonly silenceTimeout?: Duration.Input | undefined
 }
 
 /** Characters of an answer. */
@@ -62,17 +62,17 @@ export const make = Effect.fnUntraced(function* ({
   auth,
   card,
   name,
-  patience = defaultSilenceTimeout,
-  reach
+  silenceTimeout = defaultSilenceTimeout,
+  checkAddress
 }: A2aAgentOptions): Effect.fn.Return<AgentRunner, never, SecureRandom.SecureRandom> {
   const agent: A2aAgent = {
     name,
     where: card,
-    reach,
+    checkAddress,
     loadedCard: yield* Ref.make<LoadedCard | undefined>(undefined),
     contact: yield* Ref.make<Contact>({ contextId: undefined, taskId: undefined }),
     credentials: yield* Effect.result(headerOf(name, auth)),
-    patience: Duration.fromInputUnsafe(patience),
+    silenceTimeout: Duration.fromInputUnsafe(silenceTimeout),
     random: yield* SecureRandom.SecureRandom
   }
   return { start: (task) => start(agent, task) }
@@ -83,7 +83,7 @@ interface A2aAgent extends Endpoint {
   readonly contact: Ref.Ref<Contact>
   /** Read once. Errors are reported when the agent is started, so an agent with a missing key does not affect others. */
   readonly credentials: Result.Result<Header | undefined, AgentFailure>
-  readonly patience: Duration.Duration
+  readonly silenceTimeout: Duration.Duration
   readonly random: SecureRandom.SecureRandom["Service"]
 }
 
@@ -157,8 +157,8 @@ const followTask = Effect.fnUntraced(
     })
     yield* Stream.fromAsyncIterable(client.sendMessageStream(message), (error) => failure(agent, exchange, error)).pipe(
       Stream.timeoutOrElse({
-        duration: agent.patience,
-        orElse: () => Stream.fail(failed(agent, `it sent nothing for ${Duration.format(agent.patience)}`))
+        duration: agent.silenceTimeout,
+        orElse: () => Stream.fail(failed(agent, `it sent nothing for ${Duration.format(agent.silenceTimeout)}`))
       }),
       Stream.map(eventOf),
       // A server may keep the connection open although nothing more is expected: it waits for authentication or for another message.
@@ -167,8 +167,8 @@ const followTask = Effect.fnUntraced(
     )
     yield* poll(sent, client).pipe(
       Effect.timeoutOrElse({
-        duration: agent.patience,
-        orElse: () => Effect.fail(failed(agent, `it did not finish within ${Duration.format(agent.patience)}`))
+        duration: agent.silenceTimeout,
+        orElse: () => Effect.fail(failed(agent, `it did not finish within ${Duration.format(agent.silenceTimeout)}`))
       })
     )
   },

@@ -21,7 +21,7 @@ export interface Endpoint {
   readonly name: string
   /** The location of the card, from the definition. */
   readonly where: RemoteAgent["card"]
-  readonly reach: ((url: URL) => Effect.Effect<unknown, { readonly message: string }>) | undefined
+  readonly checkAddress: ((url: URL) => Effect.Effect<unknown, { readonly message: string }>) | undefined
   /** The card, once loaded. */
   readonly loadedCard: Ref.Ref<LoadedCard | undefined>
 }
@@ -92,9 +92,9 @@ const resolver = (fetchImpl: typeof fetch) =>
   new DefaultAgentCardResolver({ fetchImpl, legacyCompat: { enabled: true } })
 
 const check = (endpoint: Endpoint, url: string): Effect.Effect<void, AgentFailure> =>
-  endpoint.reach === undefined
+  endpoint.checkAddress === undefined
     ? Effect.void
-    : endpoint.reach(new URL(url)).pipe(
+    : endpoint.checkAddress(new URL(url)).pipe(
         Effect.mapError(({ message }) => failed(endpoint, message)),
         Effect.asVoid
       )

@@ -59,7 +59,7 @@ export interface ProcessAgentOptions {
    */
   readonly takesMessages?: boolean | undefined
   /** How long it may stay silent before it is ended. */
-  readonly patience?: Duration.Input | undefined
+  readonly silenceTimeout?: Duration.Input | undefined
 }
 
 /** Bytes of one line. An event with a whole answer is smaller. */
@@ -300,7 +300,7 @@ const start = Effect.fnUntraced(function* (
     program,
     task,
     takesMessages,
-    silenceTimeout: Duration.fromInputUnsafe(options.patience ?? defaultSilenceTimeout),
+    silenceTimeout: Duration.fromInputUnsafe(options.silenceTimeout ?? defaultSilenceTimeout),
     startedAt,
     child: yield* spawn(launch, input),
     input,

@@ -124,10 +124,10 @@ const remotely = Effect.fnUntraced(function* (
 ): Effect.fn.Return<AgentRunner, never, Dns.Dns | Settings> {
   const context = yield* Effect.context<Dns.Dns>()
   const allowPrivate = yield* privateAllowed
-  const reach = (url: URL) =>
+  const checkAddress = (url: URL) =>
     publicAddresses(url).pipe(Effect.provideService(AllowPrivate, allowPrivate), Effect.provideContext(context))
   const { make } = yield* Effect.promise(() => import("../agent/A2aAgent.ts"))
-  return yield* make({ ...definition, reach: source === "project" ? reach : undefined }).pipe(
+  return yield* make({ ...definition, checkAddress: source === "project" ? checkAddress : undefined }).pipe(
     Effect.provide(SecureRandom.layerWebCrypto)
   )
 })

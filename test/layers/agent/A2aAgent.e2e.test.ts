@@ -380,7 +380,7 @@ describe("an agent over A2A", () => {
         const state = looks > 2 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"
         json(response, 200, { jsonrpc: "2.0", id, result: method === "GetTask" ? task(state) : { task: task(state) } })
       })
-      const fiber = yield* Effect.forkChild(ask(address, "hello", { patience: "1000 days" }))
+      const fiber = yield* Effect.forkChild(ask(address, "hello", { silenceTimeout: "1000 days" }))
       while (fiber.pollUnsafe() === undefined) {
         yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
         if (looks > 0) yield* TestClock.adjust("2 seconds")
@@ -501,7 +501,7 @@ describe("interruption", () => {
           return new Promise(() => {})
         }
       })
-      const { start } = yield* toUrl(address, { patience: "1 minute" })
+      const { start } = yield* toUrl(address, { silenceTimeout: "1 minute" })
       const running = yield* start({
         ...quiet,
         prompt: "x",
@@ -594,18 +594,18 @@ describe("credentials", () => {
     Effect.gen(function* () {
       const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
       const asked: Array<string> = []
-      const reach = (url: URL) =>
+      const checkAddress = (url: URL) =>
         Effect.andThen(
           Effect.sync(() => asked.push(url.origin)),
           Effect.fail({ message: `${url.host} is refused` })
         )
       const host = new URL(address).host
       const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
-      assert.strictEqual(yield* refusal(address, { reach }), `agent remote: ${host} is refused`)
-      assert.strictEqual(yield* refusal(address, { reach, card: given }), `agent remote: ${host} is refused`)
+      assert.strictEqual(yield* refusal(address, { checkAddress }), `agent remote: ${host} is refused`)
+      assert.strictEqual(yield* refusal(address, { checkAddress, card: given }), `agent remote: ${host} is refused`)
       assert.deepStrictEqual(asked, [address, address])
       assert.deepStrictEqual(requests, [])
-      assert.strictEqual((yield* ask(address, "x", { reach: () => Effect.void })).text, "ok")
+      assert.strictEqual((yield* ask(address, "x", { checkAddress: () => Effect.void })).text, "ok")
     })
   )
 

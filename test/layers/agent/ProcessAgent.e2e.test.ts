@@ -210,7 +210,7 @@ describe("an agent as a process", () => {
       const { start } = yield* agent(
         `say(JSON.stringify({ _tag: "Thought", subject: String(process.pid), description: "" }) + "\\n");
          setInterval(() => {}, 1000)`,
-        { patience: "1 minute" }
+        { silenceTimeout: "1 minute" }
       )
       const running = yield* start({
         ...quiet,
@@ -265,7 +265,7 @@ describe("an agent as a process", () => {
       const { start } = yield* agent(
         `say(${JSON.stringify(model + content("ok") + finished + last)});
          require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "inherit" }).unref()`,
-        { patience: "1000 days" }
+        { silenceTimeout: "1000 days" }
       )
       const { result } = yield* start({
         ...quiet,
