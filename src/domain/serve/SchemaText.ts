@@ -1,9 +1,8 @@
+import { Predicate } from "effect"
+
 /** Writes a JSON Schema as a short type for readers: `{ id: string, title: string | null }`. */
 
 type Json = unknown
-
-const isRecord = (value: Json): value is Readonly<Record<string, Json>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const listOf = (value: Json): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
 
@@ -22,20 +21,20 @@ const bounds = ({ maximum, maxLength, minimum, minLength }: Readonly<Record<stri
 }
 
 const objectText = (schema: Readonly<Record<string, Json>>, indent: string): string => {
-  const properties = isRecord(schema["properties"]) ? Object.entries(schema["properties"]) : []
+  const properties = Predicate.isObject(schema["properties"]) ? Object.entries(schema["properties"]) : []
   const required = new Set(listOf(schema["required"]))
   const rest = schema["additionalProperties"]
   const inner = `${indent}  `
   const fields = properties.map(
     ([name, field]) => `${inner}${fieldName(name)}${required.has(name) ? "" : "?"}: ${schemaText(field, inner)}`
   )
-  if (isRecord(rest)) fields.push(`${inner}[key: string]: ${schemaText(rest, inner)}`)
+  if (Predicate.isObject(rest)) fields.push(`${inner}[key: string]: ${schemaText(rest, inner)}`)
   return fields.length === 0 ? "{}" : `{\n${fields.join("\n")}\n${indent}}`
 }
 
 /** Returns the type that a schema describes. Lines after the first begin with `indent`. */
 export const schemaText = (schema: Json, indent = ""): string => {
-  if (!isRecord(schema)) return "unknown"
+  if (!Predicate.isObject(schema)) return "unknown"
   const { $ref, type } = schema
   if (typeof $ref === "string") return referenceName($ref)
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"])
@@ -61,6 +60,6 @@ export const schemaText = (schema: Json, indent = ""): string => {
     case "null":
       return type
     default:
-      return isRecord(schema["properties"]) ? objectText(schema, indent) : "unknown"
+      return Predicate.isObject(schema["properties"]) ? objectText(schema, indent) : "unknown"
   }
 }

@@ -5,7 +5,7 @@ export const maxOutputChars = 32 * 1024 * 1024
 
 /**
  * Truncates a tool's output to `maxChars` characters by replacing its middle with a note. This bound only protects the
- * conversation log; the context window has a smaller one (`domain/conversation`).
+ * conversation log; the context window has a smaller one (`ToolOutputBound.ts`).
  */
 export const truncateOutput = (output: string, maxChars = maxOutputChars): string => {
   if (output.length <= maxChars) return output

@@ -2,6 +2,7 @@ import { Result, Schema, SchemaIssue } from "effect"
 import { type Content, ContentShape, isText, needsSource, plainText } from "../content/Content.ts"
 import type { Author } from "../conversation/Conversation.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
+import { shortLine } from "../text/OneLine.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
 import { isCanonical, sourcesOf, piecesOf, lineNumbers } from "./ExactParts.ts"
@@ -24,14 +25,11 @@ const pathText = (path: ReadonlyArray<unknown>): string =>
     .map((key) => (typeof key === "number" || /^\d+$/.test(String(key)) ? `[${String(key)}]` : `.${String(key)}`))
     .join("")
 
-const oneLine = (text: string, limit = 160): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length > limit ? `${line.slice(0, limit)}…` : line
-}
+const maxProblemChars = 160
 
 /** Returns why a value is not a Content. */
 const contentProblem = (value: unknown, place: string): RecordProblem => {
-  const shown = (other: unknown) => oneLine(JSON.stringify(other) ?? "nothing", 40)
+  const shown = (other: unknown) => shortLine(JSON.stringify(other) ?? "nothing", 40)
   if (!isJson(value)) {
     return recordProblem(place, `expected a Content (an object with role and parts), got ${shown(value)}`)
   }
@@ -42,7 +40,10 @@ const contentProblem = (value: unknown, place: string): RecordProblem => {
   if (Result.isSuccess(result)) return recordProblem(place, "expected a Content")
   const issue = issues(result.failure.issue).issues[0]
   const path = (issue?.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment))
-  return recordProblem(oneLine(`${place}${pathText(path)}`), oneLine(issue?.message ?? "expected a Content"))
+  return recordProblem(
+    shortLine(`${place}${pathText(path)}`, maxProblemChars),
+    shortLine(issue?.message ?? "expected a Content", maxProblemChars)
+  )
 }
 
 const isEnvironment = (content: Content): boolean =>

@@ -3,7 +3,7 @@ import type { Ending, ReadAnswer, RecallCall, VisibleBlock } from "../../domain/
 import { answerDialects } from "../../domain/gateway/DialectForms.ts"
 import type { HiddenExchange, HiddenRound } from "../../domain/gateway/HiddenExchange.ts"
 import { isJson } from "../../domain/model/MessageForm.ts"
-import { clipped } from "../../domain/text/Bytes.ts"
+import { shortLine } from "../../domain/text/OneLine.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { Gateway } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
@@ -46,14 +46,12 @@ const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
       const { grep, handle } = isJson(args) ? args : {}
       const what = [handle, grep]
         .filter((each) => typeof each === "string" && each !== "")
-        .map((each) => oneLine(String(each)))
+        .map((each) => shortLine(String(each), maxNoteChars))
       return `[recalled ${what.join(" ")}]\n`
     })
     .join("")
 
 const maxNoteChars = 80
-
-const oneLine = (text: string): string => clipped(text.replace(/\s+/g, " "), maxNoteChars)
 
 /** The answer to a call that failed in the gateway itself. */
 const unavailable = { text: "what left the window cannot be read at the moment", isFailure: true }

@@ -3,6 +3,7 @@ import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import type { Activity } from "../../domain/chat/ChatEvent.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import { shortLine } from "../../domain/text/OneLine.ts"
 import type * as Approval from "../../domain/tools/Approval.ts"
 import type { ToolResult } from "../../domain/tools/ToolResult.ts"
 import type { FileReadError } from "../platform/RegularFile.ts"
@@ -131,12 +132,7 @@ const defaultTimeout = Duration.minutes(10)
 const maxTitleChars = 160
 
 /** A title on one line, at most `maxTitleChars` long. */
-const oneLine = (text: string): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length > maxTitleChars ? `${line.slice(0, maxTitleChars - 1)}…` : line
-}
-
-const named = (name: string, rest: string): string => oneLine(`${name} ${rest}`)
+const named = (name: string, rest: string): string => shortLine(`${name} ${rest}`, maxTitleChars - 1)
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 

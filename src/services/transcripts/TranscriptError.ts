@@ -1,4 +1,5 @@
 import { type PlatformError, Schema } from "effect"
+import { oneLine, shortLine } from "../../domain/text/OneLine.ts"
 import { problemText, type RecordProblem } from "../../domain/transcripts/Problem.ts"
 
 /**
@@ -20,16 +21,8 @@ export class TranscriptError extends Schema.TaggedError<TranscriptError>()("Tran
 
 const nameOf = (path: string): string => (path === "-" ? "standard input" : path)
 
-/** Returns one line without control characters. */
-const clean = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex -- control characters are what has to go
-  text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim()
-
-/** Returns one line of at most 300 characters. */
-export const shortLine = (text: string): string => {
-  const line = clean(text)
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line
-}
+/** Maximum length of what a message says about a file. */
+export const maxDetailChars = 300
 
 /** Makes an error in a line of a file; line 0 is the whole file. */
 export const transcriptError = (
@@ -43,7 +36,7 @@ export const transcriptError = (
     path,
     line,
     kind,
-    message: `${clean(nameOf(path))}${line > 0 ? `, line ${line}` : ""}: ${shortLine(message)}`,
+    message: `${oneLine(nameOf(path))}${line > 0 ? `, line ${line}` : ""}: ${shortLine(message, maxDetailChars)}`,
     ...(memory === undefined ? {} : { memory: Math.ceil(memory) })
   })
 

@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import { joinBytes } from "../../domain/text/Bytes.ts"
 import { type JsonProblem, maxDepth, maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
+import { shortLine } from "../../domain/text/OneLine.ts"
 import { run, type SlicedWork } from "../../domain/text/SlicedWork.ts"
 import { formatOfRecord } from "../../domain/transcripts/DetectFormat.ts"
 import { isProblem, type Problem, problemText } from "../../domain/transcripts/Problem.ts"
@@ -11,7 +12,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { importWithSession } from "./ImportTranscript.ts"
 import { LineSplitter, lineText } from "./LineSplitter.ts"
 import type { ReadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
-import { problemError, shortLine, transcriptError, type TranscriptError } from "./TranscriptError.ts"
+import { maxDetailChars, problemError, transcriptError, type TranscriptError } from "./TranscriptError.ts"
 
 /** Reads the bytes of a file as they arrive: a file of records, one a line, or one JSON document. */
 
@@ -50,7 +51,7 @@ export interface RecordLines {
 const parse = (text: string, format: SourceFormat): Result.Result<unknown, JsonProblem> =>
   Result.mapError(parseJson(text, format === "palimpsest" ? maxLogDepth : maxDepth), ({ _tag, message }) => ({
     _tag,
-    message: _tag === "TooDeep" ? message : `not JSON (${shortLine(message)})`
+    message: _tag === "TooDeep" ? message : `not JSON (${shortLine(message, maxDetailChars)})`
   }))
 
 /** The events of what a reader gave. */
