@@ -134,21 +134,21 @@ const cases: ReadonlyArray<Case> = [
     answers: [FakeGemini.sse(piece("Forty"))],
     retries: 3,
     status: 1,
-    says: /broke off before its end; send the message again/
+    says: /was cut off; send the message again/
   },
   {
     name: "a call in a form that cannot be read (MALFORMED_FUNCTION_CALL)",
     answers: [ending("MALFORMED_FUNCTION_CALL")],
     retries: 3,
     status: 1,
-    says: /asked for a tool in a form that cannot be read; send the message again/
+    says: /made a tool call that cannot be parsed; send the message again/
   },
   {
     name: "nothing said before MAX_TOKENS",
     answers: [ending("MAX_TOKENS")],
     retries: 3,
     status: 1,
-    says: /used up all tokens of its answer before it said anything; ask for less/
+    says: /used up all tokens of its answer before it wrote any text; ask for less/
   },
   {
     name: "a page of HTML in place of the answer: what stands between us and the model",
@@ -275,7 +275,7 @@ const cases: ReadonlyArray<Case> = [
           blocks: 4,
           status: 1,
           stdout: `${"x".repeat(6_000)}\n`,
-          says: /^session work could not be written, and is unchanged: the file may not grow/
+          says: /^session work could not be written, and is unchanged: the file reached the system's size limit/
         },
         {
           name: "a disk that is full in the middle of a stored part",
@@ -283,7 +283,7 @@ const cases: ReadonlyArray<Case> = [
           blocks: 8,
           status: 1,
           stdout: `${"x".repeat(20_000)}\n`,
-          says: /^the session could not be written, and is unchanged: the file may not grow/
+          says: /^the session could not be written, and is unchanged: the file reached the system's size limit/
         }
       ])
 ]

@@ -592,7 +592,7 @@ terminal("a chat on a terminal", () => {
       const shown = (yield* prompt()).replaceAll(/\n+/g, " ")
       assert.include(
         shown,
-        "> go The model's server failed (503); retrying in 1 s. half an answer The answer broke off before its end; retrying in 1 s. Ignore the partial answer above. You said: go"
+        "> go The model's server failed (503); retrying in 1 s. half an answer The answer was cut off; retrying in 1 s. Ignore the partial answer above. You said: go"
       )
     })
   )

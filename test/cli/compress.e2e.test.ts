@@ -270,7 +270,7 @@ describe("compress", () => {
       writeFileSync(path.join(folder, "file"), "")
       for (const [out, says] of [
         [path.join(folder, "missing", "out.jsonl"), /: the folder [^\n]*missing does not exist; make it first$/m],
-        [path.join(folder, "file", "out.jsonl"), /: a file is where a folder should be$/m],
+        [path.join(folder, "file", "out.jsonl"), /: expected a folder, found a file$/m],
         [folder, /: it is a folder; name a file in it$/m],
         [path.join(folder, "out.md"), /Markdown cannot be read back[^\n]*\.jsonl/]
       ] as const) {

@@ -61,7 +61,7 @@ describe("@ references of `ask`", () => {
         /^palimpsest: ✓ @notes\.txt @"two words\.txt"[^\n]* · … 8 files, [\d,]+ tokens; 1 not found; 1 left out\n/
       )
       assert.match(first.stderr, /hidden\.log[^\n]*ignored by git/)
-      assert.match(first.stderr, /\npalimpsest: @nothing\.here names no file here\n/)
+      assert.match(first.stderr, /\npalimpsest: @nothing\.here matches no file here\n/)
       const [one] = yield* turnsOf(fake)
       const texts = textsOf(one).join("\n")
       for (const word of ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]) {
@@ -89,7 +89,7 @@ describe("@ references of `ask`", () => {
       const first = yield* runs(where, fake, ["ask", "Compare @notes.txt with @one.md"], { input: given })
       assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Compared.\n"])
       assert.match(first.stderr, /^palimpsest: ✓ @notes\.txt @one\.md · 1 file, [\d,]+ tokens; 1 not found\n/)
-      assert.include(first.stderr, "palimpsest: @one.md names no file here\n")
+      assert.include(first.stderr, "palimpsest: @one.md matches no file here\n")
       assert.notInclude(first.stderr, "@someone")
       // Without words of a person nothing is read, and nothing is said of it.
       const second = yield* runs(where, fake, ["ask"], { input: given })
@@ -111,7 +111,7 @@ describe("@ references of `ask`", () => {
       assert.strictEqual(status, 0)
       assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
         "palimpsest: ✗ @q1 @q2 @q3 @q4 @hidden.log @q5 @q6 · 6 not found; 1 left out",
-        ...["q1", "q2", "q3", "q4"].map((name) => `palimpsest: @${name} names no file here`),
+        ...["q1", "q2", "q3", "q4"].map((name) => `palimpsest: @${name} matches no file here`),
         "palimpsest: hidden.log was left out: ignored by git",
         "palimpsest: 2 more were not read, or only in part"
       ])

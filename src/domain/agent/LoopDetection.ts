@@ -80,7 +80,7 @@ export class LoopDetector {
     const repetition = this.text.push(text)
     if (repetition === undefined) return undefined
     const quoted = printableLine(JSON.stringify(repetition.text.replace(/\s+/g, " ")))
-    this.detected = { kind: "content", detail: `the same words came ${repetition.times} times: ${quoted}` }
+    this.detected = { kind: "content", detail: `the same words were repeated ${repetition.times} times: ${quoted}` }
     return this.detected
   }
 

@@ -47,9 +47,7 @@ export const progressAfter = (progress: ProcessProgress, event: ChatEvent): Proc
     case "LimitReached":
       return { ...progress, reason: event.limit === "time" ? "TIMEOUT" : "MAX_TURNS", stop: event.message }
     case "LoopDetected":
-      return event.halted
-        ? { ...progress, reason: "ERROR", stop: `it went round in circles: ${event.detail}` }
-        : progress
+      return event.halted ? { ...progress, reason: "ERROR", stop: `it was stuck in a loop: ${event.detail}` } : progress
     default:
       return progress
   }
@@ -95,7 +93,7 @@ export const activityOf = (event: ChatEvent): Activity | undefined => {
 
 /** Returns the result of the agent. Keeps the text that it wrote before a failure. `duration` is in milliseconds. */
 export const processResult = ({ reason = "GOAL", stop, text, turns }: ProcessProgress, duration: number) => ({
-  text: stop === undefined ? text : text === "" ? stop : `${stop}\n\nWhat there is so far:\n${text}`,
+  text: stop === undefined ? text : text === "" ? stop : `${stop}\n\nPartial result:\n${text}`,
   reason,
   turns,
   duration,
@@ -105,15 +103,15 @@ export const processResult = ({ reason = "GOAL", stop, text, turns }: ProcessPro
 /** Returns the last lines of a process's stderr. */
 export const lastLines = (text: string): string => {
   const last = text.trim().split("\n").slice(-5).join("\n").trim()
-  return last === "" ? "" : `; its last words: ${last}`
+  return last === "" ? "" : `; the last lines of its error output: ${last}`
 }
 
 const signals: ReadonlyMap<number, string> = new Map([
   [130, "it was interrupted"],
   [134, "it crashed"],
-  [137, "it was killed, perhaps for want of memory"],
+  [137, "it was killed, possibly because memory ran out"],
   [139, "it crashed"],
-  [143, "it was told to end"]
+  [143, "it was terminated"]
 ])
 
 /** Describes how a program ended. */

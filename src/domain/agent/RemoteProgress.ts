@@ -119,28 +119,28 @@ export const remoteResult = (
 ): { readonly reason: "GOAL" | "ERROR" | "ABORTED"; readonly text: string } => {
   const { artifacts, stage, words } = progress
   const answer = answerText(progress)
-  const soFar = answer === "" ? "" : `\n\nWhat there is so far:\n${answer}`
+  const soFar = answer === "" ? "" : `\n\nPartial result:\n${answer}`
   if (failure !== undefined) return { reason: "ERROR", text: `${failure}${soFar}` }
   switch (stage) {
     case "working":
     case "GOAL":
-      return { reason: "GOAL", text: answer === "" ? "(it is done, and said nothing)" : answer }
+      return { reason: "GOAL", text: answer === "" ? "(it finished without an answer)" : answer }
     case "asking": {
       const made = [...artifacts.values()].join("\n\n")
-      const question = words === "" ? "(it did not say what)" : words
+      const question = words === "" ? "(it gave no question)" : words
       return {
         reason: "GOAL",
-        text: `${made === "" ? "" : `${made}\n\n`}The agent asks, before it can go on:\n${question}\n\n(What it is sent next is taken as the answer.)`
+        text: `${made === "" ? "" : `${made}\n\n`}The agent asks a question before it can continue:\n${question}\n\n(Your next message to it is taken as the answer.)`
       }
     }
     case "locked":
       return {
         reason: "ERROR",
-        text: `The agent wants a permission that it has to be given elsewhere: ${words}${soFar}`
+        text: `The agent needs a permission that must be granted elsewhere: ${words}${soFar}`
       }
     case "ABORTED":
       return { reason: "ABORTED", text: `The agent cancelled the task.${soFar}` }
     case "ERROR":
-      return { reason: "ERROR", text: `The agent could not do it: ${words}${artifacts.size === 0 ? "" : soFar}` }
+      return { reason: "ERROR", text: `The agent failed: ${words}${artifacts.size === 0 ? "" : soFar}` }
   }
 }

@@ -162,15 +162,15 @@ const blockedBy: Readonly<Record<string, AnswerFault>> = {
 
 /** The message for each fault: what happened and what to do. */
 export const faultMessage: Readonly<Record<AnswerFault, string>> = {
-  NO_FINISH_REASON: "the answer broke off before its end; send the message again",
-  MALFORMED_FUNCTION_CALL: "the model asked for a tool in a form that cannot be read; send the message again",
-  UNEXPECTED_TOOL_CALL: "the model asked for a tool that it was not given; rephrase the message",
-  MAX_TOKENS_EXCEEDED: "the model used up all tokens of its answer before it said anything; ask for less at once",
+  NO_FINISH_REASON: "the answer was cut off; send the message again",
+  MALFORMED_FUNCTION_CALL: "the model made a tool call that cannot be parsed; send the message again",
+  UNEXPECTED_TOOL_CALL: "the model called a tool that it was not offered; rephrase the message",
+  MAX_TOKENS_EXCEEDED: "the model used up all tokens of its answer before it wrote any text; ask for less at once",
   SAFETY_BLOCKED: "the model's provider blocked the answer (SAFETY); rephrase, or use another model",
   RECITATION_BLOCKED: "the model's provider blocked the answer (RECITATION); rephrase, or use another model",
   OTHER_BLOCKED: "the model's provider blocked the answer and does not say why; rephrase, or use another model",
-  THINKING_ONLY_RESPONSE: "the model thought and then said nothing; send the message again",
-  NO_RESPONSE_TEXT: "the model answered with nothing; send the message again"
+  THINKING_ONLY_RESPONSE: "the model returned only thoughts and no answer; send the message again",
+  NO_RESPONSE_TEXT: "the model returned an empty answer; send the message again"
 }
 
 /** Whether another attempt may help. A blocked answer stays blocked. */

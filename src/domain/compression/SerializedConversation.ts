@@ -29,8 +29,8 @@ const resultText = (text: string, { maxErrorTailChars = 0, maxResultChars }: Ser
 }
 
 const callText = ({ args, name }: NonNullable<Part["functionCall"]>): string => {
-  const given = typeof args === "object" && args !== null ? Object.entries(args) : []
-  return `${name}(${given.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")})`
+  const entries = typeof args === "object" && args !== null ? Object.entries(args) : []
+  return `${name}(${entries.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")})`
 }
 
 const joined = (parts: ReadonlyArray<Part>): string =>
@@ -40,14 +40,14 @@ const joined = (parts: ReadonlyArray<Part>): string =>
     .trim()
 
 const blocks = ({ author, content: { parts, role } }: Entry, options: SerializeOptions): ReadonlyArray<string> => {
-  const said = joined(parts.filter((part) => isText(part) && !isThought(part)))
+  const spoken = joined(parts.filter((part) => isText(part) && !isThought(part)))
   const thought = options.thoughts ? joined(parts.filter(isThought)) : ""
   const calls = parts.flatMap((part) => (isCall(part) ? [callText(part.functionCall)] : []))
   const media = options.media ? parts.filter(isMedia).length : 0
   const speaker = role === "model" ? "Assistant" : author === undefined ? "User" : "Program"
   return [
     ...(thought === "" ? [] : [`[Assistant thinking]: ${thought}`]),
-    ...(said === "" ? [] : [`[${speaker}]: ${said}`]),
+    ...(spoken === "" ? [] : [`[${speaker}]: ${spoken}`]),
     ...(calls.length === 0 ? [] : [`[Assistant tool calls]: ${calls.join("; ")}`]),
     ...parts.filter(isResponse).map((part) => `[Tool result]: ${resultText(answerText(part), options)}`),
     ...(media === 0 ? [] : [`[${media} ${media === 1 ? "file" : "files"} left out]`])

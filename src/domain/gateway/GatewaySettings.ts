@@ -29,20 +29,20 @@ export const GatewaySettings = Schema.Struct({
       gemini: address("Gemini"),
       openai: address("OpenAI")
     }).annotate({
-      description: "The providers' addresses, where they are not the real ones",
+      description: "Addresses of the providers, in place of the real ones",
       expected: `an object such as {"openai": "http://127.0.0.1:8000"}`
     })
   ),
-  window: Schema.optionalKey(tokens("The window of every model, in place of that of the table of models")),
+  window: Schema.optionalKey(tokens("The window of every model, in place of the one in the table of models")),
   windows: Schema.optionalKey(
     Schema.Record(Schema.String, tokens("The window of one model")).annotate({
-      description: "Windows of single models",
+      description: "Windows of individual models",
       expected: `an object such as {"claude-sonnet-4-5": 100000}`
     })
   ),
   threshold: Schema.optionalKey(
     Schema.Finite.check(Schema.isBetween({ minimum: 0.1, maximum: 1 })).annotate({
-      description: "Share of the window from which a conversation is compressed (default 0.75)",
+      description: "Share of the window at which a conversation is compressed (default 0.75)",
       expected: "a number from 0.1 to 1"
     })
   ),
@@ -55,25 +55,25 @@ export const GatewaySettings = Schema.Struct({
   ),
   recall: Schema.optionalKey(
     Schema.Boolean.annotate({
-      description: "Declare the tool by which models read back what left (default true)",
+      description: "Declare the tool with which models read what left the window (default true)",
       expected: "true or false"
     })
   ),
   showRecalls: Schema.optionalKey(
     Schema.Boolean.annotate({
-      description: "Show in answers that the model read something back (default false)",
+      description: "Show in answers that the model recalled something (default false)",
       expected: "true or false"
     })
   ),
   keys: Schema.optionalKey(
     Keys.annotate({
-      description: "The keys that may use the gateway, as SHA-256 of their text; without it, all",
+      description: "The keys that may use the gateway, as SHA-256 of their text (default: all)",
       expected: `a list such as ["sha256:…"]`
     })
   ),
   budgets: Schema.optionalKey(
     Budgets.annotate({
-      description: "What each key may use; without it, anything",
+      description: "What each key may use (default: unlimited)",
       expected: `an object such as {"requests": 60, "tokens": 10000000}`
     })
   ),
@@ -87,31 +87,31 @@ export const GatewaySettings = Schema.Struct({
         }),
         budgets: Schema.optionalKey(
           Budgets.annotate({
-            description: "What the tenant may use with all its keys",
+            description: "What the tenant may use with all of its keys",
             expected: `an object such as {"requests": 60, "tokens": 10000000}`
           })
         )
       })
     ).annotate({
-      description: "Tenants by name: their keys may use the gateway, and count together",
+      description: "Tenants by name: their keys may use the gateway, and are counted together",
       expected: `an object such as {"acme": {"keys": ["sha256:…"], "budgets": {"tokens": 10000000}}}`
     })
   ),
   keepDays: Schema.optionalKey(
     whole(1).annotate({
-      description: "Days after which a conversation that nobody went on with is forgotten (default 30)",
+      description: "Days without activity after which a conversation is deleted (default 30)",
       expected: "a whole number of days, such as 30"
     })
   ),
   bodyBytes: Schema.optionalKey(
     whole(1_024).annotate({
-      description: "The most bytes of a body that is looked at; larger ones go through unread (default 67108864)",
+      description: "Maximum bytes of a body that is processed; larger ones pass through unread (default 67108864)",
       expected: "a whole number of bytes, such as 67108864"
     })
   ),
   drainSeconds: Schema.optionalKey(
     whole(0).annotate({
-      description: "Seconds that running answers get to end when the gateway stops (default 120)",
+      description: "Seconds for running answers to finish when the gateway stops (default 120)",
       expected: "a whole number of seconds, such as 120"
     })
   )

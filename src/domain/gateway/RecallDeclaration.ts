@@ -16,12 +16,12 @@ export interface RecallDeclaration {
 export const recallName = "palimpsest_recall"
 
 const description =
-  "Reads back exactly what left the conversation: older messages were replaced by a snapshot that names them by handles. Call this before you say that something is not known. Give a handle (h_ and letters) as it is shown; of long texts ask for lines, or for lines that match. Without a handle, grep searches everything that left."
+  "Returns the exact content that was removed from the conversation: a snapshot replaced older messages and refers to them by handles. Call this tool before you say that you do not know something. Pass a handle (h_ and letters) exactly as shown; for long texts, request lines or matching lines. Without a handle, grep searches everything that was removed."
 
 const parameters = {
   type: "object",
   properties: {
-    handle: { type: "string", description: "The handle, such as h_abcdefghij. Leave it out to search everything" },
+    handle: { type: "string", description: "The handle, for example h_abcdefghij. Omit it to search everything" },
     from: { type: "integer", description: "The first line, counted from 1" },
     to: { type: "integer", description: "The last line" },
     grep: { type: "string", description: "A regular expression that the lines match" }

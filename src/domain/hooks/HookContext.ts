@@ -12,7 +12,7 @@ const maxContextChars = 32_768
 
 const bounded = (words: string): string =>
   words.length > maxContextChars
-    ? `${firstUnits(words, maxContextChars)}\n[the rest is left out: a hook may add ${maxContextChars} characters]`
+    ? `${firstUnits(words, maxContextChars)}\n[the rest is left out: a hook may add at most ${maxContextChars} characters]`
     : words
 
 /** Wraps hook text in an element it cannot close: `<` and `>` are escaped. */
@@ -20,4 +20,4 @@ export const hookContext = (words: string): string =>
   `<hook_context>\n${untrustedBlock(bounded(words)).replaceAll("<", "&lt;").replaceAll(">", "&gt;")}\n</hook_context>`
 
 /** The same for a message in the user role: marked as not written by the user. */
-export const hookMessage = (words: string): string => `${runtimeMark} What a hook adds:\n${hookContext(words)}`
+export const hookMessage = (words: string): string => `${runtimeMark} Added by a hook:\n${hookContext(words)}`

@@ -98,11 +98,11 @@ export type HookProblem =
 export const hookFaultText = (fault: HookFault): string => {
   switch (fault._tag) {
     case "NoList":
-      return "it is no list"
+      return "it is not a list"
     case "NoObject":
-      return "it is no object"
+      return "it is not an object"
     case "NoTextMatcher":
-      return "its matcher is no text"
+      return "its matcher is not a string"
     case "NoBoolean":
       return "it is neither true nor false"
     case "NoType":
@@ -112,7 +112,7 @@ export const hookFaultText = (fault: HookFault): string => {
     case "NoCommand":
       return "it has no command"
     case "NoHook":
-      return "it is no hook"
+      return "it is not a hook"
     case "WrongKind":
       return "its value is of the wrong kind"
   }
@@ -124,7 +124,7 @@ export const hookProblemText = (problem: HookProblem): string => {
     case "UnknownEvent":
       return `hooks has no event ${quotedPath(problem.event)}; the events are ${Object.keys(HookEvent.cases).join(", ")}`
     case "Misplaced":
-      return `hooks.${problem.key} is no event; it belongs into hooksConfig`
+      return `hooks.${problem.key} is not an event; it belongs in hooksConfig`
     case "LeftOut":
       return `${problem.path} was left out: ${hookFaultText(problem.fault)}`
   }
@@ -299,6 +299,6 @@ export const newHooksWarning = (hooks: ReadonlyArray<CommandHook>): string | und
   const more = hooks.length - maxListed
   const listed = [...hooks.slice(0, maxListed).map(hookText), ...(more > 0 ? [`and ${more} more`] : [])].join(", ")
   return hooks.length === 1
-    ? `This folder brings a new hook, a command that runs by itself: ${listed}`
-    : `This folder brings ${hooks.length} new hooks, commands that run by themselves: ${listed}`
+    ? `This folder has a new hook, a command that runs automatically: ${listed}`
+    : `This folder has ${hooks.length} new hooks, commands that run automatically: ${listed}`
 }

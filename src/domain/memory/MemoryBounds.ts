@@ -47,6 +47,6 @@ const cutText = ({ shown, text }: MemoryBlock, room: number): string => {
   const tail = lastUnits(text, Math.floor(room * tailShare))
   const head = firstUnits(text, room - tail.length)
   const left = text.length - head.length - tail.length
-  const marker = `[${left} of ${text.length} characters are left out here; ${shown} has them: read it before work that it may concern]`
+  const marker = `[${left} of ${text.length} characters are left out here; they are in ${shown}: read it before work that it may apply to]`
   return [head, marker, tail].filter((piece) => piece !== "").join("\n")
 }

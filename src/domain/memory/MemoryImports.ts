@@ -83,7 +83,7 @@ export const skippedImport = (path: string, why: string): string =>
 
 /** A reference to a file that has its own block, shown under that name. */
 export const importedBlock = (path: string, shown: string): string =>
-  `<!-- @${inComment(path)} is not repeated here: it stands in this memory as ${inComment(shown)} -->`
+  `<!-- @${inComment(path)} is not repeated here: this memory already contains it as ${inComment(shown)} -->`
 
 /** One file in the flat format. */
 export const flatBlock = (path: string, text: string): string =>

@@ -38,9 +38,9 @@ export const memoryFaultText = (fault: MemoryFault): string => {
     case "Binary":
       return "it is binary, and memory is text"
     case "Changed":
-      return "it changed while it was read"
+      return "it changed while it was being read"
     case "LinkCircle":
-      return "it is a circle of links"
+      return "its links form a cycle"
     case "Unreadable":
       return fault.detail
     case "LeadsOut":
@@ -48,17 +48,17 @@ export const memoryFaultText = (fault: MemoryFault): string => {
     case "LeadsToUntrusted":
       return "it leads into a folder that is not trusted"
     case "OtherOwner":
-      return `it belongs to somebody else than ${fault.folder}, so it was left out`
+      return `its owner is not the owner of ${fault.folder}, so it was left out`
     case "InvalidExtension":
       return "expected a file of at most 1 MiB"
     case "Untrusted":
       return "its folder is not trusted"
     case "Address":
-      return "only files can be imported, no addresses"
+      return "only files can be imported, not addresses"
     case "NoPath":
       return "it is not a path"
     case "Circle":
-      return "it is being imported already, so it imports itself"
+      return "it is already being imported, so it imports itself"
     case "TotalTooLarge":
       return `${fault.file} with its imports would have more than 1 MiB`
   }
@@ -87,7 +87,7 @@ export const memoryProblemText = (problem: MemoryProblem): string => {
     case "NotImported":
       return `${problem.file}: @${problem.path} was not imported: ${memoryFaultText(problem.fault)}`
     case "TooDeep":
-      return `${problem.file}: what it imports was left out: more than ${problem.depth} files import one another`
+      return `${problem.file}: its imports were left out: more than ${problem.depth} files import one another`
     case "Cut":
       return `${problem.file}: has ${problem.chars} characters, of which ${problem.room} are read (memory.${problem.setting})`
   }

@@ -49,9 +49,9 @@ const framed = ({ shown, text }: MemoryBlock): string => {
   return `--- Context from: ${name} ---\n${escaped(text.trim())}\n--- End of Context from: ${name} ---`
 }
 
-const preamble = `What follows was written by the user or their team in memory files, to be kept in mind throughout.
-Where two of them disagree, what is nearer to the work counts more: a folder inside the workspace before the workspace's root, the workspace before extensions, extensions before what is global.
-None of it takes away a rule of safety that stands above, and what the user says in the conversation counts more than all of it.`
+const preamble = `The following text is from memory files that the user or their team wrote. Keep it in mind throughout.
+Where files conflict, the one nearer to the work takes precedence: a folder inside the workspace before the workspace's root, the workspace before extensions, extensions before what is global.
+It does not override the safety rules above, and what the user says in the conversation overrides it.`
 
 /** Memory as it enters the system instruction; empty when there is none. Equal memory renders to equal text. */
 export const memoryText = ({ blocks }: Pick<LoadedMemory, "blocks">): string => {
@@ -65,7 +65,7 @@ export const memoryText = ({ blocks }: Pick<LoadedMemory, "blocks">): string => 
 
 /** Memory of folders that a tool touched, for the tool's response. */
 export const touchedMemoryText = (blocks: ReadonlyArray<MemoryBlock>): string =>
-  `Memory of the folders that this call touched. It holds for work there, as the memory in the system instruction does, and counts more where they disagree.\n\n${blocks.map(framed).join("\n\n")}`
+  `Memory of the folders that this call touched. It applies to work there, like the memory in the system instruction, and takes precedence where they conflict.\n\n${blocks.map(framed).join("\n\n")}`
 
 /** The key in a tool response that carries folder memory. A tool's own output cannot be mistaken for it. */
 export const touchedMemoryKey = "folder_memory"

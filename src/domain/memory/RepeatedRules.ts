@@ -46,5 +46,5 @@ export const repeatedRules = (
   const kept = firstUnits(text, chars)
   const left = text.length - kept.length
   const rest = left === 0 ? "" : `\n[${left} more characters are in the memory above]`
-  return `${runtimeMark} The conversation was compressed. These rules of the user's memory files hold as before:\n\n${kept}${rest}`
+  return `${runtimeMark} The conversation was compressed. These rules from the user's memory files still apply:\n\n${kept}${rest}`
 }

@@ -94,7 +94,7 @@ const minBudget = 1_024
  * told to drop such thinking.
  */
 const bindsThinking = /claude-(?:(?:opus|sonnet|haiku)-(?:5-[5-9]|[6-9])|(?:fable|mythos)-(?:5-[1-9]|[6-9]))/
-const callInstruction = "Answer with a call of one of the tools, without words beside it."
+const callInstruction = "Answer with a call of one of the tools, without any text."
 const dropsChanged = { block_binding: { prefix_mismatch_behavior: "drop_block" } }
 
 /** The input of a request. */

@@ -9,7 +9,7 @@ const retry: Event = {
   attempt: 2,
   delay: 0,
   reason: "ServerLost",
-  message: "the server was lost; another one asks the model again"
+  message: "the server failed; another one asks the model again"
 }
 
 const content = (text: string): ReadonlyArray<Event> => (text === "" ? [] : [{ _tag: "Content", text }])

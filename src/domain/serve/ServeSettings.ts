@@ -13,11 +13,11 @@ const limit = (description: string, minimum: number, such: number) =>
 
 /** The limits of one tenant. An absent limit has its value from `defaultLimits`. */
 export const TenantLimits = Schema.Struct({
-  requests: limit("Requests a minute", 1, 600),
-  tokens: limit("Tokens of models a day, sent and answered", 1, 10_000_000),
-  sessions: limit("Sessions that are stored at a time", 1, 1_000),
-  turns: limit("Turns that run at a time", 1, 8),
-  streams: limit("Event streams that are open at a time", 1, 32)
+  requests: limit("Requests per minute", 1, 600),
+  tokens: limit("Tokens per day, sent and received", 1, 10_000_000),
+  sessions: limit("Stored sessions", 1, 1_000),
+  turns: limit("Turns that run at the same time", 1, 8),
+  streams: limit("Event streams that are open at the same time", 1, 32)
 })
 /** All limits of a tenant. */
 export type TenantLimits = { readonly [K in keyof typeof TenantLimits.Type]-?: number }
@@ -42,7 +42,7 @@ export const localTenant = "local"
 /** An API token in the settings, which hold only its hash. */
 export const TokenSetting = Schema.Struct({
   tenant: TenantName.annotate({
-    description: "The tenant whose sessions the token opens",
+    description: "The tenant whose sessions the token gives access to",
     expected: "1 to 32 small letters, digits and hyphens"
   }),
   hash: Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/)).annotate({
@@ -56,7 +56,7 @@ export type TokenSetting = typeof TokenSetting.Type
 export const TenantSetting = Schema.Struct({
   folder: Schema.optionalKey(
     Schema.NonEmptyString.annotate({
-      description: "The folder that the tenant's agents work in; an empty folder of the tenant where it is not set",
+      description: "The folder in which the tenant's agents work (default: an empty folder of the tenant)",
       expected: "the absolute path of a folder"
     })
   ),
@@ -82,13 +82,13 @@ export const ServeSettings = Schema.Struct({
   ),
   tenants: Schema.optionalKey(
     Schema.Record(TenantName, TenantSetting).annotate({
-      description: "Folders and limits of single tenants, by name",
+      description: "Folders and limits of individual tenants, by name",
       expected: `an object such as {"acme": {"limits": {"sessions": 50}}}`
     })
   ),
   limits: Schema.optionalKey(
     TenantLimits.annotate({
-      description: "The limits of each tenant that has none of its own",
+      description: "The limits of tenants without limits of their own",
       expected: `an object such as {"requests": 600, "tokens": 10000000}`
     })
   ),
@@ -100,32 +100,32 @@ export const ServeSettings = Schema.Struct({
   ),
   approve: Schema.optionalKey(
     ApprovalMode.annotate({
-      description: "The calls of tools that run in served sessions; all others are denied, as nobody can be asked",
+      description: "Tool calls that run in served sessions; all others are denied, because no user can be asked",
       expected: `one of ${ApprovalMode.literals.join(", ")}`
     })
   ),
   onDisconnect: Schema.optionalKey(
     OnDisconnect.annotate({
-      description: "What becomes of a turn whose client vanishes (default continue)",
+      description: "What happens to a turn whose client disconnects (default continue)",
       expected: "continue or cancel"
     })
   ),
   gateway: Schema.optionalKey(
     ServedGateway.annotate({
       description:
-        "Serve the gateway below /gateway: tokens: for the server's tokens and the keys of the setting gateway; keys: also for clients with keys of their own",
+        "Serve the gateway below /gateway. tokens: for the server's tokens and the keys of the setting gateway; keys: also for clients with their own keys",
       expected: "tokens or keys"
     })
   ),
   drainSeconds: Schema.optionalKey(
     whole(0).annotate({
-      description: "Seconds that running turns get to end when the server stops (default 20)",
+      description: "Seconds for running turns to finish when the server stops (default 20)",
       expected: "a whole number of seconds, such as 20"
     })
   ),
   bodyBytes: Schema.optionalKey(
     whole(1_024).annotate({
-      description: "The most bytes of a request's body (default 4194304)",
+      description: "Maximum bytes of a request's body (default 4194304)",
       expected: "a whole number of bytes, such as 4194304"
     })
   )

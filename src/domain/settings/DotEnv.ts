@@ -24,7 +24,7 @@ export const dotEnvProblemText = ({ _tag }: DotEnvProblem): string => {
     case "OpenQuote":
       return "expected a closing quote"
     case "TextAfterQuote":
-      return "expected nothing behind the closing quote"
+      return "expected nothing after the closing quote"
   }
 }
 
@@ -146,9 +146,9 @@ export type VariableProblem =
 export const variableProblemText = (problem: VariableProblem): string => {
   switch (problem._tag) {
     case "NoKey":
-      return "no key stands there with it"
+      return "the file sets no key for it"
     case "EnvironmentKeys":
-      return `${problem.names.join(" and ")} of the environment would go there`
+      return `${problem.names.join(" and ")} from the environment would be sent there`
     case "Outside":
       return `it leads out of ${quotedPath(problem.folder)}`
   }

@@ -68,7 +68,7 @@ const parseModel = (value: unknown): Conversion =>
       : { value }
 
 const parseTurns = (value: unknown): Conversion =>
-  value === -1 ? { _tag: "NoLimit" } : { value, note: "counts for one message here, not for the session" }
+  value === -1 ? { _tag: "NoLimit" } : { value, note: "applies to one message here, not to the session" }
 
 const parseOutputLimit = (value: unknown): Conversion =>
   typeof value === "number" && value <= 0 ? { value: 0, note: "0: nothing is shortened" } : { value }
@@ -93,7 +93,7 @@ const isRetentionEnabled = (settings: unknown): boolean =>
 const parseRetention = (value: unknown, settings: unknown): Conversion =>
   isRetentionEnabled(settings)
     ? { _tag: "SwitchedOff" }
-    : { value, note: "older sessions of this program are deleted then" }
+    : { value, note: "older sessions of this program are deleted too" }
 
 const rules: ReadonlyArray<Rule> = [
   defineRule("model", ["model.name", "model"], parseModel),
@@ -124,7 +124,7 @@ const rules: ReadonlyArray<Rule> = [
   defineRule("toolOutput.most", ["tools.truncateToolOutputThreshold", "truncateToolOutputThreshold"], parseOutputLimit),
   defineRule("toolOutput.lines", ["tools.truncateToolOutputLines", "truncateToolOutputLines"], (value) => ({
     value,
-    note: "counts with the form head-tail-lines"
+    note: "applies to the form head-tail-lines"
   })),
   defineRule("shellIdle", ["tools.shell.inactivityTimeout"]),
   defineRule("editCorrection", ["tools.disableLLMCorrection"], not),
@@ -297,7 +297,7 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
         ours,
         from,
         from,
-        note ? { value, note: "is spoken to over HTTP, not by server-sent events" } : { value }
+        note ? { value, note: "is contacted over HTTP, not server-sent events" } : { value }
       )
     }
     if (rows.left.length > count) continue

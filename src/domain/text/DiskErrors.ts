@@ -3,17 +3,17 @@ import { quotedPath } from "./WorkspacePath.ts"
 
 /** Explanations of system error codes, with the remedy where there is one. */
 const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: "no space is left on the disk; make room there",
-  EDQUOT: "the disk's quota is used up; make room there",
-  EFBIG: "the file may not grow any further; the system limits its size",
+  ENOSPC: "no space is left on the disk; free some space",
+  EDQUOT: "the disk quota is used up; free some space",
+  EFBIG: "the file reached the system's size limit",
   EACCES: "permission denied",
   EPERM: "permission denied",
-  EROFS: "the disk can only be read",
-  ENOTDIR: "a file is where a folder should be",
-  EISDIR: "a folder is where a file should be",
-  ENOENT: "there is no such file or folder",
+  EROFS: "the disk is read-only",
+  ENOTDIR: "expected a folder, found a file",
+  EISDIR: "expected a file, found a folder",
+  ENOENT: "no such file or folder",
   EMFILE: "too many files are open",
-  EIO: "the disk failed"
+  EIO: "the disk reported an error"
 }
 
 const codeOf = ({ reason }: PlatformError.PlatformError): string | undefined => {

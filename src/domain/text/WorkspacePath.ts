@@ -28,8 +28,8 @@ export const quotedPath = (name: string): string =>
 export const pathProblem = (path: string): string | undefined => {
   if (path.trim() === "") return "the path is empty"
   if (path.length > maxPathChars)
-    return `the path leads nowhere: it has ${path.length} characters, and none has more than ${maxPathChars}`
-  if (path.includes("\0")) return `${JSON.stringify(path)} is no path: it has a NUL byte`
+    return `the path is too long: it has ${path.length} characters, and the maximum is ${maxPathChars}`
+  if (path.includes("\0")) return `${JSON.stringify(path)} is not a path: it contains a NUL byte`
   // A shell would expand this to the home folder; a folder of that name is not meant.
   return path === "~" || path.startsWith("~/") || path.startsWith("~\\")
     ? `${path}: ~ is not expanded here; give a path from the workspace or an absolute one`

@@ -261,7 +261,7 @@ const banded = (a: string, b: string, band: number, work: ComparisonBudget): num
     work.left -= to - from + 1
     if (work.left <= 0) return over
     const unit = a.charCodeAt(i - 1)
-    let least = over
+    let lowest = over
     for (let j = from; j <= to; j += 1) {
       const same = j > 0 && unit === b.charCodeAt(j - 1)
       const replaced = j === 0 ? over : (previous[j - 1] ?? over) + (same ? 0 : 1)
@@ -269,9 +269,9 @@ const banded = (a: string, b: string, band: number, work: ComparisonBudget): num
       const inserted = j === from ? over : (current[j - 1] ?? over) + 1
       const cost = j === 0 ? i : Math.min(replaced, removed, inserted, over)
       current[j] = cost
-      if (cost < least) least = cost
+      if (cost < lowest) lowest = cost
     }
-    if (least >= over) return over
+    if (lowest >= over) return over
     const spare = previous
     previous = current
     current = spare
@@ -337,12 +337,12 @@ const fuzzy: Strategy = (text, oldText, newText) => {
     if (work.left <= 0) return []
   }
   candidates.sort((a, b) => a.cost - b.cost || a.at - b.at)
-  const taken = new Set<number>()
+  const usedLines = new Set<number>()
   return candidates
     .filter(({ at }) => {
       const own = trimmedOld.map((_, index) => at + index)
-      if (own.some((line) => taken.has(line))) return false
-      for (const line of own) taken.add(line)
+      if (own.some((line) => usedLines.has(line))) return false
+      for (const line of own) usedLines.add(line)
       return true
     })
     .flatMap(({ at }) => lineSplices(text, lines, at, block))

@@ -42,8 +42,8 @@ export const refusalOf = (
   if (origin !== undefined && !isLoopbackOrigin(origin)) {
     return { status: 403, message: "this server does not answer pages of other sites" }
   }
-  const given = /^Bearer (.+)$/i.exec(authorization)?.[1] ?? ""
-  return isSame(token, given)
+  const sentToken = /^Bearer (.+)$/i.exec(authorization)?.[1] ?? ""
+  return isSame(token, sentToken)
     ? undefined
     : { status: 401, message: "the header Authorization: Bearer TOKEN is missing or wrong" }
 }

@@ -115,15 +115,15 @@ const toRust = (source: string): string | undefined => {
 
 /** Parses a pattern. */
 export const parseSearch = (
-  given: string,
+  typed: string,
   { isCaseSensitive, isFixed }: PatternOptions
 ): Result.Result<SearchPattern, PatternProblem> => {
   if (isFixed) {
-    const source = escapeRegExp(given)
+    const source = escapeRegExp(typed)
     return Result.succeed({ source, flags: isCaseSensitive ? "us" : "ius", rust: toRust(source), isCaseSensitive })
   }
-  const inline = inlineFlags.exec(given)
-  const source = inline === null ? given : given.slice(inline[0].length)
+  const inline = inlineFlags.exec(typed)
+  const source = inline === null ? typed : typed.slice(inline[0].length)
   const isSensitive = isCaseSensitive && inline?.[1]?.includes("i") !== true
   const flags = isSensitive ? "s" : "is"
   // Many patterns have \" or a lone brace, which only the legacy syntax allows.

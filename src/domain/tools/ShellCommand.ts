@@ -407,11 +407,11 @@ const commandUsage = (words: ReadonlyArray<Word>): CommandUsage | undefined => {
     }
   }
   const [first, second] = args.slice(from)
-  const lookup = (name: string, taken: number): CommandUsage | undefined => {
+  const lookup = (name: string, consumed: number): CommandUsage | undefined => {
     const usage = usages.get(name)
     // A grant for this folder does not cover code of another folder.
     if (usage === undefined || (folder !== undefined && usage.effects !== "reads")) return undefined
-    return { name, usage, rest: args.slice(from + taken), folder }
+    return { name, usage, rest: args.slice(from + consumed), folder }
   }
   if (first === undefined || !isLiteral(first)) return lookup(program.text, 0)
   if (second !== undefined && isLiteral(second)) {

@@ -24,15 +24,15 @@ export interface SessionRoot {
 
 /** Returns where the agents keep their sessions, by their environment variables. None of the paths needs to exist. */
 export const sessionRoots = ({ home, ownSessions, variables }: AgentPlaces): ReadonlyArray<SessionRoot> => {
-  const given = (name: string): string | undefined => {
+  const variable = (name: string): string | undefined => {
     const value = variables[name]?.trim() ?? ""
     return value === "" ? undefined : value.replace(/^~(?=$|[/\\])/, home).replace(/(?<=.)[/\\]+$/, "")
   }
-  const data = given("XDG_DATA_HOME") ?? `${home}/.local/share`
-  const configuration = given("XDG_CONFIG_HOME") ?? `${home}/.config`
-  const claude = given("CLAUDE_CONFIG_DIR")
-  const codex = given("CODEX_HOME") ?? `${home}/.codex`
-  const piSessions = given("PI_CODING_AGENT_SESSION_DIR")
+  const data = variable("XDG_DATA_HOME") ?? `${home}/.local/share`
+  const configuration = variable("XDG_CONFIG_HOME") ?? `${home}/.config`
+  const claude = variable("CLAUDE_CONFIG_DIR")
+  const codex = variable("CODEX_HOME") ?? `${home}/.codex`
+  const piSessions = variable("PI_CODING_AGENT_SESSION_DIR")
   const roots: ReadonlyArray<SessionRoot> = [
     ...(claude === undefined ? [`${home}/.claude`, `${configuration}/claude`] : [claude]).map((folder) => ({
       agent: "claude" as const,
@@ -40,9 +40,9 @@ export const sessionRoots = ({ home, ownSessions, variables }: AgentPlaces): Rea
     })),
     { agent: "codex", path: `${codex}/sessions` },
     { agent: "codex", path: `${codex}/archived_sessions` },
-    { agent: "gemini", path: `${given("GEMINI_CLI_HOME") ?? home}/.gemini/tmp` },
-    { agent: "pi", path: piSessions ?? `${given("PI_CODING_AGENT_DIR") ?? `${home}/.pi/agent`}/sessions` },
-    { agent: "opencode", path: given("OPENCODE_DB") ?? `${data}/opencode/opencode.db` },
+    { agent: "gemini", path: `${variable("GEMINI_CLI_HOME") ?? home}/.gemini/tmp` },
+    { agent: "pi", path: piSessions ?? `${variable("PI_CODING_AGENT_DIR") ?? `${home}/.pi/agent`}/sessions` },
+    { agent: "opencode", path: variable("OPENCODE_DB") ?? `${data}/opencode/opencode.db` },
     { agent: "palimpsest", path: ownSessions }
   ]
   return roots.filter(({ path }, index) => roots.findIndex((root) => root.path === path) === index)

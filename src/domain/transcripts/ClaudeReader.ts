@@ -351,8 +351,8 @@ class Queue {
   /** Removes the messages with these words; all where that names none. Notifications of programs stay in the queue. */
   private takeBack(content: unknown): void {
     const isNamed = ({ words }: Queued) => typeof content === "string" && holdsLine(content.trim(), words)
-    const isTaken = this.waiting.some(isNamed) ? isNamed : () => true
-    this.waiting = this.waiting.filter((queued) => !isTaken(queued))
+    const isDelivered = this.waiting.some(isNamed) ? isNamed : () => true
+    this.waiting = this.waiting.filter((queued) => !isDelivered(queued))
   }
 }
 
@@ -527,11 +527,11 @@ function* deliver(
     return isUser ? [{ line, words: wordsIn(said.blocks) }] : []
   })
   const used = new Set<Line>()
-  let told = 0
+  let records = 0
   for (const { after, at, blocks, by, number, words } of delivered) {
     if (after !== undefined && !taken.has(after)) continue
     // The record that put it into the queue, and the one that took it out.
-    told += 2
+    records += 2
     yield (standing.length + stretches.length) * 4
     const answer = numberOf(stretches.find((stretch) => stretch._tag === "Model" && numberOf(stretch) > by))
     const command = commandOf(words)
@@ -573,9 +573,9 @@ function* deliver(
     standing.some(({ line, words: known }) => line.number > number && taken.has(line) && known === words)
   for (const queued of waiting) {
     yield standing.length
-    if (isStanding(queued)) told += 1
+    if (isStanding(queued)) records += 1
   }
-  return told
+  return records
 }
 
 /** Returns the number of the first record of a stretch. */
@@ -663,8 +663,8 @@ function* transcript(
   const stretches = stretchesOf(lines, skipped)
   const used = gather(stretches, aside)
   const taken = new Set([...lines, ...used])
-  const told = yield* deliver(stretches, queue, tree.messages, taken)
-  for (let n = told; n > 0; n -= 1) skipped.take("queue-operation")
+  const delivered = yield* deliver(stretches, queue, tree.messages, taken)
+  for (let n = delivered; n > 0; n -= 1) skipped.take("queue-operation")
   countRest(tree, taken, skipped)
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")

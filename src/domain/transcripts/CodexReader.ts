@@ -663,9 +663,9 @@ class Rollout {
   private count(info: unknown): boolean {
     const last = isJson(info) ? info.last_token_usage : undefined
     if (!isJson(last)) return false
-    const told = JSON.stringify(info)
-    const isNew = told !== this.counted
-    this.counted = told
+    const counts = JSON.stringify(info)
+    const isNew = counts !== this.counted
+    this.counted = counts
     const usage = usageOf(last)
     this.tokens = natural(last.total_tokens) ?? (usage === undefined ? this.tokens : usage.prompt + usage.answer)
     if (!isNew || usage === undefined || this.answered === undefined) return false

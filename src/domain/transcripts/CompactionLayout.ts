@@ -135,7 +135,7 @@ export const callIdOf =
 
 /** Keeps ids unique: a known id when it is free, else the next free one. */
 export class Ids {
-  private readonly taken = new Set<string>()
+  private readonly usedIds = new Set<string>()
   private made = 0
   private readonly make: (n: number) => string
 
@@ -145,8 +145,8 @@ export class Ids {
 
   /** Claims a known id. Returns false when it is taken. */
   claim(id: string): boolean {
-    if (this.taken.has(id)) return false
-    this.taken.add(id)
+    if (this.usedIds.has(id)) return false
+    this.usedIds.add(id)
     return true
   }
 

@@ -106,16 +106,16 @@ export function* readContents(value: unknown, text: string): SlicedWork<Transcri
     if (!isContent(whole)) return problemAt(0, contentProblem(whole, `${key ?? ""}[${index}]`))
     yield slices?.[index]?.length ?? 1_000
     const source = sourceOf(whole, slices?.[index])
-    const said = splitAuthorNote(piecesOf({ content: whole, ...(source === undefined ? {} : { source }) }))
-    const author: Author | undefined = said.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
+    const noted = splitAuthorNote(piecesOf({ content: whole, ...(source === undefined ? {} : { source }) }))
+    const author: Author | undefined = noted.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
     isEnvironmentSeen ||= author === "environment"
     isUserSeen ||= whole.role === "user" && author !== "environment"
-    const sources = sourcesOf(said.pieces.map((one) => one.source))
+    const sources = sourcesOf(noted.pieces.map((one) => one.source))
     steps.push({
       _tag: "Message",
       draft: {
         // Keys besides the parts are kept.
-        content: said.author === undefined ? whole : { ...whole, parts: said.pieces.map((one) => one.part) },
+        content: noted.author === undefined ? whole : { ...whole, parts: noted.pieces.map((one) => one.part) },
         ...(author === undefined ? {} : { author }),
         ...(sources === undefined ? {} : { source: sources }),
         origin: { line: lines?.[index] ?? 1, ids: [] }

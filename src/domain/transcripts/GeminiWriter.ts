@@ -27,14 +27,14 @@ import { VisibleMessages, type Step, type Transcript, type Writer } from "./Tran
 
 /** Assigns ids to messages: the agent's own when it is free in the file, else `m1`, `m2`, … */
 class Ids {
-  private readonly taken: Set<string>
-  private readonly given = new Set<string>()
+  private readonly reservedIds: Set<string>
+  private readonly usedIds = new Set<string>()
   private readonly byDraft = new Map<Draft, string>()
   private live = new Set<string>()
   private made = 0
 
   constructor(drafts: ReadonlyArray<Draft>) {
-    this.taken = new Set(drafts.flatMap(({ origin }) => origin?.ids ?? []))
+    this.reservedIds = new Set(drafts.flatMap(({ origin }) => origin?.ids ?? []))
   }
 
   /** Allows ids of earlier messages to be used again. */
@@ -52,14 +52,14 @@ class Ids {
 
   private first({ origin }: Draft): string {
     const [own] = origin?.ids ?? []
-    const id = own === undefined || own === "" || this.given.has(own) ? this.fresh() : own
-    this.given.add(id)
+    const id = own === undefined || own === "" || this.usedIds.has(own) ? this.fresh() : own
+    this.usedIds.add(id)
     return id
   }
 
   private fresh(): string {
     do this.made += 1
-    while (this.taken.has(`m${this.made}`))
+    while (this.reservedIds.has(`m${this.made}`))
     return `m${this.made}`
   }
 }
@@ -91,7 +91,7 @@ const uuid = (text: string): string => {
 // --- records ----------------------------------------------------------------------------------------------------------
 
 /** A message that a reader has to return for a record. */
-interface Wanted {
+interface ExpectedDraft {
   readonly role: Content["role"]
   readonly author: Author | undefined
   readonly pieces: ReadonlyArray<Piece>
@@ -104,16 +104,16 @@ interface Attempt {
   readonly marks: Marks
 }
 
-const wantedOf = (draft: Draft): Wanted => ({
+const wantedOf = (draft: Draft): ExpectedDraft => ({
   role: draft.content.role,
   author: draft.author,
   pieces: piecesOf(draft)
 })
 
-const isSame = (drafts: ReadonlyArray<Draft>, wanted: ReadonlyArray<Wanted>): boolean =>
-  drafts.length === wanted.length &&
+const isSame = (drafts: ReadonlyArray<Draft>, expected: ReadonlyArray<ExpectedDraft>): boolean =>
+  drafts.length === expected.length &&
   drafts.every((draft, index) => {
-    const one = wanted[index]
+    const one = expected[index]
     return (
       one !== undefined &&
       draft.content.role === one.role &&
@@ -283,10 +283,10 @@ class Writing {
     )
     const owed = new Set([...calls.values()].flatMap((places) => places.map(placeKey)))
     /** Number of parts of the next message that the previous record already holds. */
-    let said = 0
+    let counted = 0
     for (const [index, draft] of drafts.entries()) {
-      const from = said
-      said = 0
+      const from = counted
+      counted = 0
       const { parts } = draft.content
       const stays = index < staying
       if (draft.author === "environment" && !stays) this.opened.push(draft)
@@ -295,7 +295,7 @@ class Writing {
       else {
         const next = stays ? undefined : drafts[index + 1]
         const { answers, count } = paired(parts.filter(isCall), next)
-        said = count
+        counted = count
         const open = parts.flatMap((part, at) => (isCall(part) ? [owed.has(placeKey({ item: index, part: at }))] : []))
         lines.push(this.gemini(draft, next, answers, count, stays, open))
       }
@@ -314,11 +314,11 @@ class Writing {
     const isEnvironment = draft.author === "environment"
     const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
     const record = { id: this.ids.of(draft), timestamp: this.stamp(draft), type: "user", content: native }
-    const wanted = stays ? [] : [{ ...wantedOf(draft), pieces }]
+    const expected = stays ? [] : [{ ...wantedOf(draft), pieces }]
     const base: Marks = stays ? { again: record.id } : {}
     const author: Marks = { ...base, author: draft.author ?? null }
     const exact = { parts: pieces }
-    const made = this.made(wanted, [
+    const made = this.made(expected, [
       { record, exact: {}, marks: base },
       { record, exact: {}, marks: author },
       { record, exact, marks: base },
@@ -372,14 +372,14 @@ class Writing {
       ...(draft.author === undefined ? {} : { author: draft.author }),
       ...(draft.usage?.cacheWrite === undefined ? {} : { usage: draft.usage })
     }
-    const wanted = [
+    const expected = [
       ...(stays ? [] : [{ ...wantedOf(draft), pieces }]),
       ...(answered.length === 0 ? [] : [{ role: "user" as const, author: undefined, pieces: answered }])
     ]
     const inOrder = isInOrder(parts)
     const own = inOrder ? recorded : whole
     const lists = answered.length === 0 ? [{}] : [{}, { answers: answered }]
-    const made = this.made(wanted, [
+    const made = this.made(expected, [
       ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
       { record: whole, exact: {}, marks },
       ...lists.slice(1).map((exact) => ({ record: own, exact, marks })),
@@ -393,7 +393,7 @@ class Writing {
   }
 
   /** Returns the first attempt that a reader reads as the wanted messages, else the last one. */
-  private made(wanted: ReadonlyArray<Wanted>, attempts: ReadonlyArray<Attempt>) {
+  private made(expected: ReadonlyArray<ExpectedDraft>, attempts: ReadonlyArray<Attempt>) {
     let line = ""
     for (const [index, { exact, marks, record }] of attempts.entries()) {
       line = recordLine(record, exact, marks)
@@ -402,7 +402,7 @@ class Writing {
       if (isRecordProblem(said)) continue
       const isOpen = said.gives._tag === "User" && (said.gives.whose === "bare" || said.gives.whose === "marked")
       // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.
-      if ((isOpen || !isSame(this.flow.drafts(said), wanted)) && index < attempts.length - 1) continue
+      if ((isOpen || !isSame(this.flow.drafts(said), expected)) && index < attempts.length - 1) continue
       this.flow.take(said)
       return { line, exact: Object.keys(exact).length > 0 }
     }

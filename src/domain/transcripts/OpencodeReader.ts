@@ -63,7 +63,7 @@ class Conversation {
   private readonly skipped: Skipped
   private model: string | undefined
   /** Messages in which a compaction was asked for. */
-  private readonly asked = new Map<string, Json>()
+  private readonly compactionRequests = new Map<string, Json>()
   private readonly named = new Set<string>()
 
   constructor(skipped: Skipped) {
@@ -77,7 +77,7 @@ class Conversation {
   }
 
   end(session: Json): Transcript {
-    for (const _ of this.asked) this.skipped.add("unfinished compaction")
+    for (const _ of this.compactionRequests) this.skipped.add("unfinished compaction")
     return {
       format: "opencode",
       session: textAt(session, "id"),
@@ -112,7 +112,7 @@ class Conversation {
     let isTyped = false
     for (const part of message.parts) {
       if (part.type === "compaction") {
-        this.asked.set(message.id, part)
+        this.compactionRequests.set(message.id, part)
         return
       }
       if (part.type === "text" && typeof part.text === "string" && part.ignored !== true) {
@@ -129,30 +129,30 @@ class Conversation {
     const { data, parts } = message
     this.model = textAt(data, "modelID") ?? this.model
     const parent = textAt(data, "parentID") ?? ""
-    const asked = this.asked.get(parent)
-    if (data.summary === true && asked !== undefined && textAt(data, "finish") !== undefined) {
-      this.asked.delete(parent)
-      this.compact(message, asked)
+    const compaction = this.compactionRequests.get(parent)
+    if (data.summary === true && compaction !== undefined && textAt(data, "finish") !== undefined) {
+      this.compactionRequests.delete(parent)
+      this.compact(message, compaction)
       return
     }
-    let said: Array<Piece> = []
+    let spoken: Array<Piece> = []
     let answers: Array<Piece> = []
     const flush = () => {
-      this.say(message, "model", said)
+      this.say(message, "model", spoken)
       this.say(message, "user", answers)
-      said = []
+      spoken = []
       answers = []
     }
     for (const part of parts) {
       // What is said after results is the next answer of the model.
       if (answers.length > 0 && part.type !== "tool") flush()
-      if (part.type === "text" && typeof part.text === "string") said.push(textPiece(part.text, noText))
+      if (part.type === "text" && typeof part.text === "string") spoken.push(textPiece(part.text, noText))
       else if (part.type === "reasoning" && typeof part.text === "string") {
-        said.push(thoughtPiece(part.text, undefined, noText))
-      } else if (part.type === "file") said.push(mediaOf(part))
+        spoken.push(thoughtPiece(part.text, undefined, noText))
+      } else if (part.type === "file") spoken.push(mediaOf(part))
       else if (part.type === "tool" && isJson(part.state)) {
         const { state } = part
-        said.push(
+        spoken.push(
           callPiece({ id: textAt(part, "callID"), name: textAt(part, "tool") ?? "unknown", args: state.input }, noText)
         )
         const result = resultOf(part, state)
@@ -163,15 +163,15 @@ class Conversation {
     flush()
   }
 
-  private compact(message: Message, asked: Json): void {
+  private compact(message: Message, compaction: Json): void {
     const text = message.parts
       .flatMap((part) => (part.type === "text" ? (textAt(part, "text") ?? []) : []))
       .join("\n\n")
     const insert = text === "" ? [] : [this.draft(message, "user", [textPiece(text, noText)], "summary")]
     this.steps.compact(
-      { insert, trigger: asked.auto === false ? "manual" : "auto", tokensBefore: undefined },
+      { insert, trigger: compaction.auto === false ? "manual" : "auto", tokensBefore: undefined },
       unmarked,
-      textAt(asked, "tail_start_id")
+      textAt(compaction, "tail_start_id")
     )
   }
 }

@@ -95,10 +95,10 @@ export const writeOpencode: Writer = function* (transcript) {
     })
     return messageID
   }
-  let asked: string | undefined
+  let lastQuestion: string | undefined
   let title = ""
   const addUser = (parts: ReadonlyArray<Json>, at: number): void => {
-    asked = add({ role: "user", time: { created: at }, agent: "build", model: modelOf(transcript.model) }, parts)
+    lastQuestion = add({ role: "user", time: { created: at }, agent: "build", model: modelOf(transcript.model) }, parts)
   }
   const held = (parts: ReadonlyArray<Json | string>): ReadonlyArray<Json> =>
     parts.flatMap((part) => {
@@ -123,7 +123,7 @@ export const writeOpencode: Writer = function* (transcript) {
     addUser(author === undefined ? all : all.map((part) => ({ ...part, synthetic: true })), at)
   }
   const model = (draft: Draft, item: number, at: number): void => {
-    if (asked === undefined) addUser([{ type: "text", text: nothingInPlace, synthetic: true }], at)
+    if (lastQuestion === undefined) addUser([{ type: "text", text: nothingInPlace, synthetic: true }], at)
     const parts = draft.content.parts.map((part, index): Json | string => {
       const call = calls.get(placeKey({ item, part: index }))
       if (isCall(part)) return call === undefined ? "calls" : toolPart(part, call.id, results.get(call.id), at)
@@ -137,7 +137,7 @@ export const writeOpencode: Writer = function* (transcript) {
     add(
       {
         role: "assistant",
-        parentID: asked,
+        parentID: lastQuestion,
         mode: "build",
         agent: "build",
         path: { cwd: directory, root: directory },

@@ -114,7 +114,7 @@ const readContent = (
   )
 
 /** Reads a message. A note in front of a user message names an author other than the user. */
-const said = (
+const spokenBy = (
   role: "user" | "model",
   read: ReadonlyArray<Piece> | RecordProblem,
   author?: Author
@@ -145,7 +145,7 @@ const bashText = (message: Json): string => {
 
 const readSummary = (record: Json, locator: Locator, path: ReadonlyArray<string>): Gives | RecordProblem =>
   typeof record.summary === "string"
-    ? said("user", plain(record.summary, locator, [...path, "summary"]), "summary")
+    ? spokenBy("user", plain(record.summary, locator, [...path, "summary"]), "summary")
     : recordProblem("summary", "expected a text")
 
 const readMessage = (message: unknown, record: Json, text: string, skipped: Skipped): Gives | RecordProblem => {
@@ -155,9 +155,9 @@ const readMessage = (message: unknown, record: Json, text: string, skipped: Skip
   const blocks = () => readContent(message.content, locator, path, skipped)
   switch (message.role) {
     case "user":
-      return said("user", blocks())
+      return spokenBy("user", blocks())
     case "assistant":
-      return said("model", blocks())
+      return spokenBy("model", blocks())
     case "toolResult": {
       const { content } = message
       if (content !== undefined && typeof content !== "string" && !Array.isArray(content)) {
@@ -180,10 +180,10 @@ const readMessage = (message: unknown, record: Json, text: string, skipped: Skip
     case "bashExecution":
       return message.excludeFromContext === true
         ? nothing("bash left out of context")
-        : said("user", [{ part: { text: bashText(message) }, source: undefined }], "program")
+        : spokenBy("user", [{ part: { text: bashText(message) }, source: undefined }], "program")
     case "custom":
     case "hookMessage":
-      return said("user", blocks(), "program")
+      return spokenBy("user", blocks(), "program")
     case "branchSummary":
     case "compactionSummary":
       return readSummary(message, locator, ["message"])
@@ -212,7 +212,7 @@ const readNative = (record: Json, text: string, skipped: Skipped): Gives | Recor
     case "branch_summary":
       return readSummary(record, locate(record, text, []), [])
     case "custom_message":
-      return said(
+      return spokenBy(
         "user",
         readContent(record.content, locate(record, text, ["content"]), ["content"], skipped),
         "program"

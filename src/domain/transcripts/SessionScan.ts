@@ -203,8 +203,8 @@ const scanClaude = (state: ScanState, record: Json): void => {
   if (uuid !== undefined && thread === undefined) last.uuid = uuid
   claudeAnswer(state, record, thread)
   // What a subagent was answered; newer versions also write a file of its own.
-  const told = type === "progress" && isJson(record.data) ? record.data.message : undefined
-  if (isJson(told)) claudeAnswer(state, told, textAt(record, "parentToolUseID") ?? "subagent")
+  const progress = type === "progress" && isJson(record.data) ? record.data.message : undefined
+  if (isJson(progress)) claudeAnswer(state, progress, textAt(record, "parentToolUseID") ?? "subagent")
 }
 
 const claudeAnswer = (state: ScanState, record: Json, thread: string | undefined): void => {
@@ -266,9 +266,9 @@ const scanCodex = (state: ScanState, record: Json): void => {
   else if (type === "event_msg" && payload.type === "token_count" && isJson(payload.info)) {
     const { last_token_usage: counts, total_token_usage: total } = payload.info
     // The same totals again only report rate limits.
-    const told = JSON.stringify(total)
-    if (!isJson(counts) || told === last.total) return
-    last.total = told
+    const totalText = JSON.stringify(total)
+    if (!isJson(counts) || totalText === last.total) return
+    last.total = totalText
     const id = `${facts.session ?? ""} ${at ?? 0} ${isJson(total) ? natural(total.total_tokens) : state.requests.length}`
     requested(state, { id, at: at ?? 0, model: last.model ?? "unknown", usage: codexUsage(counts) })
   }
@@ -500,8 +500,8 @@ export const searchedTexts = (record: unknown): ReadonlyArray<string> => {
 export const speakerOf = (record: unknown): string => {
   if (!isJson(record)) return "record"
   const { data } = record
-  const told = isJson(data) && isJson(data.message) ? (data.message.message ?? data.message) : data
-  const inner = [record.message, record.payload, record.entry, record.answer, told, record].filter(isJson)
+  const payload = isJson(data) && isJson(data.message) ? (data.message.message ?? data.message) : data
+  const inner = [record.message, record.payload, record.entry, record.answer, payload, record].filter(isJson)
   for (const one of inner) {
     const content = isJson(one.content) ? one.content : one
     const role = textAt(content, "role")

@@ -89,12 +89,12 @@ const matchWords = (texts: ReadonlyArray<string>, words: ReadonlyArray<RegExp>):
     places.push(found.index)
   }
   let best: { readonly line: string; readonly marks: ReadonlyArray<readonly [number, number]> } | undefined
-  let most = 0
+  let maxPresent = 0
   for (const place of places) {
     const line = lineAround(text, place)
     const { marks, present } = marksIn(line, words)
-    if (present > most) {
-      most = present
+    if (present > maxPresent) {
+      maxPresent = present
       best = { line, marks }
     }
   }

@@ -34,7 +34,7 @@ export const skipReason = (kind: FileKind, isAskedFor: boolean): string | undefi
   kind._tag === "Binary"
     ? "binary"
     : kind._tag === "Media" && !isAskedFor
-      ? `${kind.what}, not asked for by name`
+      ? `${kind.what}, not requested by name`
       : undefined
 
 /** A file that was not read, and why. */

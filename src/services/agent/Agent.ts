@@ -64,7 +64,7 @@ const runLoop = Effect.fn("Agent.run")(
   ): Effect.fn.Return<void, TurnError, Approval | Scope.Scope> {
     const { chat, loops, route } = profile
     const run = yield* begin(profile, input, options, emit)
-    // A message from a program is not a prompt of the user.
+    // A message from a program is not a user prompt.
     const isPrompt = run.author === undefined && !isSilent(input)
     if (isPrompt && !(yield* admit(run, run.prompt, false))) return
     if (yield* endIfStopped(run)) return
@@ -75,15 +75,15 @@ const runLoop = Effect.fn("Agent.run")(
     if (loops !== undefined) yield* loops.reset
     while (yield* step(run));
   },
-  // However the run ends, no call stays without an answer, not even a call whose turn was recorded last.
+  // However the run ends, every call gets an answer, even a call of the turn recorded last.
   (work, profile) => Effect.onInterrupt(work, () => Effect.ignore(abandonCalls(profile))),
-  // A second run would come between a call and its answer.
+  // Runs of one conversation must not overlap: another run could come between a call and its answer.
   (work, profile) => exclusively(profile.chat, work),
   // The watchers for cancellation and time end with the run.
   Effect.scoped
 )
 
-/** The last event of a run that was stopped. */
+/** Emits the last event of a run that was stopped. */
 const end = ({ bounds, emit }: AgentRun): Effect.Effect<void> =>
   Effect.flatMap(bounds.stopped, (why) => emit(stopEvent(why)))
 
@@ -150,7 +150,7 @@ const step = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boole
   return yield* calls.length === 0 ? finish(run) : answer(run, calls)
 })
 
-/** Appends what came in since the last turn: messages of other agents, and the reminder after a compression. */
+/** Appends what arrived since the last turn: messages of other agents, and the reminder after a compression. */
 const catchUp = Effect.fnUntraced(function* ({ isCompressed, profile: { chat, inbox, reminder } }: AgentRun) {
   const tell = (lines: ReadonlyArray<string>) =>
     append(
@@ -162,18 +162,18 @@ const catchUp = Effect.fnUntraced(function* ({ isCompressed, profile: { chat, in
   if (again !== undefined) yield* tell([again])
 })
 
-/** Runs what comes before a turn, unless the run is stopped meanwhile. */
+/** Runs what precedes a turn, unless the run is stopped in the meantime. */
 const prepareTurn = Effect.fnUntraced(function* ({ bounds, emit, next, profile: { beforeTurn } }: AgentRun) {
   if (beforeTurn === undefined) return
   const context = yield* Effect.context<Approval>()
   yield* bounds.unlessStopped(Effect.provideContext(beforeTurn({ ...next, emit, waiting: bounds.waiting }), context))
 })
 
-/** The loop that the conversation shows before a turn. */
+/** Returns the loop that the conversation shows before a turn. */
 const checkTurn = ({ bounds, profile: { chat, loops }, prompt }: AgentRun): Effect.Effect<Loop | undefined> =>
   loops === undefined ? Effect.undefined : bounds.unlessStopped(loops.turn(recentContents(chat), prompt))
 
-/** Reports a loop. Returns whether the run goes on: the second loop ends it. */
+/** Reports a loop. Returns whether the run continues: the second loop ends it. */
 const reportLoop = (run: AgentRun, { detail, kind }: Loop): Effect.Effect<boolean> =>
   Effect.suspend(() => {
     run.loops += 1
@@ -181,7 +181,10 @@ const reportLoop = (run: AgentRun, { detail, kind }: Loop): Effect.Effect<boolea
     return Effect.as(run.emit({ _tag: "LoopDetected", kind, detail, halted }), !halted)
   })
 
-/** Tells the model that it goes round in circles. The message it answered stays in the conversation. Returns whether the run goes on. */
+/**
+ * Tells the model that it is repeating itself. The message it answered stays in the conversation. Returns whether the
+ * run continues.
+ */
 const breakLoop = Effect.fnUntraced(function* (run: AgentRun, loop: Loop): Effect.fn.Return<boolean, TurnError> {
   if (!(yield* reportLoop(run, loop))) return false
   const { chat } = run.profile
@@ -207,13 +210,13 @@ const finish = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boo
   }
   if (goesOn === undefined || why !== undefined) return false
   if (run.continued >= maxContinuations) {
-    yield* hooked.say(`hooks wanted the work to go on for the ${run.continued + 1}th time; it ends here`)
+    yield* hooked.say(`hooks asked to continue the run ${run.continued + 1} times; it ends here`)
     return false
   }
   run.continued += 1
-  yield* hooked.say(`a hook continues the work: ${shortLine(goesOn, maxReasonChars)}`)
+  yield* hooked.say(`a hook continues the run: ${shortLine(goesOn, maxReasonChars)}`)
   run.next = { message: [text(hookMessage(goesOn))], author: "program", attached: [] }
-  // A prompt like any other, as in Gemini CLI: the BeforeAgent hooks run for it.
+  // As in Gemini CLI, the BeforeAgent hooks run for this prompt too.
   return yield* admit(run, goesOn, true)
 })
 
@@ -224,8 +227,8 @@ const clearConversation = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void> {
   yield* hooked.say(
     onClear === undefined
-      ? "a hook wants the conversation emptied, which cannot be done here"
-      : "a hook has the conversation emptied"
+      ? "a hook asked to clear the conversation, which is not possible here"
+      : "a hook cleared the conversation"
   )
   if (onClear !== undefined) yield* onClear(next)
 })
@@ -247,8 +250,8 @@ const answer = Effect.fnUntraced(function* (
   }
   if (!goesOn || answers.some(({ result }) => result?.ends === true)) return false
   for (const [index, { call }] of calls.entries()) {
-    const given = answers[index]
-    if (given !== undefined && loops !== undefined) yield* loops.result(call.name, call.args, outputOf(given))
+    const answer = answers[index]
+    if (answer !== undefined && loops !== undefined) yield* loops.result(call.name, call.args, outputOf(answer))
   }
   return true
 })
@@ -262,12 +265,12 @@ const maxReasonChars = 200
 /** Whether a message is empty. */
 const isSilent = (parts: ReadonlyArray<Part>): boolean => parts.every((part) => isText(part) && part.text.trim() === "")
 
-/** Marks a line of the program, which has the user's role, so that it cannot pass for the user's words. */
+/** Marks a line that the program writes in the user's role, so that the model does not take it for the user's words. */
 const marked = (line: string): string => (line.startsWith(runtimeMark) ? line : `${runtimeMark} ${line}`)
 
 /** The message to a model that repeats itself. */
 const nudge = ({ detail }: Loop): string =>
-  `${runtimeMark} You seem to be going round in circles: ${untrustedLine(detail)}. Stop and think about what you have learned so far. Then try another way, or say what keeps you from going on.`
+  `${runtimeMark} You seem to be stuck in a loop: ${untrustedLine(detail)}. Stop and think about what you have learned so far. Then try a different approach, or say what blocks you.`
 
 /** One run at a time per conversation. */
 const permits = new WeakMap<Chat["Service"], Semaphore.Semaphore>()
@@ -283,7 +286,7 @@ const exclusively = <E, R>(
     .pipe(
       Effect.flatMap(
         Option.match({
-          onNone: () => Effect.fail(new ChatBusy({ doing: "an agent's work" })),
+          onNone: () => Effect.fail(new ChatBusy({ doing: "an agent's run" })),
           onSome: () => Effect.void
         })
       )

@@ -12,7 +12,7 @@ export type PromptDecision =
   | { readonly _tag: "Goes"; readonly attached: ReadonlyArray<Attachment> }
   /** No work is done for it, but it stays in the conversation. */
   | { readonly _tag: "Stopped"; readonly why: string }
-  /** It is treated as if it had never been sent. */
+  /** The message is treated as if it had never been sent. */
   | { readonly _tag: "Refused"; readonly why: string }
 
 /** Runs the BeforeAgent hooks of a message and attaches what they add to it. */

@@ -7,11 +7,11 @@ import { firstLine } from "./ChildMessages.ts"
 import type { Mailbox } from "./Mailbox.ts"
 import { contextParameter } from "./RunAgents.ts"
 
-const sessionParameter = Schema.String.annotate({ description: "The session that sessions_spawn gave" })
+const sessionParameter = Schema.String.annotate({ description: "The session id returned by sessions_spawn" })
 
 const spawnParameters = {
   agent: Schema.String.annotate({ description: "The name of the agent" }),
-  task: Schema.String.annotate({ description: "What it has to do, and all it needs to know for that" })
+  task: Schema.String.annotate({ description: "The task, with everything needed to do it" })
 }
 
 interface Spawn {
@@ -20,14 +20,14 @@ interface Spawn {
   readonly context?: AgentContextMode
 }
 
-/** Where nothing can be forked, the model is not told of it. */
+/** Without an agent that can fork, the parameter is left out. */
 const spawnSchema = (canFork: boolean): Schema.Codec<Spawn> =>
   canFork ? Schema.Struct({ ...spawnParameters, context: contextParameter }) : Schema.Struct(spawnParameters)
 
 const spawnTool = (children: Children): Tool =>
   makeTool({
     name: "sessions_spawn",
-    description: `Starts an agent that works beside you and gives its session at once. Its result comes to you as a message when it is done: go on with other work, or wait for it with sessions_yield. ${children.canFork ? `Unless its context is fork, it` : "It"} sees nothing of this conversation, so put all it needs into the task. Agents:\n${children.agents
+    description: `Starts an agent in the background and returns its session id at once. Its result arrives as a message when it is done: continue with other work, or wait for it with sessions_yield. ${children.canFork ? `Unless its context is fork, it` : "It"} does not see this conversation, so put everything it needs into the task. Agents:\n${children.agents
       .map(({ description, name }) => `- ${name}: ${description}`)
       .join("\n")}`,
     parameters: spawnSchema(children.canFork),
@@ -38,7 +38,7 @@ const spawnTool = (children: Children): Tool =>
     run: ({ agent, context, task }) =>
       Effect.map(children.spawn(agent, task, context), (session) => ({
         value: { session, status: "accepted" as const },
-        display: textDisplay(`${session} is at work`)
+        display: textDisplay(`${session} is running`)
       }))
   })
 
@@ -46,14 +46,14 @@ const sendTool = (children: Children): Tool =>
   makeTool({
     name: "sessions_send",
     description:
-      "Says something to an agent that you started, while it works or after it has ended, and waits for its reply. With timeout_seconds 0 it does not wait: the reply comes as a message. Say REPLY_SKIP to end an exchange.",
+      "Sends a message to an agent that you started, while it works or after it has ended, and waits for its reply. With timeout_seconds 0 it does not wait: the reply arrives as a message. Send REPLY_SKIP to end an exchange.",
     parameters: Schema.Struct({
       session: sessionParameter,
-      message: Schema.String.annotate({ description: "What to say" }),
+      message: Schema.String.annotate({ description: "The message to send" }),
       timeout_seconds: Schema.optionalKey(
         Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 3_600 }))
       ).annotate({
-        description: "How long to wait for the reply: 30 unless told, 0 not at all"
+        description: "How long to wait for the reply (default 30); 0 does not wait"
       })
     }),
     result: Schema.String,
@@ -69,7 +69,7 @@ const sendTool = (children: Children): Tool =>
 const listTool = (children: Children): Tool =>
   makeTool({
     name: "sessions_list",
-    description: "Lists the agents that you started, with what each was asked to do and what became of it.",
+    description: "Lists the agents that you started, with the task and the status of each.",
     parameters: Schema.Struct({}),
     result: Schema.Struct({ sessions: Schema.Array(ChildState) }),
     kind: "read",
@@ -80,7 +80,7 @@ const historyTool = (children: Children): Tool =>
   makeTool({
     name: "sessions_history",
     description:
-      "Shows what was said to and by an agent that you started, and what it did. Long entries are shortened, secrets left out.",
+      "Shows the messages to and from an agent that you started, and its actions. Long entries are shortened, and secrets are removed.",
     parameters: Schema.Struct({ session: sessionParameter }),
     result: Schema.String,
     kind: "read",
@@ -91,19 +91,20 @@ const historyTool = (children: Children): Tool =>
 const yieldTool = (children: Children, mailbox: Mailbox): Tool =>
   makeTool({
     name: "sessions_yield",
-    description: "Waits until an agent that you started reports. Use it when you have nothing to do before that.",
+    description: "Waits until an agent that you started reports. Use it when you have nothing else to do.",
     parameters: Schema.Struct({}),
     result: Schema.String,
     kind: "read",
     timeout: "Infinity",
     run: Effect.fnUntraced(function* () {
       // Waiting messages are delivered before the next turn, so there is nothing to wait for.
-      if (yield* mailbox.hasMail) return { value: "A message has come in already." }
-      if (!(yield* children.isBusy)) return yield* failed("no agent is at work, so none will report; go on yourself")
+      if (yield* mailbox.hasMail) return { value: "A message has already arrived." }
+      if (!(yield* children.isBusy))
+        return yield* failed("no agent is running, so none will report; continue on your own")
       yield* Effect.raceFirst(mailbox.arrival, children.quiet)
       if (yield* mailbox.hasMail) return { value: "An agent has reported." }
       return {
-        value: "No agent is at work any more, and none has a message for you; sessions_list tells how they ended."
+        value: "No agent is running any more, and none has a message for you; sessions_list shows how they ended."
       }
     })
   })

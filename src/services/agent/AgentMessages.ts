@@ -47,8 +47,9 @@ import {
 import type { Mailbox } from "./Mailbox.ts"
 
 /**
- * Agents that run beside the agent that started them, and messages in both directions, as in OpenClaw. Starting an agent returns its name at once;
- * its result arrives as a message between two turns; it accepts messages while it works and afterwards.
+ * Agents that run in the background of the agent that started them, and exchange messages with it, as in OpenClaw.
+ * Starting an agent returns its id at once. Its result arrives as a message between two turns. It accepts messages
+ * while it works and afterwards.
  */
 
 /** What an agent needs to start others. */
@@ -58,7 +59,7 @@ export interface ChildrenOptions {
   readonly mailbox: Mailbox
   /** Whether an agent may begin with a copy of the parent's conversation (`Task.context`). */
   readonly canFork?: boolean | undefined
-  /** How many agents stand above this one. 0: the agent that talks to the user. */
+  /** The number of agents above this one. 0: the agent that talks to the user. */
   readonly depth?: number | undefined
   /** Receives the activities of the agents as they happen. */
   readonly activity?: ((id: string, agent: string, activity: Activity) => Effect.Effect<void>) | undefined
@@ -84,7 +85,7 @@ export interface Children {
   readonly agents: ReadonlyArray<SpawnableAgent>
   /** Starts an agent and returns its id, by which messages reach it. */
   readonly spawn: (agent: string, task: string, context?: AgentContextMode) => Effect.Effect<string, ToolFailure>
-  /** Whether `spawn` takes the context `fork`. */
+  /** Whether `spawn` accepts the context `fork`. */
   readonly canFork: boolean
   /** Sends a message to an agent and returns its reply. If the reply takes longer than `patience`, it arrives as a message. */
   readonly send: (
@@ -99,7 +100,7 @@ export interface Children {
   readonly history: (id: string) => Effect.Effect<string, ToolFailure>
   /** Whether any agent is working, on its task or on a reply. */
   readonly isBusy: Effect.Effect<boolean>
-  /** Waits until no agent is working. Their messages have been delivered to the mailbox by then. */
+  /** Waits until no agent is working. By then their messages are in the mailbox. */
   readonly quiet: Effect.Effect<void>
   /** The running agents, as a message to their parent. Repeated after a compression, which may have dropped it. */
   readonly alive: Effect.Effect<string | undefined>
@@ -161,7 +162,10 @@ const update = (parent: Parent, change: (before: Registry) => Registry): Effect.
 const updateChild = (parent: Parent, id: string, change: (child: Child) => Child): Effect.Effect<void> =>
   update(parent, (before) => withChild(before, id, change))
 
-/** Runs after each end, so that a waiting caller finds the message of that end. */
+/**
+ * Opens the latch if no agent owes a message. Runs after each end, so that a waiting caller finds the message about
+ * it.
+ */
 const openIfQuiet = (parent: Parent): Effect.Effect<void> =>
   Effect.sync(() => {
     if (!isBusy(parent.registry)) parent.quiet.openUnsafe()
@@ -177,7 +181,9 @@ const find = (parent: Parent, id: string): Effect.Effect<Child, ToolFailure> =>
     if (child !== undefined) return Effect.succeed(child)
     const knownIds = [...children.keys()].join(", ")
     return Effect.fail(
-      failed(`there is no agent session ${id}; ${knownIds === "" ? "none was started" : `there are ${knownIds}`}`)
+      failed(
+        `there is no agent session ${id}; ${knownIds === "" ? "none was started" : `the sessions are ${knownIds}`}`
+      )
     )
   })
 
@@ -204,11 +210,13 @@ const spawn = Effect.fn("Children.spawn")(function* (
   const { agents, bounds, depth = 0 } = parent
   const agent = agents.find((candidate) => candidate.name === name.trim())
   if (agent === undefined) {
-    return yield* failed(`there is no agent ${name}; there are ${agents.map((candidate) => candidate.name).join(", ")}`)
+    return yield* failed(
+      `there is no agent ${name}; the agents are ${agents.map((candidate) => candidate.name).join(", ")}`
+    )
   }
-  if (task.trim() === "") return yield* failed(`${name} was given nothing to do; say it in task`)
+  if (task.trim() === "") return yield* failed(`the task for ${name} is empty; describe it in task`)
   if (depth >= bounds.depth) {
-    return yield* failed(`an agent this deep (${depth}) may start no others; do the work yourself`)
+    return yield* failed(`an agent at depth ${depth} may not start others; do the work yourself`)
   }
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -220,7 +228,7 @@ const spawn = Effect.fn("Children.spawn")(function* (
         Effect.mapError(({ message }) => failed(`${name} could not be started: ${message}`))
       )
       yield* updateChild(parent, id, (started) => ({ ...started, status: { _tag: "Running", running } }))
-      // Ends with the scope and then sends nothing, because the recipients have ended too.
+      // Ends with the scope and then sends nothing: the recipients have ended too.
       yield* Effect.forkIn(
         Effect.interruptible(
           Effect.flatMap(Effect.exit(running.result), (exit) => reportEnd(parent, id, running, exit))
@@ -242,7 +250,7 @@ const place = Effect.fnUntraced(function* (parent: Parent, agent: SpawnableAgent
   const child = yield* modify(parent, reserve({ agent, scope, started, task }, children))
   if (child !== undefined) return child
   yield* Scope.close(scope, Exit.void)
-  return yield* failed(`${children} agents are at work, and no more may be; wait for one of them with sessions_yield`)
+  return yield* failed(`${children} agents are running, which is the maximum; wait for one of them with sessions_yield`)
 })
 
 /** The task as the runner gets it: activity and questions go to the call that waits for the agent, if any. */
@@ -298,7 +306,10 @@ const endExchange = (parent: Parent, id: string): Effect.Effect<void> =>
 
 type ReplyExit = Exit.Exit<string, AgentFailure>
 
-/** The reply to one message: the caller still waits, the caller left and the reply becomes a message, or it has arrived. */
+/**
+ * The reply to one message. The caller is still waiting for it, the caller has left and it becomes a message, or it
+ * has arrived.
+ */
 type Reply = "waiting" | "left" | { readonly exit: ReplyExit }
 
 interface PendingReply {
@@ -306,7 +317,7 @@ interface PendingReply {
   readonly arrived: Deferred.Deferred<void>
 }
 
-/** Returns the reply if it has arrived; otherwise it will come as a message. */
+/** Returns the reply if it has arrived. Otherwise it arrives later as a message. */
 const leave = ({ state }: PendingReply): Effect.Effect<ReplyExit | undefined> =>
   Ref.modify(state, (now): [ReplyExit | undefined, Reply] =>
     typeof now === "string" ? [undefined, "left"] : [now.exit, now]
@@ -320,14 +331,14 @@ const send = Effect.fn("Children.send")(function* (
   context: CallContext
 ): Effect.fn.Return<string, ToolFailure> {
   const { id, scope, status } = yield* find(parent, childId)
-  if (status._tag === "Starting") return yield* failed(`${id} is being started; say it again in a moment`)
+  if (status._tag === "Starting") return yield* failed(`${id} is still starting; send the message again in a moment`)
   if (message.trim() === replySkip) {
     yield* endExchange(parent, id)
     return `The exchange with ${id} is over; nothing was sent.`
   }
   const pending: PendingReply = { state: yield* Ref.make<Reply>("waiting"), arrived: yield* Deferred.make<void>() }
   yield* note(parent, id, "you", message)
-  /** Once the message is sent, the reply reaches the agent in one way or the other. */
+  /** Once the message is sent, the agent receives the reply either here or as a message. */
   const begin = Effect.andThen(
     updateChild(parent, id, (child) => ({ ...child, due: child.due + 1 })),
     Effect.forkIn(Effect.interruptible(receiveReply(parent, id, status.running, message, pending)), scope, {
@@ -336,7 +347,7 @@ const send = Effect.fn("Children.send")(function* (
   )
   if (!Duration.isGreaterThan(patience, Duration.zero)) {
     yield* Effect.uninterruptible(Effect.andThen(leave(pending), begin))
-    return `Sent to ${id}. Its reply comes as a message.`
+    return `Sent to ${id}. Its reply will arrive as a message.`
   }
   const exit = yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -352,11 +363,11 @@ const send = Effect.fn("Children.send")(function* (
     })
   )
   if (exit === undefined) {
-    return `${id} has not replied after ${Duration.toSeconds(patience)} s and works on; its reply comes as a message.`
+    return `${id} has not replied after ${Duration.toSeconds(patience)} s and is still working; its reply will arrive as a message.`
   }
   if (Exit.isFailure(exit)) return yield* failed(`${id} did not answer: ${causeText(exit.cause)}`)
   yield* endExchange(parent, id)
-  return exit.value.trim() === replySkip ? `${id} has nothing to say to that.` : exit.value
+  return exit.value.trim() === replySkip ? `${id} has no reply.` : exit.value
 })
 
 /** Sends a message to an agent and passes its reply to the waiting caller, or to the mailbox when the caller left. */
@@ -382,7 +393,7 @@ const receiveReply = Effect.fnUntraced(function* (
   )
 })
 
-/** A reply without a waiting caller becomes a message, unless too many went back and forth already. */
+/** Turns a reply without a waiting caller into a message, unless too many were exchanged already. */
 const announceReply = Effect.fnUntraced(function* (parent: Parent, id: string, exit: ReplyExit) {
   const { mailbox } = parent
   if (Exit.isFailure(exit)) return yield* mailbox.put(unansweredMessage(id, causeText(exit.cause)))

@@ -47,11 +47,11 @@ export interface Profile {
   readonly onClear?: ((next: string | undefined) => Effect.Effect<void>) | undefined
 }
 
-/** The turn that comes next, for what runs before it. */
+/** The next turn, as seen by the work that runs before it. */
 export interface TurnAhead extends Pick<OutgoingMessage, "attached" | "message"> {
-  /** Tells the user something. */
+  /** Emits an event to the user. */
   readonly emit: Emit
-  /** Runs work that waits for the user, whose time the run does not count. */
+  /** Runs work that waits for the user. The run does not count that time. */
   readonly waiting: RunBounds["waiting"]
 }
 
@@ -78,14 +78,14 @@ export interface AgentRun {
   readonly emit: Emit
   readonly hooked: Hooked.Hooked
   readonly bounds: RunBounds
-  /** Holds work beside the run, which ends with it. */
+  /** The scope of background work, which ends with the run. */
   readonly scope: Scope.Scope
   /** The text of the message that began the run. */
   readonly prompt: string
   /** Who wrote that message. */
   readonly author: RunOptions["author"]
   used: ConsumedLimits
-  /** The loops that were found. */
+  /** The number of loops that were detected. */
   loops: number
   /** How often hooks continued the run after the model had finished. */
   continued: number

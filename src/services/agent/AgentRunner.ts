@@ -22,23 +22,23 @@ export interface AgentResult {
   readonly duration: number
   /** The session that holds all of its work, if it is saved here. Its handles can be recalled. */
   readonly session: string | undefined
-  /** What a reader must know to judge the text; goes to the model with it. Undefined: nothing. */
+  /** What a reader must know to judge the text. It is sent to the model with the text. Undefined: nothing. */
   readonly note?: string | undefined
-  /** Where all of the agent's work can be read, in words for the caller. */
+  /** Where the agent's whole work can be read, in words for the caller. */
   readonly work?: string | undefined
 }
 
 /** An agent could not be started or reached. The message says what a user or a model can do. */
 export class AgentFailure extends Schema.TaggedError<AgentFailure>()("AgentFailure", { message: Schema.String }) {}
 
-/** What an agent begins with: its task alone, or before it a copy of what its parent sees. */
+/** What an agent starts with: only its task, or a copy of its parent's view before the task. */
 export const AgentContextMode = Schema.Literals(["isolated", "fork"])
 export type AgentContextMode = typeof AgentContextMode.Type
 
 /** The task of an agent. */
 export interface Task {
   readonly prompt: string
-  /** Whether the agent begins with its task alone (default), or with a copy of what its parent sees. */
+  /** Whether the agent starts with its task only (default), or with a copy of its parent's view. */
   readonly context?: AgentContextMode | undefined
   /** Arguments in addition to the prompt, by the names the definition declares. */
   readonly inputs?: Readonly<Record<string, unknown>> | undefined
@@ -69,7 +69,7 @@ export interface AgentRunner {
   readonly start: (task: Task) => Effect.Effect<Running, AgentFailure, Scope.Scope>
 }
 
-/** How deep agents may start agents, and how many may run at once, as in OpenClaw. */
+/** The maximum depth at which agents start agents, and the maximum number of running agents, as in OpenClaw. */
 export interface AgentLimits {
   readonly depth: number
   /** Running agents that one agent started. */
@@ -78,7 +78,7 @@ export interface AgentLimits {
   readonly running: number
 }
 
-/** The limits of agents that start agents. Defaults apply unless they are provided. */
+/** The limits of agents that start agents. The defaults apply unless others are provided. */
 export const AgentBounds = Context.Reference<AgentLimits>("palimpsest/services/agent/AgentRunner/AgentBounds", {
   defaultValue: () => ({ depth: 2, children: 8, running: 8 })
 })

@@ -24,7 +24,7 @@ export const runTurn = Effect.fnUntraced(function* ({
   used
 }: AgentRun): Effect.fn.Return<AgentTurnEnd, TurnError> {
   const looping = yield* Deferred.make<Loop>()
-  // Once the run has begun, a turn waits for operations of the user on the conversation.
+  // After its first turn, a run waits for the user's operations on the conversation instead of failing.
   const isUnderWay = used.turns > 1
   let end = turnBegins
   yield* chat

@@ -13,8 +13,8 @@ import { runToolCalls } from "./ToolRun.ts"
 /** Answers the calls of a turn, and records one answer per call whatever happens. */
 
 /** The text of an answer: its output, or its JSON. */
-export const outputOf = ({ response: given }: CallAnswer): string =>
-  typeof given["output"] === "string" && Object.keys(given).length === 1 ? given["output"] : JSON.stringify(given)
+export const outputOf = ({ response: fields }: CallAnswer): string =>
+  typeof fields["output"] === "string" && Object.keys(fields).length === 1 ? fields["output"] : JSON.stringify(fields)
 
 /** Appends one answer per call to the conversation, in call order, each followed by its media. */
 const record = Effect.fnUntraced(function* (
@@ -41,11 +41,11 @@ export const answerCalls = Effect.fnUntraced(function* (
   calls: ReadonlyArray<PendingCall>
 ): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError, Approval> {
   const { name, summarize, tools } = profile
-  const given: Array<CallAnswer | undefined> = calls.map(() => undefined)
+  const answered: Array<CallAnswer | undefined> = calls.map(() => undefined)
   const summaries = new Map<number, string>()
   const stop = Effect.map(bounds.stopped, stopText)
   const work = Effect.gen(function* () {
-    yield* runToolCalls(calls, given, {
+    yield* runToolCalls(calls, answered, {
       tools,
       agent: name,
       emit,
@@ -58,7 +58,7 @@ export const answerCalls = Effect.fnUntraced(function* (
     const shortened = Effect.forEach(
       calls,
       Effect.fnUntraced(function* ({ call }, index) {
-        const answer = given[index]
+        const answer = answered[index]
         if (answer?.status !== "success") return
         const summary = yield* summarize(call.name, outputOf(answer), prompt)
         if (summary === undefined) return
@@ -72,7 +72,7 @@ export const answerCalls = Effect.fnUntraced(function* (
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(work))
-      const answers = given.map((answer) => answer ?? abandonedAnswer(stoppedReason, undefined))
+      const answers = answered.map((answer) => answer ?? abandonedAnswer(stoppedReason, undefined))
       yield* record(profile, calls, answers, summaries)
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
       return answers
@@ -80,13 +80,13 @@ export const answerCalls = Effect.fnUntraced(function* (
   )
 })
 
-/** Answers all calls with the same refusal, because they go round in circles. */
+/** Answers all calls with the same refusal, because the agent is repeating itself. */
 export const refuseCalls = Effect.fnUntraced(function* (
   { emit, profile }: AgentRun,
   calls: ReadonlyArray<PendingCall>,
   { detail }: Loop
 ): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError> {
-  const why = `not carried out, because you seem to be going round in circles: ${detail}; try another way, or say what keeps you from going on`
+  const why = `not carried out, because you seem to be stuck in a loop: ${detail}; try a different approach, or say what blocks you`
   const answers = calls.map((): CallAnswer => ({ status: "error", response: errorResponse(why), result: undefined }))
   yield* record(profile, calls, answers, new Map())
   for (const { call, id } of calls) {
@@ -96,7 +96,7 @@ export const refuseCalls = Effect.fnUntraced(function* (
   return answers
 })
 
-/** Answers the calls that a run left behind, if any. */
+/** Answers the calls that an earlier run left open, if any. */
 export const abandonCalls = Effect.fnUntraced(function* (profile: Profile) {
   const calls = yield* callsOf(profile.chat)
   if (calls.length === 0) return

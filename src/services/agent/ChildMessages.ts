@@ -10,7 +10,7 @@ import { type Child, maxExchangeReplies } from "./ChildRegistry.ts"
 
 /** The answer of an agent that has nothing to say, as in OpenClaw. */
 export const replySkip = "REPLY_SKIP"
-/** The result of an agent that wants no message about it. */
+/** The result of an agent that wants its end not announced. */
 export const announceSkip = "ANNOUNCE_SKIP"
 /** Characters of a result in a message: the same limit as for a tool result. */
 const maxMessageChars = 40_000
@@ -51,32 +51,32 @@ export const endNote = (result: AgentResult): string => `It ${outcomes[result.re
 
 /** The message about an agent's result. */
 export const resultMessage = (id: string, result: AgentResult): string =>
-  `${runtimeMark} The agent ${id} that you started ${outcomes[result.reason]} (${result.reason}; ${statsOf(result)}).${result.note === undefined ? "" : ` ${result.note}`} What it says, in its own words:\n\n${quote(result.text, id)}`
+  `${runtimeMark} The agent ${id} that you started ${outcomes[result.reason]} (${result.reason}; ${statsOf(result)}).${result.note === undefined ? "" : ` ${result.note}`} Its result, in its own words:\n\n${quote(result.text, id)}`
 
 /** The message about an agent that failed. */
 export const failureMessage = (id: string, why: string): string =>
-  `${runtimeMark} The agent ${id} that you started failed. Why, as far as is known:\n\n${quote(why, id)}`
+  `${runtimeMark} The agent ${id} that you started failed. The reason, as far as it is known:\n\n${quote(why, id)}`
 
 /** The message about a message that was not answered. */
 export const unansweredMessage = (id: string, why: string): string =>
-  `${runtimeMark} Your message to the agent ${id} was not answered. Why, as far as is known:\n\n${quote(why, id)}`
+  `${runtimeMark} Your message to the agent ${id} was not answered. The reason, as far as it is known:\n\n${quote(why, id)}`
 
 /** The message with a reply, by its number in the exchange. */
 export const replyMessage = (id: string, number: number, reply: string): string => {
   const last =
     number === maxExchangeReplies ? " This is the last such message; later ones are in sessions_history." : ""
-  return `${runtimeMark} The agent ${id} replies to your message (reply ${number} of ${maxExchangeReplies}; say ${replySkip} to it to end the exchange).${last} Its words:\n\n${quote(reply, id)}`
+  return `${runtimeMark} The agent ${id} replies to your message (reply ${number} of ${maxExchangeReplies}; send it ${replySkip} to end the exchange).${last} Its words:\n\n${quote(reply, id)}`
 }
 
 /** A message as the started agent reads it. */
 export const messageToChild = (message: string): string =>
   `${runtimeMark} A message from the agent that started you, not from the user:\n\n${untrustedBlock(message)}`
 
-/** The agents at work, as a reminder. Undefined: none. */
+/** Returns the reminder of the agents at work. Undefined when there are none. */
 export const reminder = (busy: ReadonlyArray<Child>): string | undefined =>
   busy.length === 0
     ? undefined
-    : `${runtimeMark} Agents that you started and that are still at work; each tells you when it is done, and sessions_send reaches it:\n${busy
+    : `${runtimeMark} Agents that you started and that are still running; each reports when it is done, and you can reach it with sessions_send:\n${busy
         .map(({ id, task }) => `- ${id}: ${untrustedLine(firstLine(task))}`)
         .join("\n")}`
 
@@ -98,13 +98,13 @@ export const activityText = (activity: Activity): string | undefined => {
     case "CallEnded":
       return activity.status === "success" ? undefined : `${activity.name}: ${activity.status}`
     case "Failed":
-      return `failed on the way: ${activity.message}`
+      return `failed during its work: ${activity.message}`
   }
 }
 
 /** Why an agent gave no answer. */
 export const causeText = (cause: Cause.Cause<AgentFailure>): string =>
   Option.match(Cause.findErrorOption(cause), {
-    onNone: () => (Cause.hasInterruptsOnly(cause) ? "it was stopped" : "it broke off in a way that was not foreseen"),
+    onNone: () => (Cause.hasInterruptsOnly(cause) ? "it was stopped" : "it ended unexpectedly"),
     onSome: ({ message }) => message
   })

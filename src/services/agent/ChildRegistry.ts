@@ -110,7 +110,7 @@ export const withoutChild = (before: Registry, id: string): Registry => {
   return { ...before, children }
 }
 
-/** Gives an agent the status with which it ended. Its result is not due any more. */
+/** Sets the status with which an agent ended. Its result is then no longer due. */
 export const withEnd = (before: Registry, id: string, status: ChildStatus): Registry => {
   const child = before.children.get(id)
   if (child === undefined) return before

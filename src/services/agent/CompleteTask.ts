@@ -20,7 +20,7 @@ const NotBlank = Schema.String.check(
 
 const defaultOutput: AgentOutput = {
   name: "result",
-  description: "The only text that your caller gets to read: what you found or did, complete, with names and places",
+  description: "The only text that your caller reads: what you found or did, complete, with names and locations",
   schema: NotBlank
 }
 
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* ({
   const tool = Tool.make({
     name: completeTask,
     description:
-      "Hands in the result and ends your work. Call it once, when the task is done or cannot be done, and together with no other call.",
+      "Submits the result and ends your work. Call it once, when the task is done or cannot be done, and without any other call.",
     parameters: Schema.Struct({ [name]: schema.annotate({ description }) }),
     result: Schema.Struct({ taskCompleted: Schema.Literal(true) }),
     kind: "read",
@@ -51,7 +51,7 @@ export const make = Effect.fnUntraced(function* ({
         const isFirst = yield* Ref.modify(submitted, (before) => [before === undefined, before ?? text])
         if (isFirst) return { value: { taskCompleted: true as const }, ends: true }
         return yield* new Tool.ToolFailure({
-          message: `${completeTask} was called already; the first result counts`,
+          message: `${completeTask} was already called; the first result counts`,
           type: "complete_task_twice"
         })
       })

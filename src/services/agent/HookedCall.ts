@@ -16,15 +16,15 @@ export const inputOf = (args: unknown): Readonly<Record<string, unknown>> => {
   return Predicate.isObject(args) ? { ...args } : {}
 }
 
-/** A call in the form that hooks receive. */
-interface Told {
+/** A call as hooks receive it. */
+interface HookedToolCall {
   readonly tool: string
   readonly args: unknown
   /** The tool that the model called, if a hook runs this one after it. */
   readonly instead: string | undefined
 }
 
-const asked = (instead: string | undefined) => (instead === undefined ? {} : { asked: instead })
+const replacedTool = (instead: string | undefined) => (instead === undefined ? {} : { asked: instead })
 
 /** The maximum number of argument names in a note, and characters of each. */
 const maxNamedKeys = 10
@@ -51,7 +51,7 @@ const adjusted = (args: unknown, { asks, specific }: HookOutcome): BeforeCall =>
   const more = changed.length > maxNamedKeys ? ` and ${changed.length - maxNamedKeys} more` : ""
   return {
     args: { ...before, ...Object.fromEntries(changed) },
-    note: `[a hook changed what this was called with: ${names.join(", ")}${more}]`,
+    note: `[a hook changed the arguments of this call: ${names.join(", ")}${more}]`,
     asks
   }
 }
@@ -59,25 +59,25 @@ const adjusted = (args: unknown, { asks, specific }: HookOutcome): BeforeCall =>
 const refusal = (message: string, display: CallAnswer["result"]): CallAnswer => ({
   status: "error",
   response: errorResponse(message),
-  // What the user saw did happen.
+  // Keeps the result that the user has already seen.
   result: display?.display === undefined ? undefined : { value: message, display: display.display }
 })
 
 const stopped = (why: string, result: CallAnswer["result"]): CallAnswer => ({
-  ...refusal(`a hook stopped the work: ${why}`, result),
+  ...refusal(`a hook stopped the run: ${why}`, result),
   stops: why
 })
 
 /** Runs the BeforeTool hooks of a valid call. Returns the answer if they do not let it run. */
 export const before = Effect.fnUntraced(function* (
   hooked: Hooked,
-  { args, instead, tool }: Told
+  { args, instead, tool }: HookedToolCall
 ): Effect.fn.Return<BeforeCall | { readonly answer: CallAnswer }> {
   if (!hooked.has("BeforeTool")) return { args, note: undefined, asks: false }
-  const outcome = yield* hooked.fire({ _tag: "BeforeTool", tool, input: inputOf(args), ...asked(instead) })
+  const outcome = yield* hooked.fire({ _tag: "BeforeTool", tool, input: inputOf(args), ...replacedTool(instead) })
   if (outcome.stopped !== undefined) return { answer: stopped(outcome.stopped, undefined) }
   if (outcome.blocked !== undefined) {
-    return { answer: refusal(`a hook did not let ${tool} run: ${outcome.blocked}`, undefined) }
+    return { answer: refusal(`a hook blocked ${tool}: ${outcome.blocked}`, undefined) }
   }
   return adjusted(args, outcome)
 })
@@ -111,11 +111,17 @@ const tailOf = (specific: Readonly<Record<string, unknown>>): FollowUpCall | und
 /** Runs the AfterTool hooks of a finished call and applies their changes to its answer. */
 export const after = Effect.fnUntraced(function* (
   hooked: Hooked,
-  { args, instead, tool }: Told,
+  { args, instead, tool }: HookedToolCall,
   answer: CallAnswer
 ): Effect.fn.Return<{ readonly answer: CallAnswer; readonly tail?: FollowUpCall | undefined }> {
   const { response, result } = answer
-  const outcome = yield* hooked.fire({ _tag: "AfterTool", tool, input: inputOf(args), response, ...asked(instead) })
+  const outcome = yield* hooked.fire({
+    _tag: "AfterTool",
+    tool,
+    input: inputOf(args),
+    response,
+    ...replacedTool(instead)
+  })
   if (outcome.stopped !== undefined) return { answer: stopped(outcome.stopped, result) }
   if (outcome.blocked !== undefined) {
     return { answer: refusal(`a hook withheld the result of ${tool}: ${outcome.blocked}`, result) }

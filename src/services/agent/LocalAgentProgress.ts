@@ -27,22 +27,22 @@ const limitEnd = (event: Extract<ChatEvent, { readonly _tag: "LimitReached" }>, 
       }
     case "tokens":
     case "cost":
-      return { reason: "ERROR", words: `used up what it may (${event.message})`, hasGrace: false }
+      return { reason: "ERROR", words: `used up its budget (${event.message})`, hasGrace: false }
   }
 }
 
 /** The end of a run that stopped by itself without a result. */
 const silent: RunEnd = {
   reason: "ERROR_NO_COMPLETE_TASK_CALL",
-  words: `stopped without handing in a result with ${CompleteTask.completeTask}`,
+  words: `stopped without submitting a result with ${CompleteTask.completeTask}`,
   hasGrace: true
 }
 
 /** The result of an agent that submitted none: what stopped it, and what it wrote. Never empty. */
 const unfinished = (what: string, soFar: string): string =>
   soFar === ""
-    ? `It ${what}. It wrote nothing that could be passed on.`
-    : `It ${what}. This is what it wrote last; it is not a finished result:\n${soFar}`
+    ? `It ${what}. It wrote nothing that could be returned.`
+    : `It ${what}. Its last text follows; it is not a finished result:\n${soFar}`
 
 /**
  * The result of a run, from how it ended and from what was submitted. `end` is undefined if a result was submitted in time; with both, the result
@@ -60,7 +60,7 @@ export const outcomeOf = (
   return {
     text: submitted,
     reason: "GOAL",
-    ...(end === undefined ? {} : { note: `It had ${end.words}; this is what it had by then.` })
+    ...(end === undefined ? {} : { note: `It had ${end.words}; this is what it had until then.` })
   }
 }
 
@@ -132,8 +132,7 @@ export class RunProgress {
         this.end = limitEnd(event, this.limits)
         return false
       case "LoopDetected":
-        if (event.halted)
-          this.end = { reason: "ERROR", words: `went round in circles (${event.detail})`, hasGrace: true }
+        if (event.halted) this.end = { reason: "ERROR", words: `was stuck in a loop (${event.detail})`, hasGrace: true }
         return false
       case "UserCancelled":
         this.end = { reason: "ABORTED", words: "was stopped", hasGrace: false }

@@ -64,20 +64,20 @@ const grace = { turns: 1, time: 60_000 }
 const attempt = Effect.fnUntraced(
   function* (agent: StartedAgent, message: string): Effect.fn.Return<AgentResult, never, Runtime> {
     const { chat, completion, definition, progress } = agent
-    const begun = yield* Clock.currentTimeMillis
+    const startedAt = yield* Clock.currentTimeMillis
     yield* completion.reset
     yield* runOnce(agent, message, agent.tools, {
       turns: definition.maxTurns,
       time: definition.timeoutMinutes * 60_000
     })
     const inTime = yield* completion.submitted
-    if (inTime !== undefined) return yield* resultOf(agent, begun, undefined, inTime, yield* trace(agent))
+    if (inTime !== undefined) return yield* resultOf(agent, startedAt, undefined, inTime, yield* trace(agent))
     const { end } = progress
-    if (!end.hasGrace) return yield* resultOf(agent, begun, end, undefined, yield* trace(agent))
+    if (!end.hasGrace) return yield* resultOf(agent, startedAt, end, undefined, yield* trace(agent))
     yield* chat
       .append([{ content: user(text(warning(end))), at: yield* Clock.currentTimeMillis, author: "program" }])
       .pipe(Effect.andThen(runOnce(agent, "", agent.lastTools, grace)), Effect.ignore)
-    return yield* resultOf(agent, begun, end, yield* completion.submitted, yield* trace(agent))
+    return yield* resultOf(agent, startedAt, end, yield* completion.submitted, yield* trace(agent))
   },
   (work, { working }) => working.withPermit(work)
 )
@@ -118,7 +118,7 @@ const runOnce = (
   )
 }
 
-/** Where the rest of the agent's work can be read, not only its result. */
+/** Describes where the agent's whole work can be read. */
 const trace = Effect.fnUntraced(function* ({ chat, id, progress }: StartedAgent) {
   const { conversation } = yield* Effect.orElseSucceed(chat.whole, () => emptySession)
   const all = entries(conversation)
@@ -132,7 +132,7 @@ const withNote = (outcome: ReturnType<typeof outcomeOf>, note: string | undefine
 
 const resultOf = (
   { id, isSaved, note, progress: { soFar, turns } }: StartedAgent,
-  begun: number,
+  startedAt: number,
   end: Pick<RunEnd, "reason" | "words"> | undefined,
   submitted: string | undefined,
   work?: string
@@ -140,14 +140,14 @@ const resultOf = (
   Effect.map(Clock.currentTimeMillis, (now) => ({
     ...withNote(outcomeOf(end, submitted, soFar), note),
     turns,
-    duration: now - begun,
+    duration: now - startedAt,
     session: isSaved ? id : undefined,
     ...(work === undefined ? {} : { work })
   }))
 
 /**
- * Delivers messages that arrive while the agent works on its task. Messages whose delivery fails stay in the inbox. What is left there at the end
- * is asked in a run of its own.
+ * Delivers messages that arrive while the agent works on its task. A message whose delivery fails stays in the inbox.
+ * Messages left at the end get a run of their own.
  */
 const readInbox = <E>(
   agent: StartedAgent,
@@ -156,24 +156,27 @@ const readInbox = <E>(
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       if (Deferred.isDoneUnsafe(agent.done)) return Effect.void
-      const taken = agent.inbox
+      const letters = agent.inbox
       agent.inbox = []
-      return Effect.onExit(restore(use(taken.map((letter) => letter.text))), (exit) =>
+      return Effect.onExit(restore(use(letters.map((letter) => letter.text))), (exit) =>
         Effect.sync(() => {
-          if (Exit.isFailure(exit)) agent.inbox = [...taken, ...agent.inbox]
+          if (Exit.isFailure(exit)) agent.inbox = [...letters, ...agent.inbox]
         })
       )
     })
   )
 
-/** Gives the agent a message and returns its reply: the result of its task if it reads the message while it works on that. */
+/**
+ * Sends a message to the agent and returns its reply. If the agent reads the message while it works on its task, the
+ * reply is the result of the task.
+ */
 const send = Effect.fnUntraced(function* (agent: StartedAgent, message: string) {
   const another = Effect.map(attempt(agent, message), ({ text: reply }) => reply)
   if (yield* Deferred.isDone(agent.done)) return yield* another
   const letter = { text: message }
   agent.inbox = [...agent.inbox, letter]
   const { text: result } = yield* Deferred.await(agent.done)
-  // The agent may have ended before it looked at its inbox again.
+  // The agent may have ended before it read its inbox again.
   if (!agent.inbox.includes(letter)) return result
   agent.inbox = agent.inbox.filter((other) => other !== letter)
   return yield* another

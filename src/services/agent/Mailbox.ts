@@ -7,7 +7,7 @@ export interface MailboxMessage {
   readonly author: "program"
 }
 
-/** Messages of the program for a running agent. They are kept until the agent looks, between two of its turns. */
+/** Messages of the program for a running agent. They are kept until the agent reads them between two of its turns. */
 export interface Mailbox {
   /** Adds a message; the text must start with the runtime mark. */
   readonly put: (text: string) => Effect.Effect<void>
@@ -15,7 +15,7 @@ export interface Mailbox {
   readonly pending: Effect.Effect<ReadonlyArray<MailboxMessage>>
   /** Like `pending`, but the messages stay in the mailbox if `use` fails or is interrupted. */
   readonly deliver: <A, E, R>(
-    use: (letters: ReadonlyArray<MailboxMessage>) => Effect.Effect<A, E, R>
+    use: (queue: ReadonlyArray<MailboxMessage>) => Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E, R>
   /** Whether the mailbox has messages. */
   readonly hasMail: Effect.Effect<boolean>
@@ -26,30 +26,30 @@ export interface Mailbox {
 /** Makes an empty mailbox. */
 export const make: Effect.Effect<Mailbox> = Effect.gen(function* () {
   const filled = yield* Latch.make(false)
-  // The letters and the latch change together, so that no letter arrives between the two.
-  let letters: ReadonlyArray<MailboxMessage> = []
+  // The queue and the latch change together, so that no message arrives between the two.
+  let queue: ReadonlyArray<MailboxMessage> = []
   const change = (next: ReadonlyArray<MailboxMessage>): ReadonlyArray<MailboxMessage> => {
-    const before = letters
-    letters = next
+    const before = queue
+    queue = next
     if (next.length > 0) filled.openUnsafe()
     else filled.closeUnsafe()
     return before
   }
   const take = Effect.sync(() => change([]))
   return {
-    put: (text) => Effect.sync(() => void change([...letters, { text, author: "program" }])),
+    put: (text) => Effect.sync(() => void change([...queue, { text, author: "program" }])),
     pending: take,
     deliver: (use) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(take, (taken) =>
-          Effect.onExit(restore(use(taken)), (exit) =>
+        Effect.flatMap(take, (messages) =>
+          Effect.onExit(restore(use(messages)), (exit) =>
             Effect.sync(() => {
-              if (Exit.isFailure(exit)) change([...taken, ...letters])
+              if (Exit.isFailure(exit)) change([...messages, ...queue])
             })
           )
         )
       ),
-    hasMail: Effect.sync(() => letters.length > 0),
+    hasMail: Effect.sync(() => queue.length > 0),
     arrival: filled.await
   }
 })

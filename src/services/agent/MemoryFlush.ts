@@ -20,11 +20,11 @@ import type { Profile, TurnAhead } from "./AgentRun.ts"
 import { dateOf } from "./LocalAgentPrompt.ts"
 
 /**
- * Saves facts to memory shortly before a compression: a hidden turn in a copy of the conversation, in which only the memory tool runs.
- * Nothing of it enters the conversation, and no failure of it stops the turn that follows.
+ * Saves facts to memory shortly before a compression: a hidden turn in a copy of the conversation, in which only the
+ * memory tool runs. The conversation does not change, and a failure does not stop the turn that follows.
  */
 
-/** What a flush works with. */
+/** The input of a memory flush. */
 export interface MemoryFlushOptions {
   readonly name: string
   readonly chat: Chat["Service"]
@@ -37,14 +37,14 @@ export interface MemoryFlushOptions {
   readonly hooks: HookSystem["Service"] | undefined
 }
 
-/** The turns and the time of one flush, without the time in which the user is asked. */
+/** The limits of one flush in turns and milliseconds, without the time spent waiting for the user. */
 const limits = { turns: 6, time: 120_000 }
 
 /** Characters of an answer that the user sees. */
 const maxNoticeChars = 300
 
 const request = (at: number, memoryTool: string): string =>
-  `${runtimeMark} This conversation is about to be compressed. Today is ${dateOf(at)} (UTC). If it holds facts that later conversations need and that memory does not have yet (decisions, wishes of the user, names, how things are done here), save each with ${memoryTool}, and give its scope. Only add: what memory says already stays as it is, no file is changed, and no other tool runs now. Do not go on with the task and do not talk to the user. When all is saved, or where there is nothing to save, answer ${silentAnswer} and nothing else.`
+  `${runtimeMark} This conversation is about to be compressed. Today is ${dateOf(at)} (UTC). If it contains facts that later conversations need and that memory does not contain yet (decisions, preferences of the user, names, conventions of this project), save each one with ${memoryTool}, with its scope. Only add facts: do not change existing memory or files. No other tool is available now. Do not continue the task, and do not talk to the user. When everything is saved, or if there is nothing to save, answer only ${silentAnswer}.`
 
 const onlyMemory = (tools: ReadonlyArray<Tool>, memoryTool: string): ReadonlyArray<Tool> =>
   tools.map((tool) =>
@@ -55,13 +55,13 @@ const onlyMemory = (tools: ReadonlyArray<Tool>, memoryTool: string): ReadonlyArr
           call: () =>
             Effect.fail(
               new ToolFailure({
-                message: `${tool.name} does not run now: save facts with ${memoryTool}, or answer ${silentAnswer}`
+                message: `${tool.name} is not available now: save facts with ${memoryTool}, or answer ${silentAnswer}`
               })
             )
         }
   )
 
-/** Between two compressions there is one flush, or as many failed tries as are allowed. */
+/** The state between two compressions, in which one flush succeeds or a limited number of attempts fail. */
 interface Cycle {
   /** The snapshot with which it began. Undefined: nothing was compressed yet. */
   readonly snapshot: string | undefined
@@ -111,7 +111,7 @@ const flushIfDue = Effect.fn("MemoryFlush.flushIfDue")(function* (state: FlushSt
   }
 })
 
-/** Undefined: the size of the next request is not known, so nothing is decided. */
+/** Undefined: the size of the next request is unknown, so no flush is decided. */
 const factsOf = (
   chat: Chat["Service"],
   { attached, message }: TurnAhead,
@@ -130,7 +130,7 @@ const factsOf = (
 const textTokens = (parts: ReadonlyArray<Part>): number =>
   parts.reduce((tokens, part) => tokens + (isText(part) ? estimateText(part.text) : 0), 0)
 
-/** Settings of the copy: it is compressed only if the request would not fit otherwise. */
+/** The settings of the copy. It is compressed only if the request would not fit otherwise. */
 const withoutThreshold = ({ models = {}, ...settings }: ChatSettings): ChatSettings => ({
   ...settings,
   threshold: 1,
@@ -138,7 +138,7 @@ const withoutThreshold = ({ models = {}, ...settings }: ChatSettings): ChatSetti
   models: Object.fromEntries(Object.entries(models).map(([name, { window }]) => [name, { window }]))
 })
 
-/** Runs the hidden turn. Returns whether it came to its end. */
+/** Runs the hidden turn. Returns whether it finished. */
 const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emit, waiting }: TurnAhead) {
   const { afterCompression: _after, refreshEnvironment: _refresh, ...settings } = yield* options.chat.settings
   const copy = yield* Chat.make({
@@ -146,19 +146,19 @@ const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emi
     session: yield* options.chat.session,
     settings: withoutThreshold(settings)
   })
-  const seen = new FlushProgress(options.memoryTool)
+  const progress = new FlushProgress(options.memoryTool)
   const text = request(yield* Clock.currentTimeMillis, options.memoryTool)
   yield* Agent.run({ name: options.name, chat: copy, tools, limits, hooks: options.hooks }, text, {
     author: "program",
     waiting
-  }).pipe(Stream.runForEach((event) => Effect.sync(() => seen.push(event))))
-  yield* Effect.forEach(seen.notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
+  }).pipe(Stream.runForEach((event) => Effect.sync(() => progress.push(event))))
+  yield* Effect.forEach(progress.notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
     discard: true
   })
-  return seen.isFinished
+  return progress.isFinished
 }, Effect.scoped)
 
-/** What the user learns of a flush. Mutable. */
+/** What is reported to the user about a flush. Mutable. */
 class FlushProgress {
   isFinished = false
   private answer = ""

@@ -5,15 +5,15 @@ import * as Tool from "../tools/Tool.ts"
 import { AgentContextMode, type AgentResult, type AgentRunner } from "./AgentRunner.ts"
 import { firstLine } from "./ChildMessages.ts"
 
-/** The tool `run_agents`: several tasks for agents in one call, side by side or one after the other, as in Pi. */
+/** The tool `run_agents`, which gives several tasks to agents in one call, in parallel or as a chain, as in Pi. */
 
-/** How many tasks one call may give, and how many of them run at once. */
+/** The maximum number of tasks in one call, and how many of them run at the same time. */
 export interface BatchLimits {
   readonly tasks: number
   readonly parallel: number
 }
 
-/** An agent that a task can be given to. */
+/** An agent that can receive a task. */
 export interface BatchAgent {
   /** The name of its tool. */
   readonly name: string
@@ -22,13 +22,13 @@ export interface BatchAgent {
   readonly place: string | undefined
 }
 
-/** What the tool is made from. */
+/** The options of the tool. */
 export interface RunAgentsOptions {
   readonly agents: ReadonlyArray<BatchAgent>
   readonly limits: BatchLimits
   /** Whether an agent may begin with a copy of the conversation. */
   readonly canFork: boolean
-  /** `read`: all agents only read, so that calls run beside others. */
+  /** `read`: all agents only read, so calls can run in parallel with others. */
   readonly kind: Extract<Tool.ToolKind, "read" | "execute">
   /** How a result is reported to the model. */
   readonly report: (name: string, result: AgentResult) => string
@@ -36,12 +36,13 @@ export interface RunAgentsOptions {
 
 /** The context that a task asks for. */
 export const contextParameter = Schema.optionalKey(AgentContextMode).annotate({
-  description: "isolated: it begins with the task alone (default). fork: it begins with a copy of this conversation"
+  description:
+    "isolated: the agent starts with the task only (default). fork: it starts with a copy of this conversation"
 })
 
 const Assignment = Schema.Struct({
   agent: Schema.String.annotate({ description: "The name of the agent's tool" }),
-  task: Schema.NonEmptyString.annotate({ description: "What it has to do, and all it needs to know for that" }),
+  task: Schema.NonEmptyString.annotate({ description: "The task, with everything needed to do it" }),
   context: contextParameter
 })
 type Assignment = typeof Assignment.Type
@@ -51,7 +52,7 @@ interface TaskEnd {
   readonly isDone: boolean
   /** For the parent's model. */
   readonly report: string
-  /** What the agent handed in. */
+  /** The agent's result. */
   readonly answer: string
 }
 
@@ -59,16 +60,16 @@ const failed = (report: string): TaskEnd => ({ isDone: false, report, answer: ""
 
 const parametersOf = ({ canFork, limits: { tasks } }: RunAgentsOptions) => {
   const { context: _context, ...without } = Assignment.fields
-  // Where nothing can be forked, the model is not told of it.
+  // Without an agent that can fork, the parameter is left out.
   const item: Schema.Codec<Assignment> = canFork ? Assignment : Schema.Struct(without)
   const list = (description: string) =>
     Schema.optionalKey(Schema.Array(item).check(Schema.isMinLength(1), Schema.isMaxLength(tasks))).annotate({
       description
     })
   return Schema.Struct({
-    tasks: list("Tasks that do not need each other's results; they run at the same time"),
+    tasks: list("Tasks that do not depend on each other's results; they run in parallel"),
     chain: list(
-      `Tasks one after the other; ${previousPlaceholder} in a task stands for the answer to the one before. The first failure ends the chain`
+      `Tasks that run one after the other; ${previousPlaceholder} in a task is replaced by the answer to the previous task. The first failure ends the chain`
     )
   }).check(
     Schema.makeFilter(
@@ -84,23 +85,23 @@ export const make = (options: RunAgentsOptions): Tool.Tool => {
     tasks.length === 0 ? chain : tasks
   return Tool.make({
     name: "run_agents",
-    description: `Gives up to ${limits.tasks} tasks to agents in one call: tasks run at the same time, ${limits.parallel} at once; a chain runs one after the other. Returns all results, in order.`,
+    description: `Gives up to ${limits.tasks} tasks to agents in one call: tasks run in parallel, at most ${limits.parallel} at a time; a chain runs them one after the other. Returns all results, in order.`,
     parameters: parametersOf(options),
     result: Schema.String,
     kind,
-    // The agents' own limits end it.
+    // The agents have limits of their own.
     timeout: "Infinity",
-    title: (given) => `${given.chain === undefined ? "" : "chain: "}${listOf(given).map(titleOf).join(", ")}`,
+    title: (params) => `${params.chain === undefined ? "" : "chain: "}${listOf(params).map(titleOf).join(", ")}`,
     question: agents.every(({ place }) => place === undefined)
       ? undefined
-      : (given) => Effect.succeed(questionAbout(listOf(given), agents)),
-    run: Effect.fnUntraced(function* (given, context) {
-      const list = listOf(given)
-      const ends = yield* given.chain === undefined
+      : (params) => Effect.succeed(questionAbout(listOf(params), agents)),
+    run: Effect.fnUntraced(function* (params, context) {
+      const list = listOf(params)
+      const ends = yield* params.chain === undefined
         ? inParallel(options, list, context)
         : inChain(options, list, context)
       const done = ends.filter(({ isDone }) => isDone).length
-      const isChainBroken = given.chain !== undefined && done < list.length
+      const isChainBroken = params.chain !== undefined && done < list.length
       const heading = isChainBroken
         ? `The chain stopped at task ${ends.length} of ${list.length}.`
         : `${done} of ${list.length} tasks reached their goal.`
@@ -113,7 +114,7 @@ export const make = (options: RunAgentsOptions): Tool.Tool => {
 
 const titleOf = ({ agent, task }: Assignment): string => `${agent}: ${firstLine(task)}`
 
-/** The user sees each task that leaves this machine. */
+/** Asks the user about each task that leaves this machine. */
 const questionAbout = (
   list: ReadonlyArray<Assignment>,
   agents: ReadonlyArray<BatchAgent>
@@ -131,7 +132,7 @@ const questionAbout = (
       }
 }
 
-/** Runs one task. A failure is an end like others, because the other tasks go on. */
+/** Runs one task. A failure is a result like any other, because the other tasks continue. */
 const runTask = (
   { agents, report }: RunAgentsOptions,
   { agent, context, task }: Assignment,
@@ -141,7 +142,7 @@ const runTask = (
   const runner = agents.find(({ name }) => name === agent.trim())?.runner
   if (runner === undefined) {
     const names = agents.map(({ name }) => name).join(", ")
-    return Effect.succeed(failed(`${agent} failed: there is no such agent; there are ${names}`))
+    return Effect.succeed(failed(`${agent} failed: there is no such agent; the agents are ${names}`))
   }
   return runner.start({ prompt: task, context, activity: (what) => activity(label, what), waiting }).pipe(
     Effect.flatMap(({ result }) => result),

@@ -24,7 +24,7 @@ export type Stop =
 
 /** The text that the model receives for a call that was interrupted by this stop. */
 export const stopText = (stop: Stop): string =>
-  stop._tag === "Cancelled" ? "the user stopped this before it was done" : stop.message
+  stop._tag === "Cancelled" ? "the user stopped this before it finished" : stop.message
 
 /** The last event of a run that was stopped. */
 export const stopEvent = (stop: Stop): ChatEvent =>

@@ -42,7 +42,7 @@ export interface Subagents {
   readonly sources: Effect.Effect<ReadonlyArray<RecallSource>>
 }
 
-const alike = `It works in its own conversation and sees nothing of this one: the task must contain everything that matters. Only its result is returned.`
+const isolationNote = `It works in its own conversation and does not see this one: the task must contain everything that it needs. Only its result is returned.`
 
 const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
 
@@ -78,24 +78,24 @@ const promptOf = (inputs: Readonly<Record<string, unknown>>): string => {
 /** The text the parent's model reads. It starts with how the agent ended, so that no text can fake another end. */
 const report = (name: string, { note, reason, text, turns, work }: AgentResult): string => {
   const ended = `The agent ${name} ended with ${reason} after ${turns} ${turns === 1 ? "turn" : "turns"}.`
-  const all = work === undefined ? undefined : `All it did: ${work}.`
+  const all = work === undefined ? undefined : `Its whole work: ${work}.`
   return `${[ended, note, all].filter((line) => line !== undefined).join(" ")}\n\n${text}`
 }
 
-/** The name of an agent's tool: the agent's own, unless the API does not accept its first character or its length. */
+/** Returns the name of an agent's tool: the agent's own name, unless the API rejects its first character or length. */
 export const toolName = (name: string): string => (/^[a-z_]/.test(name) ? name : `agent_${name}`).slice(0, 64)
 
 const nameOf = ({ definition }: KnownAgent): string => toolName(definition.name)
 
-/** Tools that an agent may have beside those it inherits. No agent takes their names. */
+/** Tools that an agent may have in addition to those it inherits. No agent may have their names. */
 const reserved = ["complete_task", "recall", "write_todos", "ask_user", "activate_skill", "run_agents"]
 
 const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind): AgentTool => {
   const { definition } = knownAgent
-  const { description = "An agent that runs elsewhere.", name } = definition
+  const { description = "A remote agent.", name } = definition
   const tool = Tool.make({
     name: toolName(name),
-    description: `${description} ${alike}`,
+    description: `${description} ${isolationNote}`,
     parameters: Schema.Struct(inputsOf(definition)),
     result: Schema.String,
     kind,
@@ -148,7 +148,7 @@ export const make = Effect.fn("Subagents.make")(function* (
   const host: Host = {
     options,
     agents,
-    // Without the scope of this function: an agent lives in the scope of its caller.
+    // The scope of this function is left out: an agent lives in the scope of its caller.
     context: Context.omit(Scope.Scope)(yield* Effect.context<Runtime>()),
     bounds: yield* AgentBounds,
     atWork: yield* Ref.make<ReadonlySet<Place>>(new Set())
@@ -169,7 +169,7 @@ export const make = Effect.fn("Subagents.make")(function* (
   }
 })
 
-/** What starting agents takes, however deep. */
+/** The services and limits that starting an agent needs, at any depth. */
 interface Host {
   readonly options: SubagentsOptions
   /** The agents that have a name of their own. */
@@ -179,21 +179,21 @@ interface Host {
   readonly atWork: Ref.Ref<ReadonlySet<Place>>
 }
 
-/** The place of a running agent. */
+/** The position of a running agent among the others. */
 interface Place {
   readonly parent: ParentAgent
 }
 
-/** The agents whose tool takes no name of another, and a warning about each of the others. */
+/** Returns the agents whose tool names are unique, and a warning about each other agent. */
 const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "tools">) => {
-  const taken = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
+  const usedNames = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
   const byName = new Map<string, KnownAgent>()
   const warnings: Array<string> = []
   for (const agent of agents) {
     const { definition, file = "it is built in" } = agent
     const name = nameOf(agent)
     const other = byName.get(name)
-    if (other === undefined && !taken.has(name)) {
+    if (other === undefined && !usedNames.has(name)) {
       byName.set(name, agent)
       continue
     }
@@ -232,10 +232,13 @@ const batchOf = (host: Host, parent: ParentAgent, tools: ReadonlyArray<AgentTool
   })
 }
 
-/** An agent that runs elsewhere cannot begin with a copy of a conversation; its result says so. */
+/**
+ * Wraps the runner of an agent outside this process. Such an agent cannot start with a copy of a conversation, and
+ * its result says so.
+ */
 const withoutFork = (runner: AgentRunner | undefined): AgentRunner | undefined => {
   if (runner === undefined) return undefined
-  const note = "It began with its task alone: an agent that runs elsewhere gets no copy."
+  const note = "It started with its task only: an agent outside this process gets no copy of the conversation."
   return {
     start: (task) =>
       Effect.map(runner.start(task), (running) =>
@@ -255,7 +258,7 @@ const runnerOf = (host: Host, agent: KnownAgent, parent: ParentAgent, depth: num
   return runner === undefined ? undefined : { start: (task) => startBounded(host, parent, runner, depth, task) }
 }
 
-/** Starts an agent, unless it would be too deep or one too many. */
+/** Starts an agent, unless a limit on depth or number is reached. */
 const startBounded = Effect.fn("Subagents.start")(function* (
   host: Host,
   parent: ParentAgent,
@@ -266,7 +269,7 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   const { depth: maxDepth } = host.bounds
   if (depth > maxDepth) {
     return yield* new AgentFailure({
-      message: `agents may start agents ${maxDepth} deep at most, and this would be one deeper; do this part of the work yourself`
+      message: `agents may be nested at most ${maxDepth} levels deep, and this one would be deeper; do this part of the work yourself`
     })
   }
   const leave = yield* place(host, parent)
@@ -292,15 +295,15 @@ const place = Effect.fnUntraced(function* ({ atWork, bounds }: Host, parent: Par
   return refusal === undefined ? leave : yield* new AgentFailure({ message: refusal })
 })
 
-/** Why no more agents may be started. Undefined: one may. */
+/** Returns why no more agents may be started. Undefined when one may. */
 const refusalOf = (
   { children, running }: AgentLimits,
   parent: ParentAgent,
   all: ReadonlySet<Place>
 ): string | undefined => {
-  const advice = "wait until one has ended, or do this yourself"
-  if (all.size >= running) return `${running} agents are at work already, which is the most; ${advice}`
+  const advice = "wait until one ends, or do this yourself"
+  if (all.size >= running) return `${running} agents are already running, which is the maximum; ${advice}`
   return [...all].filter((one) => one.parent === parent).length >= children
-    ? `${children} agents that you started are at work already, which is the most; ${advice}`
+    ? `${children} agents that you started are already running, which is the maximum; ${advice}`
     : undefined
 }

@@ -32,8 +32,8 @@ export const failedAnswer = (status: CallStatus, message: string): CallAnswer =>
 export const abandonedAnswer = (why: string, partial: string | undefined): CallAnswer =>
   failedAnswer(
     "cancelled",
-    `[Operation Cancelled] ${why}${partial === undefined || partial === "" ? "" : `. What there was until then:\n${partial}`}`
+    `[Operation Cancelled] ${why}${partial === undefined || partial === "" ? "" : `. Output until then:\n${partial}`}`
   )
 
 /** The reason in the answer to a call whose run was closed. */
-export const stoppedReason = "the program was stopped before it was done"
+export const stoppedReason = "the program was stopped before the call finished"

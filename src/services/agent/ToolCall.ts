@@ -43,7 +43,7 @@ const unknownTool = (name: string, tools: ReadonlyArray<Tool>): CallAnswer =>
     "error",
     tools.length === 0
       ? `there is no tool ${name}: no tools may be used here`
-      : `there is no tool ${name}; there are: ${tools.map((tool) => tool.name).join(", ")}`
+      : `there is no tool ${name}; the tools are: ${tools.map((tool) => tool.name).join(", ")}`
   )
 
 /** Turns every outcome into an answer. */
@@ -63,7 +63,7 @@ const settled = <A, R>(
           failedAnswer(
             "error",
             Cause.hasInterruptsOnly(cause)
-              ? `${tool.name} gave up by itself`
+              ? `${tool.name} interrupted itself`
               : `${tool.name} failed unexpectedly: ${Cause.pretty(cause).split("\n")[0] ?? "it died"}`
           )
         )
@@ -71,8 +71,8 @@ const settled = <A, R>(
     )
   )
 
-/** The question when a hook demands approval: the tool's own question, asked every time. */
-const doubted = (question: Question | undefined, args: unknown): Question => ({
+/** Returns the question when a hook demands approval. It is asked every time. */
+const hookQuestion = (question: Question | undefined, args: unknown): Question => ({
   covers: "nothing else",
   detail: JSON.stringify(args, null, 2) ?? "",
   ...question,
@@ -95,7 +95,7 @@ interface ToolUse {
   readonly id: string
 }
 
-/** How a call goes on after its question: it does not run, or the user edited an argument. */
+/** How a call continues after its question: it does not run, or it runs with an argument that the user edited. */
 type Asked =
   | { readonly refusal: CallAnswer }
   | { readonly edited: { readonly argument: string; readonly text: string } }
@@ -106,15 +106,15 @@ const withEdit = (args: unknown, { argument, text }: { readonly argument: string
   [argument]: text
 })
 
-/** Asks whether a call may run. Returns what changes that; undefined when it runs as it is. */
+/** Asks whether a call may run. Returns what changes the call. Undefined when it runs as it is. */
 const askedAbout = Effect.fnUntraced(function* (
   { agent, approval, aside, emit, hooked, waiting }: CallRun,
   { id, tool }: ToolUse,
   { question: own, title }: Call,
   { args, asks }: { readonly args: unknown; readonly asks: boolean }
 ): Effect.fn.Return<Asked | undefined, ToolFailure> {
-  const asked = yield* own
-  const question = asks ? doubted(asked, args) : asked
+  const ownQuestion = yield* own
+  const question = asks ? hookQuestion(ownQuestion, args) : ownQuestion
   if (question === undefined) return undefined
   const { detail } = question
   const notification = {
@@ -152,9 +152,9 @@ const carryOut = Effect.fnUntraced(function* (
   if (result._tag === "Some") {
     return { status: "success", response: wireResponse(result.value.value), result: result.value }
   }
-  const what = `${name} did not end within ${Duration.format(timeout)} and was stopped`
+  const what = `${name} did not finish within ${Duration.format(timeout)} and was stopped`
   const { partial } = run
-  return failedAnswer("timeout", partial === undefined ? what : `${what}. What there was until then:\n${partial}`)
+  return failedAnswer("timeout", partial === undefined ? what : `${what}. Output until then:\n${partial}`)
 })
 
 const contextOf = (run: CallRun, id: string): CallContext => ({
@@ -179,31 +179,31 @@ const useTool = Effect.fnUntraced(function* (
   const context = contextOf(run, id)
   const understood = yield* tool.call(args, context)
   const instead = id === pending.id ? undefined : pending.call.name
-  const given = yield* before(hooked, { tool: tool.name, args, instead })
-  if ("answer" in given) return given
-  const { note } = given
+  const prepared = yield* before(hooked, { tool: tool.name, args, instead })
+  if ("answer" in prepared) return prepared
+  const { note } = prepared
   const made =
     note === undefined
       ? understood
       : yield* Effect.mapError(
-          tool.call(given.args, context),
+          tool.call(prepared.args, context),
           ({ message }) => new ToolFailure({ message: `${message} ${note}` })
         )
-  const asked = yield* askedAbout(run, use, made, given)
-  if (asked !== undefined && "refusal" in asked) return { answer: asked.refusal }
-  const finalArgs = asked === undefined ? given.args : withEdit(given.args, asked.edited)
-  const final = asked === undefined ? made : yield* tool.call(finalArgs, context)
-  const notes = [note, asked === undefined ? undefined : editedNote(asked.edited.argument, asked.edited.text)]
+  const approval = yield* askedAbout(run, use, made, prepared)
+  if (approval !== undefined && "refusal" in approval) return { answer: approval.refusal }
+  const finalArgs = approval === undefined ? prepared.args : withEdit(prepared.args, approval.edited)
+  const final = approval === undefined ? made : yield* tool.call(finalArgs, context)
+  const notes = [note, approval === undefined ? undefined : editedNote(approval.edited.argument, approval.edited.text)]
   const own = yield* settled(tool, carryOut(run, use, final), (answer) => answer)
   const answer = notes.reduce((all, one) => (one === undefined ? all : withAddition(all, one)), own)
   if (!hooked.has("AfterTool")) return { answer }
-  // From here on the hooks own the result: a cancelled call must not bypass them.
+  // From here on, the hooks decide about the result: a cancelled call must not bypass them.
   run.ran.push(tool.name)
   run.partial = undefined
   return yield* after(hooked, { tool: tool.name, args: finalArgs, instead }, answer)
 })
 
-/** Uses the tool of a name, when the tools that run leave room for it. */
+/** Uses the tool with this name, if the running tools allow it. */
 const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: unknown, id: string) {
   const { gate, tools } = run
   const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
@@ -220,11 +220,11 @@ const performAll = Effect.fnUntraced(function* (run: CallRun) {
   for (let count = 1; done.tail !== undefined; count += 1) {
     const { args, name } = done.tail
     if (count > maxFollowUpCalls) {
-      yield* hooked.say(`hooks wanted ${name} to run after ${maxFollowUpCalls} others for one call; it was not run`)
+      yield* hooked.say(`hooks asked to run ${name} after ${maxFollowUpCalls} other tools for one call; it was not run`)
       break
     }
     const id = `${pending.id}.${count}`
-    const begun = yield* Clock.currentTimeMillis
+    const startedAt = yield* Clock.currentTimeMillis
     done = yield* perform(run, name, args, id)
     const { response, status } = done.answer
     yield* emit({
@@ -236,16 +236,16 @@ const performAll = Effect.fnUntraced(function* (run: CallRun) {
       display: null,
       message:
         typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - begun
+      duration: (yield* Clock.currentTimeMillis) - startedAt
     })
   }
   return done.answer
 })
 
-/** The answer of a run that ends before its call does. */
+/** Returns the answer to a call whose run ends first. */
 const abandoned = ({ partial, ran }: CallRun, why: string): CallAnswer =>
   abandonedAnswer(
-    ran.length === 0 ? why : `${why}; ${ran.join(" and ")} had run, but the result was not passed on yet`,
+    ran.length === 0 ? why : `${why}; ${ran.join(" and ")} had run, but the result was not returned yet`,
     partial
   )
 
@@ -257,7 +257,7 @@ export const runToolCall = Effect.fnUntraced(function* (
   interrupted: (answer: CallAnswer) => void
 ): Effect.fn.Return<CallAnswer, never, Approval> {
   const run: CallRun = { ...options, pending, approval: yield* Approval, ran: [], partial: undefined }
-  // The stop is first in the race: work that had not begun before it does not begin.
+  // The stop comes first in the race, so work that has not begun when it completes does not begin.
   return yield* Effect.raceFirst(
     Effect.map(options.stop, (why) => abandoned(run, why)),
     performAll(run)

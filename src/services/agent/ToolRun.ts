@@ -26,8 +26,9 @@ const groupsOf = (
 }
 
 /**
- * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Calls that only read run in parallel; a call that
- * changes something runs alone, after all calls before it. However the run ends, the finished work stands in `answers`.
+ * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Calls that only read run
+ * in parallel; a call that changes something runs alone, after all calls before it. However the run ends, `answers`
+ * holds the finished work.
  */
 export const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
@@ -36,18 +37,18 @@ export const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
 ): Effect.fn.Return<void, never, Approval> {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
-  /** Why a hook stopped the run. Calls that have not begun by then do not begin. */
+  /** Why a hook stopped the run. Calls that have not begun do not begin. */
   let stops: string | undefined
   const one = Effect.fnUntraced(function* (index: number) {
     const asking = calls[index]
     if (asking === undefined) return
-    const begun = yield* Clock.currentTimeMillis
+    const startedAt = yield* Clock.currentTimeMillis
     const answer =
       stops === undefined
-        ? yield* runToolCall(asking, whole, (given) => {
-            answers[index] = given
+        ? yield* runToolCall(asking, whole, (partial) => {
+            answers[index] = partial
           })
-        : abandonedAnswer(`a hook stopped the work: ${stops}`, undefined)
+        : abandonedAnswer(`a hook stopped the run: ${stops}`, undefined)
     answers[index] = answer
     stops ??= answer.stops
     const { response, result, status } = answer
@@ -59,7 +60,7 @@ export const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
       display: result?.display === undefined ? null : truncateDisplay(result.display),
       message:
         typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - begun
+      duration: (yield* Clock.currentTimeMillis) - startedAt
     })
   })
   for (const group of groupsOf(calls, tools)) {

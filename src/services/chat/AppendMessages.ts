@@ -9,12 +9,18 @@ import { commit, readWhole } from "./Commit.ts"
 import { requestContext } from "./RequestContext.ts"
 import { type PendingMessage, requestSize, withIds } from "./RequestSize.ts"
 
-/** How messages enter a conversation, and how the user's words are pinned. */
+/** Appends messages to a conversation, and pins words of the user. */
 
-/** What a program adds to a message: the content of files it names, a hook's words. Not the user's own words. */
+/**
+ * Something that a program adds to a message: the content of files it names, or text from a hook. Not the user's own
+ * words.
+ */
 export interface Attachment {
   readonly parts: ReadonlyArray<Part>
-  /** The tokens that its texts and media may be shown with; the rest stays behind their handles. Default: all of it. */
+  /**
+   * The maximum number of tokens shown of its texts and media; the rest stays behind their handles. Default: no
+   * limit.
+   */
   readonly room?: number | undefined
 }
 
@@ -49,7 +55,7 @@ export const appendMessage = Effect.fnUntraced(function* (
   return entry
 })
 
-/** Attachments as they will be shown. They have no place in the conversation yet. */
+/** Returns attachments as they will be shown. They are not part of the conversation yet. */
 export const attachedEntries = Effect.fnUntraced(function* (
   chat: ChatState,
   attachments: ReadonlyArray<Attachment>,
@@ -65,7 +71,7 @@ export const attachedEntries = Effect.fnUntraced(function* (
   )
 })
 
-/** Commits an answer, together with its message where that is not in the conversation yet. */
+/** Commits an answer, together with its message if that is not in the conversation yet. */
 export const appendAnswer = Effect.fnUntraced(function* (
   chat: ChatState,
   pending: PendingMessage | undefined,
@@ -88,13 +94,13 @@ export const appendAnswer = Effect.fnUntraced(function* (
   const attached = withIds(pending.attached, next + 1)
   const entry = yield* makeEntry(answer, entryId(next + 1 + attached.length), chat.handles)
   yield* commit(chat, { _tag: "Answered", message, ...(attached.length === 0 ? {} : { attached }), answer: entry })
-  // If the program ends in between, the strategy changes these parts before the next request.
+  // If the program ends before this commit, the strategy changes these parts before the next request.
   const shorten = (pending.shown ?? []).map(({ at: place, ...shown }) => ({ ...shown, entry: entryId(next + place) }))
   if (shorten.length > 0) yield* commit(chat, { _tag: "Masked", at, shorten })
   return entry
 })
 
-/** The latest place of these words of the user; without words, the latest message of the user. */
+/** Returns the latest place of these words of the user. Without words, the latest message of the user. */
 const latestPin = (log: ReadonlyArray<Entry>, words: string | undefined): Pin | undefined => {
   if (words?.trim() === "") return undefined
   for (const entry of [...log].reverse()) {

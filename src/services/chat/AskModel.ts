@@ -27,9 +27,12 @@ import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatS
 import { windowLimits } from "./RequestContext.ts"
 import type { ReadyRequest } from "./RequestSize.ts"
 
-/** Asks the model for one answer: hooks around the request, the answer's events, and retries until an answer can be used. */
+/**
+ * Asks the model for one answer: runs the hooks of the request, emits the answer's events, and retries until an
+ * answer is usable.
+ */
 
-/** No attempt gave an answer that can be used. The conversation did not change. */
+/** No attempt gave a usable answer. The conversation did not change. */
 export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidAnswer", {
   fault: AnswerFault,
   /** The text of the provider or of the protocol error, if any. */
@@ -47,19 +50,19 @@ export class StoppedByHook extends Schema.TaggedError<StoppedByHook>()("StoppedB
   }
 }
 
-/** Attempts of all kinds together. */
+/** Maximum number of attempts, whatever the reason for each retry. */
 const maxAttempts = 10
 
 /** The share of the window that the calls of one answer may take, with the system instruction and the tools. */
 const callsShare = 0.75
 
-/** How many times its estimate a request may cost before calibration: additions by hooks stay below. */
+/** The multiple of its estimate that a request may cost before calibration. Additions by hooks stay below it. */
 const hookSafetyFactor = 3
 
-/** An answer, and what it answers. */
+/** An answer, and the request that it answers. */
 export interface Answered {
   readonly arriving: AnswerBuilder
-  /** Whether the request was sent as it was made: hooks may have changed it. */
+  /** Whether the request was sent as built. Hooks may have changed it. */
   readonly isSame: boolean
   /** The model that answered. */
   readonly model: string
@@ -74,7 +77,10 @@ interface Attempt {
   readonly stopped: string | undefined
 }
 
-/** Asks until an answer can be used, as often as the settings allow. `answersTools`: only tool results are answered. */
+/**
+ * Asks until an answer is usable, as often as the settings allow. `answersTools`: the message consists of tool
+ * results only.
+ */
 export const askModel = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
@@ -132,7 +138,7 @@ const attempt = Effect.fnUntraced(function* (
   const take = (chunk: ModelChunk) => {
     const calls = arriving.push(chunk)
     const { excess } = arriving
-    // Not retried: a model that does this once would cost as much each time.
+    // Not retried: each retry could cost as much again.
     if (excess !== undefined) return Effect.fail(new ModelError({ reason: new AnswerTooLargeError(excess) }))
     return Effect.forEach(eventsOf(chunk, calls, answer), emit, { discard: true })
   }
@@ -160,7 +166,7 @@ const attempt = Effect.fnUntraced(function* (
       (stopped, verdict) => {
         if (verdict._tag === "Passed") return Effect.as(take(verdict.chunk), stopped)
         if (verdict._tag === "Stopped" || verdict.answer === undefined) return Effect.succeed(verdict.why)
-        // A hook that answers in the model's place gives the whole answer: what arrived before is void.
+        // A hook that answers in the model's place gives the whole answer, so the pieces received before are void.
         arriving = new AnswerBuilder()
         const voided: ChatEvent = { _tag: "Retry", attempt: 2, delay: 0, reason: "hook", message: verdict.why }
         const whole = { parts: [text(verdict.answer)], finishReason: "STOP" }
@@ -168,7 +174,7 @@ const attempt = Effect.fnUntraced(function* (
       }
     ),
     Effect.map((stopped) => ({ stopped, why: null })),
-    // An answer that broke off is judged by the part that arrived.
+    // A truncated answer is judged by the part that arrived.
     Effect.catchReason("ModelError", "InvalidResponseError", ({ detail: why }) =>
       Effect.succeed({ stopped: undefined, why })
     )
@@ -176,7 +182,7 @@ const attempt = Effect.fnUntraced(function* (
   yield* refuseHugeCalls(context, ready, arriving)
   const fault = arriving.fault(answersTools)
   const { finishReason = "STOP" } = arriving
-  // A finish reason that no fault is named after would be lost.
+  // Reports a finish reason that has no fault of its own.
   const isReported = finishReason === "STOP" || fault?.startsWith(finishReason) === true
   return {
     answered: { arriving, isSame, model: request.model },
@@ -186,7 +192,7 @@ const attempt = Effect.fnUntraced(function* (
   }
 })
 
-/** Whether another model's window surely holds a request. */
+/** Whether the window of another model certainly holds a request. */
 const fitsWindowOf = Effect.fnUntraced(function* (settings: ChatSettings, name: string, parts: ReadonlyArray<Part>) {
   const calibrations = yield* Calibrations
   const tokens = yield* calibrations.upperBound(name, parts)
@@ -194,7 +200,7 @@ const fitsWindowOf = Effect.fnUntraced(function* (settings: ChatSettings, name: 
   return tokens <= window - reserve
 })
 
-/** Refuses calls that no later request could hold: a compression makes texts and results smaller, never calls. */
+/** Rejects calls that no later request could hold: a compression shortens texts and results but never calls. */
 const refuseHugeCalls = Effect.fnUntraced(function* (
   { overheadTokens, window }: RequestContext,
   ready: ReadyRequest,
@@ -203,7 +209,7 @@ const refuseHugeCalls = Effect.fnUntraced(function* (
   const counter = yield* TokenCounter
   const calls = arriving.content.parts.filter(isCall)
   const limit = Math.floor(window.maxRequestTokens * callsShare)
-  // No token is shorter than a byte, so small calls need no count.
+  // A token has at least one byte, so small calls need no count.
   const chars = calls.reduce((size, { functionCall: { args } }) => size + (JSON.stringify(args) ?? "").length, 0)
   if (chars < limit / 4) return
   const counts = yield* Effect.orElseSucceed(counter.count(calls), () => [])

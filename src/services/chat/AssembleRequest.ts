@@ -22,9 +22,11 @@ import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 import { pendingItems, type PendingMessage, type PendingPart, requestSize } from "./RequestSize.ts"
 
-/** Lets the strategy say what the next request shows less of, and commits that. */
+/** Asks the strategy which parts of the next request to shorten or leave out, and commits its answer. */
 
-/** The session of the chat's strategy: opened when it is first needed, and replaced when the settings name another strategy. */
+/**
+ * The session of the chat's strategy. It opens on first use, and is replaced when the settings name another strategy.
+ */
 const strategySession = Effect.fnUntraced(function* (
   chat: ChatState,
   { strategy }: RequestContext
@@ -54,7 +56,7 @@ export const closeStrategy = (chat: ChatState): Effect.Effect<void> =>
     return strategy === undefined ? Effect.void : Scope.close(strategy.scope, Exit.void)
   }).pipe(Effect.uninterruptible)
 
-/** Asks the strategy before a request, and commits what it answers as one event. */
+/** Asks the strategy before a request, and commits its answer as one event. */
 export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, emit: Emit) {
   const { assemble } = yield* strategySession(chat, context)
   if (assemble === undefined) return
@@ -77,7 +79,7 @@ export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, con
   })
 })
 
-/** Lets the strategy say which media of a message, and of what is attached to it, are shown in another form. */
+/** Asks the strategy which media of a message and its attachments are shown in another form. */
 export const ingestMessage = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
@@ -96,7 +98,7 @@ export const ingestMessage = Effect.fnUntraced(function* (
   return shown.length === 0 ? pending : { ...pending, shown }
 })
 
-/** The parts that are smaller in their new form, with their tokens. */
+/** Returns the parts that are smaller in their new form, with their tokens. */
 const smaller = Effect.fnUntraced(function* (
   { shorten }: Assembled,
   chat: ChatState
@@ -109,7 +111,7 @@ const smaller = Effect.fnUntraced(function* (
     const item = items.get(entry)
     const before = item?.shortened.get(part)?.tokens ?? item?.entry.tokens[part] ?? 0
     const [tokens = 0] = yield* counter.count([replacement])
-    // An image that is reduced may be estimated at as many tiles.
+    // A smaller image may be estimated at the same number of tiles.
     const isSmaller = tokens < before || isReduced(item === undefined ? undefined : itemParts(item)[part], replacement)
     if (isSmaller) parts.push({ entry, part, replacement, tokens: TokenCount.make(tokens) })
   }
@@ -121,11 +123,14 @@ const pixelsOf = ({ inlineData }: Part): number => {
   return size === undefined ? 0 : size.width * size.height
 }
 
-/** Whether a part is the same image with fewer pixels. Its tokens may be estimated as before. */
+/** Whether a part is the same image with fewer pixels. The estimate of its tokens may be the same. */
 const isReduced = (before: Part | undefined, after: Part): boolean =>
   before !== undefined && pixelsOf(after) > 0 && pixelsOf(after) < pixelsOf(before)
 
-/** Takes the oldest messages out of the window and leaves a note with their handle. Returns false if nothing is dropped. */
+/**
+ * Removes the oldest messages from the window and leaves a note with their handle. Returns false if nothing is
+ * removed.
+ */
 const dropOldest = Effect.fnUntraced(function* (
   chat: ChatState,
   { strategy }: RequestContext,
@@ -141,7 +146,7 @@ const dropOldest = Effect.fnUntraced(function* (
   const drop = { from: first.entry.id, to: dropThrough }
   const gone = droppedEntries(view(conversation), drop)
   const handle = yield* rangeHandle(gone)
-  const note = `${runtimeMark} ${to + 1} older messages left the window. Recall ${handle} for all of them.`
+  const note = `${runtimeMark} ${to + 1} older messages left the window. Recall ${handle} to read them.`
   const draft = { content: { role: "user" as const, parts: [text(note)] }, author: "summary" as const }
   const entry = yield* makeEntry(draft, entryId(conversation.next), chat.handles)
   const before = viewTokens(conversation)

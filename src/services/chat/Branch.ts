@@ -15,36 +15,39 @@ import type { ChatState } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { policyFor } from "./CompressPolicy.ts"
 
-/** How a conversation goes back to an earlier message, and how messages get labels. */
+/** Goes back to an earlier message of a conversation, and gives messages labels. */
 
 /** The session has no such entry. */
 export class UnknownEntry extends Schema.TaggedError<UnknownEntry>()("UnknownEntry", { id: Schema.String }) {
   override get message() {
-    return `there is no message ${this.id} in this session; its tree shows the messages that there are`
+    return `there is no message ${this.id} in this session; the tree of the session lists its messages`
   }
 }
 
-/** Where a branch begins, and what stands for the one that is left. */
+/** Where a branch begins, and whether the branch that is left is summarised. */
 export interface BranchOptions {
-  /** A message that the user typed is written anew: the conversation goes to just before it. To any other entry it goes itself. */
+  /**
+   * The entry to go to. For a message that the user typed, the conversation goes to just before it, so that the user
+   * can rewrite it.
+   */
   readonly to: EntryId
-  /** Whether a summary of the branch that is left is appended (default false), and what it should keep above all. */
+  /** Whether a summary of the left branch is appended (default false), and what it should focus on. */
   readonly summary?: boolean | { readonly focus: string } | undefined
-  /** When this completes while the summary is written, the conversation stays as it is. */
+  /** When this completes while the summary is being written, the conversation does not change. */
   readonly cancel?: Effect.Effect<unknown> | undefined
 }
 
-/** How going back ended. `text`: what the user typed in the message that is written anew. */
+/** The outcome of going back. `text`: the message of the user to rewrite. */
 export type BranchOutcome =
   | {
       readonly _tag: "Branched"
       readonly text: string | undefined
-      /** Undefined: none was wanted, or nothing was left behind. */
+      /** Undefined: no summary was requested, or nothing was left behind. */
       readonly summary:
         | { readonly entry: Entry; readonly by: "model" | "extractive"; readonly degraded: Degraded | null }
         | undefined
     }
-  /** The conversation stood there already. */
+  /** The conversation was already at this entry. */
   | { readonly _tag: "Stayed"; readonly text: string | undefined }
   | { readonly _tag: "Cancelled" }
 
@@ -68,15 +71,15 @@ const summaryRequest = Effect.fnUntraced(function* (
   return request
 })
 
-/** Writes the summary of a branch and makes its entry. It changes nothing. */
+/** Writes the summary of a branch and makes its entry. The conversation does not change. */
 const prepared = Effect.fnUntraced(function* (
   chat: ChatState,
   session: Session,
   left: BranchSummaryRequest["entries"],
-  { summary: wanted }: BranchOptions
+  { summary: summarise }: BranchOptions
 ) {
   const { models } = yield* Ref.get(chat.settings)
-  const request = yield* summaryRequest(chat, session, left, wanted)
+  const request = yield* summaryRequest(chat, session, left, summarise)
   const { by, calls, degraded, text } = yield* models === undefined
     ? branchSummary(request)
     : Effect.provideService(branchSummary(request), ModelWindows.Overrides, models)
@@ -111,7 +114,7 @@ export const branch = Effect.fn("Chat.branch")(function* (chat: ChatState, optio
   return { _tag: "Branched", text, summary: made?.summary } satisfies BranchOutcome
 })
 
-/** Gives an entry a label of one line; a blank one takes it away. */
+/** Gives an entry a label of one line. A blank label removes it. */
 export const label = Effect.fn("Chat.label")(function* (chat: ChatState, entry: EntryId, words: string) {
   if (!sessionTree(yield* readWhole(chat)).nodes.has(entry)) return yield* new UnknownEntry({ id: entry })
   const shown = titleOf(words)

@@ -44,69 +44,75 @@ import { failureEvent, runTurn, type SendOptions, type TurnError } from "./Turn.
 
 /** The size of the next request, without its message. */
 export interface ChatUsage {
-  /** In the model's tokens, as far as its counting is known. */
+  /** Tokens of the request, as the model counts them as far as that is known. */
   readonly tokens: number
-  /** The most tokens that a request may have. */
+  /** The maximum number of tokens of a request. */
   readonly limit: number
   /** The share of the window that triggers a compression. */
   readonly threshold: number
-  /** The tokens from which a request is compressed. */
+  /** The number of tokens at which a request is compressed. */
   readonly trigger: number
-  /** The model's tokens per estimated token. Undefined: no count of this model is known, so `tokens` is an estimate. */
+  /**
+   * The model's tokens per estimated token. Undefined: no count of this model is known, and `tokens` is an estimate.
+   */
   readonly scale: number | undefined
-  /** The snapshot that is prepared for the next compression: it is being written, or it is ready. Undefined: there is none. */
+  /** The snapshot prepared for the next compression: being written, or ready. Undefined when there is none. */
   readonly preparation: "running" | "ready" | undefined
 }
 
 /**
- * One conversation with a model.
+ * A conversation with a model.
  *
- * *When to use*: to hold a conversation that is stored, compressed before it outgrows the model's window, and never lost.
- * `Chats` opens many by id; `CompressedChat` is the same for programs that use `effect/ai`.
+ * *When to use*: to hold a conversation that is stored, compressed before it outgrows the model's window, and never
+ * lost. Use `Chats` to open many conversations by id, and `CompressedChat` in programs that use `effect/ai`.
  *
- * *Details*: this is the only place where history changes. Everything that can wait or fail is prepared first and changes
- * nothing; then one event is appended to the log and the state is swapped, uninterruptibly. Reading never waits. A second
- * change at the same time fails with `ChatBusy`. Tokens are the model's.
+ * *Details*: history changes only here. A change first prepares everything that can wait or fail, without any effect
+ * on the conversation; then it appends one event to the log and replaces the state, uninterruptibly. Reads never
+ * wait. A second change at the same time fails with `ChatBusy`. Token counts use the model's tokenizer.
  */
 export class Chat extends Context.Service<
   Chat,
   {
     /**
-     * The session at this moment. A session that was opened again may lack messages that left the window (`whole` has them);
-     * what the model sees is complete.
+     * Returns the current session. A session that was opened from a store may lack messages that left the window
+     * (`whole` has them); the view of the model is complete.
      */
     readonly session: Effect.Effect<Session>
-    /** The complete session. Reads from the log what was not read yet. */
+    /** Returns the complete session. Reads the missing part from the log. */
     readonly whole: Effect.Effect<Session, SessionStoreError>
-    /** The conversation at this moment, as `session` has it. It is a value: later changes do not affect it. */
+    /** Returns the current conversation, as `session` has it. It is an immutable value. */
     readonly conversation: Effect.Effect<Conversation>
-    /** The messages that would be sent now, before the next message. */
+    /** Returns the messages that would be sent now, without a next message. */
     readonly contents: Effect.Effect<ReadonlyArray<Content>>
-    /** The settings; `model` is the model that is asked. */
+    /** Returns the settings; `model` is the model that is asked. */
     readonly settings: Effect.Effect<ChatSettings>
-    /** The size of the next request. */
+    /** Returns the size of the next request. */
     readonly usage: Effect.Effect<ChatUsage, TokenCountError>
     /** Changes settings from the next turn on. A change of model is logged. */
     readonly configure: (change: Partial<ChatSettings>) => Effect.Effect<void, ChatBusy | SessionStoreError>
     /**
-     * Sends a message and streams what happens; see `ChatEvent`.
+     * Sends a message and returns the events of its turn; see `ChatEvent`.
      *
-     * Before the request leaves, the conversation is compressed where that is due, and nothing is sent that would not fit. The
-     * message and its answer enter the conversation together. Tool results enter it at once, bounded (`ChatSettings.toolOutput`)
-     * and kept whole behind handles. Without a message (empty, blank) the last message is asked again; `NothingToAsk` where
-     * that is an answer. However else a turn ends, also when the stream is closed early, the conversation does not change. The
-     * turn runs in its own fiber, and waits while 256 events are not read.
+     * *Details*: the conversation is compressed before the request if that is due, and a request that would not fit
+     * is never sent. The message and its answer enter the conversation together. Tool results enter it at once,
+     * bounded (`ChatSettings.toolOutput`) and stored whole behind handles. With an empty or blank message, the last
+     * message is asked again; this fails with `NothingToAsk` if the conversation ends with an answer. If the turn
+     * ends in any other way, including when the stream is closed early, the conversation does not change. The turn
+     * runs in its own fiber, and waits while 256 events are unread.
      */
     readonly send: (message: string | ReadonlyArray<Part>, options?: SendOptions) => Stream.Stream<ChatEvent, TurnError>
     /** Appends messages, each as one event. Tool results are bounded as in `send`. */
     readonly append: (
       drafts: ReadonlyArray<IncomingMessage>
     ) => Effect.Effect<ReadonlyArray<Entry>, ChatBusy | TokenCountError | SessionStoreError>
-    /** Decides what a compression would do, and does nothing. */
+    /** Returns the plan of a compression without carrying it out. */
     readonly plan: (options?: CompressOptions) => Effect.Effect<Decision, SessionStoreError | TokenCountError>
     /**
-     * Compresses once. Only an outcome with a patch changes the conversation; failures of the model or of counting are outcomes.
-     * Interrupted, the compression has happened or not.
+     * Compresses the conversation once.
+     *
+     * *Details*: only an outcome with a patch changes the conversation. Failures of the model or of counting are
+     * outcomes, not errors. If the effect is interrupted, the compression has either happened completely or not at
+     * all.
      */
     readonly compress: (
       options?: CompressOptions
@@ -115,37 +121,44 @@ export class Chat extends Context.Service<
     readonly undo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
     /** Redoes the compression that was undone last. Returns false when there is none. */
     readonly redo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
-    /** The tree of the session: every message and every compression, on the current path and on the branches that were left. */
+    /**
+     * Returns the tree of the session: every message and every compression, on the current path and on the branches
+     * that were left.
+     */
     readonly tree: Effect.Effect<SessionTree, SessionStoreError>
     /**
-     * Goes back to an entry of the tree, and continues from there. What came after it stays in the log and in the tree, and its
-     * handles stay valid. With `summary`, a summary of the branch that is left is appended to the new one. Interrupted, the
-     * conversation has gone back or not.
+     * Goes back to an entry of the tree and continues from there. Later entries stay in the log and in the tree, and
+     * their handles stay valid. With `summary`, a summary of the left branch is appended to the new one. If the
+     * effect is interrupted, the conversation has either gone back or not.
      */
     readonly branch: (
       options: BranchOptions
     ) => Effect.Effect<BranchOutcome, ChatBusy | UnknownEntry | SessionStoreError | TokenCountError>
-    /** Gives an entry of the tree a label of one line; a blank one takes it away. */
+    /** Gives an entry of the tree a label of one line. A blank label removes it. */
     readonly label: (entry: EntryId, label: string) => Effect.Effect<void, ChatBusy | UnknownEntry | SessionStoreError>
     /**
-     * Stores what a file holds before a change, and returns the effect that records the change in the session. Neither waits for a
-     * turn, and neither changes the conversation.
+     * Stores the content of a file before a change, and returns the effect that records the change in the session.
+     * Neither waits for a turn, and neither changes the conversation.
      */
     readonly keepFile: (change: FileChange) => Effect.Effect<Effect.Effect<void, SessionStoreError>>
     /** The blobs of the session, such as earlier versions of files (`Session.changes`). */
     readonly blobs: TempStore["Service"]
     /**
-     * Shows these words of the user exactly in every snapshot from now on: in the latest message that holds them, or without
-     * words the latest message whole. Words that no message holds are appended as a message of the user first, so give only
-     * what the user typed. Returns undefined when the words are blank, or without words when there is no message.
+     * Keeps these words of the user verbatim in every later snapshot: in the latest message that contains them or,
+     * without words, the whole latest message. Words that no message contains are appended as a message of the user
+     * first, so pass only what the user typed. Returns undefined when the words are blank, or when there are no words
+     * and no message.
      */
     readonly pin: (words?: string) => Effect.Effect<Pin | undefined, ChatBusy | TokenCountError | SessionStoreError>
-    /** Reads back the text behind a handle, exactly, or a selection of it. Handles of other conversations are refused. */
+    /** Returns the exact text behind a handle, or a selection of it. Fails for handles of other conversations. */
     readonly recall: (
       handle: Handle,
       selection?: Selection
     ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
-    /** Searches everything that the window no longer shows, at any depth of compression. Each part is read once. */
+    /**
+     * Searches everything that left the window, however often the conversation was compressed. Each part is read
+     * once.
+     */
     readonly search: (request: RecallSearch) => Effect.Effect<FoundParts, BadPattern | SessionStoreError>
   }
 >()("palimpsest/services/chat/Chat") {
@@ -175,12 +188,12 @@ export class Chat extends Context.Service<
       settings: settingsOf(chat),
       usage: run(usageOf(chat)),
       configure: (changes) => alone("a change of its settings", configure(chat, changes)),
-      send: (message, given = {}) =>
+      send: (message, options = {}) =>
         Stream.callback<ChatEvent, TurnError>(
           (queue) => {
             const emit: Emit = (event) => Queue.offer(queue, event)
             const parts = typeof message === "string" ? [text(message)] : message
-            return alone("a turn", runTurn(chat, parts, given, emit)).pipe(
+            return alone("a turn", runTurn(chat, parts, options, emit)).pipe(
               Effect.tapError((error) => emit(failureEvent(error))),
               Effect.andThen(Queue.end(queue))
             )
@@ -192,8 +205,8 @@ export class Chat extends Context.Service<
           "adding a message",
           Effect.forEach(drafts, (draft) => appendMessage(chat, draft))
         ),
-      plan: (given = {}) => run(readingLater(plan(chat, given))),
-      compress: (given = {}) => alone("a compression", compress(chat, given)),
+      plan: (options = {}) => run(readingLater(plan(chat, options))),
+      compress: (options = {}) => alone("a compression", compress(chat, options)),
       undo: alone("an undo", commitIf(chat, "Undone", canUndo)),
       redo: alone("a redo", commitIf(chat, "Redone", canRedo)),
       tree: Effect.map(readWhole(chat), sessionTree),
@@ -213,24 +226,24 @@ export class Chat extends Context.Service<
     }
   })
 
-  /** Opens the conversation of a program that asks a model itself: `send` always fails. */
+  /** Opens the conversation of a program that calls a model itself: `send` always fails. */
   static readonly keep = (options: ChatOptions) =>
     Effect.flatMap(
       makeCalibrations(noCalibrations, () => Effect.void),
       (calibrations) =>
         Chat.make(options).pipe(
-          // A strategy is at work in turns only, and there are none.
+          // A strategy runs only in turns, and here there are none.
           Effect.provideServiceEffect(Scope.Scope, Scope.make()),
           Effect.provideService(Model, unavailableModel),
           Effect.provideService(Calibrations, calibrations)
         )
     )
 
-  /** The one conversation of a program. Programs with many use `Chats`. */
+  /** Provides the one conversation of a program. Programs with many conversations use `Chats`. */
   static readonly layer = (options: ChatOptions) => Layer.effect(Chat, Chat.make(options))
 }
 
-/** Large parts are read when they are used first: a part that cannot be read fails what uses it. */
+/** Large parts are read on first use. A part that cannot be read fails the effect that uses it. */
 const readingLater = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
   Effect.catchDefect(use, (defect) => (defect instanceof SessionStoreError ? Effect.fail(defect) : Effect.die(defect)))
 
@@ -286,7 +299,10 @@ const commitIf = Effect.fnUntraced(function* (
   return true
 })
 
-/** Searches what has been read of the session first. The store may hold texts of other conversations, so it is not asked. */
+/**
+ * Searches the loaded part of the session first, without asking the store, which may hold texts of other
+ * conversations.
+ */
 const recallText = Effect.fn("Chat.recall")(function* (chat: ChatState, handle: Handle, selection: Selection) {
   const textIn = (session: Session) =>
     chat.handles.text(handle) ?? recall({ entries: [], ranges: PersistentList.toArray(session.ranges) }, handle)?.text
@@ -300,6 +316,6 @@ const notHeld = (name: Handle) =>
     reason: new HandleNotHeld({
       name,
       advice:
-        "copy it exactly as it is shown; what a conversation in memory held ends with its process, so repeat the call that returned it"
+        "copy it exactly as shown; the content of a conversation in memory is lost when its process ends, so repeat the call that returned it"
     })
   })

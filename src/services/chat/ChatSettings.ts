@@ -6,7 +6,7 @@ import { logVersion, type Started } from "../../domain/session/Session.ts"
 import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
 import type { Generation, ModelRequest, RetryPolicy } from "../model/Model.ts"
 
-/** How often and how patiently a turn retries: after a failed call, and after an answer that cannot be used. */
+/** How often and how long a turn retries: after a failed call, and after an unusable answer. */
 export interface TurnRetries {
   readonly call: RetryPolicy
   readonly answer: Omit<RetryPolicy, "maxServerDelayMillis">
@@ -18,54 +18,56 @@ export interface ModelSettings {
   readonly threshold?: number | undefined
 }
 
-/** Settings of a conversation. Tokens are the model's. */
+/** Settings of a conversation. Token counts use the model's tokenizer. */
 export interface ChatSettings {
-  /** The model to ask where the session names none. */
+  /** The model to ask when the session names none. */
   readonly model: string
-  /** The model to ask for now, whatever the session names. Not stored in the session. */
+  /** The model to ask now, whatever model the session names. It is not stored in the session. */
   readonly routed?: string | undefined
-  /** The working folder. Stored in a session that begins. */
+  /** The working folder. It is stored in a new session. */
   readonly cwd?: string | undefined
   /** The model's window. Default: looked up by `ModelWindows.resolve`. */
   readonly window?: number | undefined
   /** Overrides of `window` and `threshold` for single models, by name. */
   readonly models?: Readonly<Record<string, ModelSettings>> | undefined
   /**
-   * Tokens of the window that are kept for the answer. Default: 0 for models whose answer has a limit of its own; for models whose
-   * answer shares the window `generation.maxOutputTokens`, else 16,384 tokens or a quarter of a small window.
+   * Tokens of the window that are reserved for the answer. Default: 0 for models with a separate limit for answers.
+   * For models whose answer shares the window, `generation.maxOutputTokens`, or else 16,384 tokens or a quarter of a
+   * small window.
    */
   readonly reserve?: number | undefined
   /** The share of the window that triggers a compression (`thresholdOf`). */
   readonly threshold?: number | undefined
   /**
-   * The share of the threshold from which the snapshot of the next compression is prepared while the chat goes on, where a model
-   * writes snapshots. The compression then takes no time, and its price is paid also when it never becomes due. Default: 0,
-   * never.
+   * The share of the threshold at which the snapshot of the next compression is prepared in the background, if a
+   * model writes snapshots. The compression then takes no time, but its price is paid even if it never becomes due.
+   * Default: 0, never.
    */
   readonly prepareAt?: number | undefined
   /** The share of the free window that a message may take (default 1; Gemini CLI: 0.95). */
   readonly overflowFactor?: number | undefined
-  /** The compression policy. A model writes the snapshot where `ModelSummarizer.layer` is provided to `Compression`. */
+  /** The compression policy. A model writes the snapshot if `ModelSummarizer.layer` is provided to `Compression`. */
   readonly policy?: Partial<Omit<Policy, "limit" | "threshold" | "overhead" | "promptTokens">> | undefined
   readonly systemInstruction?: string | undefined
   /**
-   * The environment message: where and when the conversation takes place. It opens every request in the user's role, is counted with
-   * it, is no part of the conversation, and is never summarised.
+   * The environment message: where and when the conversation takes place. It opens every request in the user's role
+   * and counts towards its size, but it is not part of the conversation and is never summarised.
    */
   readonly environment?: string | undefined
-  /** Renews `environment` after a compression, before the request leaves. Default: it stays. */
+  /** Renews `environment` after a compression, before the request is sent. Default: it does not change. */
   readonly refreshEnvironment?: Effect.Effect<string | undefined> | undefined
   /**
-   * A message of the program that follows a compression, for example rules that must not fade. It is appended once: not while the view
-   * still holds it, and not where the request fits only because of this compression. Undefined: none.
+   * A message that the program appends after a compression, for example rules that must stay in view. It is not
+   * repeated while the view still contains it, or when the request fits only because of this compression. Undefined:
+   * none.
    */
   readonly afterCompression?: Effect.Effect<string | undefined> | undefined
   /** Tool declarations in the wire shape of the Gemini API. */
   readonly tools?: ModelRequest["tools"]
   readonly generation?: Generation | undefined
   /**
-   * How much of a tool result enters the window; the whole is kept. Default: `defaultBound`. A `form` is also that of results
-   * that a compression shortens, where `policy.outputForm` does not name another.
+   * How much of a tool result enters the window; the whole result is stored. Default: `defaultBound`. `form` also
+   * applies to results that a compression shortens, unless `policy.outputForm` names another.
    */
   readonly toolOutput?: Partial<OutputBound> | undefined
   /** When old tool results are masked. Default: `defaultMasking`; false: never. */
@@ -82,7 +84,7 @@ export const defaultTurnRetries: TurnRetries = {
   answer: { attempts: 4, initialDelayMillis: 1_000, maxDelayMillis: 8_000 }
 }
 
-/** The settings of conversations that give none. */
+/** The settings of conversations that are opened without any. */
 export const ChatDefaults = Context.Reference<ChatSettings>("palimpsest/services/chat/ChatSettings/ChatDefaults", {
   defaultValue: () => ({ model: "gemini-2.5-flash" })
 })

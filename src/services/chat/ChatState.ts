@@ -21,11 +21,11 @@ import type { MeasuredRequest, WindowGuard } from "./WindowGuard.ts"
  */
 export interface ChatState {
   readonly log: ChatLog
-  /** The session as the log has it. */
+  /** The session as stored in the log. */
   readonly session: Ref.Ref<Session>
   /** The settings from the next turn on. */
   readonly settings: Ref.Ref<ChatSettings>
-  /** The handles of the session and what they stand for. */
+  /** The handles of the session and their content. */
   readonly handles: HandleIndex
   /** Held by the one change in progress; see `exclusively`. */
   readonly changing: Semaphore.Semaphore
@@ -33,42 +33,42 @@ export interface ChatState {
   readonly activity: Ref.Ref<string>
   /** Held while a commit writes its line and swaps the state. */
   readonly committing: Semaphore.Semaphore
-  /** Reads what the store left out when it opened the session; undefined once that is read. */
+  /** Reads the part of the session that the store did not load. Undefined once it is read. */
   unread: Effect.Effect<Session, SessionStoreError> | undefined
-  /** A committed compression that no event has reported yet: a cancelled turn reports it. */
+  /** A committed compression that no event has reported yet. A cancelled turn reports it. */
   unreported: Outcome | undefined
   /** Hook failures that were reported to the user already. */
   readonly hookFailures: Set<string>
   readonly requests: RequestState
   /** Closes with the chat. */
   readonly scope: Scope.Scope
-  /** The strategy that is at work on this conversation; undefined before the first turn, or when it keeps nothing. */
+  /** The session of the active strategy. Undefined before the first turn, or when the strategy has no session. */
   strategy: { readonly name: string; readonly session: StrategySession; readonly scope: Scope.Closeable } | undefined
   /** The snapshot that is prepared for the next compression of this view, if any. */
   preparation: Preparation | undefined
-  /** What became of preparations and was not reported yet. */
+  /** Events about preparations that were not emitted yet. */
   readonly preparationEvents: Array<Extract<ChatEvent, { _tag: "SnapshotPreparation" }>>
 }
 
-/** A snapshot that a model writes while the chat goes on. */
+/** A snapshot that a model writes in the background. */
 export interface Preparation {
   readonly strategy: string
   /** Completes with the snapshot. Undefined: there is none. */
   readonly done: Deferred.Deferred<PreparedSnapshot | undefined>
   state: "running" | "ready" | "failed"
   fiber: Fiber.Fiber<unknown, unknown> | undefined
-  /** What adopting the snapshot takes, done beforehand for the conversation as it was then. */
+  /** The prepared snapshot applied to the conversation as it was then, so that adopting it takes less time. */
   rehearsal: Rehearsal | undefined
 }
 
-/** A prepared compression of one state of the conversation, and its request. */
+/** The result of applying a prepared snapshot to one state of the conversation, and its request. */
 export interface Rehearsal {
   readonly conversation: Conversation
   readonly patch: Patch
   readonly outgoing: Outgoing
 }
 
-/** The result of a compression that was not committed, and the conversation that it was made for. */
+/** The result of a compression that was not committed, and the conversation it was computed for. */
 export interface PreparedSnapshot extends CompressionResult {
   readonly outcome: Extract<Outcome, { _tag: "Compressed" }>
   readonly from: Conversation
@@ -76,26 +76,26 @@ export interface PreparedSnapshot extends CompressionResult {
 
 /** The request state of this conversation: caches, and measurements of the last request. */
 export interface RequestState {
-  /** Made for the settings and the model that it names; replaced when either changes. */
+  /** Computed for these settings and this model; replaced when either changes. */
   context: RequestContext | undefined
-  /** The last request that was measured closely. Undefined: it says nothing of the next one. */
+  /** The last request that was measured exactly. Undefined: it does not apply to the next one. */
   measured: MeasuredRequest | undefined
-  /** The view and the message of the request that was made last. */
+  /** The view and the message of the last request. */
   last: { readonly view: ViewChain; readonly message: Content | undefined } | undefined
   /** The provider's count of the last request, and the view with its answer. */
   reported: { readonly view: ViewChain; readonly prompt: number } | undefined
-  /** The view that the window's scale belongs to. Undefined: it belongs to another request. */
+  /** The view that the scale of the window belongs to. Undefined: it belongs to another request. */
   scaled: { readonly view: ViewChain } | undefined
-  /** The scale in views that the provider reported a count for: an undo brings them back. */
+  /** The scales of views for which the provider reported a count. An undo restores such a view. */
   readonly scales: WeakMap<NonNullable<ViewChain>, { readonly model: string; readonly scale: number }>
-  /** Whether hooks changed the request that was sent last. */
+  /** Whether hooks changed the last request. */
   isChangedByHooks: boolean
   outgoing: Outgoing
   /** Held while `outgoing` follows a view: a reader may look at another view while a turn runs. */
   readonly following: Semaphore.Semaphore
 }
 
-/** The model that is asked, its window, and what accompanies the conversation in every request. */
+/** The model that is asked, its window, and the other content of every request. */
 export interface RequestContext {
   readonly settings: ChatSettings
   readonly model: string
@@ -116,7 +116,7 @@ export type ViewChain = Session["conversation"]["view"]
 /** The log that a chat writes. Without `blobs`, the `TempStore` of the context keeps them. */
 export type ChatLog = Pick<SessionLog, "append"> & Partial<SessionLog>
 
-/** A session as the store opened it: its log, which only this chat may write from now on, and its content. */
+/** A session opened from a store: its log, which only this chat may write from now on, and its content. */
 export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
   readonly log: ChatLog
   readonly session: Session
@@ -127,7 +127,7 @@ export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
 /** Receives the events of a turn. It may make the turn wait. */
 export type Emit = (event: ChatEvent) => Effect.Effect<unknown>
 
-/** The state of a conversation that nothing has changed yet. */
+/** Makes the state of a conversation that nothing has changed yet. */
 export const makeState = Effect.fnUntraced(function* (
   options: ChatOptions,
   scope: Scope.Scope

@@ -28,7 +28,7 @@ export class Chats extends Context.Service<
     Effect.gen(function* () {
       const store = yield* SessionStore
       const settings = yield* ChatDefaults
-      // Each session has the scope of those who opened it, not the layer's.
+      // Each session lives in the scope of its callers, not in the layer's.
       const context = Context.omit(Scope.Scope)(
         yield* Effect.context<Calibrations | Compression | HookSystem | Model | TokenCounter | TempStore>()
       )
@@ -54,7 +54,8 @@ export class Chats extends Context.Service<
           )
       })
       return {
-        // A failure must not stay in the caller's scope: every caller would get it until that scope closes.
+        // A failure must not stay cached in the caller's scope: every caller would receive it until that scope
+        // closes.
         open: (id) => allOrNothing(RcMap.get(chats, id))
       }
     })

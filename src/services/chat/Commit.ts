@@ -4,16 +4,16 @@ import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { ChatState } from "./ChatState.ts"
 import { endingBy, endPreparation } from "./Preparation.ts"
 
-/** The one place where history changes: one line in the log, then the state. */
+/** The one place where history changes: appends one line to the log, then replaces the state. */
 
-/** Another change is in progress: a turn, a compression. Wait for it, or cancel it. */
+/** Another change is in progress, such as a turn or a compression. Wait for it, or cancel it. */
 export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing: Schema.String }) {
   override get message() {
     return `the conversation is busy with ${this.doing}; wait for it to end, or cancel it`
   }
 }
 
-/** Runs a change alone. Fails with `ChatBusy` at once while another change runs; it never waits for it. */
+/** Runs a change exclusively. Fails with `ChatBusy` at once if another change is running. */
 export const exclusively = <A, E, R>(
   chat: ChatState,
   activity: string,
@@ -30,7 +30,7 @@ export const exclusively = <A, E, R>(
       )
     )
 
-/** Appends an event to the log and applies it to the state. Uninterruptible: a cancel that arrives now comes after it. */
+/** Appends an event to the log and applies it to the state. Uninterruptible: a cancellation takes effect afterwards. */
 export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void, SessionStoreError> => {
   const ending = endingBy(event)
   return chat.log
@@ -43,7 +43,7 @@ export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void
     )
 }
 
-/** The complete session. Reads what the store left out, never between the two steps of a commit. */
+/** Returns the complete session. Reads what the store did not load, never between the two steps of a commit. */
 export const readWhole = (chat: ChatState): Effect.Effect<Session, SessionStoreError> =>
   Effect.suspend(() =>
     chat.unread === undefined

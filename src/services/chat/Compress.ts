@@ -36,29 +36,31 @@ import { endPreparation, takePrepared } from "./Preparation.ts"
 import { requestContext } from "./RequestContext.ts"
 import { requestSize } from "./RequestSize.ts"
 
-/** When and how a chat compresses. The workflow itself is `services/compression`; here its outcome is committed. */
+/**
+ * Decides when and how a chat compresses, and commits the outcome. The workflow itself is in `services/compression`.
+ */
 
 /** Options of one compression. */
 export interface CompressOptions {
-  /** Default: as the chat's settings say. */
+  /** Default: the policy of the chat's settings. */
   readonly policy?: Policy | undefined
-  /** What the user wants kept. */
+  /** What the compression should preserve above all. */
   readonly focus?: string | undefined
-  /** Compress below the threshold and after failures, as when the user asks for it (default true). */
+  /** Compresses below the threshold and after failures, as at the user's request (default true). */
   readonly forced?: boolean | undefined
-  /** When this completes first, the compression is given up and ends as `Cancelled`. */
+  /** When this completes first, the compression is cancelled and ends as `Cancelled`. */
   readonly cancel?: Effect.Effect<unknown> | undefined
-  /** Carries out this plan instead of making one. */
+  /** Carries out this plan instead of making a new one. */
   readonly plan?: Plan | undefined
-  /** Receives the messages of hooks, one line each. */
+  /** Receives messages of hooks, one line each. */
   readonly onNotice?: ((line: string) => Effect.Effect<void>) | undefined
 }
 
-/** What a turn passes along when it compresses before its request leaves. */
+/** The state of a turn that compresses before its request. */
 export interface BeforeRequest {
-  /** Nothing can be sent without this compression, so no hook may refuse it. */
+  /** The request does not fit without this compression, so hooks cannot veto it. */
   readonly mustFit: boolean
-  /** What the PreCompress hooks decided; undefined: they are asked now. */
+  /** The decision of the PreCompress hooks. Undefined: they are asked now. */
   readonly hookDecision: HookOutcome | undefined
   readonly emit: Emit
 }
@@ -80,11 +82,11 @@ export const compressRequest = (
   family: session.model ?? session.started?.model
 })
 
-/** Compresses because the user or a program asks for it. */
+/** Compresses at the request of the user or a program. */
 export const compress = Effect.fn("Chat.compress")(function* (chat: ChatState, options: CompressOptions) {
   const { cancel, forced = true, plan, policy } = options
   if (policy === undefined && plan === undefined) {
-    // A text that a model summarises may also be sent to be counted, where nothing is known of the model.
+    // A text that a model will summarise may also be sent to be counted, if nothing is known of the model.
     const counted =
       forced && (yield* policyFor(chat, options)).summarizer === "model" ? requestSize(chat, true) : Effect.void
     yield* cancel === undefined ? counted : Effect.raceFirst(Effect.asVoid(counted), Effect.asVoid(cancel))
@@ -92,7 +94,7 @@ export const compress = Effect.fn("Chat.compress")(function* (chat: ChatState, o
   return yield* compressWith(chat, yield* policyFor(chat, options), options)
 })
 
-/** Compresses before a request leaves. `forced`: without this compression the request does not fit. */
+/** Compresses before a request. `forced`: the request does not fit without this compression. */
 export const compressBefore = (chat: ChatState, policy: Policy, forced: boolean, turn: BeforeRequest) =>
   Effect.catchTag(compressWith(chat, policy, { forced }, turn), "PlanRefused", Effect.die)
 
@@ -163,14 +165,14 @@ const compressWith = Effect.fnUntraced(function* (
   return outcome
 })
 
-/** The result of a compression. `isPrepared`: it was prepared before, and its calls are logged. */
+/** The result of a compression. `isPrepared`: it was prepared earlier, and its calls are already in the log. */
 interface Made extends CompressionResult {
   readonly isPrepared: boolean
 }
 
 const cancelled: Made = { outcome: Cancelled.make({}), dropped: undefined, isPrepared: false }
 
-/** Everything that may wait, fail or be cancelled. It changes nothing. */
+/** Prepares a compression: everything that may wait, fail or be cancelled. The conversation does not change. */
 const prepare = Effect.fnUntraced(function* (
   chat: ChatState,
   policy: Policy,
@@ -200,7 +202,7 @@ const prepare = Effect.fnUntraced(function* (
   }
   const { models } = yield* Ref.get(chat.settings)
   const carriedOut = plan === undefined ? compression.compress(request) : compression.apply(request, plan)
-  // The user's windows hold for the model that summarises, too.
+  // The user's window settings also apply to the summarising model.
   const result = yield* models === undefined
     ? carriedOut
     : Effect.provideService(carriedOut, ModelWindows.Overrides, models)
@@ -208,8 +210,8 @@ const prepare = Effect.fnUntraced(function* (
 })
 
 /**
- * Refuses a compression that makes the request larger. A strategy that goes by the provider's counts compares such a count
- * with its own estimate, so it may not notice.
+ * Rejects a compression that makes the request larger. A strategy that uses the provider's counts compares such a
+ * count with its own estimate, so it may not notice.
  */
 const refuseInflated = Effect.fnUntraced(function* (conversation: Conversation, result: CompressionResult) {
   const { outcome } = result
@@ -245,7 +247,7 @@ const record = Effect.fnUntraced(function* (
       at,
       status,
       strategy: policy.strategy,
-      // In the log, manual means forced: by the user, or because nothing else would fit.
+      // In the log, `manual` means forced: by the user, or because nothing else would fit.
       trigger: forced ? "manual" : "auto",
       before: TokenCount.make(before),
       after: TokenCount.make(after),
@@ -278,7 +280,7 @@ const record = Effect.fnUntraced(function* (
 const commitStep = (committing: Effect.Effect<void, SessionStoreError>) =>
   CompressionSteps.use(({ step }) => step({ name: "commit", result: Schema.Boolean }, Effect.as(committing, true)))
 
-/** Commits a prepared compression, which is used up then. */
+/** Commits a prepared compression, and discards the preparation. */
 const adopt = (chat: ChatState, event: SessionEvent) =>
   Effect.suspend(() => {
     const { preparation } = chat
@@ -300,7 +302,7 @@ interface Counted {
   readonly outcome: Outcome
   readonly policy: Policy
   readonly strategy: Strategy
-  /** The caller gave the policy: the outcome stays as its strategy counts. */
+  /** The caller set the policy: the outcome stays in the strategy's own counts. */
   readonly isOwnPolicy: boolean
   /** Estimated tokens of the request before. */
   readonly requestBefore: number
@@ -309,8 +311,8 @@ interface Counted {
 }
 
 /**
- * The outcome in the model's tokens. A strategy that goes by the provider's counts leaves instruction and tools out on one side:
- * where something changed, the size of the request is reported instead.
+ * Converts an outcome to the model's tokens. A strategy that uses the provider's counts omits instruction and tools
+ * on one side: if anything changed, the size of the request is reported instead.
  */
 const inModelTokens = (
   { isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
@@ -354,7 +356,10 @@ const refreshEnvironment = Effect.fnUntraced(function* (chat: ChatState) {
 /** The largest share of the window that a message after a compression may take. */
 const maxMessageShare = 0.05
 
-/** Appends the message that the settings want after a compression, where there is room for it and no call waits for its response. */
+/**
+ * Appends the message that the settings define for after a compression, if there is room for it and no call waits for
+ * its response.
+ */
 const appendAfterCompression = Effect.fnUntraced(function* (chat: ChatState) {
   const { afterCompression } = yield* Ref.get(chat.settings)
   const message = yield* afterCompression ?? Effect.undefined

@@ -7,20 +7,20 @@ import { TempStore } from "../session/TempStore.ts"
 import type { ChatState } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 
-/** A change of a file that a session records, so that a rewind can take it back. */
+/** A change of a file that a session records, so that a rewind can undo it. */
 export interface FileChange {
   /** Absolute, links followed. */
   readonly path: string
-  /** What the file holds before; undefined: there is none. */
+  /** The content before the change. Undefined when the file did not exist. */
   readonly before: { readonly bytes: Uint8Array; readonly mode: number } | undefined
-  /** What it holds afterwards; undefined: it is removed. */
+  /** The content after the change. Undefined when the file is removed. */
   readonly after: Uint8Array | undefined
   readonly by: FileChanged["by"]
 }
 
 /**
- * Stores what a file holds before a change, and returns the effect that records the change. A version that is too large or cannot be
- * stored is recorded as lost.
+ * Stores the content of a file before a change, and returns the effect that records the change. A version that is too
+ * large or cannot be stored is recorded as lost.
  */
 export const keepFile = Effect.fn("Chat.keepFile")(function* (
   chat: ChatState,

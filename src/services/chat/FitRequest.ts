@@ -21,20 +21,20 @@ import {
 } from "./RequestSize.ts"
 import type { WindowOverflow } from "./WindowGuard.ts"
 
-/** Makes the next request of a chat fit the model's window, by compressing before it leaves. */
+/** Makes the next request of a chat fit the model's window by compressing before it is sent. */
 
-/** What every request holds besides the conversation, in the list of what cannot be made smaller. */
+/** The name of the fixed content of every request, in the list of content that cannot be made smaller. */
 const overheadName = "system instruction and tools"
 
 /**
- * A message, or tool results, that do not fit whatever is compressed. Nothing was sent, and the conversation did not change. All counts are the
- * model's tokens: its own count, or a calibrated estimate.
+ * A message, or tool results, that do not fit even after compression. Nothing was sent, and the conversation did not
+ * change. All counts are the model's tokens: its own count, or a calibrated estimate.
  */
 export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("ContextOverflow", {
   what: Overflowing,
-  /** Tokens of what was about to be sent: the message, or without one the tool results that were to be answered. */
+  /** Tokens of the message to send, or of the tool results to answer. */
   estimated: TokenCount,
-  /** Tokens that were left for it; always fewer. */
+  /** Tokens that remained for it; always fewer. */
   remaining: TokenCount,
   limit: TokenCount,
   /** The content that takes the room and cannot be made smaller, largest first. */
@@ -52,15 +52,18 @@ export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("Cont
         ? "the tools' results do not fit: they have"
         : `${this.estimated > this.limit ? "this message alone" : "the message"} does not fit: it has`
     const mend = this.what === "tool results" ? "ask for less at once" : "shorten it"
-    return `${what} about ${this.estimated} tokens, and ${this.remaining} of the window of ${this.limit} are left; ${mend}, or use a model with a larger window`
+    return `${what} about ${this.estimated} tokens, and ${this.remaining} of the window of ${this.limit} remain; ${mend}, or use a model with a larger window`
   }
 }
 
-/** The share of the free window that a message may take. Zero and less count as not set. */
+/** Returns the share of the free window that a message may take. Zero or less counts as unset. */
 const messageShare = ({ overflowFactor = 1 }: ChatSettings): number =>
   overflowFactor > 0 ? Math.min(1, overflowFactor) : 1
 
-/** Returns a request that fits, after compressing as often as necessary. `hookDecision`: the decision of the PreCompress hooks. */
+/**
+ * Returns a request that fits, after as many compressions as necessary. `hookDecision`: the decision of the
+ * PreCompress hooks.
+ */
 export const fitRequest = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
@@ -72,7 +75,7 @@ export const fitRequest = Effect.fnUntraced(function* (
   const next = buildRequest(chat, pending, messageShare(yield* Ref.get(chat.settings)))
   const first = yield* next
   const { conversation, memory } = yield* Ref.get(chat.session)
-  // A measurement is void if the request lacks part of what was measured: after an undo or a failed turn.
+  // A measurement is void if the request lacks a part of what was measured, as after an undo or a failed turn.
   if (requests.last === undefined || !continues(conversation.view, requests.last.view, requests.last.message)) {
     requests.measured = undefined
   }
@@ -82,7 +85,7 @@ export const fitRequest = Effect.fnUntraced(function* (
   if (isDue !== true && context.window.isSmall(first.tokens + (first.free ?? 0), requests.measured)) return first
   const overhead = TokenCount.make(Math.ceil(context.overheadTokens + first.environment + pendingTokens(pending)))
   let current = first
-  // From here on the request holds the message too.
+  // From here on, the request contains the message too.
   requests.scaled = undefined
   const fitting = yield* context.window
     .fit(
@@ -109,9 +112,9 @@ export const fitRequest = Effect.fnUntraced(function* (
         parts: () => [...context.overheadParts, ...pendingParts(pending)],
         tokens: context.overheadTokens + pendingTokens(pending),
         free: first.free ?? 0,
-        what: "what no compression can make smaller does not fit"
+        what: "what remains after compression does not fit"
       },
-      // The mark counts the view only; the rest of the request is added.
+      // The mark counts only the view, so the rest of the request is added.
       memory.waitUntil === 0 ? 0 : memory.waitUntil + first.tokens - viewTokens(conversation)
     )
     .pipe(
@@ -131,7 +134,7 @@ const report = (
     return emit({ ...compressedEvent(outcome, counts.limit), ...counts, limit: TokenCount.make(counts.limit) })
   if (outcome.reason !== "vetoed by a hook") return Effect.void
   const why = outcome.detail === undefined ? "" : `: ${outcome.detail}`
-  return emit({ _tag: "Notice", source: "hook", message: `a hook put the compression off${why}` })
+  return emit({ _tag: "Notice", source: "hook", message: `a hook vetoed the compression${why}` })
 }
 
 /** The event that reports a compression, with the outcome's own counts. */
@@ -148,7 +151,10 @@ export const compressedEvent = (outcome: Outcome, limit: number): Extract<ChatEv
   }
 }
 
-/** The refusal, in the numbers that decided it, so that what did not fit is always larger than the room that was left. */
+/**
+ * Makes the error from the same numbers that decided it, so that what did not fit is always larger than the remaining
+ * room.
+ */
 const overflow = Effect.fnUntraced(function* (
   chat: ChatState,
   { overheadTokens, window }: RequestContext,

@@ -9,9 +9,9 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 
-/** The snapshot that a chat prepares in the background: how it is used, and how it ends. `PrepareSnapshot.ts` begins it. */
+/** Uses and ends the snapshot that a chat prepares in the background. `PrepareSnapshot.ts` starts it. */
 
-/** Ends the preparation, if there is one: its request is interrupted, and what it wrote is not used. Never waits. */
+/** Ends the preparation, if there is one: interrupts its request and discards what it wrote. Never waits. */
 export const endPreparation = (chat: ChatState, why: string): Effect.Effect<void> =>
   Effect.sync(() => {
     const { preparation } = chat
@@ -23,7 +23,7 @@ export const endPreparation = (chat: ChatState, why: string): Effect.Effect<void
     preparation.fiber?.interruptUnsafe()
   })
 
-/** Returns why a preparation is of no use after this event; undefined where it is. */
+/** Returns why an event makes a preparation useless. Undefined when it does not. */
 export const endingBy = ({ _tag }: SessionEvent): string | undefined => {
   switch (_tag) {
     case "Compressed":
@@ -42,13 +42,13 @@ export const endingBy = ({ _tag }: SessionEvent): string | undefined => {
   }
 }
 
-/** Reports what became of preparations since the last report. */
+/** Reports what happened to preparations since the last report. */
 export const reportPreparation = (chat: ChatState, emit: Emit): Effect.Effect<void> =>
   Effect.suspend(() => Effect.forEach(chat.preparationEvents.splice(0), emit, { discard: true }))
 
 /**
- * Does beforehand what takes longer the longer the conversation is: applies a prepared snapshot to the conversation as it is now,
- * and makes the request of the result. Done after the turns that follow a snapshot, in slices, beside the chat.
+ * Applies a prepared snapshot to the conversation as it is now, and builds the resulting request, before either is
+ * needed. Both take time in the length of the conversation. Runs in slices after the turns that follow a snapshot.
  */
 export const rehearse = Effect.fnUntraced(function* (chat: ChatState, { model, opening }: RequestContext) {
   const { preparation } = chat
@@ -64,9 +64,9 @@ export const rehearse = Effect.fnUntraced(function* (chat: ChatState, { model, o
 })
 
 /**
- * Returns the prepared snapshot as a compression of the conversation as it is now. Waits for one that is being written.
- * Undefined: there is none, or with it the request would have more than `maxTokens` (estimated) or gain too little; then it is
- * given up.
+ * Returns the prepared snapshot as a compression of the conversation as it is now. Waits for a snapshot that is being
+ * written. Undefined: there is none, or the request would still have more than `maxTokens` (estimated) or gain too
+ * little; then the snapshot is discarded.
  */
 export const takePrepared = Effect.fnUntraced(function* (
   chat: ChatState,
@@ -88,7 +88,7 @@ export const takePrepared = Effect.fnUntraced(function* (
       ? rehearsal.patch
       : rebased(written.outcome.patch, written.from, conversation)
   if (patch !== undefined) {
-    // The totals of the views, which are known: the request is counted before it leaves anyway, and this has to be quick.
+    // Uses the known totals of the views: the request is counted before it is sent anyway, and this must be fast.
     const before = policy.overhead + viewTokens(conversation)
     const after = policy.overhead + viewTokens(compressed(conversation, patch))
     if (after < before && after <= before * (1 - policy.minGain) && after <= maxTokens) {

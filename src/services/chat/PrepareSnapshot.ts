@@ -12,12 +12,12 @@ import { compressRequest, isFailure, promptIdOf } from "./Compress.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { rehearse } from "./Preparation.ts"
 
-/** Has the snapshot of the next compression written while the chat goes on. `Preparation.ts` uses and ends it. */
+/** Writes the snapshot of the next compression in the background. `Preparation.ts` uses and ends it. */
 
 /**
- * Begins to prepare a snapshot after a turn that left a request of so many tokens, when that is above the lower mark and a model
- * writes snapshots. There is one preparation for a view: one that failed is not repeated before the conversation was compressed or
- * undone. It belongs to the chat and not to the turn.
+ * Starts to prepare a snapshot after a turn, if the request is larger than the lower mark and a model writes
+ * snapshots. There is one preparation per view: a failed one is not repeated until the conversation is compressed or
+ * a compression is undone. It belongs to the chat and not to the turn.
  */
 export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, tokens: number) {
   if (chat.preparation?.state === "ready") yield* Effect.forkIn(rehearse(chat, context), chat.scope)
@@ -25,7 +25,7 @@ export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, con
   if (prepareAt <= 0 || chat.preparation !== undefined || tokens < prepareAt * context.window.trigger) return
   if (chat.scope.state._tag === "Closed") return
   const { conversation, memory } = yield* Ref.get(chat.session)
-  // After a failure code writes the snapshot, and that needs no preparation.
+  // After a failure, code writes the snapshot, which needs no preparation.
   if (memory.failed || viewTokens(conversation) < memory.waitUntil) return
   const policy = yield* policyFor(chat, {})
   if (policy.summarizer !== "model") return
@@ -38,7 +38,7 @@ export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, con
   }
   chat.preparation = preparation
   chat.preparationEvents.push({ _tag: "SnapshotPreparation", state: "running", message: null })
-  // Interruptible inside only, so that whoever waits for it always gets an answer.
+  // Only the writing is interruptible, so `done` always completes.
   preparation.fiber = yield* Effect.interruptible(write(chat, context, policy)).pipe(
     Effect.exit,
     Effect.flatMap((exit) => settle(chat, preparation, policy, exit)),
@@ -47,7 +47,7 @@ export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, con
   )
 }, Effect.uninterruptible)
 
-/** Compresses the conversation as it is now, and changes nothing. Undefined: a hook does not want it. */
+/** Compresses the conversation as it is now without committing the result. Undefined: a hook vetoes it. */
 const write = Effect.fn("Chat.prepare")(function* (
   chat: ChatState,
   { settings, strategy }: RequestContext,
@@ -60,7 +60,8 @@ const write = Effect.fn("Chat.prepare")(function* (
   if (strategy.heedsHooks && (hookDecision.stopped ?? hookDecision.blocked) !== undefined) return undefined
   const compression = yield* Compression
   const compressing = compression.compress({
-    // Below the threshold, but never for a range that was paid for in vain.
+    // Forced, because the conversation is below the threshold; but never for a range that was paid for without a
+    // result.
     ...compressRequest(chat, session, policy, true),
     mustFit: true,
     hookDecision,
@@ -73,7 +74,10 @@ const write = Effect.fn("Chat.prepare")(function* (
   return { ...result, from: conversation }
 })
 
-/** Logs what was paid for, and makes the snapshot available. A snapshot that code wrote in the model's place is not used. */
+/**
+ * Logs the model calls, and makes the snapshot available. A snapshot that code wrote instead of the model is not
+ * used.
+ */
 const settle = Effect.fnUntraced(function* (
   chat: ChatState,
   preparation: Preparation,
@@ -113,7 +117,7 @@ const settle = Effect.fnUntraced(function* (
     chat.preparationEvents.push({
       _tag: "SnapshotPreparation",
       ...(written === undefined
-        ? { state: "dropped", message: outcome === undefined ? "a hook put it off" : "no model wrote one" }
+        ? { state: "dropped", message: outcome === undefined ? "a hook vetoed it" : "no model wrote one" }
         : { state: "ready", message: null })
     })
   }

@@ -15,9 +15,12 @@ import type { ChatSettings } from "./ChatSettings.ts"
 import type { ChatState, RequestContext } from "./ChatState.ts"
 import * as WindowGuard from "./WindowGuard.ts"
 
-/** Which model a chat asks, how large its window is, and what accompanies the conversation in every request. */
+/** Determines which model a chat asks, the size of its window, and the other content of every request. */
 
-/** The model that a session asks: its own, unless an imported session names one that cannot be asked here. */
+/**
+ * Returns the model that a session asks: its own, unless an imported session names a model that is not available
+ * here.
+ */
 export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
   if (settings.routed !== undefined) return settings.routed
   if (model === undefined) return settings.model
@@ -28,7 +31,7 @@ export const askedModel = ({ model, started }: Session, settings: ChatSettings):
 const overridesFor = ({ models }: ChatSettings, name: string) =>
   models !== undefined && Object.hasOwn(models, name) ? models[name] : undefined
 
-/** A model's window, and the part of it that is kept for the answer. What the settings leave open is looked up. */
+/** Returns a model's window, and the part of it reserved for the answer. Looks up what the settings do not define. */
 export const windowLimits = (settings: ChatSettings, name: string) =>
   Effect.map(
     settings.window === undefined || overridesFor(settings, name)?.window !== undefined
@@ -54,7 +57,10 @@ export const requestContext = Effect.fnUntraced(function* (
   return made
 })
 
-/** Whether a model is not Google's: it summarises its own conversations, because no other one of its provider is known. */
+/**
+ * Whether a model is not Google's. Such a model summarises its own conversations, because no other model of its
+ * provider is known.
+ */
 const isOtherProvider = (name: string): boolean =>
   makerOf(name) !== "google" && (makerOf(name) !== undefined || name.includes("/"))
 

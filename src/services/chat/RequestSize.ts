@@ -19,7 +19,7 @@ import type { ChatState, RequestContext, ViewChain } from "./ChatState.ts"
 import { askedModel, requestContext } from "./RequestContext.ts"
 import type { SizedRequest } from "./WindowGuard.ts"
 
-/** The next request of a chat, its estimated size, and how the model counts it. */
+/** Builds the next request of a chat, estimates its size, and converts it to the model's tokens. */
 
 /** A part of a message that is not part of the conversation yet, in another form. */
 export interface PendingPart {
@@ -37,18 +37,18 @@ export interface PendingMessage {
   readonly tokens: ReadonlyArray<number>
   /** What a program attached to it. The ids are placeholders; see `withIds`. */
   readonly attached: ReadonlyArray<Entry>
-  /** The media that are shown in another form; `at`: 0 for the message, then the attached entries. */
+  /** Media that are shown in another form. `at` is 0 for the message, then the index of the attached entry. */
   readonly shown?: ReadonlyArray<PendingPart> | undefined
   /** Milliseconds since 1970. */
   readonly at: number
 }
 
-/** A request as it would leave now. */
+/** A request as it would be sent now. */
 export interface ReadyRequest extends SizedRequest {
   readonly contents: OutgoingRequest["contents"]
   /** Estimated tokens of the environment changes within the conversation. */
   readonly environment: OutgoingRequest["environment"]
-  /** The entry that the answer will be. */
+  /** The id that the answer will get. */
   readonly answer: EntryId
 }
 
@@ -96,14 +96,14 @@ export const continues = (view: ViewChain, earlier: ViewChain, message: Content 
   return node === earlier && (message === undefined || next?.value.entry.content === message)
 }
 
-/** The request as it would leave now. `share`: how much of the free window the message may take. */
+/** Builds the request as it would be sent now. `share`: how much of the free window the message may take. */
 export const buildRequest = Effect.fnUntraced(function* (
   chat: ChatState,
   pending: PendingMessage | undefined,
   share: number
 ) {
   const { conversation } = yield* Ref.get(chat.session)
-  // A compression may have changed what accompanies the request.
+  // A compression may have changed the other content of the request.
   const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
   const next = pendingItems(pending, conversation.next)
   const { following, outgoing } = chat.requests
@@ -121,7 +121,7 @@ export const buildRequest = Effect.fnUntraced(function* (
   return ready
 })
 
-/** The size of the request as it would leave now, without a message. */
+/** Returns the size of the request as it would be sent now, without a message. */
 const sizedRequest = Effect.fnUntraced(function* (chat: ChatState) {
   const { conversation } = yield* Ref.get(chat.session)
   const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
@@ -137,8 +137,8 @@ const sizedRequest = Effect.fnUntraced(function* (chat: ChatState) {
 export const nextContents = Effect.fnUntraced(function* (chat: ChatState) {
   const session = yield* Ref.get(chat.session)
   const outgoing = new Outgoing()
-  const asked = askedModel(session, yield* Ref.get(chat.settings))
-  yield* Work.run(outgoing.follow(session.conversation.view, asked))
+  const model = askedModel(session, yield* Ref.get(chat.settings))
+  yield* Work.run(outgoing.follow(session.conversation.view, model))
   return outgoing.request().contents
 })
 
@@ -151,8 +151,9 @@ const scaleIn = ({ requests }: ChatState, view: ViewChain, model: string): numbe
 }
 
 /**
- * The size of the next request without its message: estimated tokens, and the model's tokens per estimated token. The scale is undefined while no
- * count of the model is known; with `ask`, the model is then asked for a count (see `WindowGuard.scaleOf`).
+ * Returns the size of the next request without its message: estimated tokens, and the model's tokens per estimated
+ * token. The scale is undefined while no count of the model is known; with `ask`, the model is then asked for a count
+ * (see `WindowGuard.scaleOf`).
  */
 export const requestSize = Effect.fnUntraced(function* (chat: ChatState, ask: boolean) {
   const { requests } = chat
@@ -168,13 +169,13 @@ export const requestSize = Effect.fnUntraced(function* (chat: ChatState, ask: bo
   return { tokens: request.tokens, scale }
 })
 
-/** The model's likely count of a request. `isNew`: it was not the last one measured. */
+/** Returns the count that the model will probably report for a request. `isNew`: it is not the last one measured. */
 export const expectedTokens = ({ window }: RequestContext, request: ReadyRequest, isNew: boolean) =>
   Effect.map(window.scaleOf(request, isNew, false), (scale) =>
     TokenCount.make(Math.round(request.tokens * (scale ?? 1)))
   )
 
-/** The provider's count of the last request, as long as the view is that request's with more at its end. */
+/** Returns the provider's count of the last request, as long as the view only grew at its end. */
 export const reportedTokens = ({ requests }: ChatState, { conversation }: Session): number | undefined =>
   requests.reported !== undefined && continues(conversation.view, requests.reported.view, undefined)
     ? requests.reported.prompt
@@ -190,7 +191,7 @@ export const learnCount = Effect.fnUntraced(function* (
   yield* window.learn(request, prompt)
   const { view } = (yield* Ref.get(chat.session)).conversation
   chat.requests.scaled = { view }
-  // A gateway may report only part of the count. A strategy that uses reports then makes its own estimate.
+  // A gateway may report only a part of the count. A strategy that uses counts then makes its own estimate.
   chat.requests.reported = isPlausibleCount(prompt, request.tokens) ? { view, prompt } : undefined
   const scale = yield* window.scaleOf(request, false, false)
   if (scale !== undefined && view !== undefined) chat.requests.scales.set(view, { model: window.model, scale })

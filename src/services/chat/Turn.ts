@@ -19,16 +19,16 @@ import { prepareSnapshot } from "./PrepareSnapshot.ts"
 import { requestContext } from "./RequestContext.ts"
 import { learnCount, type PendingMessage, requestSize } from "./RequestSize.ts"
 
-/** One turn, from a message to its answer: made to fit, asked, committed. */
+/** Runs one turn, from a message to its answer: fits the request, asks the model, commits the answer. */
 
-/** There is nothing to answer: no message, and the conversation is empty or ends with an answer. */
+/** There is nothing to answer: no message was given, and the conversation is empty or ends with an answer. */
 export class NothingToAsk extends Schema.TaggedError<NothingToAsk>()("NothingToAsk", {}) {
   override get message() {
     return "there is nothing to ask: give a message"
   }
 }
 
-/** Why a turn failed. In each case the conversation did not change, but for tool results, which are kept. */
+/** Why a turn failed. In each case the conversation did not change, except that tool results are kept. */
 export type TurnError =
   | ChatBusy
   | ContextOverflow
@@ -39,11 +39,11 @@ export type TurnError =
   | SessionStoreError
   | TokenCountError
 
-/** How one message is sent. */
+/** Options for sending one message. */
 export interface SendOptions {
   /** Cancels the turn if it completes before the answer: the last event is `UserCancelled`, not a failure. */
   readonly cancel?: Effect.Effect<unknown> | undefined
-  /** `program`: the words are not the user's. */
+  /** `program`: a program wrote the message, not the user. */
   readonly author?: "program" | undefined
   /** The id under which a client sent the message; the conversation keeps it with the message. */
   readonly messageId?: string | undefined
@@ -63,12 +63,12 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   const limit = TokenCount.make(context.window.maxRequestTokens)
   yield* emit({ _tag: "ModelInfo", model: context.model, limit })
   yield* reportPreparation(chat, emit)
-  // A cancel does not undo what a tool did, so its result is kept whatever becomes of the answer.
+  // A cancellation does not undo what a tool did, so its result is kept whatever happens to the answer.
   const results = parts.filter(isResponse)
   if (results.length > 0) yield* appendMessage(chat, { content: { role: "user", parts: results }, at })
   const words = parts.filter((part) => !isResponse(part))
   const isSilent = words.every((part) => isText(part) && part.text.trim() === "")
-  // Without a message to go with, attachments are messages of their own.
+  // Without a message, attachments are messages of their own.
   if (isSilent) {
     for (const { parts: attachedParts, room } of attached) {
       yield* appendMessage(chat, { content: { role: "user", parts: attachedParts }, at, author: "program", room })
@@ -76,7 +76,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   }
   const last = (yield* Ref.get(chat.session)).conversation.view?.value.entry.content
   if (isSilent && last?.role !== "user") return yield* new NothingToAsk({})
-  // Beside results there may be media that belong to them.
+  // Results may be followed by media that belong to them.
   const answersTools = isSilent && last !== undefined && hasResponses(last)
   yield* assembleRequest(chat, context, emit)
   const work = Effect.gen(function* () {
@@ -87,7 +87,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   })
   const done = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, undefined))
   if (done === undefined) {
-    // Report what was committed before the cancellation.
+    // Reports what was committed before the cancellation.
     const { unreported } = chat
     chat.unreported = undefined
     if (unreported !== undefined) yield* emit(compressedEvent(unreported, limit))
@@ -124,8 +124,8 @@ const pendingMessage = Effect.fnUntraced(function* (
 ) {
   const counter = yield* TokenCounter
   const tokens = yield* counter.count(content.parts)
-  const given = yield* attachedEntries(chat, attached, at)
-  const pending: PendingMessage = { content, at, author, messageId, tokens, attached: given }
+  const entries = yield* attachedEntries(chat, attached, at)
+  const pending: PendingMessage = { content, at, author, messageId, tokens, attached: entries }
   return yield* ingestMessage(chat, context, pending)
 })
 
@@ -136,7 +136,7 @@ const draftOf = (arriving: AnswerBuilder, model: string, at: number): Draft => (
   ...(arriving.usage === null ? {} : { usage: arriving.usage })
 })
 
-/** The answer to a request that fits. A request that the model finds too long all the same is shrunk and sent again. */
+/** Answers a request that fits. A request that the model still rejects as too long is shrunk and sent again. */
 const answer = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
@@ -147,11 +147,11 @@ const answer = Effect.fnUntraced(function* (
   const hookDecision = yield* askBeforeCompression(chat, emit)
   let ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
   for (let attempts = context.strategy.overflowAttempts; ; attempts -= 1) {
-    const asked = yield* Effect.result(askModel(chat, context, ready, answersTools, emit))
-    if (asked._tag === "Success") return { ready, ...asked.success }
-    const error = asked.failure
+    const result = yield* Effect.result(askModel(chat, context, ready, answersTools, emit))
+    if (result._tag === "Success") return { ready, ...result.success }
+    const error = result.failure
     const isTooLong = error._tag === "ModelError" && error.reason._tag === "ContextLengthError"
-    // A request that hooks changed teaches nothing about the original, and shrinking the original may not help.
+    // A request that hooks changed says nothing about the original, and shrinking the original may not help.
     if (!isTooLong || attempts <= 0 || chat.requests.isChangedByHooks) return yield* error
     yield* context.window.learnTooLong(ready)
     chat.requests.measured = undefined

@@ -6,33 +6,33 @@ import { isPlausibleCount } from "../../domain/tokens/Calibration.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 
-/** A request, as large as it would be sent now. */
+/** A request, with its size if it were sent now. */
 export interface SizedRequest {
   /** Estimated tokens of the whole request. */
   readonly tokens: number
   /** All of its parts, the same objects every time. */
   readonly parts: () => ReadonlyArray<Part>
-  /** Tokens that have to stay free beside it and beside the answer's reserve. */
+  /** Tokens that must stay free in addition to the reserve for the answer. */
   readonly free?: number
 }
 
-/** A request that may have to become smaller, and the way to do it. */
+/** A request, and how to make it smaller. */
 export interface Shrinkable<A, E, R> {
   /** The request as it would be sent now. */
   readonly request: Effect.Effect<A, E, R>
-  /** Makes it smaller, once. `forced`: as it is, it does not fit. */
+  /** Makes it smaller once. `forced`: it does not fit as it is. */
   readonly compress: (policy: Policy, forced: boolean) => Effect.Effect<Outcome, E, R>
   /** Whether its strategy wants to compress. Default: by the expected tokens of the request. */
   readonly isDue?: boolean | undefined
 }
 
-/** What a request costs in the model's tokens: likely, and at most. */
+/** The cost of a request in the model's tokens: expected, and at most. */
 interface Cost {
   readonly expectedTokens: number
   readonly maxTokens: number
 }
 
-/** A request that was measured closely. */
+/** A request that was measured exactly. */
 export interface MeasuredRequest extends Cost {
   /** Estimated tokens. */
   readonly tokens: number
@@ -42,13 +42,13 @@ export interface MeasuredRequest extends Cost {
 
 /** A request that cannot be made to fit. Nothing was sent. */
 export class WindowOverflow extends Schema.TaggedError<WindowOverflow>()("WindowOverflow", {
-  /** The most tokens that it costs. */
+  /** The maximum number of tokens that the request costs. */
   tokens: Schema.Natural,
   estimated: Schema.Natural,
   window: Schema.Natural,
-  /** The window without the tokens that are kept for the answer. */
+  /** The window without the tokens reserved for the answer. */
   maxRequestTokens: Schema.Natural,
-  /** Why it cannot be smaller, if that is known. */
+  /** Why the request cannot be smaller, if that is known. */
   why: Schema.NullOr(Schema.String)
 }) {
   override get message() {
@@ -56,30 +56,39 @@ export class WindowOverflow extends Schema.TaggedError<WindowOverflow>()("Window
   }
 }
 
-/** The window of one model, and how requests are made to fit it. Numbers in tokens. */
+/** The window of one model, and how requests are made to fit it. All numbers are tokens. */
 export interface GuardOptions {
   /** The model's name in `Calibrations`. */
   readonly model: string
   readonly window: number
-  /** Kept for the answer. */
+  /** Tokens reserved for the answer. */
   readonly reserve: number
-  /** Expected tokens from which a request is compressed. */
+  /** The number of expected tokens at which a request is compressed. */
   readonly trigger: number
   readonly policy: Partial<Policy> | undefined
-  /** The model's own count of a request, if available. Used if a request seems not to fit. */
+  /** The model's own count of a request, if available. Used when a request seems not to fit. */
   readonly recount?: ((parts: ReadonlyArray<Part>) => Effect.Effect<number>) | undefined
 }
 
-/** How many times its estimate a request may cost while no count of the model is known; below that no closer look is needed. */
+/**
+ * The multiple of its estimate that a request may cost while no count of the model is known. Below it, no exact
+ * measurement is needed.
+ */
 const uncalibratedRatio = 3
-/** How much more than any request so far the next one may cost, as a factor. */
+/** The factor by which the next request may cost more than any request so far. */
 const growthFactor = 1.5
-/** How many times its estimate a model may plausibly count. A refusal that would imply more means that its window is smaller than stated. */
+/**
+ * The largest plausible multiple of the estimate. A refusal that implies more means that the model's window is
+ * smaller than stated.
+ */
 const maxPlausibleRatio = 5
-/** Compressions for one request: what is left after these cannot be made smaller. */
+/** Maximum number of compressions for one request. What is left after these cannot be made smaller. */
 const maxRounds = 4
 
-/** Shrinks without a model what a strategy left too large: this costs nothing and does not fail like the strategy. */
+/**
+ * The policy for shrinking what a strategy left too large. It needs no model, so it costs nothing and fails for other
+ * reasons than the strategy.
+ */
 const extractivePolicy = {
   strategy: defaultPolicy.strategy,
   outputForm: defaultPolicy.outputForm,
@@ -89,14 +98,17 @@ const extractivePolicy = {
   ladder: true
 } as const
 
-/** Converts the model's tokens to estimated tokens, with `scale` of the model's tokens per estimated one. */
+/** Converts the model's tokens to estimated tokens. `scale` is the model's tokens per estimated token. */
 const toEstimated = (tokens: number, scale: number): TokenCount => TokenCount.make(Math.round(tokens / scale))
 
-/** Keeps the requests to one model within its window: every request that is sent fits. Mutable: it learns from the provider's counts and refusals. */
+/**
+ * Keeps the requests to one model within its window: every request that is sent fits. Mutable: it learns from the
+ * provider's counts and refusals.
+ */
 export class WindowGuard {
   readonly model: string
   readonly window: number
-  /** How large a request may be: the window without what is kept for the answer. */
+  /** The maximum size of a request: the window without the reserve for the answer. */
   readonly maxRequestTokens: number
   /** Expected tokens from which a request is compressed. */
   readonly trigger: number
@@ -104,13 +116,13 @@ export class WindowGuard {
   private readonly calibrations: Calibrations["Service"]
   /** The highest observed cost of a request, as a multiple of its estimate. */
   private maxRatio = uncalibratedRatio
-  /** Counts the requests that cost more than the guard had expected as a maximum. */
+  /** The number of requests that cost more than the expected maximum. */
   private revision = 0
-  /** The multiple of the estimate that a refused request proved to be too much. */
+  /** The multiple of the estimate that a refused request proved to be too large. */
   private refusedRatio = 0
   /** The model's tokens per estimated token, in requests like the last one. Undefined: not known. */
   private scale: number | undefined
-  /** Whether the model was asked for a count, and gave none. */
+  /** Whether the model was asked for a count and gave none. */
   private isCountUnavailable = false
 
   constructor(options: GuardOptions, calibrations: Calibrations["Service"]) {
@@ -122,7 +134,10 @@ export class WindowGuard {
     this.trigger = options.trigger
   }
 
-  /** The policy to compress to so many estimated tokens, where `scale` of the model's tokens are one of these. */
+  /**
+   * Returns the policy for compressing to this many estimated tokens. `scale` is the model's tokens per estimated
+   * token.
+   */
   policy(limit: number, scale = 1): Policy {
     const base: Policy = { ...defaultPolicy, summarizer: "model", ...this.options.policy }
     return {
@@ -135,8 +150,8 @@ export class WindowGuard {
   }
 
   /**
-   * Whether a request of so many estimated tokens may be sent without a closer look: it is small, or adds little to one that
-   * was measured.
+   * Whether a request of this many estimated tokens may be sent without an exact measurement: it is small, or only
+   * slightly larger than a measured one.
    */
   isSmall(tokens: number, measured: MeasuredRequest | undefined): boolean {
     const isComparable = measured !== undefined && measured.revision === this.revision && tokens >= measured.tokens
@@ -210,9 +225,9 @@ export class WindowGuard {
   }
 
   /**
-   * Learns that a request did not fit although it seemed to: from now on every request is measured, and none as large is sent. If
-   * the model may count so many times the estimate, the refusal counts as one token more than the window. If not, the window is
-   * another one than stated, which says nothing of counting.
+   * Learns that a request was rejected although it seemed to fit: from now on every request is measured, and none of
+   * this size is sent. If the implied ratio of tokens to estimate is plausible, the rejection counts as one token
+   * more than the window. Otherwise the window differs from the stated one, which says nothing about counting.
    */
   learnTooLong(request: SizedRequest): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -226,9 +241,9 @@ export class WindowGuard {
   }
 
   /**
-   * The model's tokens for one estimated token, in a request like this one. Undefined: nothing is known of the model. With `ask`
-   * the model is asked for a count then, once. `isNew`: the last report says nothing of this request; `reported` is the scale of
-   * an earlier report that does.
+   * Returns the model's tokens per estimated token in a request like this one. Undefined: nothing is known of the
+   * model; with `ask`, it is then asked for a count, once. `isNew`: the last report does not apply to this request;
+   * `reported` is the scale of an earlier report that does.
    */
   scaleOf(request: SizedRequest, isNew: boolean, ask: boolean, reported?: number): Effect.Effect<number | undefined> {
     return Effect.gen({ self: this }, function* () {
@@ -253,8 +268,8 @@ export class WindowGuard {
   }
 
   /**
-   * What a request costs. The model's own count decides where the upper bound is above the limit, and at first, where nothing
-   * is known of the model and a compression may be due.
+   * Returns the cost of a request. Uses the model's own count if the upper bound exceeds the limit and, at first, if
+   * nothing is known of the model and a compression may be due.
    */
   private costOf(request: SizedRequest): Effect.Effect<Cost> {
     return Effect.gen({ self: this }, function* () {
@@ -277,7 +292,10 @@ export class WindowGuard {
     })
   }
 
-  /** The refusal of a request, in the numbers of what was measured: the request, or a part of it that is too large alone. */
+  /**
+   * Makes the error for a request, from the numbers that were measured: the request, or a part of it that is too
+   * large alone.
+   */
   private overflow(
     { expectedTokens, maxTokens }: Cost,
     measured: SizedRequest,

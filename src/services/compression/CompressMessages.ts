@@ -18,18 +18,18 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Compression, requestFor } from "./Compression.ts"
 
-/** Compresses messages that a program keeps itself, in the form in which it keeps them. */
+/** Compresses messages that a program stores itself, and returns them in the program's own form. */
 
-/** The options of a policy, with plain numbers, all of them optional. */
+/** The options of a policy as plain numbers, all optional. */
 type PolicyChanges = {
   readonly [K in keyof Policy]?: (TokenCount extends Policy[K] ? number : Policy[K]) | undefined
 }
 
-/** How messages are compressed. Absent options are those of `defaultPolicy`. */
+/** Options for compressing messages. Absent options have their values from `defaultPolicy`. */
 export interface CompressMessagesOptions extends PolicyChanges {
-  /** The model of the conversation. Its window is the limit where no `limit` is given. */
+  /** The model of the conversation. Its window is the limit unless `limit` is set. */
   readonly for?: string | undefined
-  /** Compress also below the threshold. Default: false. */
+  /** Compresses even below the threshold. Default: false. */
   readonly forced?: boolean | undefined
   /** The folder that paths in the messages are relative to. */
   readonly cwd?: string | undefined
@@ -38,9 +38,9 @@ export interface CompressMessagesOptions extends PolicyChanges {
 /** The result of a compression of messages. */
 export interface CompressedMessages<M> {
   readonly outcome: Outcome
-  /** The messages to send from now on; the same array where nothing changed. Messages that stay are the same objects. */
+  /** The messages to send from now on; the same array if nothing changed. Kept messages are the same objects. */
   readonly messages: ReadonlyArray<M>
-  /** Reads the text behind a handle that the messages show, exactly. Undefined: no text of these messages has it. */
+  /** Returns the exact text behind a handle in the messages. Undefined when none of these messages contains it. */
   readonly recall: (handle: string) => string | undefined
 }
 
@@ -53,22 +53,22 @@ const tokenKeys = ["limit", "overhead", "toolBudget", "snapshotBudget", "digestB
 export const policyOf = (options: CompressMessagesOptions): Policy => {
   const { cwd: _cwd, for: model, forced: _forced, ...changes } = options
   const limit = changes.limit ?? (model === undefined ? undefined : modelLimits(model)?.window)
-  const given = Object.fromEntries(
+  const tokenOptions = Object.fromEntries(
     Object.entries({ ...changes, limit }).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]))
   )
   const counts = Object.fromEntries(
     tokenKeys.flatMap((key) => {
-      const value = given[key]
+      const value = tokenOptions[key]
       return typeof value === "number" ? [[key, TokenCount.make(Math.max(0, Math.floor(value)))]] : []
     })
   )
-  return { ...defaultPolicy, ...given, ...counts }
+  return { ...defaultPolicy, ...tokenOptions, ...counts }
 }
 
-/** The messages behind an entry: the index of its group. */
+/** Returns the index of the group of messages that an entry stands for. */
 const groupAt = ({ origin }: Entry): number => (origin?.line ?? 0) - 1
 
-/** The texts that handles of a result name: parts of all messages, and the range that left. */
+/** Returns the function that reads the handles of a result: the parts of all messages, and the range that left. */
 const recallIn = (before: Conversation, outcome: Outcome, dropped: Handle | undefined) => (handle: string) => {
   const drop = patchOf(outcome)?.drop
   const ranges =
@@ -121,7 +121,7 @@ const compressIn = Effect.fnUntraced(function* <M>(
   )
   if (after === undefined) return { outcome, messages, recall }
   const inserted = new Map<string, Content>(projectMessages(after).map(({ content, entry }) => [entry, content]))
-  /** The instructions between a group and the one before it. */
+  /** Returns the instructions between a group and the previous one. */
   const between = (group: number) => messages.slice(groups[group - 1]?.to ?? 0, groups[group]?.from)
   const own = new Set(entries(after).filter(({ origin }) => origin !== undefined))
   const sent = arrange<unknown>(after, {
@@ -135,7 +135,7 @@ const compressIn = Effect.fnUntraced(function* <M>(
     },
     trailing: between(groups.length)
   })
-  // Messages that stay are the caller's own; written ones have the form of the dialect.
+  // Kept messages are the caller's own objects; new ones have the form of the dialect.
   return { outcome, messages: sent as ReadonlyArray<M>, recall }
 })
 
@@ -150,11 +150,14 @@ const compressing =
 /** Compresses contents of the Gemini API. */
 export const gemini = compressing("Compress.gemini", geminiForm)
 
-/** Compresses messages of OpenAI's Chat Completions, and of the many servers that speak it. */
+/** Compresses messages of OpenAI's Chat Completions API and the many servers that implement it. */
 export const openAi = compressing("Compress.openAi", chatCompletionsForm)
 
 /** Compresses input items of OpenAI's Responses API. Reasoning stays with the calls that it led to. */
 export const responses = compressing("Compress.responses", responsesForm)
 
-/** Compresses messages of Anthropic's Messages API. The system instruction is not one of them: give its size as `overhead`. */
+/**
+ * Compresses messages of Anthropic's Messages API. The system instruction is not one of them: pass its size as
+ * `overhead`.
+ */
 export const anthropic = compressing("Compress.anthropic", anthropicForm)

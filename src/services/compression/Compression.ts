@@ -76,7 +76,7 @@ const withHookDecision = Effect.fnUntraced(function* (
 const vetoOf = ({ strategy }: StrategyRunner, { hookDecision, mustFit = false }: CompressRequest): string | undefined =>
   mustFit || !strategy.heedsHooks ? undefined : (hookDecision?.stopped ?? hookDecision?.blocked)
 
-/** A runner that a program brought is checked. */
+/** A runner from another program is checked. */
 const trusted = (runner: StrategyRunner): StrategyRunner =>
   Object.values(runners).includes(runner) ? runner : checkedRunner(runner, runners.palimpsest)
 
@@ -85,17 +85,17 @@ const trusted = (runner: StrategyRunner): StrategyRunner =>
  * program with its own strategy calls this function with its runner.
  */
 export const compressWith = Effect.fn("Compression.compress")(function* (
-  given: StrategyRunner,
+  strategyRunner: StrategyRunner,
   original: CompressRequest
 ): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
-  const runner = trusted(given)
+  const runner = trusted(strategyRunner)
   const { conversation, forced } = original
   yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
   if (view(conversation).length === 0) return noop("empty", 0)
   const request = yield* withHookDecision(runner, original)
   const veto = vetoOf(runner, request)
   if (veto === undefined) return yield* runner.compress(request)
-  // When there was nothing to do, that is the reason, not the veto.
+  // When there was nothing to do, the outcome reports that and not the veto.
   const decision = yield* runner.decide(request)
   return decision._tag === "Skip"
     ? noop(decision.reason, decision.before)
@@ -104,11 +104,11 @@ export const compressWith = Effect.fn("Compression.compress")(function* (
 
 /** Carries out an existing plan of this strategy. */
 export const applyWith = Effect.fn("Compression.apply")(function* (
-  given: StrategyRunner,
+  strategyRunner: StrategyRunner,
   original: CompressRequest,
   plan: Domain.Plan
 ): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
-  const runner = trusted(given)
+  const runner = trusted(strategyRunner)
   const { version } = original.conversation
   if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
   // Only a user's request leads to carrying out a plan.
@@ -119,10 +119,12 @@ export const applyWith = Effect.fn("Compression.apply")(function* (
 })
 
 /**
- * The workflow of a compression: hooks, plan, summary, audit, outcome.
+ * The compression workflow: hooks, plan, summary, audit, outcome.
  *
- * It changes nothing itself: the outcome carries a patch, which only `Chat` applies to the conversation. Every step can be
- * interrupted.
+ * *When to use*: to plan or run a compression without a `Chat`.
+ *
+ * *Details*: the workflow changes nothing itself. The outcome carries a patch, which only `Chat` applies to the
+ * conversation. Every step can be interrupted.
  */
 export class Compression extends Context.Service<
   Compression,
@@ -143,7 +145,7 @@ export class Compression extends Context.Service<
     readonly apply: (request: CompressRequest, plan: Domain.Plan) => Effect.Effect<CompressionResult, PlanRefused>
   }
 >()("palimpsest/services/compression/Compression") {
-  /** The workflow over these services. It keeps no state between compressions. */
+  /** Provides the workflow. It keeps no state between compressions. */
   static readonly layer = Layer.effect(
     Compression,
     Effect.gen(function* () {

@@ -143,13 +143,13 @@ const shownMessages = (
   return messages
 }
 
-/** The view of a session as a history, with the system messages for which `isWanted` holds. */
+/** Returns the view of a session as a history, with the system messages for which `keeps` holds. */
 export const historyOf = (
   made: EntryMessages,
   conversation: Conversation,
   by: {
     readonly leading: ReadonlyArray<Prompt.SystemMessage>
-    readonly isWanted: (message: Prompt.SystemMessage) => boolean
+    readonly keeps: (message: Prompt.SystemMessage) => boolean
     readonly trailing: ReadonlyArray<Prompt.SystemMessage>
   }
 ): ReadonlyArray<HistoryMessage> => {
@@ -158,7 +158,7 @@ export const historyOf = (
   const plain = (isMoved: boolean) => (message: Prompt.Message) => ({ message, entry: undefined, isMoved })
   return arrange<HistoryMessage>(conversation, {
     leading: by.leading.map(plain(false)),
-    before: ({ content }, isShown) => systemsBefore(made, content).filter(by.isWanted).map(plain(!isShown)),
+    before: ({ content }, isShown) => systemsBefore(made, content).filter(by.keeps).map(plain(!isShown)),
     shown: (item) =>
       shownMessages(made, item, foreign).map((message) => ({ message, entry: item.entry.id, isMoved: false })),
     trailing: by.trailing.map(plain(false))

@@ -18,13 +18,13 @@ export interface CompressedPrompt {
   readonly outcome: Outcome
   /** The prompt to send from now on; the same object where nothing changed. */
   readonly prompt: Prompt.Prompt
-  /** Reads the text behind a handle that the prompt shows, exactly. */
+  /** Returns the exact text behind a handle in the prompt. */
   readonly recall: CompressedMessages<unknown>["recall"]
 }
 
 /**
- * Compresses a prompt of `effect/ai`. System messages stay, and so do messages that `effect/ai` still has to act on. `ContextWindow.layer` does this for
- * every call of a language model.
+ * Compresses a prompt of `effect/ai`. System messages stay, and so do messages that `effect/ai` still has to process.
+ * `ContextWindow.layer` does this for every call of a language model.
  */
 export const prompt = Effect.fn("Compress.prompt")(function* (
   input: Prompt.RawInput,

@@ -95,7 +95,7 @@ export class CompressedChat extends Context.Service<
     readonly recall: Recall["Service"]["recall"]
     /** Searches everything that left the history. */
     readonly search: Chat["Service"]["search"]
-    /** Compresses now, whether it is due or not. */
+    /** Compresses now, even below the threshold. */
     readonly compress: (policy?: WindowOptions["policy"]) => Effect.Effect<Outcome, AiError.AiError>
     /** Undoes the last compression, or the caller's last change of the history. Returns false if there is none. */
     readonly undo: Effect.Effect<boolean, AiError.AiError>
@@ -115,7 +115,7 @@ export class CompressedChat extends Context.Service<
     const { base } = recorded
     const calls: GuardedCalls<ReadyTurn> = {
       window,
-      prepare: (method, given) => prepare(chat, method, given),
+      prepare: (method, options) => prepare(chat, method, options),
       restore: ({ history }) => Ref.set(base.history, history)
     }
     // The methods are generic in what the language model resolves, toolkits and schemas, which are passed through unchanged.
@@ -196,11 +196,11 @@ const measuredOf = (
   messages: ReadonlyArray<Prompt.Message>,
   declared: Declarations
 ): RecordedChat["measured"] =>
-  measured?.beside === declared.tokens && measured.messages.every((message, at) => message === messages[at])
+  measured?.declarationTokens === declared.tokens && measured.messages.every((message, at) => message === messages[at])
     ? measured
     : undefined
 
-/** Repairs the history and the prompt of a call where they are no legal request together. Returns the prompt. */
+/** Repairs the history and the prompt of a call if they do not form a legal request together. Returns the prompt. */
 const repairedPrompt = Effect.fnUntraced(function* (recorded: RecordedChat, prompt: Prompt.Prompt) {
   const before = yield* messagesOf(recorded)
   const both = [...before, ...prompt.content]
@@ -214,12 +214,12 @@ const repairedPrompt = Effect.fnUntraced(function* (recorded: RecordedChat, prom
 const prepare = Effect.fnUntraced(function* (
   chat: GuardedChat,
   method: string,
-  given: CallOptions
+  options: CallOptions
 ): Effect.fn.Return<ReadyTurn, AiError.AiError> {
   const { recorded, window } = chat
-  const declared = yield* declarationsOf(window, given)
-  const asked = declared.toolkit === undefined ? given : { ...given, toolkit: declared.toolkit }
-  const prompt = yield* repairedPrompt(recorded, Prompt.make(given.prompt))
+  const declared = yield* declarationsOf(window, options)
+  const callOptions = declared.toolkit === undefined ? options : { ...options, toolkit: declared.toolkit }
+  const prompt = yield* repairedPrompt(recorded, Prompt.make(options.prompt))
   yield* provided(chat, method, record(recorded))
   const systems = (yield* messagesOf(recorded)).filter(isSystem)
   const overhead = yield* overheadOf(window, [...systems, ...prompt.content], declared)
@@ -239,33 +239,42 @@ const prepare = Effect.fnUntraced(function* (
       memory.waitUntil
     )
     messages = [...fitting.messages]
-    recorded.measured = { ...fitting.measured, messages, beside: declared.tokens }
+    recorded.measured = { ...fitting.measured, messages, declarationTokens: declared.tokens }
   }
-  return { asked, options: { ...asked, prompt }, history: yield* Ref.get(recorded.base.history), messages, declared }
+  return {
+    callOptions,
+    options: { ...callOptions, prompt },
+    history: yield* Ref.get(recorded.base.history),
+    messages,
+    declared
+  }
 })
 
-/** Records what a call left in the history; what is missed is recorded with the next call. */
+/**
+ * Records the changes that a call made to the history. Changes that cannot be recorded now are recorded with the next
+ * call.
+ */
 const recordAfter = (chat: GuardedChat) =>
   Effect.ignore(provided(chat, "record", record(chat.recorded)), {
     log: "Warn",
     message: "a chat could not be written to its session yet"
   })
 
-/** Makes a method wait for the one call or change in progress, and records what it left. */
+/** Makes a method wait for the call or change in progress, and records its changes. */
 const aloneCall =
   (chat: GuardedChat, ask: Call<Model>): Call<Model> =>
-  (given) =>
-    chat.turn.withPermit(Effect.ensuring(ask(given), recordAfter(chat)))
+  (options) =>
+    chat.turn.withPermit(Effect.ensuring(ask(options), recordAfter(chat)))
 
 const aloneStream =
   (chat: GuardedChat, ask: StreamCall<Model>): StreamCall<Model> =>
-  (given) =>
+  (options) =>
     Stream.unwrap(
       Effect.gen(function* () {
         const { turn } = chat
         yield* Effect.acquireRelease(turn.take(1), () => turn.release(1), { interruptible: true })
         yield* Effect.addFinalizer(() => recordAfter(chat))
-        return ask(given)
+        return ask(options)
       })
     )
 

@@ -57,7 +57,7 @@ const defaultMemory = 256 * 1024 * 1024
 
 const isSmall = ({ guard }: PromptWindow, place: Place, { tokens }: Declarations): boolean => {
   const { head, measured } = place
-  const isComparable = measured?.head === head && measured?.beside === tokens
+  const isComparable = measured?.head === head && measured?.declarationTokens === tokens
   return guard.isSmall(tokensOf(place) + tokens, isComparable ? measured : undefined)
 }
 
@@ -77,16 +77,16 @@ const prepare = Effect.fnUntraced(function* (
     : yield* place.turn
         .withPermit(Effect.suspend(() => shrink(model, method, place, content, declared)))
         .pipe(Effect.provideContext(context))
-  const asked = declared.toolkit === undefined ? options : { ...options, toolkit: declared.toolkit }
+  const callOptions = declared.toolkit === undefined ? options : { ...options, toolkit: declared.toolkit }
   return {
-    asked,
-    options: { ...asked, prompt: messages === content ? prompt : Prompt.fromMessages(messages) },
+    callOptions,
+    options: { ...callOptions, prompt: messages === content ? prompt : Prompt.fromMessages(messages) },
     messages,
     declared
   }
 })
 
-/** Prepares a call of the conversation that its caller named, or of one without a name. */
+/** Prepares a call with or without a conversation key. */
 const prepareNamed = Effect.fnUntraced(function* (
   model: BoundedModel,
   keyed: KeyedConversations.KeyedConversations,
@@ -108,17 +108,17 @@ const prepareNamed = Effect.fnUntraced(function* (
       }
       const ready = yield* prepare(own, method, options)
       const { head, mark } = yield* placeOf(own.memory, content)
-      KeyedConversations.weigh(keyed, recording, mark.said + mark.system + (head?.tokens ?? 0))
+      KeyedConversations.weigh(keyed, recording, mark.spoken + mark.system + (head?.tokens ?? 0))
       return ready
     })
   )
 })
 
-/** The messages that a prompt is sent with now. */
+/** Returns the messages that a prompt is currently sent with. */
 const shownOf = ({ memory }: BoundedModel, content: Prompt.Prompt["content"]) =>
   placeOf(memory, content).pipe(
     Effect.map((place) => sentOf(place, place.head, content)),
-    // Without a count nothing was sent either.
+    // If the prompt cannot be counted, nothing was sent.
     Effect.orElseSucceed(() => content)
   )
 
@@ -132,14 +132,14 @@ const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
 
 const recalling =
   (prompts: PromptRecall.PromptRecall, ask: Call): Call =>
-  (given) =>
-    Effect.flatMap(noted(prompts, given), ({ context, options }) => Effect.updateContext(ask(options), context))
+  (options) =>
+    Effect.flatMap(noted(prompts, options), ({ context, options }) => Effect.updateContext(ask(options), context))
 
 const recallingStream =
   (prompts: PromptRecall.PromptRecall, ask: StreamCall): StreamCall =>
-  (given) =>
+  (options) =>
     Stream.unwrap(
-      Effect.map(noted(prompts, given), ({ context, options }) => Stream.updateContext(ask(options), context))
+      Effect.map(noted(prompts, options), ({ context, options }) => Stream.updateContext(ask(options), context))
     )
 
 const make = Effect.fnUntraced(function* (options: Options) {
@@ -148,7 +148,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const names = yield* makeNames
   const memory = makeMemory(names, (message) => countMessage(window, message), {
     whole: options.conversations ?? defaultConversations,
-    known: options.remembered ?? defaultRemembered
+    remembered: options.remembered ?? defaultRemembered
   })
   const context = yield* Effect.context<Requirements>()
   const bounded: BoundedModel = { window, memory, context, recording: undefined }
@@ -161,7 +161,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
   const calls: GuardedCalls<ReadyCall> = {
     window,
-    prepare: (method, given) => prepareNamed(bounded, keyed, method, given),
+    prepare: (method, options) => prepareNamed(bounded, keyed, method, options),
     restore: () => Effect.void
   }
   // The methods are generic in what the inner model resolves, toolkits and schemas, which are passed through unchanged.
@@ -194,18 +194,17 @@ const make = Effect.fnUntraced(function* (options: Options) {
 })
 
 /**
- * Wraps any `effect/ai` language model, so that its prompts surely fit its window.
+ * Wraps any `effect/ai` language model so that its prompts always fit its window.
  *
- * *When to use*: for a program that keeps its own history and sends it whole with every call. `CompressedChat` keeps the history
- * for you.
+ * *When to use*: for a program that keeps its own history and sends it whole with every call. `CompressedChat` keeps
+ * the history for you.
  *
- * *Details*: the oldest part of a prompt that would not fit is compressed first. System messages stay as they are, and calls stay
- * with their results. Kept messages are passed on untouched, with their options; a prompt that needs no change is passed on as the
- * same object. A prompt that nothing makes fit fails with `InvalidUserInputError` before anything is sent.
- *
- * `Recall` reads back what left, from the history that the caller sends: a tool that runs for a call finds every handle that was ever
- * shown for its prompt or a beginning of it, also after a restart, and no handle of another conversation. Outside of a call,
- * `Recall.within(prompt)` names the conversation.
+ * *Details*: the oldest part of a prompt that would not fit is compressed first. System messages do not change, and
+ * calls stay with their results. Kept messages are passed on unchanged, with their options; a prompt that needs no
+ * change is passed on as the same object. A prompt that cannot be made to fit fails with `InvalidUserInputError`
+ * before anything is sent. `Recall` returns what left, from the history that the caller sends: a tool that runs for a
+ * call finds every handle that was ever shown for its prompt or a prefix of it, even after a restart, and no handle
+ * of another conversation. Outside a call, `Recall.within(prompt)` names the conversation.
  */
 export const layer = (
   options: Options = {}

@@ -6,16 +6,17 @@ import { toModelError } from "./LanguageModelBridge.ts"
 import { type CallOptions, type Declarations, learn, learnTooLong, type PromptWindow } from "./PromptWindow.ts"
 
 /**
- * Calls of a language model whose prompts were made to fit. They learn from the provider's counts. A request that the provider still
- * finds too long is shrunk once more, but not where tools ran before the model was asked, nor after the first part of a stream.
+ * Makes calls of a language model with prompts that fit, and learns from the provider's counts. A request that the
+ * provider still rejects as too long is shrunk once more, except when tools ran before the model was asked, or after
+ * the first part of a stream.
  */
 
 /** A call that is ready to be made. */
 export interface ReadyCall {
   /** The caller's options, with the toolkit built. */
-  readonly asked: CallOptions
+  readonly callOptions: CallOptions
   readonly options: CallOptions
-  /** Everything that is sent but the declarations. */
+  /** Everything that is sent except the declarations. */
   readonly messages: ReadonlyArray<Prompt.Message>
   readonly declared: Declarations
 }
@@ -46,11 +47,14 @@ export interface GuardedCalls<A extends ReadyCall> {
   readonly window: PromptWindow
   /** Makes the prompt of a call fit. */
   readonly prepare: (method: string, options: CallOptions) => Effect.Effect<A, AiError.AiError>
-  /** Takes back what a failed call left behind. */
+  /** Reverts the changes of a failed call. */
   readonly restore: (ready: A) => Effect.Effect<void>
 }
 
-/** A smaller request in place of one that failed. Fails with the same error when another reason failed it, or nothing shrinks it. */
+/**
+ * Returns a smaller request in place of a failed one. Fails with the same error if it failed for another reason, or
+ * if it cannot be shrunk.
+ */
 const smaller = Effect.fnUntraced(function* <A extends ReadyCall>(
   { prepare, restore, window }: GuardedCalls<A>,
   method: string,
@@ -60,7 +64,7 @@ const smaller = Effect.fnUntraced(function* <A extends ReadyCall>(
   if (!isTooLong(error) || ready.messages.some(hasApprovalDecision)) return yield* Effect.fail(error)
   yield* restore(ready)
   yield* learnTooLong(window, ready.messages, ready.declared)
-  const again = yield* prepare(method, ready.asked)
+  const again = yield* prepare(method, ready.callOptions)
   return hasSameMessages(again.messages, ready.messages) ? yield* Effect.fail(error) : again
 })
 

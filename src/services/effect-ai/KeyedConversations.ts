@@ -12,8 +12,9 @@ import { HandleNotHeld, search as searchParts, type TempStore, TempStoreError } 
 import { make as makeMemory, type PromptMemory } from "./PromptMemory.ts"
 
 /**
- * The conversations that callers named (`withConversation`). Each is kept in sessions of the store, from which handles and compressions are read back, so
- * that forgetting one costs time and nothing else. A caller who changes the beginning of a history begins another session under the same key.
+ * The conversations that callers named (`withConversation`). Each is stored in sessions, from which handles and
+ * compressions are restored, so that dropping one from memory costs only time. A caller that changes the beginning of
+ * a history starts another session under the same key.
  */
 
 /** The hashes of a message's parts. */
@@ -30,7 +31,7 @@ export interface KeyedConversation {
   readonly turn: Semaphore.Semaphore
   /** How many sessions it has; undefined until the store was asked. */
   sessions: number | undefined
-  /** Calls in progress. It is not forgotten meanwhile. */
+  /** Calls in progress. A conversation with any is not dropped from memory. */
   active: number
   /** About how much memory it takes. */
   bytes: number
@@ -48,7 +49,7 @@ export interface KeyedConversations {
   isFull: boolean
 }
 
-/** Conversations of a language model that nothing was asked of yet. */
+/** Makes an empty collection. */
 export const make = (
   how: Pick<KeyedConversations, "count" | "hash" | "hashesOf" | "maxBytes">
 ): KeyedConversations => ({ ...how, held: new Map(), bytes: 0, isFull: false })
@@ -57,8 +58,8 @@ export const make = (
 const baseBytes = 4_096
 const bytesPerToken = 4
 
-/** Prompts and compressions of one conversation that are remembered: its latest ones, and some that branch off. */
-const bounds = { whole: 1, known: 4 }
+/** The number of remembered prompts and compressions of one conversation: the latest ones, and some of branches. */
+const bounds = { whole: 1, remembered: 4 }
 
 const idOf = Effect.fnUntraced(function* (all: KeyedConversations, key: string) {
   const readable = key.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 24)
@@ -69,7 +70,7 @@ const find = Effect.fnUntraced(function* (all: KeyedConversations, key: string) 
   const id = all.held.has(key) ? "" : yield* idOf(all, key)
   const held = all.held.get(key)
   if (held !== undefined) {
-    // The one used last stands last.
+    // The most recently used one is last.
     all.held.delete(key)
     all.held.set(key, held)
     return held
@@ -88,7 +89,7 @@ const find = Effect.fnUntraced(function* (all: KeyedConversations, key: string) 
   return made
 })
 
-/** Forgets the conversations used least recently, until the rest fits. */
+/** Drops the least recently used conversations from memory until the rest fits. */
 const forget = Effect.fnUntraced(function* (all: KeyedConversations) {
   if (all.bytes <= all.maxBytes) return
   if (!all.isFull) {
@@ -105,7 +106,7 @@ const forget = Effect.fnUntraced(function* (all: KeyedConversations) {
   }
 })
 
-/** Uses the conversation with this key. It is not forgotten meanwhile. */
+/** Uses the conversation with this key, and keeps it in memory meanwhile. */
 export const withKeyed = <A, E, R>(
   all: KeyedConversations,
   key: string,

@@ -36,8 +36,8 @@ import {
 import { estimateContents } from "../tokens/Calibrations.ts"
 
 /**
- * Uses any `effect/ai` language model as a `Model`. Data that a provider needs to see again, such as signatures of thoughts, travels in a part's
- * `providerMetadata`.
+ * Uses any `effect/ai` language model as a `Model`. Data that a provider needs back, such as signatures of thoughts,
+ * travels in a part's `providerMetadata`.
  */
 
 const isMetadata = Schema.is(Schema.Record(Schema.String, Schema.NullOr(Schema.Json)))

@@ -17,8 +17,8 @@ import {
 } from "../model/Model.ts"
 
 /**
- * Uses any `Model` as an `effect/ai` language model: the other direction of `LanguageModelBridge`. Signatures travel in the metadata of parts. An
- * object is asked for as the arguments of a call, which every provider keeps to its schema.
+ * Uses any `Model` as an `effect/ai` language model, the reverse of `LanguageModelBridge`. Signatures travel in the
+ * metadata of parts. An object is requested as the arguments of a call, whose schema every provider enforces.
  */
 
 /** Which model is asked, and how. */
@@ -118,7 +118,7 @@ const toAiError =
   ({ reason }: ModelError): AiError.AiError =>
     AiError.make({ module: "ModelLanguageModel", method, reason: reasonOf(reason) })
 
-/** What is known of an answer when it ends. */
+/** What is known about an answer at its end. */
 interface Ending {
   readonly finishReason: string | undefined
   readonly usage: ModelChunk["usage"]
@@ -175,7 +175,7 @@ const generateText =
         const made = parts.flatMap((part, at): ReadonlyArray<Response.PartEncoded> => {
           const whole = wholePart(part, `call_${at}`, isObject)
           if (whole !== undefined) return [whole]
-          // An object is the answer alone: words beside it are no JSON.
+          // An object is the whole answer: other text would not be JSON.
           if (part.text === undefined || (isObject && parts.some(({ functionCall }) => functionCall !== undefined)))
             return []
           return [{ type: isThought(part) ? "reasoning" : "text", text: part.text, ...metadataOf(part) }]
@@ -202,7 +202,7 @@ const makeStreamParts = () => {
   const textParts = (kind: "reasoning" | "text", part: Part): ReadonlyArray<Response.StreamPartEncoded> => {
     const { text: delta = "" } = part
     const isOwn = part.thoughtSignature !== undefined
-    // A signature belongs to the part at its place.
+    // A signature belongs to the part at the same position.
     const before = open?.kind === kind && !isOwn ? [] : close()
     const id = open?.id ?? next()
     const start: ReadonlyArray<Response.StreamPartEncoded> =

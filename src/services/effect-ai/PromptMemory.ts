@@ -11,22 +11,22 @@ import type { MeasuredRequest } from "../chat/WindowGuard.ts"
 import { TempStore } from "../session/TempStore.ts"
 
 /**
- * Remembers the conversations of one language model. A conversation has no id: each of its beginnings is named by the hash of its messages, and a
- * prompt is found by its longest remembered beginning. Messages are not held for long, because the history that the caller sends contains the text
- * behind every handle.
+ * The memory of one language model's conversations. A conversation has no id: each of its prefixes is named by the
+ * hash of its messages, and a prompt is found by its longest remembered prefix. Messages are not held for long,
+ * because the history that the caller sends contains the text behind every handle.
  */
 
 /** Sums over the messages of a conversation, from its beginning. */
 export interface Mark {
   /** Tokens of all messages except system messages. */
-  readonly said: number
+  readonly spoken: number
   /** Tokens of system messages. */
   readonly system: number
   readonly standing: Standing
 }
 
 /** The sums of an empty prompt. */
-export const noMark: Mark = { said: 0, system: 0, standing: beginning }
+export const noMark: Mark = { spoken: 0, system: 0, standing: beginning }
 
 /** A compression: the replacement for the first messages of a conversation. */
 export interface Head {
@@ -45,7 +45,7 @@ export interface Head {
   readonly stored: { readonly session: string; readonly version: number } | undefined
 }
 
-/** Replaces the session of a compression where it is stored, and needs no place in memory. */
+/** Returns a compression without its in-memory session, which is stored. */
 export const stored = "stored"
 
 /** The state of a conversation at one prompt. */
@@ -54,18 +54,18 @@ export interface Place {
   readonly length: number
   readonly mark: Mark
   head: Head | undefined
-  /** The last request that was measured, and what it consisted of. */
-  measured: (MeasuredRequest & { readonly head: Head | undefined; readonly beside: number }) | undefined
+  /** The last measured request, and its parts. */
+  measured: (MeasuredRequest & { readonly head: Head | undefined; readonly declarationTokens: number }) | undefined
   /** Held during a compression. */
   readonly turn: Semaphore.Semaphore
 }
 
-/** How much is remembered. */
+/** Limits of the memory. */
 export interface Bounds {
   /** Conversations held completely. */
   readonly whole: number
-  /** Conversations whose compressions and token counts are held. */
-  readonly known: number
+  /** Number of conversations whose compressions and token counts are held. */
+  readonly remembered: number
 }
 
 /** Places of one conversation in addition to that of its latest prompt: those at which it was compressed. */
@@ -82,7 +82,7 @@ export interface Names {
   readonly named: WeakMap<Prompt.Message, { readonly after: Hash | ""; readonly name: Hash }>
 }
 
-/** Names that nothing was asked of yet. */
+/** Makes an empty table of names. */
 export const makeNames = Effect.map(TempStore, ({ hash }): Names => ({ hash, named: new WeakMap() }))
 
 const nameAfter = ({ hash, named }: Names, after: Hash | "", message: Prompt.Message): Hash | Effect.Effect<Hash> => {
@@ -120,11 +120,11 @@ export interface PromptMemory {
   readonly sessions: BoundedMap<Head, Session>
 }
 
-/** The memory of a language model that nothing was asked of yet. */
+/** Makes an empty memory of one language model. */
 export const make = (names: Names, count: PromptMemory["count"], bounds: Bounds): PromptMemory => ({
   names,
   count,
-  places: new BoundedMap(bounds.known * placesEach),
+  places: new BoundedMap(bounds.remembered * placesEach),
   prompts: new BoundedMap(bounds.whole),
   ends: new WeakMap(),
   sessions: new BoundedMap(bounds.whole)
@@ -132,14 +132,14 @@ export const make = (names: Names, count: PromptMemory["count"], bounds: Bounds)
 
 /** The sums after some more messages. */
 export const marked = Effect.fnUntraced(function* (count: PromptMemory["count"], from: Mark, messages: Messages) {
-  let { said, standing, system } = from
+  let { spoken, standing, system } = from
   for (const message of messages) {
     const tokens = yield* count(message)
     if (message.role === "system") system += tokens
-    else said += tokens
+    else spoken += tokens
     standing = follow(standing, message)
   }
-  return { said, system, standing }
+  return { spoken, system, standing }
 })
 
 /** The place at which the same message objects ended before. Callers that keep a history keep its message objects. */

@@ -25,13 +25,13 @@ export interface WindowOptions {
   /** The share of the window that triggers a compression (default 0.5). */
   readonly threshold?: number | undefined
   /**
-   * Tokens of the window that are kept for the answer. Default: 0 for models whose answer has a limit of its own, else 16,384, at
-   * most a quarter of the window.
+   * Tokens of the window that are reserved for the answer. Default: 0 for models with a separate limit for answers,
+   * else 16,384, but at most a quarter of the window.
    */
   readonly reserve?: number | undefined
   /**
-   * The compression policy. A model writes the snapshot where `ModelSummarizer.layer` is provided to `Compression`; code writes it
-   * otherwise, and always with `summarizer: "extractive"`.
+   * The compression policy. A model writes the snapshot if `ModelSummarizer.layer` is provided to `Compression`.
+   * Otherwise, and with `summarizer: "extractive"`, code writes it.
    */
   readonly policy?: Partial<Omit<Policy, "limit" | "threshold" | "overhead" | "promptTokens">> | undefined
 }
@@ -59,7 +59,7 @@ export interface PromptRequest {
   readonly tokens: number
 }
 
-/** A request that surely fits. */
+/** A request that fits. */
 export interface Fitting {
   readonly messages: ReadonlyArray<Prompt.Message>
   readonly measured: WindowGuard.MeasuredRequest
@@ -115,7 +115,7 @@ interface Counted {
   readonly tokens: number
 }
 
-/** The window of one language model: it counts prompts, and makes those fit that do not surely fit. */
+/** The window of one language model. It counts prompts, and shrinks those that may not fit. */
 export interface PromptWindow {
   /** The model's name, if it is known. */
   readonly name: string | undefined
@@ -213,8 +213,8 @@ const weighed = Effect.fnUntraced(function* (
 })
 
 /**
- * Compresses a request where that is due, and returns what may be sent. Fails before anything is sent when it cannot fit.
- * `waiting`: below so many tokens no compression is tried that nothing forces.
+ * Compresses a request if that is due, and returns the request to send. Fails before anything is sent if it cannot
+ * fit. `waiting`: below this number of tokens, only a forced compression is tried.
  */
 export const fit = Effect.fnUntraced(function* <E, R>(
   window: PromptWindow,

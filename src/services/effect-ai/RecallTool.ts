@@ -16,12 +16,13 @@ export class Recall extends Context.Service<
   Recall,
   {
     /**
-     * Returns the text behind a handle, exactly, or the requested part of it.
+     * Returns the exact text behind a handle, or the requested part of it.
      *
-     * *Details*: over a `CompressedLanguageModel` the handle is looked up in the prompt of the call for which a tool runs, or else in the prompt
-     * given to `Recall.within`, or else in the only conversation, that is while each prompt continued the one before. As soon as a prompt did not,
-     * even if it was only shorter, nothing is found outside of a call without `Recall.within`. A program with several conversations must always name
-     * the one it means: two conversations with the same beginning cannot be told apart until they differ.
+     * *Details*: with a `CompressedLanguageModel`, the handle is looked up in the prompt of the call for which a tool
+     * runs; otherwise in the prompt given to `Recall.within`; otherwise in the only conversation, which exists as
+     * long as each prompt continued the previous one. Once a prompt did not, even if it was only shorter, handles
+     * outside a call are found only with `Recall.within`. A program with several conversations must always name the
+     * one it means, because two conversations with the same beginning cannot be distinguished until they differ.
      */
     readonly recall: (
       handle: Handle,

@@ -28,7 +28,7 @@ import {
   trailingOf
 } from "./ChatHistory.ts"
 
-/** Keeps the history of an `effect/ai` chat and its session equal. */
+/** Keeps the history of an `effect/ai` chat and its session in sync. */
 
 /** The history of a chat, and the session that holds it. */
 export interface RecordedChat {
@@ -37,13 +37,13 @@ export interface RecordedChat {
   /** The chat with the history as its caller reads and changes it. */
   readonly base: AiChat.Chat
   chat: Chat["Service"]
-  /** The history as the session has it. */
+  /** The history as recorded in the session. */
   held: ReadonlyArray<HistoryMessage>
   /** The version of the conversation that `held` belongs to. */
   version: number
   /** The last measurement of a request, and what it consisted of. */
   measured:
-    | (MeasuredRequest & { readonly messages: ReadonlyArray<Prompt.Message>; readonly beside: number })
+    | (MeasuredRequest & { readonly messages: ReadonlyArray<Prompt.Message>; readonly declarationTokens: number })
     | undefined
 }
 
@@ -56,7 +56,7 @@ export const open = Effect.fnUntraced(function* (
   const made = makeEntryMessages()
   const isNew = conversation.log === undefined
   const leading = isNew ? [] : leadingOf(first, [])
-  const held = historyOf(made, conversation, { leading, isWanted: () => true, trailing: [] })
+  const held = historyOf(made, conversation, { leading, keeps: () => true, trailing: [] })
   return {
     log: opened.log,
     made,
@@ -71,7 +71,7 @@ export const open = Effect.fnUntraced(function* (
 /** The messages of the history. */
 export const messagesOf = ({ base }: RecordedChat) => Effect.map(Ref.get(base.history), ({ content }) => content)
 
-/** Takes the history that the session's view stands for, with the system messages of the current history. */
+/** Takes over the history that the session's view represents, with the system messages of the current history. */
 const follow = Effect.fnUntraced(function* (recorded: RecordedChat) {
   const { conversation } = yield* recorded.chat.session
   const history = yield* messagesOf(recorded)
@@ -80,7 +80,7 @@ const follow = Effect.fnUntraced(function* (recorded: RecordedChat) {
   recorded.measured = undefined
   recorded.held = historyOf(recorded.made, conversation, {
     leading: leadingOf(history, recorded.held),
-    isWanted: (message) => present.has(message),
+    keeps: (message) => present.has(message),
     trailing: trailingOf(history)
   })
 })
@@ -97,7 +97,7 @@ export const refreshIfChanged = Effect.fnUntraced(function* (recorded: RecordedC
   if (conversation.version !== recorded.version) yield* refresh(recorded)
 })
 
-/** Removes everything from an entry on from the view, because the caller removed it from the history. */
+/** Removes an entry and everything after it from the view, because the caller removed it from the history. */
 const cut = Effect.fnUntraced(function* (recorded: RecordedChat, from: EntryId) {
   const { log, made } = recorded
   const session = yield* recorded.chat.session

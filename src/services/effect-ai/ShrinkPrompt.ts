@@ -43,9 +43,8 @@ import {
 import { aiError, type Declarations, fit, type PromptWindow } from "./PromptWindow.ts"
 
 /**
- * Compresses a prompt whose history the caller keeps until it fits, and remembers the outcome.
- *
- * One file: what is read from a stored session and what is compressed anew share the state of one prompt.
+ * Compresses a prompt until it fits, for a caller that keeps the history, and remembers the outcome. One file:
+ * reading a stored session and compressing anew share the state of one prompt.
  */
 
 /** The services that a compression needs. */
@@ -56,7 +55,7 @@ export interface BoundedModel {
   readonly window: PromptWindow
   readonly memory: PromptMemory
   readonly context: Context.Context<Requirements>
-  /** Where the conversation is stored. Undefined: it has no key, and its caller's history is all there is. */
+  /** Where the conversation is stored. Undefined: it has no key, and exists only in its caller's history. */
   readonly recording: KeyedConversation | undefined
 }
 
@@ -66,8 +65,8 @@ type Messages = ReadonlyArray<Prompt.Message>
 const growthMark = 1.1
 
 /** Estimated tokens of a prompt as it is sent. */
-export const tokensOf = ({ head, mark: { said, system } }: Place): number =>
-  system + said + (head === undefined ? 0 : head.tokens - head.mark.said)
+export const tokensOf = ({ head, mark: { spoken, system } }: Place): number =>
+  system + spoken + (head === undefined ? 0 : head.tokens - head.mark.spoken)
 
 /** The messages sent for a prompt: replacements for those that left, then the caller's own messages. */
 export const sentOf = ({ mark: { standing } }: Place, head: Head | undefined, content: Messages): Messages => {
@@ -144,7 +143,7 @@ const grown = Effect.fnUntraced(function* (session: Session, content: Messages, 
 })
 
 /** A session without messages. */
-const begun = Effect.fnUntraced(function* (model: string | undefined) {
+const newSession = Effect.fnUntraced(function* (model: string | undefined) {
   if (model === undefined) return emptySession
   return applyEvent(emptySession, {
     _tag: "Started",
@@ -164,7 +163,7 @@ const sessionOf = Effect.fnUntraced(function* (
 ) {
   const held = head === undefined ? undefined : memory.sessions.get(head)
   if (held !== undefined) return held
-  let session = yield* begun(window.name)
+  let session = yield* newSession(window.name)
   let from = 0
   for (const { at, event } of PersistentList.toArray(head?.events)) {
     session = applyEvent(yield* grown(session, content, from, at), event)
@@ -207,10 +206,10 @@ const beginShrinking = Effect.fnUntraced(function* (
   const { count, names } = model.memory
   const began = place.head
   const from = began?.at ?? 0
-  // Messages that `effect/ai` still has to act on are sent unchanged.
+  // Messages that `effect/ai` still has to process are sent unchanged.
   const end = Math.max(from, awaitedFrom(content))
   const mark = yield* marked(count, began?.mark ?? noMark, content.slice(from, end))
-  const rest = place.mark.system + declared.tokens + place.mark.said - mark.said
+  const rest = place.mark.system + declared.tokens + place.mark.spoken - mark.spoken
   return {
     model,
     place,
@@ -228,7 +227,7 @@ const beginShrinking = Effect.fnUntraced(function* (
   }
 })
 
-/** Where the compression is written: to the session in the store, or for a conversation without a key to `events`. */
+/** Returns the log of the compression: the session in the store, or `events` for a conversation without a key. */
 const logOf = Effect.fnUntraced(function* (shrinking: Shrinking) {
   const { began, content, end, model, opened } = shrinking
   const { recording, window } = model
@@ -349,7 +348,7 @@ const openRecorded = Effect.fnUntraced(function* (
   )
 })
 
-/** Finds what the store holds of a conversation, where this process has not seen it yet. */
+/** Reads the stored compression of a conversation, if this process has not seen the conversation yet. */
 export const readRecorded = Effect.fnUntraced(
   function* (model: BoundedModel, recording: KeyedConversation, content: Messages) {
     if (recording.sessions !== undefined) return
@@ -366,10 +365,13 @@ export const readRecorded = Effect.fnUntraced(
   Effect.mapError((error) => aiError("open", error))
 )
 
-/** Says that a prompt has to be compressed. */
+/** The prompt has to be compressed. */
 class CompressionDue extends Data.TaggedError("CompressionDue") {}
 
-/** The prompt as its last compression left it, where it fits like that; undefined where it has to be compressed. Reads no session. */
+/**
+ * Returns the prompt as its last compression left it, if that fits. Undefined if it has to be compressed. Reads no
+ * session.
+ */
 const fitting = Effect.fnUntraced(function* (
   model: BoundedModel,
   method: string,
@@ -386,7 +388,7 @@ const fitting = Effect.fnUntraced(function* (
     declared,
     head?.waiting ?? 0
   ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
-  if (fits !== undefined) place.measured = { ...fits.measured, head, beside: declared.tokens }
+  if (fits !== undefined) place.measured = { ...fits.measured, head, declarationTokens: declared.tokens }
   return fits?.messages
 })
 
@@ -409,7 +411,7 @@ export const shrink = Effect.fnUntraced(function* (
     const recorded = yield* Effect.mapError(openRecorded(model, recording, content, place.head), (error) =>
       aiError(method, error)
     )
-    // What another process recorded counts, and nothing else: the session begins with what was appended to it.
+    // Only what another process recorded counts, because the session begins with what was appended to it.
     place.head = recorded?.head
     return yield* shrinkOpened(model, method, place, content, declared, recorded?.opened)
   }).pipe(Effect.scoped, recording.turn.withPermit)
@@ -437,9 +439,9 @@ const shrinkOpened = Effect.fnUntraced(function* (
     },
     declared,
     shrinking.head?.waiting ?? 0
-    // Also if the request is refused in the end, so that the same compression is not paid for again.
+    // Remembered even if the request is rejected in the end, so that the same compression is not paid for again.
   ).pipe(Effect.tapError(() => Effect.sync(() => rememberHead(shrinking))))
   rememberHead(shrinking)
-  place.measured = { ...measured, head: shrinking.head, beside: declared.tokens }
+  place.measured = { ...measured, head: shrinking.head, declarationTokens: declared.tokens }
   return messages
 })

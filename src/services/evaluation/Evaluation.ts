@@ -18,13 +18,13 @@ import { Compression } from "../compression/Compression.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
 
-/** Measures what compressions of a recording give the agent that continues. */
+/** Measures what compressions of a recording leave to the agent that continues. */
 
 /** Options of an evaluation. */
 export interface EvaluationOptions {
   readonly measures: ReadonlyArray<Measure>
   readonly strategies: ReadonlyArray<StrategyName>
-  /** The shares of the conversation's end that are kept, each measured on its own. 0: the snapshot has to do alone. */
+  /** The shares of the conversation's end that are kept, each measured separately. 0: only the snapshot remains. */
   readonly preserves: ReadonlyArray<number>
   /** Tokens of a snapshot; undefined: the recorded summary's size, else `defaultBudgets`. */
   readonly budget: number | undefined
@@ -157,8 +157,8 @@ const measurePoint = Effect.fnUntraced(function* (
 })
 
 /**
- * Writes a snapshot by code in place of the last recorded summary, from the same conversation and of the same size. Undefined when
- * the recording has no summary, or nothing could be written.
+ * Writes a snapshot by code in place of the last recorded summary, from the same conversation and of the same size.
+ * Undefined when the recording has no summary, or when nothing could be written.
  */
 export const snapshotByCode = Effect.fn("Evaluation.snapshotByCode")(function* (recording: {
   readonly events: ReadonlyArray<SessionEvent>

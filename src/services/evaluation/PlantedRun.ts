@@ -24,7 +24,7 @@ import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 
-/** Compresses a conversation with planted facts over and over, and grades what became of them. Calls no model. */
+/** Compresses a conversation with planted facts repeatedly, and grades which facts survive. Calls no model. */
 
 /** Options of a run. */
 export interface PlantedOptions {
@@ -40,7 +40,7 @@ export interface PlantedOptions {
 export interface PlantedCheck {
   readonly compressions: number
   readonly graded: ReadonlyArray<GradedFact>
-  /** The context after the last compression. */
+  /** The context after the latest compression. */
   readonly context: string
 }
 
@@ -52,7 +52,7 @@ const maxRecallChars = 40_000
 
 const textOf = (items: ReadonlyArray<ViewItem>): string => items.map((item) => entryText(shownEntry(item))).join("\n")
 
-/** Runs one conversation. What must be in no snapshot counts from the first snapshot that holds it on. */
+/** Runs one conversation. A fact that no snapshot may contain counts from the first snapshot that contains it. */
 export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
   budget,
   preserve,
@@ -107,7 +107,7 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
       (handle) => recall(everything, handle)?.text.slice(0, maxRecallChars) ?? []
     )
     const kept = textOf(shown.filter(({ entry }) => entry.author !== "summary"))
-    // A kept message may hold what a snapshot must not.
+    // A kept message may contain what a snapshot must not.
     const graded = (yield* Work.run(gradeFacts(planted, context, { cwd, recalled, kept }))).map((each): GradedFact =>
       isForbidden(each.fact) ? { ...each, grade: invented.has(each.fact) ? "invented" : "absent" } : each
     )

@@ -53,20 +53,20 @@ export interface ReplayedCompression {
   readonly status: string
   /** `threshold`: due by the threshold. `guard`: forced, because the request might not have fitted. */
   readonly trigger: "threshold" | "guard"
-  /** Why a stronger plan was needed or what failed; null otherwise. */
+  /** Why a stronger plan was needed, or what failed; null otherwise. */
   readonly message: string | null
   readonly before: number
   readonly after: number
   /** Number of requests before it. */
   readonly request: number
-  /** What it left the agent, by the measures of `eval`; null when it changed nothing. */
+  /** What it left to the agent, by the measures of `eval`. Null when it changed nothing. */
   readonly figures: Figures | null
 }
 
 /** The result of a replay. */
 export interface ReplayResult {
   readonly requests: ReadonlyArray<RequestSize>
-  /** The usage of each request: what it shares with the one before is cached. */
+  /** The usage of each request. The part it shares with the previous one counts as cached. */
   readonly usages: ReadonlyArray<Usage>
   /**
    * Exchanges, counted from 1, that were left out (tool results stay): either the message did not fit at all and its answer
@@ -108,7 +108,7 @@ const isTooLarge = (error: TurnError): error is ModelError =>
 const isRefusal = (error: TurnError): error is ContextOverflow | ModelError =>
   error._tag === "ContextOverflow" || isTooLarge(error)
 
-/** A clock whose wall time stands still, so that a replay dates its messages the same whenever it is run. */
+/** A clock with a fixed wall time, so that a replay dates its messages the same whenever it runs. */
 const standingAt = (clock: Clock.Clock, millis: number): Clock.Clock => ({
   currentTimeMillisUnsafe: () => millis,
   currentTimeMillis: Effect.succeed(millis),
@@ -234,7 +234,7 @@ export const playRecording = Effect.fn("Replay.playRecording")(
   },
   (effect, _turns, { recording }) =>
     Effect.updateService(effect, Clock.Clock, (clock) => standingAt(clock, recording.started?.at ?? 0)),
-  // Built anew: the program's layers are the same values, but with other services behind them.
+  // Built anew, because the program's layers are the same values with other services behind them.
   Effect.provide(Layer.mergeAll(runtime, calibrations), { local: true }),
   Effect.scoped
 )

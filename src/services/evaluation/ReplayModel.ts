@@ -24,9 +24,10 @@ const tokensOf = Effect.fnUntraced(function* (parts: ReadonlyArray<Part>) {
 })
 
 /**
- * A model that returns recorded answers whatever the request, so that a conversation can be replayed without an API key.
- * Each answer is given once; one that was not read to its end is given again. It counts tokens as the estimator does, and
- * reports the real size of each request as its usage, so that a chat learns true numbers. It writes no summaries.
+ * A model that returns recorded answers to any request, so that a conversation can be replayed without an API key.
+ * Each answer is returned once; an answer that was not read to its end is returned again. It counts tokens as the
+ * estimator does, and reports the real size of each request as its usage, so that a chat learns correct numbers. It
+ * writes no summaries.
  */
 export class ReplayModel extends Context.Service<
   ReplayModel,
@@ -79,7 +80,7 @@ export class ReplayModel extends Context.Service<
           const turn = yield* next
           if (turn === undefined) {
             const count = turns.length === 1 ? "its one answer was" : `all ${turns.length} answers were`
-            return yield* refuse(`the recording has ended, ${count} given; begin it anew to hear them again`)
+            return yield* refuse(`the recording has ended, ${count} returned; restart it to replay them`)
           }
           const size = yield* measuring.withPermit(Work.run(requests.add(request.contents)))
           return Stream.onEnd(Stream.fromIterable(yield* chunks(turn.answer.parts, size)), advance)

@@ -9,37 +9,37 @@ import type { Gateway } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
 import type { SentView } from "./GatewayPlan.ts"
 
-/** The rounds of one answer: the provider is asked again until it calls our tool no more. */
+/** The rounds of one answer: the provider is asked again until its answer makes no call of the gateway's tool. */
 
-/** What was asked so far for one answer of the client. */
+/** The requests made so far for one answer to the client. */
 export interface Rounds {
   readonly rounds: ReadonlyArray<HiddenRound>
   /** Tokens that the requests grew by. */
   readonly tokens: number
 }
 
-/** The beginning of an answer. */
+/** The state before the first request. */
 export const noRounds: Rounds = { rounds: [], tokens: 0 }
 
 /** What follows an answer of the provider. */
 export type NextStep =
   | { readonly _tag: "End"; readonly ending: Ending }
-  /** Another request for the same answer of the client. */
+  /** Another request for the same answer to the client. */
   | {
       readonly _tag: "Ask"
       readonly text: string
       readonly rounds: Rounds
-      /** What the client is told of the calls; empty where they are hidden. */
+      /** The text for the client about the calls. Empty when calls are hidden. */
       readonly note: string
     }
 
-/** Requests for one answer. A model that calls our tool more often is stopped. */
+/** Maximum number of requests for one answer. A model that calls the tool more often is stopped. */
 const maxRounds = 8
 
-/** Share of the free window that a round may fill. */
+/** The share of the free window that one round may fill. */
 const roomShare = 0.5
 
-/** Tells of calls, a line each. */
+/** Describes calls for the client, one per line. */
 const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
   calls
     .map(({ args }) => {
@@ -53,10 +53,13 @@ const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
 
 const maxNoteChars = 80
 
-/** The answer to a call that failed in the gateway itself. */
-const unavailable = { text: "what left the window cannot be read at the moment", isFailure: true }
+/** The answer to a call that failed in the gateway. */
+const unavailable = { text: "the removed content is temporarily unavailable", isFailure: true }
 
-/** Answers the calls of our tool in an answer. What the client does not see is kept before its answer ends. */
+/**
+ * Answers the calls of the gateway's tool in an answer. The hidden part is stored before the answer ends for the
+ * client.
+ */
 export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   gateway: Gateway["Service"],
   sent: SentView,
@@ -66,7 +69,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
 ): Effect.fn.Return<NextStep> {
   const { calls, hasOthers, visible } = answer
   const isOver = rounds.length >= maxRounds
-  // What cannot be kept costs the provider's cache, not the answer.
+  // If the exchange cannot be stored, the provider's cache misses later, but the answer is complete.
   const remember = (exchange: HiddenExchange) => Effect.catchCause(gateway.remember(sent, exchange), report)
   if (calls.length === 0 || (isOver && !hasOthers)) {
     yield* remember({ rounds })

@@ -21,26 +21,26 @@ import { type MessageGroup, shortenedMessages } from "../../domain/model/Message
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 
-/** A conversation of the gateway as the rest of the program has it, with the exact text of each message. */
+/** A conversation of the gateway in the form of the other modules, with the exact text of each message. */
 
 /** The messages behind an entry. */
 interface EntrySource {
-  /** Instructions that stand directly before it, then its own messages. */
+  /** Instructions directly before the entry, then its own messages. */
   readonly before: ReadonlyArray<string>
   readonly own: ReadonlyArray<string>
   readonly values: ReadonlyArray<unknown>
   readonly group: MessageGroup
-  /** The number of messages up to its last one, within those that were added with it. */
+  /** The number of messages up to the last one of the entry, among those that were added together. */
   readonly end: number
 }
 
-/** A conversation, its messages and what left it. A value: adding messages makes another one. */
+/** A conversation, its messages and the ranges that left it. Immutable: adding messages makes a new value. */
 export interface ConversationLog {
   readonly dialect: Dialect
   readonly conversation: Conversation
   readonly handles: HandleIndex
   readonly sources: ReadonlyMap<EntryId, EntrySource>
-  /** Instructions behind the last entry. */
+  /** Instructions after the last entry. */
   readonly trailing: ReadonlyArray<string>
   readonly ranges: ReadonlyArray<DroppedRange>
 }
@@ -55,7 +55,7 @@ export const emptyLog = (dialect: Dialect): ConversationLog => ({
   ranges: []
 })
 
-/** Our tool has this name in all conversations, so that searches know its answers for copies. */
+/** The tool has this name in all conversations, so that searches recognise its answers as copies. */
 const ownName = "recall"
 
 /** Adds messages. */
@@ -93,7 +93,7 @@ export const withMessages = Effect.fnUntraced(function* (
   return { ...log, conversation, sources, trailing } satisfies ConversationLog
 })
 
-/** Returns the log as it was when only the first `end` of the messages that `base` has not were added. */
+/** Returns the log with only the first `end` of the messages that `base` does not have. */
 export const cutAt = (
   whole: ConversationLog,
   base: ConversationLog,
@@ -118,7 +118,7 @@ export const cutAt = (
   }
 }
 
-/** The end of what a patch changes, within the messages that were added last. */
+/** Returns the end of what a patch changes, among the messages that were added last. */
 export const changedEnd = (
   { conversation, sources }: ConversationLog,
   patch: Patch,
@@ -129,7 +129,7 @@ export const changedEnd = (
   return changed.reduce((end, id) => Math.max(end, added.has(id) ? (sources.get(id)?.end ?? 0) : 0), 0)
 }
 
-/** Whether a place within the messages that were added last separates messages that belong together. */
+/** Whether a cut among the messages that were added last separates messages that belong together. */
 export const isWithinGroup = ({ sources }: ConversationLog, added: ReadonlySet<EntryId>, at: number): boolean => {
   for (const id of added) {
     const source = sources.get(id)
@@ -138,7 +138,7 @@ export const isWithinGroup = ({ sources }: ConversationLog, added: ReadonlySet<E
   return false
 }
 
-/** The ids of entries that one log has and an earlier one has not. */
+/** Returns the ids of the entries that a log has and an earlier one does not. */
 export const addedSince = (log: ConversationLog, earlier: ConversationLog): ReadonlySet<EntryId> =>
   new Set([...log.sources.keys()].filter((id) => !earlier.sources.has(id)))
 
@@ -155,18 +155,21 @@ export const withPatch = (
   return { ...log, conversation: compressed(log.conversation, patch), ranges: [...log.ranges, ...range] }
 }
 
-/** The messages of an item as they are sent: the client's own, unless parts are shown shorter. */
+/** Returns the messages of an item as they are sent: the client's own, unless parts are shown shorter. */
 const itemMessages = ({ dialect, sources }: ConversationLog, { entry, shortened }: ViewItem): ReadonlyArray<string> => {
   const source = sources.get(entry.id)
   if (source === undefined) return [JSON.stringify(forms[dialect].write(entry.content))]
   if (shortened.size === 0) return source.own
   const { group, values } = source
-  // The group counts from the beginning of the messages it was read with.
+  // The group counts from the first message that it was read with.
   const padded = [...Array.from({ length: group.from }), ...values]
   return shortenedMessages(padded, group, shortened).map((value) => JSON.stringify(value))
 }
 
-/** Returns the messages of the view as they are sent. Instructions are never left out; those among messages that left come first. */
+/**
+ * Returns the messages of the view as they are sent. Instructions are never left out; those among messages that left
+ * come first.
+ */
 export const viewMessages = (log: ConversationLog): ReadonlyArray<string> => {
   const items = view(log.conversation)
   const shown = new Set(items.map(({ entry }) => entry.id))

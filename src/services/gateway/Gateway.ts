@@ -21,18 +21,18 @@ import { makeRecallAnswers } from "./RecallAnswers.ts"
 import { makePlanning } from "./RequestPlanning.ts"
 import { makeSnapshotPreparation } from "./SnapshotPreparation.ts"
 
-/** Keeps conversations of other programs within their windows. */
+/** Keeps the conversations of other programs within their windows. */
 export class Gateway extends Context.Service<
   Gateway,
   {
     /** Decides what goes out for a request, and stores its compression, if it has one. */
     readonly plan: (request: GatewayRequest) => Effect.Effect<GatewayPlan, GatewayError>
     /**
-     * Begins to make the next compression in the background, where a request was near the threshold. `ask` is used where the
-     * operator lets models write snapshots.
+     * Starts to compress the conversation in the background, if the request was near the threshold. `ask` is used if
+     * the operator lets models write snapshots.
      */
     readonly prepare: (plan: GatewayPlan, ask: AskUpstream) => Effect.Effect<void>
-    /** Answers calls of our tool, within this many tokens in all. */
+    /** Answers calls of the gateway's tool. `room` is the maximum number of tokens of all answers. */
     readonly recall: (
       sent: SentView,
       calls: ReadonlyArray<RecallCall>,
@@ -42,13 +42,13 @@ export class Gateway extends Context.Service<
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
     /** Stores the part of an answer that the client did not see, or that it has none. */
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
-    /** Whether answers tell of calls of our tool. */
+    /** Whether answers mention calls of the gateway's tool. */
     readonly showsRecalls: boolean
-    /** Learns from the provider's count of a request how far estimates for its model are off. */
+    /** Learns from the provider's count of a request how accurate the estimates for its model are. */
     readonly learn: (model: string, estimated: number, counted: number) => void
   }
 >()("palimpsest/services/gateway/Gateway") {
-  /** The decisions, with a memory of their own; what outlives the process is in the store. */
+  /** Provides the gateway. Its memory is its own; what outlives the process is in the store. */
   static readonly layer = (
     options: GatewayOptions
   ): Layer.Layer<Gateway, never, Compression | GatewayStore | TempStore | TokenCounter> =>

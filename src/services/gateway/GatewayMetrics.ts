@@ -1,11 +1,11 @@
 import { Metric } from "effect"
 
-/** What `/metrics` of the gateway counts: sums of all clients, without their keys. */
+/** The counters of the gateway's `/metrics`. They are sums over all clients and contain no keys. */
 
 const counter = (name: string, description: string) =>
   Metric.counter(`palimpsest_gateway_${name}`, { description, incremental: true })
 
-/** The attribute of a named tenant; keys without a name have none. */
+/** Returns the attribute of a named tenant. Keys without a tenant have none. */
 export const tenantAttribute = (tenant: string | undefined): Readonly<Record<string, string>> =>
   tenant === undefined ? {} : { tenant }
 
@@ -24,11 +24,11 @@ export const microDollars = counter(
 export const compressionsDone = counter("compressions_total", "Compressions on the way")
 /** Conversations that start with a summary by the client, with the attribute `client`. */
 export const clientCompactions = counter("client_compactions_total", "Conversations that a client compacted itself")
-/** Calls of our tool. */
+/** Calls of the gateway's tool. */
 export const recallsAnswered = counter("recalls_total", "Calls of the recall tool that the gateway answered")
-/** Requests that were refused: the key is not one of the settings, or has used what it may. */
+/** Requests that were rejected, because the key is not in the settings or has used up its budget. */
 export const requestsRefused = counter("refused_total", "Requests that the gateway refused, by key or budget")
-/** Failures of ours; the requests went through unchanged. */
+/** Failures of the gateway itself. The requests went through unchanged. */
 export const failuresPassed = counter(
   "failures_total",
   "Failures of the gateway itself, whose requests went through unchanged"

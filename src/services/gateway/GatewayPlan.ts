@@ -10,9 +10,9 @@ import type { GatewayStoreError } from "./GatewayStore.ts"
 
 /** Requests to the gateway, and what it decides to send. */
 
-/** How the gateway treats conversations. */
+/** How the gateway handles conversations. */
 export interface GatewayOptions extends GatewayWindows {
-  /** Whether our tool is declared. Default: true. */
+  /** Whether the gateway's tool is declared. Default: true. */
   readonly recall?: boolean | undefined
   /** Whether answers show calls of our tool. Default: false. */
   readonly showRecalls?: boolean | undefined
@@ -26,9 +26,9 @@ export interface GatewayRequest {
   readonly owner: string
   readonly route: Route
   readonly text: string
-  /** The name that the client gives to its conversation. */
+  /** The client's name for its conversation. */
   readonly session?: string | undefined
-  /** Compress although the estimate says that the request fits: the provider refused it as too long. */
+  /** Compress although the estimate says that the request fits, because the provider rejected it as too long. */
   readonly isTooLong?: boolean | undefined
 }
 
@@ -36,19 +36,19 @@ export interface GatewayRequest {
 export interface SentView {
   readonly owner: string
   readonly body: RequestBody
-  /** The names of the beginnings of the client's messages. */
+  /** The names of all prefixes of the client's messages. */
   readonly names: ReadonlyArray<string>
   readonly view: CompressedView
-  /** The messages behind the view. */
+  /** The messages after the view. */
   readonly rest: ReadonlyArray<SentMessage>
   readonly messages: ReadonlyArray<string>
   readonly declaration: RecallDeclaration | undefined
-  /** Tokens that fit into the window, and those of the request. */
+  /** The maximum number of tokens of a request, and the tokens of this one. */
   readonly limit: number
   readonly tokens: number
 }
 
-/** A conversation whose next compression can be prepared, as it is in a request. */
+/** A conversation that can be compressed in advance, as it is in a request. */
 export interface Preparable {
   readonly owner: string
   /** Names the conversation since its last compression. */
@@ -58,20 +58,20 @@ export interface Preparable {
   readonly view: CompressedView | undefined
   readonly rest: ReadonlyArray<SentMessage>
   readonly declaration: RecallDeclaration | undefined
-  /** Tokens beside the messages, those that fit into the window, and those of the request. */
+  /** Tokens besides the messages, the maximum number of tokens of a request, and the tokens of this one. */
   readonly overhead: number
   readonly limit: number
   readonly tokens: number
 }
 
-/** What becomes of a request. Token counts are estimates. */
+/** The decision for a request. Token counts are estimates. */
 export type GatewayPlan =
   /** It goes out unchanged. */
   | {
       readonly _tag: "Unchanged"
       readonly model: string
       readonly tokens: number | undefined
-      /** Where the conversation is near the threshold. */
+      /** Set when the conversation is near the threshold. */
       readonly next?: Preparable | undefined
     }
   | {
@@ -82,19 +82,22 @@ export type GatewayPlan =
       /** Tokens of the client's request, and of the one that goes out. */
       readonly before: number
       readonly after: number
-      /** Whether this request was the one to compress, and who wrote the snapshot. */
+      /** Whether this request caused the compression, and who wrote the snapshot. */
       readonly isNew: boolean
       readonly by: "code" | "model"
       readonly next?: Preparable | undefined
     }
 
-/** A text that is read back of what left the window. */
+/** The answer to one call of the recall tool. */
 export interface Recalled {
   readonly text: string
   readonly isFailure: boolean
 }
 
-/** Sends a request like the client's, with its key, and reads the answer. Undefined: there is none that can be read. */
+/**
+ * Sends a request in the client's name, with its key, and reads the answer. Undefined when there is no readable
+ * answer.
+ */
 export type AskUpstream = (text: string) => Effect.Effect<ReadAnswer | undefined>
 
 /** Why a request could not be read. It goes out unchanged. */

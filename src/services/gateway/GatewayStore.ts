@@ -1,22 +1,22 @@
 import { Context, type Effect, Schema } from "effect"
 import type { HashText } from "../../domain/gateway/MessageChain.ts"
 
-/** What the gateway keeps could not be read or written. */
+/** Data of the gateway could not be read or written. */
 export class GatewayStoreError extends Schema.TaggedError<GatewayStoreError>()("GatewayStoreError", {
   message: Schema.String,
   cause: Schema.Defect()
 }) {}
 
 /**
- * What is kept of a conversation: `view`, what is sent in place of its beginning; `original`, the messages that such a view
- * stands for; `hidden`, exchanges that the client did not see.
+ * The kinds of stored data: `view`, the replacement for the beginning of a conversation; `original`, the messages
+ * that a view replaces; `hidden`, exchanges that the client did not see.
  */
 const kinds = ["view", "original", "hidden"] as const
 export type Kind = (typeof kinds)[number]
 
 /**
- * Keeps texts under names that follow from the messages of a conversation, apart for each owner. The same name always has a text
- * of the same meaning, so that several processes may write it.
+ * Stores texts under names derived from the messages of a conversation, separately for each owner. Texts with the
+ * same name are equivalent, so several processes may write them.
  */
 export class GatewayStore extends Context.Service<
   GatewayStore,
@@ -24,9 +24,9 @@ export class GatewayStore extends Context.Service<
     readonly hash: HashText
     /** Returns the names of all texts of a kind. */
     readonly names: (owner: string, kind: Kind) => Effect.Effect<ReadonlyArray<string>, GatewayStoreError>
-    /** Returns a text; undefined when there is none. */
+    /** Returns a text. Undefined when there is none. */
     readonly get: (owner: string, kind: Kind, name: string) => Effect.Effect<string | undefined, GatewayStoreError>
-    /** Keeps a text, in place of an earlier one of the same name. */
+    /** Stores a text. Replaces an earlier one of the same name. */
     readonly put: (owner: string, kind: Kind, name: string, text: string) => Effect.Effect<void, GatewayStoreError>
   }
 >()("palimpsest/services/gateway/GatewayStore") {}

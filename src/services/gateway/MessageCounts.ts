@@ -7,24 +7,24 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, partTokens } from "../../domain/tokens/Tokens.ts"
 
-/** Estimated tokens of messages, counted once each, and what providers say of the estimates. */
+/** Counts the estimated tokens of messages, once each, and corrects estimates by the providers' counts. */
 
 const maxCounts = 100_000
 const maxModels = 128
-/** Tokens that a message takes beside its parts. */
+/** Tokens of a message in addition to its parts. */
 const frameTokens = 4
-/** What estimates may be off by, and the weight of the newest count. */
+/** The bounds of the correction factor, and the weight of the newest count. */
 const factorBounds = { min: 0.8, max: 1.6 }
 const factorWeight = 0.3
 
-/** Tokens of one message, as it is counted within a conversation too. */
+/** Returns the tokens of one message, as they are counted in a conversation. */
 const messageTokens = (dialect: Dialect, json: string): number => {
   const [group] = forms[dialect].read([parsedOrUndefined(json)])
   if (group === undefined) return frameTokens + estimateText(json)
   return group.content.parts.reduce((sum, part) => sum + Work.runSync(partTokens(part, outputText(part))), frameTokens)
 }
 
-/** Counts messages and heads, and corrects what it estimates for each model. Mutable. */
+/** Counts messages and heads, and corrects the estimates for each model. Mutable. */
 export class MessageCounts {
   private readonly counts = new BoundedMap<string, number>(maxCounts)
   private readonly factors = new BoundedMap<string, number>(maxModels)
@@ -44,7 +44,7 @@ export class MessageCounts {
     return this.held(this.hash(text), () => estimateText(text))
   }
 
-  /** What estimates for a model are off by. */
+  /** Returns the correction factor for a model. */
   factor(model: string): number {
     return this.factors.get(model) ?? 1
   }

@@ -15,9 +15,12 @@ import { emptyLog, withMessages } from "./ConversationLog.ts"
 import { type ConversationMemory, isOwnTool, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
 import type { Recalled, SentView } from "./GatewayPlan.ts"
 
-/** Answers calls of our tool with what left the window, exactly as the provider saw it before. */
+/**
+ * Answers calls of the gateway's tool with the content that left the window, exactly as the provider received it
+ * earlier.
+ */
 
-/** Tokens of one answer to the model. */
+/** Maximum tokens of one answer. */
 const maxRecallTokens = 4_000
 const minRecallTokens = 200
 

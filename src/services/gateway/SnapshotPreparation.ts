@@ -8,9 +8,12 @@ import type { AskUpstream, GatewayOptions, Preparable } from "./GatewayPlan.ts"
 import { SnapshotAsk, snapshotQuestion } from "./SnapshotWriter.ts"
 import { type MadeView, makeView } from "./ViewMaking.ts"
 
-/** Makes the next compression of a conversation while its client works, so that the request that needs it does not wait. */
+/**
+ * Compresses a conversation in advance, while its client works, so that the request that needs the compression does
+ * not wait.
+ */
 
-/** Share of the threshold from which a compression is prepared. */
+/** The share of the threshold at which a compression is prepared. */
 export const prepareAt = 0.8
 
 /** Conversations whose next compression is kept. */
@@ -132,5 +135,5 @@ export const makeSnapshotPreparation = Effect.fnUntraced(function* (
   }
 })
 
-/** The compressions that are prepared. */
+/** The preparations of compressions. */
 export type SnapshotPreparation = Effect.Success<ReturnType<typeof makeSnapshotPreparation>>

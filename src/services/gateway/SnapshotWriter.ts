@@ -7,27 +7,27 @@ import { withMessages } from "../../domain/gateway/RequestBody.ts"
 import { extractiveSummary, Summarizer, SummarizerError } from "../compression/summary/Summarizer.ts"
 import type { AskUpstream, Preparable } from "./GatewayPlan.ts"
 
-/** Snapshots of the gateway: written by code, or by the client's own model where one may be asked. */
+/** Writes the snapshots of the gateway: by code, or by the client's own model if that is allowed. */
 
-/** How the model of this conversation is asked. Undefined: it is not. */
+/** Asks the model of this conversation. Undefined when it may not be asked. */
 export const SnapshotAsk = Context.Reference<Effect.Effect<string> | undefined>(
   "palimpsest/services/gateway/SnapshotWriter/SnapshotAsk",
   { defaultValue: () => undefined }
 )
 
-const question = `The conversation up to here is a record now. Do not go on with it, and call no tool.\n\n${summaryInstruction}\n\n${summaryRequest("create")}`
+const question = `The conversation above is now a record. Do not continue it, and call no tools.\n\n${summaryInstruction}\n\n${summaryRequest("create")}`
 
 /**
- * The question for a snapshot: the client's own request with one message more, so that the provider reads all before it from its
- * cache. Ends with the words of the answer.
+ * Writes the question for a snapshot: the client's own request with one more message, so that the provider reads
+ * everything before it from its cache.
  */
 export const snapshotQuestion = (
   { body, declaration, rest, view }: Preparable,
   ask: AskUpstream
 ): Effect.Effect<string> => {
   const messages = [...(view?.sent ?? []), ...rest.map(({ json }) => json)]
-  const asked = JSON.stringify(forms[body.dialect].write(user(text(question))))
-  return Effect.map(ask(withMessages(body, [...messages, asked], declaration)), (answer) =>
+  const questionJson = JSON.stringify(forms[body.dialect].write(user(text(question))))
+  return Effect.map(ask(withMessages(body, [...messages, questionJson], declaration)), (answer) =>
     (answer?.visible ?? []).map((block) => (block.kind === "text" ? block.text : "")).join("")
   )
 }
@@ -35,12 +35,12 @@ export const snapshotQuestion = (
 const unusable = (problem: string) =>
   new SummarizerError({
     reason: "InvalidOutputError",
-    message: `the answer of the model is no snapshot: ${problem}`,
+    message: `the model's answer is not a snapshot: ${problem}`,
     cause: problem,
     calls: []
   })
 
-/** Code writes snapshots, unless the policy wants one of a model and `SnapshotAsk` says how to ask it. */
+/** Provides snapshots written by code, unless the policy asks for one by a model and `SnapshotAsk` is set. */
 export const layer: Layer.Layer<Summarizer> = Layer.succeed(Summarizer, {
   summarize: Effect.fn("SnapshotWriter.summarize")(function* (request) {
     const ask = yield* SnapshotAsk

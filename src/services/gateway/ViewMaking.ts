@@ -21,16 +21,16 @@ import { type ConversationMemory, isOwnTool, logOf } from "./ConversationMemory.
 import type { Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
 
-/** A compression that is not kept yet. */
+/** A compression that is not stored yet. */
 export interface MadeView {
   readonly view: CompressedView
-  /** The messages that the view stands for, as a list in JSON. */
+  /** The messages that the view replaces, as a JSON list. */
   readonly original: string
   readonly log: ConversationLog
   readonly by: "code" | "model"
 }
 
-/** The tokens of messages that are sent. The client's own have been counted under their names. */
+/** Returns the tokens of messages to send. The client's own were counted under their names. */
 export const sentTokens = (
   counts: MessageCounts,
   { dialect, messages }: RequestBody,
@@ -42,11 +42,11 @@ export const sentTokens = (
     0
   )
 
-/** The tokens of the messages of a view, which are the same in each request. */
+/** Returns the tokens of the messages of a view, which are the same in each request. */
 export const viewTokens = (counts: MessageCounts, dialect: Dialect, view: CompressedView | undefined): number =>
   (view?.sent ?? []).reduce((sum, json) => sum + counts.message(dialect, json), 0)
 
-/** Makes the compression of a conversation; undefined where nothing could be made smaller. */
+/** Compresses a conversation. Undefined when nothing could be made smaller. */
 export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   memory: ConversationMemory,
   threshold: number,

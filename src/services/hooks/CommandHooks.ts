@@ -86,7 +86,7 @@ const failureOf = ({ reason }: PlatformError.PlatformError): string =>
 const realFolder = (folder: string): Effect.Effect<string, never, FileSystem.FileSystem> =>
   FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.realPath(folder), () => folder))
 
-/** What running a command of a hook takes. */
+/** The services and options for running a hook's command. */
 interface CommandHost {
   readonly options: CommandHooksOptions
   readonly spawner: ChildProcessSpawner.ChildProcessSpawner["Service"]
@@ -133,7 +133,7 @@ const runCommand = Effect.fnUntraced(function* (
   const exit = yield* Effect.exit(handle.exitCode)
   yield* awaitOutput(output)
   if (!Exit.isSuccess(exit)) return yield* Effect.fail(`it was ended by ${signalOf(exit) ?? "a signal"}`)
-  // What it left running on purpose continues, as after any command.
+  // Processes that it left running on purpose continue, as after any command.
   if (exit.value === 0) yield* Effect.ignore(handle.unref)
   const [out, err] = [output.out.kept(), output.err.kept()]
   return answerOf({
@@ -157,9 +157,9 @@ const startCommand = Effect.fnUntraced(function* (
     catch: () => "what happened cannot be written as JSON"
   })
   // The command stays as written: the shell expands variables, and an expansion is never parsed as a command.
-  const given = childEnvironment(yield* environment.variables, options.passed)
+  const childVariables = childEnvironment(yield* environment.variables, options.passed)
   // Relative entries of PATH contain programs of the folder.
-  const variables = (yield* options.isTrusted) ? given : withAbsolutePath(given)
+  const variables = (yield* options.isTrusted) ? childVariables : withAbsolutePath(childVariables)
   const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", command, (yield* find("bash")) ?? ""], {
     cwd,
     env: { ...variables, ...hookVariables({ cwd, session, plans: options.plans }), ...env },

@@ -16,8 +16,8 @@ export interface HookPlace {
   readonly session?: string | undefined
   /** The absolute folder of the conversation. */
   readonly cwd?: string | undefined
-  /** The caller reports failures itself, so none is logged. */
-  readonly isTold?: boolean | undefined
+  /** The caller reports failures itself, so they are not logged. */
+  readonly isReportedByCaller?: boolean | undefined
 }
 
 /** Receives each event; its result counts as a hook's answer. A failure does not affect other hooks. */
@@ -53,9 +53,9 @@ export class HookSystem extends Context.Service<
     readonly subscribe: (name: string, subscriber: Subscriber) => Effect.Effect<void, never, Scope.Scope>
     /** Adds hooks until the scope closes. Hooks still running then are interrupted and awaited. */
     readonly add: (hooks: ReadonlyArray<Hook>) => Effect.Effect<void, never, Scope.Scope>
-    /** Whether any hook receives this event. Free of cost. */
+    /** Whether any hook receives this event. Costs nothing. */
     readonly has: (event: HookEventName) => boolean
-    /** Runs the matching hooks and returns their merged answer. Free of cost when there are none. */
+    /** Runs the matching hooks and returns their merged answer. Costs nothing when there are none. */
     readonly fire: (event: HookEvent, place?: HookPlace) => Effect.Effect<HookOutcome>
   }
 >()("palimpsest/services/hooks/HookSystem") {
@@ -85,7 +85,7 @@ interface Registered {
 
 /** The hooks of a program. Mutable. */
 interface Registry {
-  /** Time limit of a hook that has none of its own. */
+  /** The time limit of a hook without its own. */
   readonly timeout: Duration.Input
   readonly registered: Map<symbol, ReadonlyArray<Registered>>
   /** Receivers by event since the last change: events fire for every chunk of an answer. */
@@ -123,7 +123,7 @@ const add = ({ lookups, registered }: Registry, hooks: ReadonlyArray<Hook>): Eff
       })
   ).pipe(Effect.asVoid)
 
-/** Not a generator: without hooks it must cost nothing. */
+/** Not a generator: without hooks, it must cost nothing. */
 const fire = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<HookOutcome> => {
   const hooks = receivers(registry, event._tag).filter(({ hook }) => matchesEvent(event, hook.matcher))
   return hooks.length === 0 ? Effect.succeed(emptyOutcome) : runHooks(registry, hooks, event, place)
@@ -140,9 +140,9 @@ const runHooks = Effect.fn("HookSystem.fire")(function* (
     ? yield* runInOrder(hooks, event, place, timeout)
     : yield* Effect.forEach(hooks, (each) => runHook(each, event, place, timeout), { concurrency: "unbounded" })
   const failures = reports.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
-  const said = reports.flatMap(({ said }) => (said === undefined ? [] : [said]))
-  if (place.isTold !== true) yield* warn(warned, event._tag, failures)
-  return outcomeOf(event._tag, said, failures, isChained)
+  const replies = reports.flatMap(({ reply: replies }) => (replies === undefined ? [] : [replies]))
+  if (place.isReportedByCaller !== true) yield* warn(warned, event._tag, failures)
+  return outcomeOf(event._tag, replies, failures, isChained)
 })
 
 /** Warns once for each hook and event. */
@@ -158,7 +158,7 @@ const warn = (warned: Set<string>, event: HookEventName, failures: ReadonlyArray
 
 /** One hook's result for one event. */
 interface Report {
-  readonly said: HookReply | undefined
+  readonly reply: HookReply | undefined
   /** Whether the next hook receives its changes. */
   readonly succeeded: boolean
   readonly failure: HookFailure | undefined
@@ -185,7 +185,7 @@ const runInOrder = Effect.fnUntraced(function* (
   for (const each of hooks) {
     const report = yield* runHook(each, current, place, timeout)
     reports.push(report)
-    if (report.succeeded && report.said !== undefined) current = changedBy(current, report.said.output)
+    if (report.succeeded && report.reply !== undefined) current = changedBy(current, report.reply.output)
   }
   return reports
 })
@@ -219,15 +219,15 @@ const runHook = Effect.fnUntraced(function* (
   )
   if (Exit.isSuccess(exit)) {
     const value = exit.value ?? undefined
-    if (value === undefined) return { said: undefined, succeeded: true, failure: undefined }
+    if (value === undefined) return { reply: undefined, succeeded: true, failure: undefined }
     const answer = isAnswer(value) ? value : { output: value, succeeded: true, problem: undefined }
     return {
-      said: answer.output === undefined ? undefined : { hook: hook.name, output: answer.output },
+      reply: answer.output === undefined ? undefined : { hook: hook.name, output: answer.output },
       succeeded: answer.succeeded,
       failure: answer.problem === undefined ? undefined : { hook: hook.name, message: answer.problem }
     }
   }
   const error = Cause.hasInterruptsOnly(exit.cause) ? "it was interrupted" : Cause.squash(exit.cause)
   const message = error instanceof Error ? error.message : String(error)
-  return { said: undefined, succeeded: false, failure: { hook: hook.name, message } }
+  return { reply: undefined, succeeded: false, failure: { hook: hook.name, message } }
 })

@@ -38,7 +38,7 @@ export const make = (
   if (hooks === undefined) return noHooks
   const say = (message: string) => Effect.asVoid(emit({ _tag: "Notice", source: "hook", message }))
   const fire = Effect.fnUntraced(function* (event: HookEvent) {
-    const outcome = yield* hooks.fire(event, { ...place, isTold: true })
+    const outcome = yield* hooks.fire(event, { ...place, isReportedByCaller: true })
     for (const { hook, message } of outcome.notices) {
       const words = message.length > maxMessageChars ? `${firstUnits(message, maxMessageChars)}…` : message
       yield* say(`hook ${shortLine(hook, maxNameChars)}: ${words}`)

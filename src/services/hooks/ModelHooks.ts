@@ -79,23 +79,23 @@ class RequestChanges {
     this.spare = spare
   }
 
-  /** The request as hooks saw it. Without hooks it is never made. */
-  private get seen(): HookRequest {
+  /** The request as hooks see it. It is built only when there are hooks. */
+  private get view(): HookRequest {
     return hookRequest(this.original)
   }
 
   /** Rejects a model whose window may not hold the request: a request must always fit its model's window. */
   model(name: unknown, hasRoom: boolean): void {
-    if (name === undefined || name === this.seen.model) return
+    if (name === undefined || name === this.view.model) return
     if (typeof name !== "string" || name.trim() === "") this.problems.push("the model has to be a name")
     else if (!hasRoom) this.problems.push(`the request may not fit the window of ${name}`)
     else this.request = { ...this.request, model: name }
   }
 
-  config(given: unknown): void {
-    if (given === undefined) return
-    if (!Predicate.isObject(given)) return void this.problems.push("the config has to be an object")
-    const changes = Object.entries(given).filter(([key, value]) => !isSame(value, this.seen.config?.[key]))
+  config(value: unknown): void {
+    if (value === undefined) return
+    if (!Predicate.isObject(value)) return void this.problems.push("the config has to be an object")
+    const changes = Object.entries(value).filter(([key, value]) => !isSame(value, this.view.config?.[key]))
     const permitted = changes.filter(([key]) => changeable.some((name) => name === key))
     const generation = Option.getOrUndefined(
       decodeGeneration({ ...this.request.generation, ...Object.fromEntries(permitted) })
@@ -107,12 +107,12 @@ class RequestChanges {
     if (others.length > 0) this.problems.push(`of the config only ${changeable.join(", ")} can be changed`)
   }
 
-  /** Messages can only be appended: earlier ones stand for more than their texts. */
-  messages(given: unknown): void {
-    if (given === undefined) return
-    const messages = Option.getOrUndefined(decodeMessages(given))
+  /** Messages can only be appended, because earlier ones contain more than their texts. */
+  messages(value: unknown): void {
+    if (value === undefined) return
+    const messages = Option.getOrUndefined(decodeMessages(value))
     if (messages === undefined) return void this.problems.push("the messages have to be a list of role and content")
-    const { messages: before } = this.seen
+    const { messages: before } = this.view
     if (!isSame(messages.slice(0, before.length), before)) {
       return void this.problems.push("messages can only be added at the end")
     }
@@ -161,10 +161,10 @@ const selected = (
 
 /** The text of a hook's answer: `text`, or the texts of the first candidate. */
 const answerIn = (specific: Readonly<Record<string, unknown>>): string | undefined => {
-  const given = specific["llm_response"]
-  if (!Predicate.isObject(given)) return undefined
-  if (typeof given["text"] === "string") return given["text"]
-  const candidates = given["candidates"]
+  const response = specific["llm_response"]
+  if (!Predicate.isObject(response)) return undefined
+  if (typeof response["text"] === "string") return response["text"]
+  const candidates = response["candidates"]
   const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined
   const content = Predicate.isObject(first) ? first["content"] : undefined
   const parts = Predicate.isObject(content) ? content["parts"] : undefined
@@ -251,6 +251,6 @@ export const after = Effect.fn("ModelHooks.after")(function* (
   if (outcome.stopped !== undefined) return { _tag: "Stopped", why: outcome.stopped }
   if (outcome.blocked !== undefined)
     return { _tag: "Blocked", why: outcome.blocked, answer: answerIn(outcome.specific) }
-  const given = answerIn(outcome.specific)
-  return { _tag: "Passed", chunk: given === undefined || given === words ? chunk : reworded(chunk, given) }
+  const newWords = answerIn(outcome.specific)
+  return { _tag: "Passed", chunk: newWords === undefined || newWords === words ? chunk : reworded(chunk, newWords) }
 })

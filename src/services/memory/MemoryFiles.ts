@@ -188,14 +188,14 @@ const readImported = Effect.fnUntraced(function* (
 /** The file that an import in the file `from` refers to, or why it fails. `origin` sets its limits. */
 export const findImport = (
   files: MemoryFiles,
-  given: string,
+  importPath: string,
   from: string,
   origin: Origin
 ): Effect.Effect<Imported, MemoryFault> => {
   const { isTrusted, within } = origin
-  if (isAddress(given)) return Effect.fail({ _tag: "Address" })
-  if (given.includes("\0")) return Effect.fail({ _tag: "NoPath" })
-  const place = files.path.resolve(files.path.dirname(from), given)
+  if (isAddress(importPath)) return Effect.fail({ _tag: "Address" })
+  if (importPath.includes("\0")) return Effect.fail({ _tag: "NoPath" })
+  const place = files.path.resolve(files.path.dirname(from), importPath)
   // Where the name alone leads out, existence is not revealed.
   if (!isWithinAny(files, within, place)) return Effect.fail(leadsOut(files, within))
   const key = [place, ...within, isTrusted === undefined ? "own" : "asked"].join("\0")

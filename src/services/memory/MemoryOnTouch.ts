@@ -30,8 +30,8 @@ const maxPaths = 20
 
 const objectOf = (args: unknown): unknown => (typeof args === "string" ? parsedOrUndefined(args) : args)
 
-const pathsIn = (given: unknown, keys: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const args = objectOf(given)
+const pathsIn = (input: unknown, keys: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const args = objectOf(input)
   if (!Predicate.isObject(args)) return []
   const values = keys.flatMap((key): ReadonlyArray<unknown> => {
     const value = Predicate.hasProperty(args, key) ? args[key] : undefined
@@ -51,9 +51,9 @@ export const onTouch = Effect.fnUntraced(function* (
   const workspace = yield* Workspace
 
   /** The new memory for these paths. Paths that no tool may use are skipped. */
-  const newMemory = Effect.fnUntraced(function* (given: ReadonlyArray<string>) {
+  const newMemory = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
     const texts: Array<string> = []
-    for (const each of given) {
+    for (const each of paths) {
       const place = yield* Effect.orElseSucceed(workspace.path(each, "read"), () => undefined)
       const text = place === undefined ? undefined : yield* memory.touched(place)
       if (text !== undefined) texts.push(text)
@@ -61,10 +61,10 @@ export const onTouch = Effect.fnUntraced(function* (
     return texts.length === 0 ? undefined : texts.join("\n\n")
   })
 
-  const carrying = (call: Call, given: ReadonlyArray<string>): Call => ({
+  const carrying = (call: Call, paths: ReadonlyArray<string>): Call => ({
     ...call,
     run: Effect.flatMap(call.run, (result) =>
-      Effect.map(newMemory(given), (text) =>
+      Effect.map(newMemory(paths), (text) =>
         text === undefined ? result : { ...result, value: { ...wireResponse(result.value), [touchedMemoryKey]: text } }
       )
     )

@@ -35,28 +35,28 @@ interface Inclusion {
   size: number
 }
 
-const complain = ({ files, problems }: Inclusion, place: string, given: string, fault: MemoryFault): void =>
-  void problems.push({ _tag: "NotImported", file: files.shown(place), path: quotedPath(given), fault })
+const reportFault = ({ files, problems }: Inclusion, place: string, importPath: string, fault: MemoryFault): void =>
+  void problems.push({ _tag: "NotImported", file: files.shown(place), path: quotedPath(importPath), fault })
 
 /** Whether a failed import is not an import at all, such as `@scope/package`. */
-const isUnmeant = (given: string, { _tag }: MemoryFault) => _tag === "Missing" && !isPath(given)
+const isNoImport = (importPath: string, { _tag }: MemoryFault) => _tag === "Missing" && !isPath(importPath)
 
-const isMeant = ({ files, root }: Inclusion, given: string, from: string) =>
-  isPath(given)
+const isImport = ({ files, root }: Inclusion, importPath: string, from: string) =>
+  isPath(importPath)
     ? Effect.succeed(true)
-    : Effect.match(findImport(files, given, from, root), {
+    : Effect.match(findImport(files, importPath, from, root), {
         onSuccess: () => true,
-        onFailure: (failure) => !isUnmeant(given, failure)
+        onFailure: (failure) => !isNoImport(importPath, failure)
       })
 
 /** The imported file, and the name of its block when it has its own; else why it fails. */
-const bring = Effect.fnUntraced(function* (
+const importFile = Effect.fnUntraced(function* (
   { files, own, root, size }: Inclusion,
-  given: string,
+  importPath: string,
   from: string,
   chain: ReadonlyArray<string>
 ): Effect.fn.Return<{ readonly file: Imported; readonly block: string | undefined }, MemoryFault> {
-  const file = yield* findImport(files, given, from, root)
+  const file = yield* findImport(files, importPath, from, root)
   const before = chain.indexOf(file.real)
   if (before >= 0) {
     return yield* Effect.fail<MemoryFault>({ _tag: "Circle", files: chain.slice(before) })
@@ -80,8 +80,8 @@ const tree: (
   const tokens = yield* SlicedWork.run(findImports(text))
   if (tokens.length === 0) return text
   if (depth >= maxDepth) {
-    for (const { path: given } of tokens) {
-      if (!(yield* isMeant(inclusion, given, place))) continue
+    for (const { path: importPath } of tokens) {
+      if (!(yield* isImport(inclusion, importPath, place))) continue
       inclusion.problems.push({ _tag: "TooDeep", file: inclusion.files.shown(place), depth: maxDepth })
       break
     }
@@ -89,29 +89,29 @@ const tree: (
   }
   const pieces: Array<string> = []
   let from = 0
-  for (const { end, path: given, start } of tokens) {
+  for (const { end, path: importPath, start } of tokens) {
     pieces.push(text.slice(from, start))
     from = end
-    const brought = yield* Effect.result(bring(inclusion, given, place, chain))
-    if (brought._tag === "Failure") {
-      if (isUnmeant(given, brought.failure)) {
+    const result = yield* Effect.result(importFile(inclusion, importPath, place, chain))
+    if (result._tag === "Failure") {
+      if (isNoImport(importPath, result.failure)) {
         pieces.push(text.slice(start, end))
       } else {
-        complain(inclusion, place, given, brought.failure)
-        pieces.push(skippedImport(quotedPath(given), memoryFaultText(brought.failure)))
+        reportFault(inclusion, place, importPath, result.failure)
+        pieces.push(skippedImport(quotedPath(importPath), memoryFaultText(result.failure)))
       }
       continue
     }
-    const { block, file } = brought.success
+    const { block, file } = result.success
     if (block !== undefined) {
-      pieces.push(importedBlock(quotedPath(given), block))
+      pieces.push(importedBlock(quotedPath(importPath), block))
       continue
     }
     inclusion.imports.add(file.real)
     // The frame counts too: empty files that import one another must not grow without end.
-    inclusion.size += file.text.length + 2 * given.length + 60
+    inclusion.size += file.text.length + 2 * importPath.length + 60
     const inserted = yield* tree(inclusion, file, [...chain, file.real], depth + 1)
-    pieces.push(importedText(quotedPath(given), inserted))
+    pieces.push(importedText(quotedPath(importPath), inserted))
   }
   pieces.push(text.slice(from))
   return pieces.join("")
@@ -127,13 +127,13 @@ const addBlocks: (
   const { files, imports } = inclusion
   inclusion.size += text.length
   blocks.push(flatBlock(files.shown(place), text))
-  for (const { path: given } of (yield* SlicedWork.run(findImports(text))).toReversed()) {
-    const brought = yield* Effect.result(bring(inclusion, given, place, chain))
-    if (brought._tag === "Failure") {
-      if (!isUnmeant(given, brought.failure)) complain(inclusion, place, given, brought.failure)
+  for (const { path: importPath } of (yield* SlicedWork.run(findImports(text))).toReversed()) {
+    const result = yield* Effect.result(importFile(inclusion, importPath, place, chain))
+    if (result._tag === "Failure") {
+      if (!isNoImport(importPath, result.failure)) reportFault(inclusion, place, importPath, result.failure)
       continue
     }
-    const { block, file } = brought.success
+    const { block, file } = result.success
     if (block !== undefined || imports.has(file.real)) continue
     imports.add(file.real)
     yield* addBlocks(inclusion, blocks, file, [...chain, file.real])
@@ -180,14 +180,14 @@ export const covers = Effect.fnUntraced(function* (files: MemoryFiles, one: Orig
     seen.add(pair)
     if (!beginsWith(whole.text, part.text)) return false
     const tokensOfWhole = yield* SlicedWork.run(findImports(whole.text))
-    for (const [i, { path: given }] of (yield* SlicedWork.run(findImports(part.text))).entries()) {
+    for (const [i, { path: importPath }] of (yield* SlicedWork.run(findImports(part.text))).entries()) {
       // What follows in the longer text may turn this into code.
-      if (tokensOfWhole[i]?.path !== given) return false
-      const brought = yield* Effect.option(findImport(files, given, part.place, other))
-      if (Option.isNone(brought)) continue
-      const held = yield* Effect.option(findImport(files, given, whole.place, one))
+      if (tokensOfWhole[i]?.path !== importPath) return false
+      const result = yield* Effect.option(findImport(files, importPath, part.place, other))
+      if (Option.isNone(result)) continue
+      const held = yield* Effect.option(findImport(files, importPath, whole.place, one))
       if (Option.isNone(held)) return false
-      open.push([held.value, brought.value])
+      open.push([held.value, result.value])
     }
   }
   return true

@@ -1,17 +1,20 @@
 import { Effect, Stream } from "effect"
 import type { ModelAnswer, ModelChunk, ModelError, ModelRequest } from "./Model.ts"
 
-/** Spans of model calls, with the attributes of OpenTelemetry's conventions for generative AI. They hold names and numbers, and nobody's words. */
+/**
+ * Spans of model calls, with the attributes of OpenTelemetry's conventions for generative AI. They contain names and
+ * numbers, and no text of the conversation.
+ */
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Leaves out what is not known. */
-const known = (attributes: Attributes): Attributes =>
+/** Leaves out undefined attributes. */
+const defined = (attributes: Attributes): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 
-/** The attributes of a request to a provider, by the name that the conventions give it. */
+/** Returns the attributes of a request to a provider, by the provider's name in the conventions. */
 const requestAttributes = (provider: string, { contents, generation, model }: ModelRequest): Attributes =>
-  known({
+  defined({
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": provider,
     "gen_ai.request.model": model,
@@ -31,7 +34,7 @@ const answerAttributes = ({
   readonly finishReason?: string | undefined
   readonly usage?: ModelAnswer["usage"] | undefined
 }): Attributes =>
-  known({
+  defined({
     "gen_ai.response.finish_reasons": finishReason === undefined ? undefined : [finishReason],
     "gen_ai.usage.input_tokens": usage?.prompt,
     "gen_ai.usage.output_tokens": usage == null ? undefined : usage.answer + usage.thoughts,
@@ -39,7 +42,7 @@ const answerAttributes = ({
     "gen_ai.usage.cache_creation.input_tokens": usage?.cacheWrite
   })
 
-/** Gives a call that returns a whole answer its span. */
+/** Adds a span to a call that returns a whole answer. */
 export const answerSpan =
   (provider: string, request: ModelRequest) =>
   <R>(call: Effect.Effect<ModelAnswer, ModelError, R>): Effect.Effect<ModelAnswer, ModelError, R> =>
@@ -47,7 +50,7 @@ export const answerSpan =
       Effect.withSpan("Model.generate", { attributes: requestAttributes(provider, request) })
     ) as Effect.Effect<ModelAnswer, ModelError, R>
 
-/** Gives a stream its span. */
+/** Adds a span to a stream. */
 export const streamSpan =
   (provider: string, request: ModelRequest) =>
   <R>(stream: Stream.Stream<ModelChunk, ModelError, R>): Stream.Stream<ModelChunk, ModelError, R> =>

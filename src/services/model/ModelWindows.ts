@@ -91,7 +91,10 @@ export const availability = Effect.fn("ModelWindows.availability")(function* (
   return source === "provider" || here.source === "table" ? { _tag: "Known" } : { _tag: "Unknown", window: here.window }
 })
 
-/** The message for a missing model. One of another maker was asked for at Google's address, because that maker has no key (`routeOf`). */
+/**
+ * Returns the message for a missing model. A model of another maker is asked for at Google's address if that maker
+ * has no key (`routeOf`).
+ */
 export const missingModelText = (name: string, nearest: string | undefined): string => {
   const maker = name.includes("/") ? undefined : makerOf(name)
   const key = maker === "anthropic" || maker === "openai" ? `; to ask its maker, set ${makerKeys[maker]}` : ""

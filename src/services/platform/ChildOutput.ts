@@ -2,7 +2,7 @@ import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, type PlatformError
 import type { ChildProcessSpawner } from "effect/process"
 import { type HeadAndTail, headAndTail } from "../../domain/text/HeadAndTail.ts"
 
-/** The output of a process, of which a bounded part is kept. It grows while the process runs. */
+/** The output of a process, of which a bounded part is kept. Grows while the process runs. */
 export interface ChildOutput {
   out: HeadAndTail
   err: HeadAndTail
@@ -30,7 +30,7 @@ export const emptyOutput = (bytes: number): Effect.Effect<ChildOutput> =>
     }))
   )
 
-/** The process groups that run now, by number. A program that exits without its finalizers has to end them itself. */
+/** The running process groups, by number. A program that exits without its finalizers has to end them itself. */
 export const runningGroups: Set<number> = new Set()
 
 /** Captures the output of a process until its pipes are closed: a process whose pipe is not read would block. */

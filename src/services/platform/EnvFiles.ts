@@ -13,7 +13,7 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 export type EnvNotice =
   /** The answers about trust cannot be read. */
   | { readonly _tag: "TrustUnknown"; readonly detail: string }
-  /** The disk refused the file; `detail` names it. */
+  /** The file could not be read; `detail` names it. */
   | { readonly _tag: "Unreadable"; readonly detail: string }
   | { readonly _tag: "TooLarge"; readonly file: string }
   | { readonly _tag: "NoText"; readonly file: string }
@@ -48,7 +48,7 @@ export const envNoticeText = (notice: EnvNotice): string => {
       return `${shown}, line ${problem.line}: ${dotEnvProblemText(problem)}; ${others}`
     }
     case "NotTaken":
-      return `${shown}: ${notice.names.join(", ")} ${notice.names.length === 1 ? "is" : "are"} not taken from such a file`
+      return `${shown}: ${notice.names.join(", ")} cannot be set in such a file`
     case "EndpointUsed":
       return `the model is asked at ${notice.address}, as ${endpointVariable} in ${shown} says`
     case "VariableLeftOut":

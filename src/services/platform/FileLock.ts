@@ -49,7 +49,7 @@ const retryPauseMillis = [2, 25] as const
 const maxLooks = 1_000
 /** Maximum number of processes that were killed one after another while each broke the lock of the one before. */
 const maxBreakDepth = 16
-/** A finalizer does not wait for a disk that hangs. */
+/** Maximum wait of a finalizer for a disk that hangs. */
 const finalizerDeadline = "5 seconds"
 
 /** Another process is changing a file, and did not finish in time. */
@@ -132,10 +132,10 @@ const createLock = Effect.fnUntraced(function* (
         yield* handle.writeAll(encode(text)).pipe(Effect.onError(() => discard(file)))
       })
     )
-  const orTaken = <R>(made: Effect.Effect<void, PlatformError.PlatformError, R>) =>
+  const unlessExists = <R>(made: Effect.Effect<void, PlatformError.PlatformError, R>) =>
     made.pipe(
       Effect.as(true),
-      // A network disk that repeats a request reports our own file as existing.
+      // A network disk that repeats a request may report the process's own file as existing.
       Effect.catchIf(isThereAlready, () =>
         readLock(lock).pipe(
           Effect.map((content) => content === text),
@@ -147,10 +147,10 @@ const createLock = Effect.fnUntraced(function* (
   return yield* Effect.acquireUseRelease(
     write(temporary),
     () =>
-      orTaken(fs.link(temporary, lock)).pipe(
+      unlessExists(fs.link(temporary, lock)).pipe(
         // Some file systems have no links. A process that took the empty lock for an abandoned one has removed it by now.
         Effect.catch(() =>
-          orTaken(write(lock)).pipe(
+          unlessExists(write(lock)).pipe(
             Effect.flatMap((made) =>
               made ? Effect.map(fs.readFileString(lock), (content) => content === text) : Effect.succeed(false)
             )

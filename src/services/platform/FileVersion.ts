@@ -1,13 +1,13 @@
 import { Clock, Effect, FileSystem, Option } from "effect"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 
-/** Keeps what was read from a file for as long as the file stays the same. */
+/** Caches what was read from a file until the file changes. */
 
-/** A file that changed this short a time before it was read may change again without another time of change. */
+/** A file modified less than this before it was read may change again with the same modification time. */
 const settlingMillis = 2_000
 
 interface Version {
-  /** Empty: there is no file. */
+  /** Empty when there is no file. */
   readonly text: string
   readonly changedAt: number
 }
@@ -20,8 +20,8 @@ const versionOf = ({ dev, ino, mode, mtime, size, type }: FileSystem.File.Info):
 }
 
 /**
- * Returns an effect that runs `read` only if the file has changed since: one look at the file decides. A file that cannot be looked at is
- * always read. Failures are not kept.
+ * Returns an effect that runs `read` only if the file has changed since the last run, which one stat decides. A file
+ * without a readable state is always read. Failures are not cached.
  */
 export const whileSame = <A, E, R>(
   file: string,
@@ -36,10 +36,12 @@ export const whileSame = <A, E, R>(
       Effect.orElseSucceed(() => undefined)
     )
     if (version !== undefined && kept?.version === version.text) return kept.value
-    const begun = yield* Clock.currentTimeMillis
+    const startedAt = yield* Clock.currentTimeMillis
     const value = yield* read
     kept =
-      version !== undefined && begun - version.changedAt > settlingMillis ? { version: version.text, value } : undefined
+      version !== undefined && startedAt - version.changedAt > settlingMillis
+        ? { version: version.text, value }
+        : undefined
     return value
   })
 }

@@ -1,19 +1,19 @@
 import { Context } from "effect"
 
-/** How far a piece of work is. */
+/** The progress of a piece of work. */
 export interface Advance {
-  /** Units that are done. */
+  /** Units done. */
   readonly done: number
-  /** All units; undefined when that is not known. */
+  /** All units. Undefined when the number is unknown. */
   readonly total: number | undefined
   /** What is counted, in the plural: `sessions`, `turns`. `bytes` are shown as a size. */
   readonly unit: string
 }
 
 /**
- * Takes how far long work is. It is called as often as the work likes, so it only stores the value.
+ * Receives the progress of long work. It may be called very often, so it should only store the value.
  *
- * *Default*: does nothing. The command line shows the last value on a terminal.
+ * *Default*: does nothing. The command line shows the latest value on a terminal.
  */
 export const ReportProgress = Context.Reference<(advance: Advance) => void>(
   "palimpsest/services/platform/Progress/ReportProgress",

@@ -17,7 +17,7 @@ export class AddressRefused extends Schema.TaggedError<AddressRefused>()("Addres
 const refused = (message: string) => new AddressRefused({ message })
 
 const refusedInside = ({ host }: URL, what: string) =>
-  refused(`${host} ${what}, not the public internet; a person can allow that in the settings`)
+  refused(`${host} ${what}, not the public internet; the user can allow that in the settings`)
 
 /**
  * Resolves the host of a URL to its addresses, if all of them are allowed. Connect to one of these and not to the name again: a
@@ -29,10 +29,10 @@ export const publicAddresses = Effect.fn("PublicNetwork.publicAddresses")(functi
   const allowPrivate = yield* AllowPrivate
   const dns = yield* Dns.Dns
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return yield* refused(`${url.protocol} addresses are not fetched, only http and https`)
+    return yield* refused(`${url.protocol} addresses cannot be fetched, only http and https`)
   }
   if (url.username !== "" || url.password !== "") {
-    return yield* refused(`${url.host}: an address with a password in it is not fetched`)
+    return yield* refused(`${url.host}: an address that contains a password cannot be fetched`)
   }
   const literal = addressOf(url)
   if (Option.isSome(literal)) {
@@ -43,7 +43,7 @@ export const publicAddresses = Effect.fn("PublicNetwork.publicAddresses")(functi
   const addresses = yield* dns
     .lookup(url.hostname)
     .pipe(Effect.mapError(({ reason }) => refused(`${url.hostname} could not be found (${reason}); check the address`)))
-  // One private address among public ones is how a name leads inside.
+  // A single private address among public ones is enough to reach the inside.
   if (allowPrivate || addresses.every(isPublic)) return addresses
   return yield* refusedInside(url, "leads to a private network or to this machine")
 })

@@ -23,7 +23,7 @@ export const fileKindNames: Readonly<Record<Exclude<FileSystem.File.Type, "File"
   CharacterDevice: "a device",
   FIFO: "a named pipe",
   Socket: "a socket",
-  Unknown: "no regular file"
+  Unknown: "not a regular file"
 }
 
 const readError = (shown: string) => (error: PlatformError.PlatformError) =>
@@ -43,7 +43,7 @@ export const inspect = Effect.fn("RegularFile.inspect")(function* (
   const info = yield* fs.stat(place).pipe(Effect.mapError(readError(shown)))
   if (info.type === "Directory") {
     return yield* new FileReadError({
-      message: `${shown} is a folder; list_directory shows what is in it`,
+      message: `${shown} is a folder; use list_directory to list it`,
       type: "target_is_directory"
     })
   }
@@ -64,7 +64,10 @@ const isSame = (one: FileSystem.File.Info, other: FileSystem.File.Info): boolean
   Option.getOrUndefined(one.ino) === Option.getOrUndefined(other.ino) &&
   Option.getOrUndefined(one.mtime)?.getTime() === Option.getOrUndefined(other.mtime)?.getTime()
 
-/** The bytes of a file, up to one more than `size`, in one buffer. Whether it grew meanwhile, its state afterwards tells. */
+/**
+ * Reads the bytes of a file into one buffer, up to one more than `size`. The caller compares the file's state
+ * afterwards to detect growth.
+ */
 const fill = Effect.fnUntraced(function* (file: FileSystem.File, size: number) {
   const bytes = new Uint8Array(size + 1)
   let length = 0
@@ -86,7 +89,7 @@ const attempt = Effect.fnUntraced(function* (place: string, shown: string, maxBy
   const size = ByteSize.toNumberUnsafe(before.size)
   if (size > maxBytes) {
     return yield* new FileReadError({
-      message: `${shown} has ${sizeText(size)}; files of more than ${sizeText(maxBytes).replace(".0 ", " ")} are not read whole`,
+      message: `${shown} has ${sizeText(size)}; files of more than ${sizeText(maxBytes).replace(".0 ", " ")} cannot be read at once`,
       type: "file_too_large"
     })
   }
@@ -112,14 +115,14 @@ const maxAttempts = 3
 export const read = Effect.fn("RegularFile.read")(function* (
   place: string,
   shown: string,
-  most = maxFileBytes
+  limit = maxFileBytes
 ): Effect.fn.Return<Uint8Array, FileReadError, FileSystem.FileSystem> {
   for (let i = 0; i < maxAttempts; i += 1) {
-    const bytes = yield* attempt(place, shown, Math.min(most, maxStringBytes))
+    const bytes = yield* attempt(place, shown, Math.min(limit, maxStringBytes))
     if (bytes !== undefined) return bytes
   }
   return yield* new FileReadError({
-    message: `${shown} kept changing while it was read; try again when nothing writes to it`,
+    message: `${shown} kept changing while it was read; try again when no program writes to it`,
     type: "read_content_failure"
   })
 })

@@ -1,5 +1,5 @@
 /**
- * How long this program may take to end after a signal, beside the time that finalizers get. A program that has work to finish
- * sets it, as a server does.
+ * How long the program may take to end after a signal, in addition to the time for finalizers. A program with work to
+ * finish, such as a server, sets it.
  */
 export const shutdown = { graceMillis: 0 }

@@ -86,7 +86,7 @@ export const togglesOf = (
     if (key === undefined) {
       const near = closestName(rest.toUpperCase(), [...keys.keys()], 3)
       notices.push(
-        `${name} means nothing: the system prompt has no such section${near === undefined ? "" : `; did you mean ${prefix}${near}?`}`
+        `${name} has no effect: the system prompt has no such section${near === undefined ? "" : `; did you mean ${prefix}${near}?`}`
       )
     } else if (value !== "") toggles[key] = !isNo(value)
   }
@@ -96,14 +96,14 @@ export const togglesOf = (
 /** The parsed value of `GEMINI_SYSTEM_MD` or `GEMINI_WRITE_SYSTEM_MD`. */
 type PromptOverride =
   | { readonly _tag: "Off" }
-  | { readonly _tag: "Usual" }
+  | { readonly _tag: "Default" }
   | { readonly _tag: "File"; readonly file: string }
 
 const parseOverride = (variable: string | undefined): PromptOverride => {
   const value = (variable ?? "").trim()
   const word = value.toLowerCase()
   if (word === "" || isNo(word)) return { _tag: "Off" }
-  return isYes(word) ? { _tag: "Usual" } : { _tag: "File", file: value }
+  return isYes(word) ? { _tag: "Default" } : { _tag: "File", file: value }
 }
 
 const wrong = (file: string, message: string): SystemPromptError => new SystemPromptError({ file, message })
@@ -118,7 +118,7 @@ const resolvePath = Effect.fnUntraced(function* (
   if (name !== "~" && !/^~[\\/]/.test(name)) return path.resolve(folder, name)
   const home = variables["HOME"] ?? variables["USERPROFILE"] ?? ""
   return home === ""
-    ? yield* wrong(name, `${quotedPath(name)} cannot be found: HOME is not set; give the whole path`)
+    ? yield* wrong(name, `${quotedPath(name)} cannot be found: HOME is not set; give an absolute path`)
     : path.join(home, name.slice(1))
 })
 
@@ -211,10 +211,10 @@ const write = Effect.fnUntraced(function* (
 }, Effect.uninterruptible)
 
 const untrusted = (variable: string): string =>
-  `${variable} is not heeded: this folder is not trusted; give the path of a file, or trust the folder`
+  `${variable} is ignored: this folder is not trusted; give the path of a file, or trust the folder`
 
 const outside = (variable: string, file: string): string =>
-  `${variable} is not heeded: ${quotedPath(file)} leads out of the folder; give the path of a file in the environment`
+  `${variable} is ignored: ${quotedPath(file)} leads out of the folder; give the path of a file in the environment`
 
 /**
  * The custom prompt; undefined when there is none. A file named by a folder's settings must be inside that folder
@@ -227,10 +227,10 @@ const customPrompt = Effect.fnUntraced(function* (
 ) {
   const wish = parseOverride(variables["GEMINI_SYSTEM_MD"])
   if (wish._tag === "Off") return { own: undefined, notices: [] }
-  if (wish._tag === "Usual" && !isTrusted) return { own: undefined, notices: [untrusted("GEMINI_SYSTEM_MD")] }
-  const isUsual = wish._tag === "Usual"
-  const file = isUsual ? yield* defaultFile(folder) : yield* resolvePath(folder, wish.file, variables)
-  const own = yield* readCustomPrompt(file, isUsual ? folder : within)
+  if (wish._tag === "Default" && !isTrusted) return { own: undefined, notices: [untrusted("GEMINI_SYSTEM_MD")] }
+  const isDefault = wish._tag === "Default"
+  const file = isDefault ? yield* defaultFile(folder) : yield* resolvePath(folder, wish.file, variables)
+  const own = yield* readCustomPrompt(file, isDefault ? folder : within)
   return { own, notices: own === undefined ? [outside("GEMINI_SYSTEM_MD", file)] : [] }
 })
 
@@ -243,18 +243,18 @@ const keep = Effect.fnUntraced(function* (
 ) {
   const wish = parseOverride(variables["GEMINI_WRITE_SYSTEM_MD"])
   if (wish._tag === "Off") return []
-  if (wish._tag === "Usual" && !isTrusted) return [untrusted("GEMINI_WRITE_SYSTEM_MD")]
+  if (wish._tag === "Default" && !isTrusted) return [untrusted("GEMINI_WRITE_SYSTEM_MD")]
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const file =
-    wish._tag === "Usual" ? path.join(folder, ...defaultFiles[0]) : yield* resolvePath(folder, wish.file, variables)
+    wish._tag === "Default" ? path.join(folder, ...defaultFiles[0]) : yield* resolvePath(folder, wish.file, variables)
   // Before the file exists, its folder may be a link.
   const place = yield* fs.realPath(file).pipe(
     Effect.catch(() => Effect.map(fs.realPath(path.dirname(file)), (at) => path.join(at, path.basename(file)))),
     Effect.orElseSucceed(() => file)
   )
-  if (wish._tag === "Usual" && !(yield* isInside(folder, place))) return [outside("GEMINI_WRITE_SYSTEM_MD", file)]
-  // The prompt would be read again with its memory and grow each time.
+  if (wish._tag === "Default" && !(yield* isInside(folder, place))) return [outside("GEMINI_WRITE_SYSTEM_MD", file)]
+  // Otherwise the prompt would be read again with its memory, and grow each time.
   if (own?.place === place) {
     return [
       `${quotedPath(file)} was not written: GEMINI_SYSTEM_MD reads it; let GEMINI_WRITE_SYSTEM_MD name another file`
@@ -272,8 +272,8 @@ export const build = Effect.fn("SystemPrompt.build")(function* (
   options: BuildOptions
 ): Effect.fn.Return<BuiltPrompt, SystemPromptError, Environment | FileSystem.FileSystem | Path.Path> {
   const environment = yield* Environment
-  const given = yield* environment.variables
-  const variables = { ...environment.beneath?.variables, ...given }
+  const ownVariables = yield* environment.variables
+  const variables = { ...environment.beneath?.variables, ...ownVariables }
   const { notices, toggles } = togglesOf(variables)
   const inputs: PromptInputs = {
     ...options,
@@ -283,7 +283,7 @@ export const build = Effect.fn("SystemPrompt.build")(function* (
   const { own, notices: unheeded } = yield* customPrompt(
     options,
     variables,
-    given["GEMINI_SYSTEM_MD"] === undefined ? environment.beneath?.folder : undefined
+    ownVariables["GEMINI_SYSTEM_MD"] === undefined ? environment.beneath?.folder : undefined
   )
   const base: ReadonlyArray<PromptPiece> =
     own === undefined
@@ -293,7 +293,7 @@ export const build = Effect.fn("SystemPrompt.build")(function* (
   const pieces = [...base, { key: "memory" as const, text: memory }].filter(({ text }) => text !== "")
   const text = joined(pieces.map((piece) => piece.text))
   // Only the real environment decides where a file is written.
-  const kept = yield* keep(options, given, own, text)
+  const kept = yield* keep(options, ownVariables, own, text)
   return { text, sections: pieces, notices: [...notices, ...unheeded, ...kept] }
 })
 

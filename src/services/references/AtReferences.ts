@@ -58,7 +58,7 @@ const nameOf = ({ path, raw }: ReferenceSegment): string => {
   return firstUnits(quotedPath(name), maxTitleChars)
 }
 
-/** The files that references name, and what is to be said about the references. */
+/** The files that references name, and the notes about the references. */
 interface Listed {
   /** Each file once, in order of reference. */
   readonly files: ReadonlyArray<WantedFile>
@@ -89,7 +89,7 @@ const listFiles = Effect.fnUntraced(function* (
   const notes: Array<AtNote> = []
   for (const reference of references) {
     const place = elsewhere.get(reference.path)
-    const meant = resolved.get(reference.path) ?? { _tag: "Missing" }
+    const resolution = resolved.get(reference.path) ?? { _tag: "Missing" }
     if (place !== undefined) {
       const shown = workspace.shown(place)
       const rest = readings(reference.path).find((each) => ReferenceResolver.fitsName(shown, each.path))?.rest ?? ""
@@ -98,10 +98,10 @@ const listFiles = Effect.fnUntraced(function* (
       const isInQuotes = reference.raw.startsWith('@"') && !shown.includes('"')
       const spec = isOdd ? undefined : isInQuotes ? `@"${shown}"` : formatReference(shown)
       if (spec !== undefined) instead.set(reference.path, `${spec}${rest}`)
-      notes.push({ kind: "remark", text: `${nameOf(reference)} was taken as ${shown}${remark}` })
+      notes.push({ kind: "remark", text: `${nameOf(reference)} was resolved to ${shown}${remark}` })
       if (!filesByPlace.has(place)) filesByPlace.set(place, { reference, place, shown, isNamed: true })
-    } else if (meant._tag === "Files") {
-      const { group, places } = meant
+    } else if (resolution._tag === "Files") {
+      const { group, places } = resolution
       const isNamed = group === undefined
       if (group !== undefined) groups.push({ group, places })
       for (const each of places) {
@@ -110,15 +110,15 @@ const listFiles = Effect.fnUntraced(function* (
           filesByPlace.set(each, { reference, place: each, shown: workspace.shown(each), isNamed })
         } else if (isNamed && !present.isNamed) filesByPlace.set(each, { ...present, reference, isNamed })
       }
-    } else if (meant._tag === "Skipped") {
-      notes.push(leftOut(quotedPath(reference.path), meant.why))
+    } else if (resolution._tag === "Skipped") {
+      notes.push(leftOut(quotedPath(reference.path), resolution.why))
     } else {
-      notes.push({ kind: "missing", text: `${nameOf(reference)} names no file here${remark}` })
+      notes.push({ kind: "missing", text: `${nameOf(reference)} matches no file here${remark}` })
     }
   }
   if (all.length > references.length) {
     const more = all.length - references.length
-    const why = `only the first ${maxReferences} of a message are read`
+    const why = `only the first ${maxReferences} references of a message are read`
     notes.push(leftOut(plural(more, "more reference", "more references"), why, more))
   }
   return { files: [...filesByPlace.values()], instead, groups, notes }
@@ -145,7 +145,7 @@ const withinSize = Effect.fnUntraced(function* (files: ReadonlyArray<WantedFile>
     if (size > maxBytes) {
       notes.push(leftOut(file.shown, `larger than ${mebibytes(maxBytes)}`))
     } else if (total + size > maxTotalBytes) {
-      notes.push(leftOut(file.shown, `${mebibytes(maxTotalBytes)} are read for one message, and that is used up`))
+      notes.push(leftOut(file.shown, `${mebibytes(maxTotalBytes)} is the limit for one message, and it is used up`))
     } else {
       total += size
       chosen.push(file)
@@ -157,14 +157,14 @@ const withinSize = Effect.fnUntraced(function* (files: ReadonlyArray<WantedFile>
 /** Notes about folders and patterns of which not everything was read. */
 const groupNotes = (
   groups: Listed["groups"],
-  taken: ReadonlySet<string>,
+  chosen: ReadonlySet<string>,
   read: ReadonlySet<string>
 ): ReadonlyArray<AtNote> =>
   groups.flatMap(({ group, places }): ReadonlyArray<AtNote> => {
-    const isCut = places.some((place) => !taken.has(place))
+    const isCut = places.some((place) => !chosen.has(place))
     const isPart = isCut || !group.isWhole
     const count = `${places.filter((place) => read.has(place)).length.toLocaleString("en-US")} of ${places.length.toLocaleString("en-US")}${group.isWhole ? "" : "+"} files were read`
-    const limit = isCut ? ` (${maxFiles.toLocaleString("en-US")} are the most for a message)` : ""
+    const limit = isCut ? ` (${maxFiles.toLocaleString("en-US")} is the maximum for a message)` : ""
     const remarks = [...(isPart ? [`${count}${limit}`] : []), ...group.remarks]
     return remarks.length === 0
       ? []
@@ -193,15 +193,15 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   const workspace = yield* Workspace
   const counter = yield* TokenCounter
   const { lineLength = maxLineChars, lines = defaultMaxLines } = options
-  const agentOf = (given: string) => readings(given).find((each) => options.agents?.includes(each.path) === true)?.path
-  const agents = [...new Set([...references.keys()].flatMap((given) => agentOf(given) ?? []))]
+  const agentOf = (name: string) => readings(name).find((each) => options.agents?.includes(each.path) === true)?.path
+  const agents = [...new Set([...references.keys()].flatMap((name) => agentOf(name) ?? []))]
   const all = [...references.values()].filter((each) => agentOf(each.path) === undefined)
 
   const listed = yield* listFiles(all, options)
-  const taken = withinCount(listed.files)
+  const counted = withinCount(listed.files)
   const fs = workspace.files(yield* FileSystem.FileSystem)
   const { chosen, notes: tooLarge } = yield* withinSize(
-    taken,
+    counted,
     Math.min(options.bytes ?? maxFileBytes, maxFileBytes)
   ).pipe(Effect.provideService(FileSystem.FileSystem, fs))
   const results = yield* Effect.forEach(chosen, (file) => readFile(file, { lineLength, lines }), {
@@ -211,7 +211,7 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   const read = new Set(chosen.flatMap(({ place }, i) => (isRead(results[i]) ? [place] : [])))
   const notes = uniqueNotes([
     ...listed.notes,
-    ...groupNotes(listed.groups, new Set(taken.map(({ place }) => place)), read),
+    ...groupNotes(listed.groups, new Set(counted.map(({ place }) => place)), read),
     ...tooLarge,
     ...results.flatMap((each) => (isRead(each) ? (each.note ?? []) : each))
   ])

@@ -111,7 +111,7 @@ export const sizesText = (expanded: Expanded, room: number): string => {
         `${file.shown} (${file.extent === undefined ? "" : `${file.extent}: `}${count(file.tokens)}, of which ${count(allowed)} would fit)`
     )
   const more = cut.length > maxNamed ? [`${cut.length - maxNamed} more`] : []
-  const head = `${plural(files.length, "file", "files")}, ${plural(tokens, "token", "tokens")}, ${count(Math.max(0, room))} are left`
+  const head = `${plural(files.length, "file", "files")}, ${plural(tokens, "token", "tokens")}, ${count(Math.max(0, room))} remain`
   return cut.length === 0 ? head : `${head}: ${[...named, ...more].join(", ")}`
 }
 
@@ -142,10 +142,10 @@ export const events = (expanded: Expanded, id: string): ReadonlyArray<ChatEvent>
   if (files.length === 0 && notes.length === 0) return []
   const name = "read_many_files"
   const names = files.map(({ shown }) => shown)
-  const isSaid = names.every((shown) => title.includes(shown))
-  const listed = isSaid ? [] : names.slice(0, maxListed)
+  const isInTitle = names.every((shown) => title.includes(shown))
+  const listed = isInTitle ? [] : names.slice(0, maxListed)
   const more =
-    isSaid || names.length <= maxListed ? [] : [`… and ${(names.length - maxListed).toLocaleString("en-US")} more`]
+    isInTitle || names.length <= maxListed ? [] : [`… and ${(names.length - maxListed).toLocaleString("en-US")} more`]
   const summaryLine = summary(expanded)
   const isRead = files.length > 0
   return [

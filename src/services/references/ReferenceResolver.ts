@@ -139,7 +139,7 @@ const excludes = defaultExcludes.map((each) => pathMatcher(each, false))
 const filesBelow = Effect.fnUntraced(function* (
   resolver: Resolver,
   folder: string,
-  isWanted: (relative: string) => boolean
+  matches: (relative: string) => boolean
 ) {
   const { git, own, until } = resolver
   const files: Array<string> = []
@@ -158,7 +158,7 @@ const filesBelow = Effect.fnUntraced(function* (
           }
           resolver.examined += 1
           if (resolver.examined % namesPerYield === 0) yield* Effect.yieldNow
-          if (!isWanted(file)) continue
+          if (!matches(file)) continue
           if (excludes.some((isExcluded) => isExcluded(file))) excluded += 1
           else files.push(file)
         }
@@ -178,13 +178,13 @@ const typeOf = ({ fs }: Resolver, place: string) =>
 
 /** How far the search went, when it was incomplete. */
 const bound = ({ examined }: Resolver, isWhole: boolean) =>
-  isWhole ? [] : [`only the first ${plural(examined, "file was", "files were")} looked at`]
+  isWhole ? [] : [`only the first ${plural(examined, "file was", "files were")} searched`]
 
 const inBrackets = (remarks: ReadonlyArray<string>) => (remarks.length === 0 ? "" : ` (${remarks.join("; ")})`)
 
 /** A refusal without the path that precedes it anyway. */
-const refused = ({ message }: { readonly message: string }, given: string): ResolvedReference => {
-  const name = quotedPath(given)
+const refused = ({ message }: { readonly message: string }, reference: string): ResolvedReference => {
+  const name = quotedPath(reference)
   const isNamed = message.startsWith(name)
   return skippedFor(isNamed ? message.slice(name.length).replace(/^:? /, "") : message)
 }
@@ -193,11 +193,11 @@ const refused = ({ message }: { readonly message: string }, given: string): Reso
 const resolvePath = Effect.fnUntraced(function* (
   resolver: Resolver,
   folder: string,
-  { path: given, rest }: PathReading
+  { path: typedPath, rest }: PathReading
 ): Effect.fn.Return<ResolvedReference, never, Needs> {
   const { fs, path, workspace } = resolver
-  const asked = path.resolve(folder, given)
-  const named = given.startsWith("~") ? given : asked
+  const requested = path.resolve(folder, typedPath)
+  const named = typedPath.startsWith("~") ? typedPath : requested
   const checked = yield* Effect.result(workspace.path(named, "read"))
   if (Result.isFailure(checked)) return refused(checked.failure, named)
   const place = checked.success
@@ -207,14 +207,14 @@ const resolvePath = Effect.fnUntraced(function* (
   const isFolder = type === "Directory"
   const why =
     (yield* ignoredBy(resolver, place, isFolder)) ??
-    (asked === place ? undefined : yield* ignoredBy(resolver, asked, isFolder))
+    (requested === place ? undefined : yield* ignoredBy(resolver, requested, isFolder))
   if (why !== undefined) return skippedFor(why)
   if (type === "Directory") {
     const { excluded, files, ignored, isWhole } = yield* filesBelow(resolver, place, () => true)
     const remarks = [
       ...(ignored > 0 ? [`${plural(ignored, "entry is", "entries are")} ignored`] : []),
       ...(excluded > 0
-        ? [`${plural(excluded, "file is", "files are")} hardly ever meant: keys, archives, results of builds`]
+        ? [`${plural(excluded, "file is", "files are")} excluded by default: keys, archives, build output`]
         : [])
     ]
     if (files.length === 0) {
@@ -225,10 +225,12 @@ const resolvePath = Effect.fnUntraced(function* (
     return { _tag: "Files", places, group: { shown, remarks, isWhole } }
   }
   if (type !== "File") {
-    const seen = yield* Effect.result(inspect(place, given).pipe(Effect.provideService(FileSystem.FileSystem, fs)))
-    return Result.isFailure(seen) ? refused(seen.failure, given) : skippedFor("no regular file")
+    const checked = yield* Effect.result(
+      inspect(place, typedPath).pipe(Effect.provideService(FileSystem.FileSystem, fs))
+    )
+    return Result.isFailure(checked) ? refused(checked.failure, typedPath) : skippedFor("not a regular file")
   }
-  if (path.basename(place).toLowerCase() === ".env") return skippedFor("it may hold keys")
+  if (path.basename(place).toLowerCase() === ".env") return skippedFor("it may contain keys")
   return { _tag: "Files", places: [place], group: undefined }
 })
 
@@ -245,10 +247,10 @@ const resolvePattern = Effect.fnUntraced(function* (
   let left = 0
   let isWhole = true
   for (const each of workspace.folders) {
-    const asked = path.resolve(each, folder)
-    const checked = yield* Effect.result(workspace.path(asked, "read"))
+    const requested = path.resolve(each, folder)
+    const checked = yield* Effect.result(workspace.path(requested, "read"))
     if (Result.isFailure(checked)) {
-      refusal = refused(checked.failure, asked)
+      refusal = refused(checked.failure, requested)
       continue
     }
     const why = yield* ignoredBy(resolver, checked.success, true)
@@ -273,10 +275,10 @@ const resolvePattern = Effect.fnUntraced(function* (
 /** What a reference means as an exact path or a pattern. */
 export const resolve = Effect.fnUntraced(function* (
   resolver: Resolver,
-  given: string
+  typedPath: string
 ): Effect.fn.Return<ResolvedReference, never, Needs> {
   let first: ResolvedReference | undefined
-  for (const reading of readings(given)) {
+  for (const reading of readings(typedPath)) {
     // A file name may look like a pattern: `app/[id]/page.tsx`.
     for (const folder of resolver.workspace.folders) {
       const resolved = yield* resolvePath(resolver, folder, reading)
@@ -297,9 +299,11 @@ export const search = Effect.fnUntraced(function* (
   missing: ReadonlyArray<string>
 ): Effect.fn.Return<{ readonly places: ReadonlyMap<string, string>; readonly remark: string }, never, Needs> {
   const { path, workspace } = resolver
-  const searched = missing.flatMap((given) => {
-    const names = readings(given).map((reading) => reading.path.toLowerCase().replace(/^\.\/+/, ""))
-    return names.some((name) => name.startsWith("/") || name.split("/").includes("..")) ? [] : [{ given, names }]
+  const searched = missing.flatMap((typedPath) => {
+    const names = readings(typedPath).map((reading) => reading.path.toLowerCase().replace(/^\.\/+/, ""))
+    return names.some((name) => name.startsWith("/") || name.split("/").includes(".."))
+      ? []
+      : [{ given: typedPath, names }]
   })
   const places = new Map<string, string>()
   const fits = new Map<string, ReadonlyArray<number | string>>()
@@ -308,13 +312,13 @@ export const search = Effect.fnUntraced(function* (
   for (const folder of workspace.folders) {
     const below = yield* filesBelow(resolver, folder, (file) => searched.some(({ names }) => fit(file, names)))
     isWhole &&= below.isWhole
-    for (const { given, names } of searched) {
+    for (const { given: typedPath, names } of searched) {
       for (const file of below.files) {
         const here = fit(file, names)
-        const best = fits.get(given)
+        const best = fits.get(typedPath)
         if (here === undefined || (best !== undefined && !isBetter(here, best))) continue
-        fits.set(given, here)
-        places.set(given, path.join(folder, file))
+        fits.set(typedPath, here)
+        places.set(typedPath, path.join(folder, file))
       }
     }
   }

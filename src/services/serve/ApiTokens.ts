@@ -5,22 +5,22 @@ import * as Hex from "effect/encoding/Hex"
 import type { TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 
-/** The tokens that open the API. Only their hashes are kept. */
+/** The valid API tokens. Only their hashes are stored. */
 export class ApiTokens extends Context.Service<
   ApiTokens,
   {
-    /** The tenant of a token; undefined for one that is not valid. Takes the same time for every token. */
+    /** Returns the tenant of a token. Undefined for an invalid one. Takes the same time for every token. */
     readonly tenantOf: (token: Redacted.Redacted) => Effect.Effect<string | undefined>
   }
 >()("palimpsest/services/serve/ApiTokens") {
-  /** The tokens with these hashes. */
+  /** Provides the tokens with these hashes. */
   static readonly layer = (tokens: ReadonlyArray<TokenSetting>) =>
     Layer.succeed(ApiTokens, {
       tenantOf: (token) =>
-        Effect.map(hashOf(token), (given) => {
+        Effect.map(hashOf(token), (hash) => {
           let tenant: string | undefined
-          // Looks at all of them, and at all characters of each, so that the time tells nothing.
-          for (const one of tokens) if (isSame(one.hash, given)) tenant = one.tenant
+          // Compares with all hashes in full, so that the time reveals nothing.
+          for (const one of tokens) if (isSame(one.hash, hash)) tenant = one.tenant
           return tenant
         })
     })
@@ -32,7 +32,7 @@ const isSame = (one: string, other: string): boolean => {
   return difference === 0
 }
 
-/** The hash of a token, as the settings keep it. A token is random, so that a plain hash does not give it away. */
+/** Returns the hash of a token, as stored in the settings. A token is random, so a plain hash does not reveal it. */
 export const hashOf = Effect.fnUntraced(function* (token: Redacted.Redacted): Effect.fn.Return<string> {
   const bytes = encode(Redacted.value(token)).slice()
   const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", bytes))

@@ -16,9 +16,9 @@ import * as StoredSessions from "./StoredSessions.ts"
 import { TurnJournal } from "./TurnJournal.ts"
 
 /**
- * The sessions of a cluster, as a front offers them: it reads the store itself, and sends everything that needs an open session
- * to the runner that has it. A message is acknowledged when it is stored; when its runner dies, another one answers it, and
- * the client's stream goes on.
+ * The sessions of a cluster, as seen by a front. A front reads the store itself, and sends every request that needs
+ * an open session to the runner that has it. A message is acknowledged when it is stored. When its runner dies,
+ * another runner answers it, and the client's stream continues.
  */
 
 /** Options of a front. */
@@ -27,7 +27,7 @@ export interface ClusterOptions {
   readonly model?: string | undefined
 }
 
-/** Waits between two looks for the runner that has a session. */
+/** The pause between two attempts to reach the runner of a session. */
 const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }))
 
 const isServeError = (error: { readonly _tag: string }): error is ServeError =>
@@ -39,7 +39,7 @@ const isFailedSend = Schema.is(
 
 const away = () => new Unavailable({ message: "no runner has this session now; try again in a moment" })
 
-/** What a front works with. Mutable: all requests share it. */
+/** The state of a front. Mutable: all requests share it. */
 interface Front {
   readonly settings: ServeSettings
   readonly stored: StoredSessions.StoredSessions
@@ -47,11 +47,11 @@ interface Front {
   readonly journal: typeof TurnJournal.Service
   readonly sharding: Sharding.Sharding["Service"]
   readonly storage: MessageStorage.MessageStorage["Service"]
-  /** The messages that runners answer now. */
+  /** The messages that runners are answering. */
   readonly sends: FiberSet.FiberSet
-  /** Done when the streams are to end, since the server stops. */
+  /** Completed when the streams should end because the server stops. */
   readonly closing: Deferred.Deferred<void>
-  /** The server stops: it begins nothing new. */
+  /** The server is stopping: it starts nothing new. */
   isDraining: boolean
 }
 
@@ -67,7 +67,7 @@ const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(ent
 
 const rowOf = (summary: SessionSummary) => StoredSessions.rowOf(summary, null, true)
 
-/** Asks the runner of a session that exists. While no runner has the session, it waits. */
+/** Asks the runner of an existing session. Waits while no runner has the session. */
 const ask = <A, E extends { readonly _tag: string }>(
   front: Front,
   tenant: string,
@@ -86,7 +86,7 @@ const ask = <A, E extends { readonly _tag: string }>(
 const counted = ({ stored }: Front, tenant: string) =>
   Effect.asVoid(Effect.acquireRelease(stored.limiter.take(tenant, "streams"), (release) => release))
 
-/** A message that failed, and is sent again, is answered again. */
+/** Lets a failed message be answered again when it is sent again. */
 const forgetFailure = Effect.fnUntraced(function* (
   { sharding, storage }: Front,
   tenant: string,
@@ -103,8 +103,9 @@ const forgetFailure = Effect.fnUntraced(function* (
 }, Effect.mapError(away))
 
 /**
- * The events of a session or a turn, from whichever runner has it. `over`: when this ends, the runner is asked once more, which
- * may be another one than that whose stream has come to a halt. `joined`: what the client has of it.
+ * Streams the events of a session or a turn from the runner that has it. `over`: when this ends, the runner is asked
+ * once more; by then it may be another one than the runner whose stream stopped. `joined`: what the client has
+ * received.
  */
 const watch = (
   front: Front,
@@ -115,23 +116,26 @@ const watch = (
   over: Effect.Effect<void> = Effect.never
 ) =>
   Stream.suspend(() => client(front, tenant, id).Watch({ message, lastId: joined.last ?? null })).pipe(
-    // A turn that its runner stopped goes on at another one.
+    // A turn that its runner stopped continues on another runner.
     Stream.filter(({ data: { event } }) => event._tag !== "TurnEnded" || event.status !== "stopped"),
-    // A runner that lives sends a ping more often.
+    // A live runner sends pings more often than this.
     Stream.timeout("20 seconds"),
     Stream.interruptWhen(over),
-    // The runner has gone, which comes as an interruption too, or has not begun with the message yet.
+    // The runner is gone, which appears as an interruption too, or it has not started the message yet.
     Stream.catchCause(() => Stream.empty),
     Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
     Stream.forever,
-    // When its runner goes, the engine sends a request again as it was, and the next runner begins anew.
+    // When the runner dies, the engine repeats the request unchanged, and the next runner starts from the beginning.
     Stream.flatMap((event) => Stream.fromIterable(joined.next(event))),
     Stream.interruptWhen(Deferred.await(front.closing))
   )
 
 const isEnd = (message: string) => (event: StreamEvent) => event.event === "TurnEnded" && event.data.message === message
 
-/** The end of a turn that no runner streams any more: what the journal holds of it, or else that events are missing. */
+/**
+ * Returns the end of a turn that no runner streams any more: the events in the journal, or else a note that events
+ * are missing.
+ */
 const unseen = Effect.fnUntraced(function* (
   { journal }: Front,
   tenant: string,
@@ -140,10 +144,10 @@ const unseen = Effect.fnUntraced(function* (
   joined: JoinedStream<StreamEvent>,
   error: string | null
 ) {
-  const told = journal === undefined ? undefined : yield* journal.read(tenant, id)
-  const journaled = (told?.events ?? []).flatMap((one): ReadonlyArray<StreamEvent> =>
-    told !== undefined && one.message === message
-      ? [{ id: eventId(told.name, one.number), event: one.event._tag, data: { message, event: one.event } }]
+  const stored = journal === undefined ? undefined : yield* journal.read(tenant, id)
+  const journaled = (stored?.events ?? []).flatMap((one): ReadonlyArray<StreamEvent> =>
+    stored !== undefined && one.message === message
+      ? [{ id: eventId(stored.name, one.number), event: one.event._tag, data: { message, event: one.event } }]
       : []
   )
   if (journaled.some(isEnd(message))) return journaled.flatMap((event) => joined.next(event))
@@ -151,11 +155,15 @@ const unseen = Effect.fnUntraced(function* (
   return [reset, { event: end._tag, data: { message, event: end } }]
 })
 
-/** Gives a message to its runner. Returns once it is stored, and with it what is done when its turn has ended. */
+/**
+ * Sends a message to its runner. Returns when the message is stored, with the effect that waits for the end of its
+ * turn.
+ */
 const accepted = Effect.fnUntraced(function* (front: Front, session: Client, message: string, text: string) {
   const stored = yield* Deferred.make<void, ServeError>()
   const ended = yield* Deferred.make<TurnEnd>()
-  // The message is stored when the first of the two returns. The second is the same message, and waits for its answer.
+  // The message is stored when the first of the two returns. The second sends the same message and waits for its
+  // answer.
   const payload = { message, text }
   const work = session.Send(payload, { discard: true }).pipe(
     Effect.mapError(away),
@@ -169,7 +177,7 @@ const accepted = Effect.fnUntraced(function* (front: Front, session: Client, mes
   return ended
 })
 
-/** The events of a turn up to its end, which comes even where no runner streams it. */
+/** Streams the events of a turn to its end, which is sent even if no runner streams the turn. */
 const turnEvents = Effect.fnUntraced(function* (
   front: Front,
   tenant: string,
@@ -226,7 +234,7 @@ const send = Effect.fnUntraced(function* (
   return yield* turnEvents(front, tenant, id, messageId, lastId, ended)
 })
 
-/** The events of a session or a message of it, as a stream that counts. */
+/** Streams the events of a session, or of one of its messages. The stream counts towards the tenant's limit. */
 const events = Effect.fnUntraced(function* (
   front: Front,
   tenant: string,
@@ -272,7 +280,7 @@ const compress = Effect.fnUntraced(function* (
   const request = yield* StoredSessions.newId
   const payload = { request, focus: focus ?? null, force: force ?? null }
   return yield* ask(front, tenant, id, (session) => session.Compress(payload)).pipe(
-    // A connection without bytes is cut off a little later.
+    // A connection without data is closed a little later.
     Effect.timeoutOrElse({
       duration: "50 seconds",
       orElse: () => new Unavailable({ message: "the compression goes on; read the session in a while" })
@@ -280,12 +288,12 @@ const compress = Effect.fnUntraced(function* (
   )
 })
 
-/** Waits for the running turns, as long as the settings say, and ends the streams. */
+/** Waits for the running turns, up to the time in the settings, and ends the streams. */
 const drain = Effect.fnUntraced(function* (front: Front) {
   front.isDraining = true
   if ((yield* FiberSet.size(front.sends)) > 0) {
     yield* Effect.timeoutOption(FiberSet.awaitEmpty(front.sends), `${front.settings.drainSeconds ?? 20} seconds`)
-    // Their streams get a moment to send the end.
+    // Gives the streams a moment to send their end.
     yield* Effect.sleep("500 millis")
   }
   yield* Deferred.succeed(front.closing, undefined)
@@ -319,7 +327,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       Effect.map(events(front, tenant, id, message, lastId), Stream.takeUntil(isEnd(message))),
     events: (tenant, id, lastId) => events(front, tenant, id, null, lastId),
     cancel: (tenant, id) => ask(front, tenant, id, (session) => session.Cancel()),
-    compress: (tenant, id, wanted) => compress(front, tenant, id, wanted),
+    compress: (tenant, id, options) => compress(front, tenant, id, options),
     plan: (tenant, id) => ask(front, tenant, id, (session) => session.Plan()),
     turnBack: (tenant, id, by) => ask(front, tenant, id, (session) => session.TurnBack({ by })),
     recall: (tenant, id, handle, selection) =>
@@ -334,5 +342,5 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
   })
 })
 
-/** The sessions of a cluster, until the layer ends. */
+/** Provides the sessions of a cluster. */
 export const layer = (options: ClusterOptions) => Layer.effect(ServedSessions, make(options))

@@ -3,13 +3,16 @@ import type { RuntimeError } from "../runtime/RuntimeError.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { BadRequest, Conflict, Failed, NotFound, type ServeError } from "./ServeErrors.ts"
 
-/** What clients learn of failures inside the server: what they can do, and nothing about paths, processes or other tenants. */
+/**
+ * Describes failures inside the server to clients: what they can do, and nothing about paths, processes or other
+ * tenants.
+ */
 
-/** The tenant has no such session. */
+/** The error for a session that the tenant does not have. */
 export const noSession = (id: string) =>
   new NotFound({ message: `there is no session ${id}; GET /v1/sessions lists the sessions` })
 
-/** What a client learns of a failure of the store: nothing about paths and processes. */
+/** Describes a failure of the store to a client, without paths and processes. */
 export const storeError = (error: SessionStoreError): Effect.Effect<never, ServeError> => {
   const { reason } = error
   switch (reason._tag) {
@@ -24,14 +27,14 @@ export const storeError = (error: SessionStoreError): Effect.Effect<never, Serve
   }
 }
 
-/** Logs a failure, and tells the client only that there was one. */
+/** Logs a failure, and reports to the client only that it happened. */
 export const internal = (error: { readonly message: string }): Effect.Effect<never, Failed> =>
   Effect.andThen(
     Effect.logWarning(`serve: ${error.message}`),
     Effect.fail(new Failed({ message: "the server could not do this; its log says why" }))
   )
 
-/** What a client learns of a session that cannot be opened. */
+/** Describes to a client why a session cannot be opened. */
 export const openError = (error: RuntimeError): Effect.Effect<never, ServeError> => {
   switch (error._tag) {
     case "SessionStoreError":

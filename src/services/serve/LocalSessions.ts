@@ -13,7 +13,7 @@ import { BadRequest, Conflict, NotFound } from "./ServeErrors.ts"
 import { send, streamed, turnOf } from "./SessionTurns.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 
-/** The sessions of this process: each is opened here when it is first written, and its turns run here. */
+/** The sessions of this process. Each is opened here when it is first written, and its turns run here. */
 
 type State = OpenSessions.OpenSessions
 
@@ -157,7 +157,7 @@ const search = (state: State, ...[tenant, id, pattern, maxTokens]: Arguments<"se
     )
   )
 
-/** Waits for the turns that run, as long as the settings say, and ends the rest and all streams. */
+/** Waits for the running turns, up to the time in the settings, then ends the rest and all streams. */
 const drain = Effect.fnUntraced(function* (state: State) {
   state.isDraining = true
   yield* Effect.timeoutOption(FiberSet.awaitEmpty(state.turns), `${state.settings.drainSeconds ?? 20} seconds`)
@@ -192,7 +192,7 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
         streamed(state, tenant, id, (session) => session.stream(lastId))
       ),
     cancel: (tenant, id) => cancel(state, tenant, id),
-    compress: (tenant, id, wanted) => compress(state, tenant, id, wanted),
+    compress: (tenant, id, options) => compress(state, tenant, id, options),
     plan: (tenant, id) =>
       within(state, tenant, id, ({ agent }) =>
         agent.chat.plan().pipe(Effect.catchTags({ SessionStoreError: storeError, TokenCountError: internal }))
@@ -208,5 +208,5 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
   })
 })
 
-/** The sessions of this process, until the layer ends. */
+/** Provides the sessions of this process. */
 export const layer = (options: OpenSessions.ServedOptions) => Layer.effect(ServedSessions, make(options))

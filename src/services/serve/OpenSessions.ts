@@ -10,34 +10,37 @@ import { openSessions } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import { TurnJournal } from "./TurnJournal.ts"
 
-/** The sessions that this process has open. Each is opened when a request first needs it, and closed a minute after the last one. */
+/**
+ * The open sessions of this process. A session is opened when a request first needs it, and closed a minute after the
+ * last use.
+ */
 
 /** Options of the sessions. */
 export interface ServedOptions {
   readonly settings: ServeSettings
-  /** Overrides the model of the settings. */
+  /** Overrides the model in the settings. */
   readonly model?: string | undefined
 }
 
-/** What opening a session works with. */
+/** The input for opening a session. */
 interface Openable {
   readonly settings: ServeSettings
   readonly stored: StoredSessions.StoredSessions
   readonly journal: typeof TurnJournal.Service
-  /** The sessions that are open, by `keyOf`. */
+  /** The open sessions, by `keyOf`. */
   readonly opened: Map<string, OpenedSession>
 }
 
-/** The open sessions and the turns that run in them. Mutable: all requests share it. */
+/** The open sessions and their running turns. Mutable: all requests share them. */
 export interface OpenSessions extends Openable {
   readonly stepsOf: typeof SessionSteps.Service
   readonly turns: FiberSet.FiberSet
   readonly sessions: RcMap.RcMap<string, OpenedSession, ServeError>
-  /** The server stops: it begins nothing new. */
+  /** The server is stopping: it starts nothing new. */
   isDraining: boolean
 }
 
-/** The key of a session among those of all tenants. */
+/** Returns the key of a session, unique across tenants. */
 export const keyOf = (tenant: string, id: string) => `${tenant} ${id}`
 
 const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
@@ -92,7 +95,7 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
   return session
 })
 
-/** Makes the state, without an open session. The sessions close with the scope. */
+/** Makes the state, without an open session. Sessions close with the scope. */
 export const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   const openable: Openable = {
     settings,
@@ -110,17 +113,17 @@ export const make = Effect.fnUntraced(function* ({ model, settings }: ServedOpti
   return state
 })
 
-/** The session, if it is open. */
+/** Returns the session if it is open. */
 export const openedOf = ({ opened }: OpenSessions, tenant: string, id: string) => opened.get(keyOf(tenant, id))
 
-/** Opens a session that exists, for the time of the scope. */
+/** Opens an existing session until the scope closes. */
 export const open = (state: OpenSessions, tenant: string, id: string) =>
   Effect.andThen(
     openedOf(state, tenant, id) === undefined ? StoredSessions.existing(state.stored, tenant, id) : Effect.void,
     RcMap.get(state.sessions, keyOf(tenant, id))
   )
 
-/** Does work with an open session. */
+/** Runs work with an open session. */
 export const within = <A>(
   state: OpenSessions,
   tenant: string,
@@ -128,7 +131,7 @@ export const within = <A>(
   use: (session: OpenedSession) => Effect.Effect<A, ServeError>
 ): Effect.Effect<A, ServeError> => Effect.scoped(Effect.flatMap(open(state, tenant, id), use))
 
-/** Fails when the server stops. */
+/** Fails if the server is stopping. */
 export const accepting = (state: { readonly isDraining: boolean }) =>
   Effect.suspend(() =>
     state.isDraining

@@ -5,34 +5,34 @@ import type { AssembledAgent } from "../runtime/Runtime.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import type { JournaledTurn } from "./TurnJournal.ts"
 
-/** A session that is open in this process, the turn that runs in it, and the streams of its events. */
+/** An open session of this process, its running turn, and the streams of its events. */
 
 /** A message and its turn. */
 export interface ServedTurn {
   readonly message: string
-  /** The number of the event with which it began. */
+  /** The number of its first event. */
   readonly start: number
-  /** Cancels it when completed. */
+  /** Completing it cancels the turn. */
   readonly cancel: Deferred.Deferred<void>
   readonly done: Deferred.Deferred<void>
-  /** How it ended; undefined while it runs. `stopped`: another process began it and did not end it. */
+  /** How the turn ended. Undefined while it runs. `stopped`: another process began the turn and did not end it. */
   ended: TurnStatus | undefined
-  /** Runs it. */
+  /** The fiber that runs the turn. */
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** Turns whose streams can be resumed. */
+/** Maximum number of turns whose streams can be resumed. */
 const maxTurns = 64
 
-/** Nothing happens for this long: a `Ping` shows that the stream lives. */
+/** After this time without events, a `Ping` shows that the stream is alive. */
 const pingMillis = 15_000
 
-/** Events of this time are stored together. */
+/** Events within this time are stored together. */
 const batchMillis = 100
 
 /**
- * Stores events before they are told: the function gets them, and the number of the first one to keep when that changes. False:
- * another process has the session now.
+ * Stores events before clients receive them. Gets the events, and the number of the first event to keep when that
+ * changes. Returns false when another process has taken the session.
  */
 type Save = (turn: JournaledTurn & { readonly first: number | undefined }) => Effect.Effect<boolean>
 
@@ -50,7 +50,7 @@ export class OpenedSession {
   readonly id: string
   readonly agent: AssembledAgent
   readonly events: EventBuffer
-  /** Completed when the session is deleted or the server stops: streams end. */
+  /** Completed when the session is deleted or the server stops, which ends the streams. */
   readonly closing = Deferred.makeUnsafe<void>()
   running: ServedTurn | undefined
   private readonly turns = new Map<string, ServedTurn>()
@@ -65,7 +65,7 @@ export class OpenedSession {
   /** The number of the first event in the journal. */
   private kept: number | undefined
 
-  /** `journal`: stores events before they are told; `last`: the turn that it holds. */
+  /** `journal`: stores events before clients receive them; `last`: the turn that it holds. */
   constructor(
     id: string,
     agent: AssembledAgent,
@@ -86,7 +86,10 @@ export class OpenedSession {
     }
   }
 
-  /** The id of the event after which a reader goes on who has read the stored messages: the last one before a turn that runs. */
+  /**
+   * The id of the event after which a client that has read the stored messages continues: the last event before the
+   * running turn.
+   */
   get lastEvent(): string {
     return this.events.idOf(this.start)
   }
@@ -95,7 +98,7 @@ export class OpenedSession {
     return this.running === undefined ? this.events.last : this.running.start - 1
   }
 
-  /** Tells an event: at once, or with a journal once it is stored. */
+  /** Sends an event to clients: at once, or with a journal once the event is stored. */
   publish(event: ServedEvent): void {
     if (this.isLost) return
     if (this.save === undefined) return this.tell([event])
@@ -104,7 +107,7 @@ export class OpenedSession {
     if (event.event._tag === "TurnEnded") Deferred.doneUnsafe(this.isUrgent, Effect.void)
   }
 
-  /** Tells nothing more: another process has the session, and tells what it does. */
+  /** Stops sending events, because another process has the session and sends its own. */
   private lose(): void {
     this.isLost = true
     Deferred.doneUnsafe(this.closing, Effect.void)
@@ -118,7 +121,7 @@ export class OpenedSession {
     Deferred.doneUnsafe(changed, Effect.void)
   }
 
-  /** Stores and tells what waits. */
+  /** Stores and sends the waiting events. */
   readonly flush: Effect.Effect<void> = Effect.suspend(() => {
     const batch = this.waiting
     this.waiting = []
@@ -126,10 +129,10 @@ export class OpenedSession {
     this.isUrgent = Deferred.makeUnsafe<void>()
     if (this.save === undefined || batch.length === 0) return Effect.void
     const numbered = batch.map((event, index) => ({ ...event, number: this.events.last + 1 + index }))
-    // A turn that this process stopped is not ended: another one goes on with it.
+    // A turn that this process stopped has not ended: another process continues it.
     const events = numbered.filter(({ event }) => event._tag !== "TurnEnded" || event.status !== "stopped")
-    const begun = numbered.findLast(({ event }) => event._tag === "TurnStarted")?.number
-    const first = Math.max(begun ?? this.kept ?? this.events.first, this.events.first)
+    const lastStart = numbered.findLast(({ event }) => event._tag === "TurnStarted")?.number
+    const first = Math.max(lastStart ?? this.kept ?? this.events.first, this.events.first)
     const isKept = first === this.kept
     this.kept = first
     return Effect.map(this.save({ name: this.events.name, events, first: isKept ? undefined : first }), (isStored) =>
@@ -137,7 +140,7 @@ export class OpenedSession {
     )
   }).pipe(this.saving.withPermit, Effect.uninterruptible)
 
-  /** Stores and tells events in batches, until it is interrupted. */
+  /** Stores and sends events in batches until it is interrupted. */
   readonly flushing: Effect.Effect<never> = Effect.suspend(() => Deferred.await(this.isWaiting)).pipe(
     Effect.andThen(Effect.suspend(() => Effect.raceFirst(Effect.sleep(batchMillis), Deferred.await(this.isUrgent)))),
     Effect.andThen(this.flush),
@@ -155,7 +158,7 @@ export class OpenedSession {
     return turn
   }
 
-  /** Goes on with a turn that another process began. */
+  /** Continues a turn that another process began. */
   resume({ message, start }: ServedTurn): ServedTurn {
     const turn = makeTurn(message, start, undefined)
     this.turns.set(message, turn)
@@ -163,8 +166,8 @@ export class OpenedSession {
     return turn
   }
 
-  /** What was told of a turn. */
-  toldOf({ message, start }: ServedTurn): ReadonlyArray<ServedEvent["event"]> {
+  /** Returns the events of a turn that clients received. */
+  eventsOf({ message, start }: ServedTurn): ReadonlyArray<ServedEvent["event"]> {
     const { events } = this.events.after(start - 1, Infinity)
     return events.flatMap((one) => (one.message === message ? [one.event] : []))
   }
@@ -177,14 +180,14 @@ export class OpenedSession {
     Deferred.doneUnsafe(turn.done, Effect.void)
   }
 
-  /** The turn of a message that was sent since the session was opened. */
+  /** Returns the turn of a message that was sent since the session was opened. */
   turn(message: string): ServedTurn | undefined {
     return this.turns.get(message)
   }
 
   /**
-   * The events after a number, and all that follow. Reads from the buffer when the reader takes more, so that a slow reader
-   * holds back nobody; what it misses for good is told by `Reset`.
+   * Streams all events after a number. The reader takes events from the buffer at its own speed, so a slow reader
+   * does not delay others. When events it has not read leave the buffer, it gets a `Reset`.
    */
   private from(number: number): Stream.Stream<StreamEvent> {
     let isOpen = false
@@ -197,13 +200,13 @@ export class OpenedSession {
           data: { message, event }
         }))
         const answer = (all: ReadonlyArray<StreamEvent>) => [all, Option.some(events.at(-1)?.number ?? after)] as const
-        // The head of an HTTP answer leaves with its first bytes.
+        // Sends something at once, because the head of an HTTP answer is sent with its first bytes.
         const isBeginning = !isOpen
         isOpen = true
         if (shown.length > 0 || isBeginning) {
           return Effect.succeed(answer(shown.length === 0 ? [ping] : hasGap ? [reset, ...shown] : shown))
         }
-        // What has happened is told before the stream ends.
+        // Sends the events so far before the stream ends.
         if (Deferred.isDoneUnsafe(this.closing)) return Effect.succeed([[], Option.none()] as const)
         const woken = Effect.raceFirst(Deferred.await(this.changed), Deferred.await(this.closing))
         return Effect.map(Effect.timeoutOption(woken, pingMillis), (isWoken) =>
@@ -213,7 +216,7 @@ export class OpenedSession {
     )
   }
 
-  /** The stream of a session. Without an id it begins at the running turn, or now. */
+  /** Streams the session's events. Without an id, the stream begins at the running turn, or now. */
   stream(lastId: string | undefined): Stream.Stream<StreamEvent> {
     const { start } = this
     if (lastId === undefined) return this.from(start)
@@ -221,7 +224,7 @@ export class OpenedSession {
     return after === undefined ? Stream.concat(Stream.make(reset), this.from(start)) : this.from(after)
   }
 
-  /** The stream of one turn, up to its end. */
+  /** Streams one turn to its end. */
   turnStream(turn: ServedTurn, lastId: string | undefined): Stream.Stream<StreamEvent> {
     const after = lastId === undefined ? undefined : this.events.numberOf(lastId)
     const events = this.from(Math.max(after ?? 0, turn.start - 1))
@@ -234,23 +237,23 @@ export class OpenedSession {
 }
 
 const ping: StreamEvent = { event: "Ping", data: { message: null, event: { _tag: "Ping" } } }
-/** What a client has of the stream is void; it reads the session again. */
+/** The client's view of the stream is void: it must read the session again. */
 export const reset: StreamEvent = { event: "Reset", data: { message: null, event: { _tag: "Reset" } } }
 
 /**
- * The stream of a turn that ended before the session was opened: its answer, as the session holds it. `lastId`: what the client
- * has of it already is void.
+ * Streams a turn that ended before the session was opened: the answer in the session. `lastId`: the client already
+ * has events, which are void.
  */
 export const recordedTurn = (message: string, text: string, lastId: string | undefined): Stream.Stream<StreamEvent> => {
   const events: ReadonlyArray<ServedEvent["event"]> = [
     { _tag: "Content", text },
     { _tag: "TurnEnded", status: "answered", error: null }
   ]
-  const told = events.map((event): StreamEvent => ({ event: event._tag, data: { message, event } }))
-  return Stream.fromIterable(lastId === undefined ? told : [reset, ...told])
+  const streamed = events.map((event): StreamEvent => ({ event: event._tag, data: { message, event } }))
+  return Stream.fromIterable(lastId === undefined ? streamed : [reset, ...streamed])
 }
 
-/** How a turn ended, by its events. */
+/** Returns how a turn ended, from its events. */
 export const turnStatus = (
   status: { readonly status: TurnStatus; readonly error: string | null },
   event: ChatEvent

@@ -27,7 +27,7 @@ const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)).annota
 })
 const session = { id: Id }
 const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
-const upTo = (most: number) => Count.check(Schema.isLessThanOrEqualTo(most))
+const upTo = (limit: number) => Count.check(Schema.isLessThanOrEqualTo(limit))
 const maxText = 1_000_000
 const Text = Schema.String.check(Schema.isMaxLength(maxText))
 
@@ -40,13 +40,13 @@ export const SessionRow = Schema.Struct({
   startedAt: Schema.Finite,
   updatedAt: Schema.Finite,
   bytes: Schema.Natural,
-  /** The message whose turn runs now. */
+  /** The message whose turn is running. */
   running: Schema.NullOr(Schema.String),
   /** Whether another process has it open. */
   isHeld: Schema.Boolean,
   /** Why it cannot be opened. */
   problem: Schema.NullOr(Schema.String),
-  /** Its sums, when they were asked for. */
+  /** Its totals, if requested. */
   totals: Schema.optionalKey(LedgerTotals)
 })
 export type SessionRow = typeof SessionRow.Type
@@ -56,14 +56,17 @@ export const SessionView = Schema.Struct({
   ...SessionRow.fields,
   totals: LedgerTotals,
   messages: Schema.Array(ShownMessage),
-  /** Messages before these. */
+  /** The number of earlier messages. */
   earlier: Schema.Natural,
-  /** The id of an event: the stream after it has what these messages have not. Before a running turn, else the last one. */
+  /**
+   * The id of the event after which the stream continues these messages: the last one before a running turn, else the
+   * last one.
+   */
   lastEvent: Schema.NullOr(Schema.String)
 })
 export type SessionView = typeof SessionView.Type
 
-/** An event of a stream. `id` goes back in the header `Last-Event-ID`. */
+/** An event of a stream. Clients send `id` back in the header `Last-Event-ID`. */
 export const StreamEvent = Schema.Struct({
   id: Schema.optionalKey(Schema.String),
   /** The tag of the event. */
@@ -75,7 +78,7 @@ export type StreamEvent = typeof StreamEvent.Type
 const Events = HttpApiSchema.StreamSse({ events: StreamEvent })
 const resume = { "last-event-id": Schema.optionalKey(Schema.String.check(Schema.isMaxLength(100))) }
 
-/** How a compression ended. */
+/** The result of a compression. */
 export const CompressionDone = Schema.Struct({
   /** Gemini CLI's name of the outcome, such as COMPRESSED or NOOP. */
   status: Schema.String,
@@ -87,15 +90,15 @@ export const CompressionDone = Schema.Struct({
 })
 export type CompressionDone = typeof CompressionDone.Type
 
-/** The end of an undo or redo. */
+/** The result of an undo or redo. */
 export const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
 
-/** Who sent a request. */
+/** The sender of a request. */
 export class Caller extends Context.Service<Caller, { readonly tenant: string }>()(
   "palimpsest/services/serve/Caller"
 ) {}
 
-/** Lets in who has a token, up to the tenant's limit of requests. */
+/** Accepts requests with a valid token, up to the tenant's limit of requests. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Caller }>()(
   "palimpsest/services/serve/Authorization",
   { security: { bearer: HttpApiSecurity.bearer }, error: [Unauthorized, TooMany] }

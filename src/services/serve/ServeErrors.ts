@@ -1,22 +1,22 @@
 import { Schema } from "effect"
 
-/** What the server answers instead of a result: one JSON object with a tag and a message that says what to do. */
+/** The errors of the API: each is one JSON object with a tag and a message that says what to do. */
 
-/** The request cannot be understood. */
+/** The request is malformed. */
 export class BadRequest extends Schema.TaggedError<BadRequest>()(
   "BadRequest",
   { message: Schema.String },
   { httpApiStatus: 400 }
 ) {}
 
-/** There is no token, or not a valid one. */
+/** The token is missing or invalid. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()(
   "Unauthorized",
   { message: Schema.String },
   { httpApiStatus: 401 }
 ) {}
 
-/** The tenant has nothing of this name. The answer is the same whether another tenant has it or nobody. */
+/** The tenant has nothing with this name. The answer is the same whether another tenant has it or no one does. */
 export class NotFound extends Schema.TaggedError<NotFound>()(
   "NotFound",
   { message: Schema.String },
@@ -48,7 +48,7 @@ export class Failed extends Schema.TaggedError<Failed>()(
   { httpApiStatus: 502 }
 ) {}
 
-/** The server stops, or cannot work now. */
+/** The server is stopping, or cannot work at the moment. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()(
   "Unavailable",
   { message: Schema.String },

@@ -26,7 +26,7 @@ const selection = (query: {
   }
 }
 
-/** Messages of a session that are read where the request does not say how many, and characters of each part. */
+/** The default number of messages to read of a session, and characters of each part. */
 const defaultMessages = 50
 const defaultChars = 2_000
 const defaultSearchTokens = 4_000
@@ -117,7 +117,7 @@ const authorization = Layer.effect(
   })
 )
 
-/** Longest explanation of what is wrong with a request. */
+/** Maximum characters of the explanation of an invalid request. */
 const maxExplanation = 500
 
 const parts = { Params: "path", Headers: "headers", Query: "query", Payload: "body" } as const

@@ -1,6 +1,6 @@
 import { Metric } from "effect"
 
-/** What `/metrics` counts: sums of all tenants, without their names. */
+/** The counters of `/metrics`. They are sums over all tenants and contain no names. */
 
 /** Requests with a valid token. */
 export const requestsServed = Metric.counter("palimpsest_requests_total", {
@@ -8,19 +8,19 @@ export const requestsServed = Metric.counter("palimpsest_requests_total", {
   incremental: true
 })
 
-/** Turns that ended, by how they ended. */
+/** Turns that ended, by status. */
 export const turnsEnded = Metric.counter("palimpsest_turns_total", {
   description: "Turns that ended",
   incremental: true
 })
-/** Tokens of models. */
+/** Tokens of model calls. */
 export const tokensUsed = Metric.counter("palimpsest_tokens_total", {
   description: "Tokens of models, sent and answered, as providers counted them",
   incremental: true
 })
-/** Turns that run. */
+/** Running turns. */
 export const runningTurns = Metric.gauge("palimpsest_running_turns", { description: "Turns that run now" })
-/** Sessions that are open. */
+/** Open sessions. */
 export const openSessions = Metric.gauge("palimpsest_open_sessions", { description: "Sessions that are open now" })
-/** Event streams that are open. */
+/** Open event streams. */
 export const openStreams = Metric.gauge("palimpsest_open_streams", { description: "Event streams that are open now" })

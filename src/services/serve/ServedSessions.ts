@@ -12,20 +12,20 @@ import type { ServeError } from "./ServeErrors.ts"
 
 /** A message to send. */
 export interface MessageToSend {
-  /** Absent: the server makes one. The same id again is the same message. */
+  /** Default: the server makes one. A repeated id means the same message. */
   readonly id?: string | undefined
   readonly text: string
   readonly onDisconnect?: OnDisconnect | undefined
 }
 
 /**
- * The sessions of all tenants, as a server offers them. Every method works on the sessions of one tenant and knows no other.
- * A session is opened when it is first written, and closed when nothing has used it for a minute; reading opens nothing.
+ * The sessions of all tenants, as a server offers them. Every method works on the sessions of one tenant. A session
+ * is opened when it is first written, and closed after a minute without use; reading does not open it.
  */
 export class ServedSessions extends Context.Service<
   ServedSessions,
   {
-    /** Lists sessions, the one written last first. `totals`: with their sums, for the first hundred. */
+    /** Lists sessions, most recently written first. `totals`: includes the totals of the first hundred. */
     readonly list: (
       tenant: string,
       options: { readonly limit: number; readonly totals: boolean }
@@ -39,7 +39,7 @@ export class ServedSessions extends Context.Service<
         readonly model?: string | undefined
       }
     ) => Effect.Effect<SessionRow, ServeError>
-    /** Reads the sums and the last messages of a session, as they are in the store. */
+    /** Reads the totals and the last messages of a session from the store. */
     readonly read: (
       tenant: string,
       id: string,
@@ -53,14 +53,17 @@ export class ServedSessions extends Context.Service<
       id: string,
       options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
     ) => Effect.Effect<SessionRow, ServeError>
-    /** Sends a message, and streams its turn. The turn goes on when the scope closes, unless `onDisconnect` is `cancel`. */
+    /**
+     * Sends a message, and streams its turn. The turn continues when the scope closes, unless `onDisconnect` is
+     * `cancel`.
+     */
     readonly send: (
       tenant: string,
       id: string,
       message: MessageToSend,
       lastId?: string | undefined
     ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
-    /** Streams the turn of a message again, or the answer that the session holds. */
+    /** Streams the turn of a message again, or the answer in the session. */
     readonly turn: (
       tenant: string,
       id: string,
@@ -73,15 +76,15 @@ export class ServedSessions extends Context.Service<
       id: string,
       lastId: string | undefined
     ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
-    /** Cancels the running turn, and waits for its end. Returns false when none runs. */
+    /** Cancels the running turn, and waits for its end. Returns false when none is running. */
     readonly cancel: (tenant: string, id: string) => Effect.Effect<boolean, ServeError>
-    /** Compresses a session. `force`: below the threshold, too (default true). */
+    /** Compresses a session. `force`: even below the threshold (default true). */
     readonly compress: (
       tenant: string,
       id: string,
       options: { readonly focus?: string | undefined; readonly force?: boolean | undefined }
     ) => Effect.Effect<CompressionDone, ServeError>
-    /** Decides what a compression would do, and does nothing. */
+    /** Returns the plan of a compression without carrying it out. */
     readonly plan: (tenant: string, id: string) => Effect.Effect<Decision, ServeError>
     /** Undoes or redoes a compression. */
     readonly turnBack: (
@@ -89,7 +92,7 @@ export class ServedSessions extends Context.Service<
       id: string,
       by: "undo" | "redo"
     ) => Effect.Effect<{ readonly done: boolean; readonly tokens: number }, ServeError>
-    /** Reads the text behind a handle of the session, or a selection of it. */
+    /** Returns the text behind a handle of the session, or a selection of it. */
     readonly recall: (
       tenant: string,
       id: string,
@@ -109,13 +112,13 @@ export class ServedSessions extends Context.Service<
     readonly exported: (tenant: string, id: string, format: FormatName) => Effect.Effect<string, ServeError>
     /** Goes back to a message, as the chat's /tree does. */
     readonly branch: (tenant: string, id: string, at: EntryId) => Effect.Effect<void, ServeError>
-    /** Whether a turn runs in this process. */
+    /** Whether a turn is running in this process. */
     readonly isBusy: (tenant: string, id: string) => Effect.Effect<boolean>
-    /** Closes a session that is open in this process: its turn is stopped, and its streams end. */
+    /** Closes a session that is open in this process: stops its turn and ends its streams. */
     readonly close: (tenant: string, id: string) => Effect.Effect<void>
-    /** Whether new requests are taken. */
+    /** Whether new requests are accepted. */
     readonly isReady: Effect.Effect<boolean>
-    /** Takes no new turns, and waits for the running ones as long as the settings say; then stops them. */
+    /** Accepts no new turns, and waits for the running ones up to the time in the settings; then stops them. */
     readonly drain: Effect.Effect<void>
   }
 >()("palimpsest/services/serve/ServedSessions") {}

@@ -12,8 +12,8 @@ import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 
 /**
- * A session as an entity of a cluster: one runner has it at a time, and its messages are answered one after another. Messages
- * hold ids, texts of users and handles, and never a transcript.
+ * A session as an entity of a cluster: one runner has it at a time, and answers its messages one after another.
+ * Messages contain ids, texts of users and handles, and never a transcript.
  */
 
 const error = Schema.Union(errors)
@@ -22,8 +22,8 @@ const error = Schema.Union(errors)
 const Event = Schema.Struct({ id: Schema.optionalKey(Schema.String), event: Schema.String, data: ServedEvent })
 
 /**
- * Sends a message, and returns how its turn ended. Stored before it is acknowledged, under the message's id: sent twice, it is
- * answered once, and when the runner dies another one answers it.
+ * Sends a message, and returns how its turn ended. The message is stored under its id before it is acknowledged: sent
+ * twice, it is answered once, and when the runner dies, another one answers it.
  */
 const Send = Rpc.make("Send", {
   payload: { message: Schema.String, text: Schema.String },
@@ -31,9 +31,9 @@ const Send = Rpc.make("Send", {
   success: Schema.Struct({ status: TurnStatus, error: Schema.NullOr(Schema.String) })
 })
   .annotate(ClusterSchema.Persisted, true)
-  // A client that leaves does not take its message with it.
+  // The message is answered even if its client disconnects.
   .annotate(ClusterSchema.Uninterruptible, "client")
-  // Running turns end before the engine stops; what is left then is for another runner.
+  // Running turns end before the engine stops. Another runner continues what is left.
   .annotate(ClusterSchema.InterruptOnTermination, true)
 
 /** The events of a turn, or without a message those of the session, from the one after `lastId`. */
@@ -93,7 +93,10 @@ export const SessionEntity = Entity.make("palimpsest/Session", [
 /** The id of the entity of a session. */
 export const entityId = (tenant: string, id: string): string => `${tenant}/${id}`
 
-/** Answers messages with the sessions of this process, which must open a session even if its last owner seems to live. */
+/**
+ * Answers messages with the sessions of this process, which must open a session even if its last owner seems to be
+ * alive.
+ */
 export const handlers = SessionEntity.toLayer(
   Effect.gen(function* () {
     const local = yield* ServedSessions
@@ -111,15 +114,15 @@ export const handlers = SessionEntity.toLayer(
       return last.status === "stopped" ? yield* new Unavailable({ message: last.error ?? "" }) : last
     }, Effect.scoped)
 
-    // A turn that was stopped: this runner stops, or another one has taken the session. In both cases the engine ends this
-    // entity before it is tried again here.
+    // The turn was stopped because this runner stops or another one has taken the session. In both cases the engine
+    // ends this entity before the message is tried again here.
     const again = Schedule.spaced("6 seconds")
 
     return SessionEntity.of({
       Send: ({ payload: { message, text } }) =>
         answered(message, text).pipe(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
-          // The store may be away for a moment.
+          // The store may be unavailable for a moment.
           Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
           Effect.catch(({ message: why }: ServeError) => Effect.succeed({ status: "failed" as const, error: why })),
           Effect.catchCause((cause) =>

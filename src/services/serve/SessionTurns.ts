@@ -11,7 +11,10 @@ import { Conflict, NotFound } from "./ServeErrors.ts"
 import { openStreams, runningTurns, tokensUsed, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 
-/** The turns of open sessions: a message begins one, joins the one that runs, or takes up one that another process began. */
+/**
+ * The turns of open sessions. A message begins a turn, joins the running one, or continues one that another process
+ * began.
+ */
 
 const runTurn = Effect.fnUntraced(function* (
   state: OpenSessions,
@@ -28,10 +31,10 @@ const runTurn = Effect.fnUntraced(function* (
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
       end = turnStatus(end, event)
-      for (const told of resumed.next(event)) session.publish({ message: turn.message, event: told })
+      for (const next of resumed.next(event)) session.publish({ message: turn.message, event: next })
       if (event._tag !== "Finished") return Effect.void
       const { tokens, usage } = event
-      // A provider that reports nothing would never come to a limit.
+      // A provider that reports no usage would otherwise never reach a limit.
       const amount = usage === null ? Math.ceil(tokens) : usage.prompt + usage.answer + usage.thoughts
       return Effect.andThen(stored.limiter.tokens(tenant, amount), Metric.update(tokensUsed, amount))
     })
@@ -40,12 +43,12 @@ const runTurn = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       if (Exit.isFailure(exit)) {
         const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-        // In a cluster, a database that is away comes back, and the turn is taken up again.
-        const isTaken =
+        // In a cluster, an unavailable database comes back, and the turn is continued.
+        const wasTakenOver =
           error?._tag === "SessionStoreError" &&
           (journal !== undefined || error.reason._tag === "SessionTaken" || error.reason._tag === "SessionChanged")
         end =
-          Cause.hasInterrupts(exit.cause) || isTaken
+          Cause.hasInterrupts(exit.cause) || wasTakenOver
             ? { status: "stopped", error: "another server took over, or this one stopped; send the message again" }
             : {
                 status: "failed",
@@ -53,14 +56,14 @@ const runTurn = Effect.fnUntraced(function* (
               }
       }
       session.end(turn, end.status, end.error)
-      // Its streams go on with what is opened next.
+      // The streams continue with the session when it is opened again.
       if (end.status === "stopped") Deferred.doneUnsafe(session.closing, Effect.void)
       const log = Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Effect.logError(exit.cause) : Effect.void
       return Effect.all(
         [
           log,
           release,
-          // What was taken over must be read again before it is written again.
+          // A session that another process has written must be read again before it is written.
           end.status === "stopped" && opened.get(keyOf(tenant, session.id)) === session
             ? RcMap.invalidate(sessions, keyOf(tenant, session.id))
             : Effect.void,
@@ -73,7 +76,10 @@ const runTurn = Effect.fnUntraced(function* (
   ).pipe(Effect.exit)
 })
 
-/** The stream of a session's events, counted. It and the session end with the scope, which is the request's. */
+/**
+ * Streams a session's events, and counts the stream. The stream and the session end with the scope, which is the
+ * request's.
+ */
 export const streamed = Effect.fnUntraced(function* (
   state: OpenSessions,
   tenant: string,
@@ -89,7 +95,7 @@ export const streamed = Effect.fnUntraced(function* (
   return of(yield* open(state, tenant, id))
 })
 
-/** Sends a message, and streams its turn. The same message again is the same turn. */
+/** Sends a message, and streams its turn. A repeated message id returns the same turn. */
 export const send = Effect.fnUntraced(function* (
   state: OpenSessions,
   tenant: string,
@@ -109,7 +115,7 @@ export const send = Effect.fnUntraced(function* (
       const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
       const recorded = answerTo(whole, messageId)
       const lost = before?.ended === "stopped" ? before : undefined
-      const missing = resumption(lost === undefined ? [] : session.toldOf(lost), recorded?.texts ?? [])
+      const missing = resumption(lost === undefined ? [] : session.eventsOf(lost), recorded?.texts ?? [])
       const resume = (one: ServedTurn) => {
         const resumed = session.resume(one)
         for (const event of missing.events) session.publish({ message: messageId, event })
@@ -131,18 +137,19 @@ export const send = Effect.fnUntraced(function* (
           message: `the session answers message ${running.message}; wait for its end, or cancel it`
         })
       }
-      // No other request comes between the look at `running` and this.
-      const begun = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
+      // No other request runs between the check of `running` and this.
+      const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
       yield* Metric.modify(runningTurns, 1)
-      // The session stays open until the turn ends. What is in the conversation already is asked again, not added.
+      // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
+      // added again.
       const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
-      const work = runTurn(state, tenant, session, begun, recorded === undefined ? message.text : "", resumed, release)
-      begun.fiber = yield* FiberSet.run(
+      const work = runTurn(state, tenant, session, turn, recorded === undefined ? message.text : "", resumed, release)
+      turn.fiber = yield* FiberSet.run(
         state.turns,
         Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(state.sessions, keyOf(tenant, id))), work)),
         { startImmediately: true }
       )
-      return begun
+      return turn
     }, Effect.uninterruptible)
   )
   if (typeof turn === "string") return recordedTurn(messageId, turn, lastId)
@@ -157,7 +164,7 @@ export const send = Effect.fnUntraced(function* (
   return yield* streamed(state, tenant, id, (session) => session.turnStream(turn, lastId))
 })
 
-/** The stream of a message's turn, or its answer as the session holds it. */
+/** Streams the turn of a message, or the answer in the session. */
 export const turnOf = Effect.fnUntraced(function* (
   state: OpenSessions,
   tenant: string,

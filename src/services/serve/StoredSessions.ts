@@ -19,12 +19,15 @@ import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
 
 /** The stored sessions of tenants: what can be read and written without opening a conversation. */
 
-/** An id that no session and no message has. */
+/** Makes an id that no other session or message has. */
 export const newId = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
   Effect.provide(SecureRandom.layerWebCrypto)
 )
 
-/** A session as a list shows it. `running`: the message that is answered here; `isOpen`: whether it is open here. */
+/**
+ * Returns a session as a list shows it. `running`: the message that is being answered here; `isOpen`: whether it is
+ * open here.
+ */
 export const rowOf = (summary: SessionSummary, running: string | null, isOpen: boolean): SessionRow => ({
   id: summary.id,
   title: summary.title ?? null,
@@ -38,19 +41,19 @@ export const rowOf = (summary: SessionSummary, running: string | null, isOpen: b
   problem: summary.problem === undefined ? null : "it cannot be read"
 })
 
-/** Sums of sessions that are kept, so that a list does not read each log again. */
+/** Maximum number of cached totals, so that a list does not read each log again. */
 const maxTotals = 1_000
 
-/** Sessions whose sums a list shows at most. */
+/** Maximum number of sessions whose totals a list shows. */
 const maxSummed = 100
 
-/** What the functions of stored sessions work with. */
+/** The state of stored sessions. */
 export interface StoredSessions {
   readonly runtimes: TenantRuntimes["Service"]
   readonly limiter: TenantLimiter["Service"]
   /** Overrides the model of the settings for new sessions. */
   readonly model: string | undefined
-  /** The sums of sessions that were read. */
+  /** The totals of sessions that were read. */
   readonly totals: Map<string, LedgerTotals>
 }
 
@@ -64,7 +67,7 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
   } satisfies StoredSessions as StoredSessions
 })
 
-/** Does work with the services of a tenant. */
+/** Runs work with the services of a tenant. */
 export const inTenant = <A, E, R>(
   { runtimes }: StoredSessions,
   tenant: string,
@@ -81,18 +84,18 @@ const store = <A>(
 ): Effect.Effect<A, ServeError> =>
   inTenant(stored, tenant, SessionStore.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
 
-/** Fails for a session that the tenant does not have, before anything is opened: opening would create it. */
+/** Fails for a session that the tenant does not have, before anything is opened, because opening would create it. */
 export const existing = (stored: StoredSessions, tenant: string, id: string) =>
   store(stored, tenant, ({ summary }) => summary(id))
 
-/** The events of a stored session, as they are in the store. */
+/** Returns the events of a stored session. */
 const load = (stored: StoredSessions, tenant: string, id: string) =>
   Effect.map(
     store(stored, tenant, ({ events }) => events(id)),
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
   )
 
-/** The sums of a session, which are the same as long as its log is. */
+/** Returns the totals of a session, cached as long as its log is unchanged. */
 const totals = Effect.fnUntraced(function* (
   stored: StoredSessions,
   tenant: string,
@@ -108,12 +111,12 @@ const totals = Effect.fnUntraced(function* (
   return sums
 })
 
-/** Fails when the tenant has as many sessions as it may have. */
+/** Fails when the tenant has reached its limit of sessions. */
 const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
-  const most = stored.limiter.limits(tenant).sessions
+  const limit = stored.limiter.limits(tenant).sessions
   const count = (yield* store(stored, tenant, ({ list }) => list)).length
-  if (count >= most) {
-    return yield* new TooMany({ message: `the limit of ${most} stored sessions is reached; delete one first` })
+  if (count >= limit) {
+    return yield* new TooMany({ message: `the limit of ${limit} stored sessions is reached; delete one first` })
   }
 })
 
@@ -164,7 +167,10 @@ export const copy = Effect.fnUntraced(function* (
   return copied
 })
 
-/** What is read of stored sessions. `row`: a session as a list shows it; `lastEvent`: where its stream goes on. */
+/**
+ * Reads stored sessions. `row`: a session as a list shows it; `lastEvent`: the event after which its stream
+ * continues.
+ */
 export const reading = (
   stored: StoredSessions,
   row: (tenant: string, summary: SessionSummary) => SessionRow,
@@ -185,7 +191,7 @@ export const reading = (
     return { sessions: rows, more: all.length - shown.length }
   }),
   read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
-    // Taken before the messages: a turn that ends in between is in the stream, if not in what is read.
+    // Read before the messages: a turn that ends in between is then in the stream, if not in the messages.
     const last = yield* lastEvent(tenant, id)
     const { events, session } = yield* load(stored, tenant, id)
     const shown = shownMessages(session, messages, chars)
@@ -205,8 +211,8 @@ export const reading = (
 })
 
 /**
- * Deletes a session. While something holds its lock, tries again as often as `attempts`: streams that were reading it end in a
- * moment, and with them the lock.
+ * Deletes a session. While its lock is held, tries again up to `attempts` times: streams that are reading the session
+ * end soon, and release the lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
   inTenant(stored, tenant, SessionRetention.remove(id)).pipe(

@@ -3,13 +3,15 @@ import { limitsOf, type ServeSettings, type TenantLimits } from "../../domain/se
 import { limitReached, type TenantUsage, unused, used } from "../../domain/serve/TenantUsage.ts"
 import { TooMany } from "./ServeErrors.ts"
 
-/** What a tenant uses at this moment. */
+/** The current usage of a tenant. */
 interface Running {
   turns: number
   streams: number
 }
 
-/** Counts what tenants use, and refuses what is above their limits. Counts in memory: a restart begins anew. */
+/**
+ * Counts what tenants use, and rejects what exceeds their limits. The counts are in memory, so a restart resets them.
+ */
 export class TenantLimiter extends Context.Service<
   TenantLimiter,
   {
@@ -17,15 +19,15 @@ export class TenantLimiter extends Context.Service<
     readonly limits: (tenant: string) => TenantLimits
     /** Counts a request. */
     readonly request: (tenant: string) => Effect.Effect<void, TooMany>
-    /** Fails when the tenant has used its tokens of the day. */
+    /** Fails when the tenant has used its tokens for the day. */
     readonly checkTokens: (tenant: string) => Effect.Effect<void, TooMany>
     /** Counts tokens. */
     readonly tokens: (tenant: string, amount: number) => Effect.Effect<void>
-    /** Takes one of the tenant's turns or streams; the effect that comes back returns it. */
+    /** Takes one of the tenant's turns or streams. Returns the effect that gives it back. */
     readonly take: (tenant: string, what: "streams" | "turns") => Effect.Effect<Effect.Effect<void>, TooMany>
   }
 >()("palimpsest/services/serve/TenantLimiter") {
-  /** Limits as the settings say. */
+  /** Provides the limits in the settings. */
   static readonly layer = (settings: ServeSettings) => Layer.sync(TenantLimiter, () => make(settings))
 }
 
@@ -55,10 +57,10 @@ const make = (settings: ServeSettings): TenantLimiter["Service"] => {
       Effect.suspend(() => {
         const held = running.get(tenant) ?? { turns: 0, streams: 0 }
         running.set(tenant, held)
-        const most = limits(tenant)[what]
-        if (held[what] >= most) {
+        const limit = limits(tenant)[what]
+        if (held[what] >= limit) {
           const noun = what === "turns" ? "turns that run" : "event streams that are open"
-          return new TooMany({ message: `the limit of ${most} ${noun} at a time is reached; let one end first` })
+          return new TooMany({ message: `the limit of ${limit} ${noun} at a time is reached; let one end first` })
         }
         held[what] += 1
         return Effect.succeed(

@@ -3,7 +3,7 @@ import type { EnvFiles } from "../platform/EnvFiles.ts"
 import type { RuntimeServices } from "../runtime/AgentHost.ts"
 import type { ChatServices } from "../runtime/SessionOpening.ts"
 
-/** What sessions of a tenant are opened, stored and read with. */
+/** The services with which sessions of a tenant are opened, stored and read. */
 export type TenantServices = ChatServices | EnvFiles | FileSystem.FileSystem | Path.Path | RuntimeServices | Stdio.Stdio
 
 /** The folder or the store of a tenant cannot be used. */
@@ -13,13 +13,13 @@ export class TenantUnavailable extends Schema.TaggedError<TenantUnavailable>()("
 }) {}
 
 /**
- * The services of each tenant. No two tenants share a store, a memory or a folder, so that no request can reach what is
- * another's, whatever ids it holds.
+ * The services of each tenant. No two tenants share a store, a memory or a folder, so no request can reach another
+ * tenant's data, whatever ids it contains.
  */
 export class TenantRuntimes extends Context.Service<
   TenantRuntimes,
   {
-    /** The services of a tenant, made at the first request and kept. */
+    /** Returns the services of a tenant. They are made on the first request and cached. */
     readonly of: (tenant: string) => Effect.Effect<Context.Context<TenantServices>, TenantUnavailable>
   }
 >()("palimpsest/services/serve/TenantRuntimes") {}

@@ -3,28 +3,37 @@ import type { NumberedEvent } from "../../domain/serve/EventBuffer.ts"
 
 /** The events of a session's last turn. They are stored before clients get them. */
 export interface JournaledTurn {
-  /** The name in their ids. */
+  /** The buffer name in their ids. */
   readonly name: string
   /** Without gaps, oldest first. */
   readonly events: ReadonlyArray<NumberedEvent>
 }
 
-/** Stores the events of each session's last turn, so that another process goes on with the stream where it ended. */
+/** Stores the events of each session's last turn, so that another process can continue the stream where it ended. */
 export interface Journal {
-  /** Makes `owner` the only writer, and returns the events of the last turn; undefined when there are none, or they cannot be read. */
+  /**
+   * Makes `owner` the only writer, and returns the events of the last turn. Undefined when there are none, or when
+   * they cannot be read.
+   */
   readonly take: (tenant: string, id: string, owner: string) => Effect.Effect<JournaledTurn | undefined>
-  /** Stores events, and with `first` forgets those before this number. Returns false when another one is the writer now. */
+  /**
+   * Stores events, and with `first` deletes those before this number. Returns false when another owner is the writer
+   * now.
+   */
   readonly save: (
     tenant: string,
     id: string,
     turn: JournaledTurn & { readonly first: number | undefined },
     owner: string
   ) => Effect.Effect<boolean>
-  /** The events of the last turn, for a reader whose writer is lost; undefined when there are none, or they cannot be read. */
+  /**
+   * Returns the events of the last turn, for a reader whose writer is gone. Undefined when there are none, or when
+   * they cannot be read.
+   */
   readonly read: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
   /** The id of the event after which a reader of the stored messages goes on; null when there is none. */
   readonly last: (tenant: string, id: string) => Effect.Effect<string | null>
-  /** Forgets the events of a session that was deleted. */
+  /** Deletes the events of a deleted session. */
   readonly forget: (tenant: string, id: string) => Effect.Effect<void>
 }
 

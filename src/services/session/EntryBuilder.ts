@@ -99,8 +99,8 @@ export const RangeName = Context.Reference<RangeNaming>("palimpsest/services/ses
 export const rangeHandle = Effect.fnUntraced(function* (
   entries: ReadonlyArray<Entry>
 ): Effect.fn.Return<Handle, never, TempStore> {
-  const given = (yield* RangeName)(entries)
-  if (given !== undefined) return given
+  const ownName = (yield* RangeName)(entries)
+  if (ownName !== undefined) return ownName
   const { hash } = yield* TempStore
   return handleOf(yield* hash(entries.map(({ handles, id }) => `${id} ${handles.join(" ")}`).join("\n")))
 })

@@ -16,7 +16,7 @@ export const StoresFiles = Context.Reference<Effect.Effect<boolean>>("palimpsest
   defaultValue: () => Effect.succeed(true)
 })
 
-/** Returns what finds the path of a stored session's log; it finds none where the store is a database. */
+/** Returns a function that finds the path of a stored session's log. It finds none when the store is a database. */
 export const locateLogs = Effect.gen(function* (): Effect.fn.Return<
   (id: string) => string | undefined,
   never,

@@ -38,7 +38,7 @@ export class HandleAmbiguous extends Schema.TaggedError<HandleAmbiguous>()("Hand
   }
 }
 
-/** The conversation holds nothing under this handle, even if the store does. */
+/** The conversation does not contain this handle, even if the store does. */
 export class HandleNotHeld extends Schema.TaggedError<HandleNotHeld>()("HandleNotHeld", {
   name: Schema.String,
   /** Advice for the user. */

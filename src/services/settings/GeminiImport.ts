@@ -271,7 +271,7 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
       if (seen.has(target)) continue
       seen.add(target)
       const isThere = yield* Effect.orElseSucceed(fs.exists(path.join(folder, target)), () => true)
-      // A name without a dot or a slash is rather a person's than a file's.
+      // A name without a dot or a slash is more likely a user name than a file.
       if (!isThere && !/[./]/.test(importPath)) continue
       if (isAddress(importPath)) skip(run, "memory", what, { _tag: "Address" })
       else if (path.isAbsolute(importPath)) skip(run, "memory", what, { _tag: "NotBelow" })
@@ -412,13 +412,13 @@ const importFolder = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ImportReport, GeminiImportError, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const given = path.resolve(from ?? places.gemini)
+  const requested = path.resolve(from ?? places.gemini)
   const folder = yield* fs
-    .realPath(given)
+    .realPath(requested)
     .pipe(
       Effect.mapError((error) =>
         isNotFound(error)
-          ? new GeminiImportError({ message: `there is no folder ${quotedPath(given)}`, reason: "NoFolder" })
+          ? new GeminiImportError({ message: `there is no folder ${quotedPath(requested)}`, reason: "NoFolder" })
           : invalidInput(diskErrorText(error))
       )
     )
@@ -470,7 +470,7 @@ const commit = Effect.fnUntraced(function* (
 
   for (const copy of copies) {
     const temporary = yield* written(copy)
-    // Files created while we read are kept too.
+    // Files created while we read are preserved too.
     if (yield* Effect.orElseSucceed(fs.exists(copy.target), () => true)) return yield* changed(copy.target)
     yield* place(temporary, copy.target)
   }

@@ -33,7 +33,7 @@ export type SkipReason =
   | { readonly _tag: "TooLarge"; readonly limit: string }
   | { readonly _tag: "TooDeep"; readonly levels: number }
   | { readonly _tag: "TooManyImports"; readonly limit: number }
-  /** Another file is at its place here. */
+  /** A different file is already in its place. */
   | { readonly _tag: "Differs"; readonly target: string }
   | { readonly _tag: "InvalidAgent"; readonly problem: DefinitionProblem }
   | { readonly _tag: "InvalidSkill"; readonly problem: SkillProblem }

@@ -85,7 +85,7 @@ export class Telemetry extends Context.Service<
   static readonly make = ({ buffer, logs, prompts, sinks }: TelemetryOptions): Telemetry["Service"] => {
     const held = new ActivityBuffer(buffer)
     const failing = new Set<Sink>()
-    const seen = new ToolNameTracker()
+    const toolNames = new ToolNameTracker()
 
     const record = Effect.fnUntraced(function* (session: string | undefined, entry: TelemetryEntry) {
       const made = { ...entry, at: yield* Clock.currentTimeMillis, session: session ?? null }
@@ -117,7 +117,7 @@ export class Telemetry extends Context.Service<
       watch: (session, prompt, stream) =>
         Stream.concat(
           Stream.fromEffectDrain(prompts ? record(session, promptEntry(prompt)) : Effect.void),
-          Stream.tap(stream, (event) => tell(session, eventEntry(event, prompts, seen.of(event))))
+          Stream.tap(stream, (event) => tell(session, eventEntry(event, prompts, toolNames.of(event))))
         ),
       compressions: HookSystem.use((hooks) =>
         hooks.add([

@@ -48,7 +48,7 @@ const features = `${estimatorVersion}/${TextFeatures.featuresVersion}`
 /** No calibration of any model. */
 export const noCalibrations: StoredCalibrations = { version: 1, features, models: {} }
 
-/** Stored calibrations, or none where the estimator has changed since. */
+/** Returns stored calibrations, or none if the estimator has changed since. */
 export const usableCalibrations = (stored: StoredCalibrations): StoredCalibrations =>
   stored.features === features ? stored : noCalibrations
 
@@ -78,7 +78,7 @@ class FeatureSums {
   /** Keeps the sum of all of these parts, and those that are still valid. */
   keep(parts: ReadonlyArray<Part>, total: TextFeatures.Features): void {
     const { count } = this.before(parts)
-    // A beginning of what is kept already takes nothing away from it.
+    // A prefix of a cached list does not replace it.
     const isBeginning = parts.length <= this.parts.length && parts.every((part, index) => part === this.parts[index])
     const others = this.sums.filter((sum) => sum.count !== parts.length && (isBeginning || sum.count <= count))
     if (!isBeginning) this.parts = parts
@@ -127,7 +127,7 @@ export const make = (
       }),
       expected: Effect.fn("Calibrations.expected")(function* (model, parts) {
         const learned = of(model)
-        // Without a count, there is nothing to read the parts for.
+        // Without a count, there is no reason to read the parts.
         return learned.observations === 0 ? undefined : Calibration.expected(learned, yield* featuresOf(parts))
       }),
       observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
@@ -188,14 +188,14 @@ export const countRequest = Effect.fn("Calibrations.countRequest")(function* (
 ): Effect.fn.Return<RequestCount, never, Calibrations | Model> {
   const calibrations = yield* Calibrations
   const model = yield* Model
-  const beside = overheadParts(request)
+  const overhead = overheadParts(request)
   const within = contentParts(request)
   const counted = yield* Effect.result(model.countTokens(request))
   if (counted._tag === "Failure") {
-    const tokens = yield* calibrations.upperBound(request.model, [...beside, ...within])
+    const tokens = yield* calibrations.upperBound(request.model, [...overhead, ...within])
     return { tokens, by: "bound", countError: counted.failure }
   }
   yield* calibrations.observe(request.model, within, counted.success)
-  const rest = beside.length === 0 ? 0 : yield* calibrations.upperBound(request.model, beside)
+  const rest = overhead.length === 0 ? 0 : yield* calibrations.upperBound(request.model, overhead)
   return { tokens: counted.success + rest, by: "model", countError: null }
 })

@@ -18,15 +18,15 @@ export class TokenCounter extends Context.Service<
   }
 >()("palimpsest/services/tokens/TokenCounter") {
   /**
-   * A counter of your own: a function of a text, for example a tokenizer's. Results of tools count as their texts, other parts as their JSON; media are
-   * estimated. A count that is no number, or negative, is a failure.
+   * Provides a counter of your own: a function of a text, for example a tokenizer. Tool results count as their texts,
+   * other parts as their JSON; media are estimated. A count that is not a number, or is negative, is a failure.
    */
   static readonly layer = (count: (text: string) => number): Layer.Layer<TokenCounter> =>
     Layer.succeed(TokenCounter, {
       count: (parts) => Effect.forEach(parts, (part) => countedBy(count, part))
     })
 
-  /** Estimates by class of character: offline, deterministic, under 10 ms per MiB. */
+  /** Provides an estimate by class of character: offline, deterministic, under 10 ms per MiB. */
   static readonly layerEstimate = Layer.succeed(TokenCounter, {
     count: (parts) => Effect.suspend(() => Work.run(counts(parts)))
   })

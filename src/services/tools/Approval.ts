@@ -36,7 +36,7 @@ export interface ApprovalOptions {
   /** The one file that may be written in plan mode, absolute with links followed (`Plans.file`). Absent: none. */
   readonly planFile?: string | undefined
   /** Asks the user. Absent: no user is available, and everything that is not granted is denied. */
-  readonly ask?: ((asked: ApprovalQuestion) => Effect.Effect<Answer>) | undefined
+  readonly ask?: ((question: ApprovalQuestion) => Effect.Effect<Answer>) | undefined
   /** Stores the grants of an "always" answer. */
   readonly keep?: ((grants: ReadonlyArray<string>) => Effect.Effect<void>) | undefined
 }
@@ -50,7 +50,7 @@ export class Approval extends Context.Service<
      * question is needed.
      */
     readonly decide: (
-      asked: ApprovalQuestion,
+      question: ApprovalQuestion,
       asking: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     ) => Effect.Effect<Decision>
     /** Changes the approval mode, from the next call on. */

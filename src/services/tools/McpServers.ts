@@ -110,8 +110,8 @@ const toolOf = (
   kind: described.annotations?.readOnlyHint === true ? "fetch" : "execute",
   isNeverMasked: false,
   timeout,
-  call: (given) =>
-    Option.match(argumentsOf(given ?? {}), {
+  call: (args) =>
+    Option.match(argumentsOf(args ?? {}), {
       onNone: () =>
         new ToolFailure({
           message: `${name} was called wrongly: expected an object of arguments`,

@@ -28,9 +28,9 @@ const workspaceFailure = ({ message, reason }: WorkspaceError): ToolFailure =>
 /** The absolute path that a tool may use for what its arguments name (`Workspace.path`). */
 export const pathArgument = (
   workspace: Workspace["Service"],
-  given: string,
+  path: string,
   purpose: "read" | "write"
-): Effect.Effect<string, ToolFailure> => Effect.mapError(workspace.path(given, purpose), workspaceFailure)
+): Effect.Effect<string, ToolFailure> => Effect.mapError(workspace.path(path, purpose), workspaceFailure)
 
 /** What the user is asked before a call runs. */
 export interface Question {
@@ -226,8 +226,8 @@ export const makePrepared = <
     kind,
     isNeverMasked: keeps,
     timeout: Duration.fromInputUnsafe(timeout),
-    call: (given, context) =>
-      decode(adapted(objectOf(given), older)).pipe(
+    call: (args, context) =>
+      decode(adapted(objectOf(args), older)).pipe(
         Effect.mapError((error) => invalidArguments(name, error)),
         Effect.flatMap((args) =>
           Effect.map(prepare(args, context), ({ question, run }) => ({
@@ -273,8 +273,8 @@ export const fromToolkit = Effect.fnUntraced(function* <Tools extends Record<str
       kind: what,
       isNeverMasked: false,
       timeout: defaultTimeout,
-      call: (given, context) => {
-        const args = objectOf(given)
+      call: (input, context) => {
+        const args = objectOf(input)
         const detail = JSON.stringify(args, null, 2)
         return Effect.succeed({
           title: named(tool.name, JSON.stringify(args)),

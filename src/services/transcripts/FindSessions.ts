@@ -100,8 +100,8 @@ export const listSessions = Effect.fn("FindSessions.listSessions")(function* ({
   const index = yield* SessionIndex
   const all = yield* AgentSessions.use((sessions) => sessions.files())
   const problems = yield* index.update(all.files)
-  const isWanted = ({ agent }: SessionFile) => agents === undefined || agents.includes(agent)
-  const files = all.files.filter(isWanted)
+  const isOfAgents = ({ agent }: SessionFile) => agents === undefined || agents.includes(agent)
+  const files = all.files.filter(isOfAgents)
   const known = yield* index.sessions(files)
   const sessions = [...grouped(files, known).values()]
     .flatMap((group) => sessionOf(group, known) ?? [])

@@ -44,7 +44,7 @@ const ChangesArguments = Schema.Struct({
 
 const SnapshotArguments = Schema.Struct({ tokens, session })
 
-const bounded = (given: number | undefined): number => Math.min(given ?? defaultTokens, maxTokens)
+const bounded = (requested: number | undefined): number => Math.min(requested ?? defaultTokens, maxTokens)
 
 const answer = (effect: Effect.Effect<string, SessionAnswerError>) =>
   Effect.match(effect, {

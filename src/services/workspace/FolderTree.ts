@@ -30,7 +30,7 @@ interface Folder {
 }
 type Node = Folder | string
 
-const begun = (name: string): Folder => ({ name, entries: [], isRead: false, more: 0 })
+const emptyFolder = (name: string): Folder => ({ name, entries: [], isRead: false, more: 0 })
 
 const shown = (node: Node): TreeEntry =>
   typeof node === "string"
@@ -58,7 +58,7 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
   const fs = files(yield* FileSystem.FileSystem)
   const path = yield* Path.Path
   const mostEntries = limits.entries ?? defaultMaxEntries
-  const top = begun(folder)
+  const top = emptyFolder(folder)
 
   interface Open {
     readonly node: Folder
@@ -85,7 +85,7 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
         more += 1
         continue
       }
-      const entry = isFolder ? begun(name) : name
+      const entry = isFolder ? emptyFolder(name) : name
       nodes.push(entry)
       if (typeof entry === "string" || isIgnored || generated.has(name)) continue
       deeper.push({ node: entry, place: path.join(place, name), rules: (holds) => rules.enter(name, holds) })

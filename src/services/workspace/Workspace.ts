@@ -22,7 +22,7 @@ export class Workspace extends Context.Service<
      * The absolute path that a tool may use, or why not: outside all folders, through a link that leads out, or without
      * a parent folder. The file itself need not exist; a reader finds out.
      */
-    readonly path: (given: string, purpose: "read" | "write") => Effect.Effect<string, WorkspaceError>
+    readonly path: (requested: string, purpose: "read" | "write") => Effect.Effect<string, WorkspaceError>
     /**
      * A file system for paths returned by `path` and those below. It follows no links: when a folder is replaced by a
      * link after the check, however fast, operations fail instead of reaching beyond it.

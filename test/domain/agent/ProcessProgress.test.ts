@@ -41,7 +41,7 @@ describe("the events of an agent in its own process", () => {
     [
       "a failure after some words",
       [model, says("Half of"), error],
-      { reason: "ERROR", text: "slow down\n\nWhat there is so far:\nHalf of", turns: 1 }
+      { reason: "ERROR", text: "slow down\n\nPartial result:\nHalf of", turns: 1 }
     ],
     ["a cancel", [model, cancelled], { reason: "ABORTED", text: "it was cancelled", turns: 1 }],
     ["nothing", [], { reason: "GOAL", text: "", turns: 0 }]
@@ -68,11 +68,11 @@ describe("the events of an agent in its own process", () => {
 
   it.each([
     [1, "p ended with exit status 1"],
-    [137, "p ended with exit status 137 (it was killed, perhaps for want of memory)"]
+    [137, "p ended with exit status 137 (it was killed, possibly because memory ran out)"]
   ])("exit status %d has a sentence", (code, sentence) => assert.strictEqual(exitText("p", code), sentence))
 
   it("its last words are five lines at most", () => {
     assert.strictEqual(lastLines(" \n"), "")
-    assert.strictEqual(lastLines("1\n2\n3\n4\n5\n6\n"), "; its last words: 2\n3\n4\n5\n6")
+    assert.strictEqual(lastLines("1\n2\n3\n4\n5\n6\n"), "; the last lines of its error output: 2\n3\n4\n5\n6")
   })
 })

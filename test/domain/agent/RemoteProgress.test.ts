@@ -40,7 +40,7 @@ describe("the result of a remote agent", () => {
   > = [
     ["a message is the answer", [says("hello")], "GOAL", "hello"],
     ["messages are joined", [says("one"), says("two")], "GOAL", "one\ntwo"],
-    ["nothing said is still done", [status("GOAL")], "GOAL", "(it is done, and said nothing)"],
+    ["nothing said is still done", [status("GOAL")], "GOAL", "(it finished without an answer)"],
     [
       "the last status is the answer",
       [status("working", "I look"), status("GOAL", "all is well")],
@@ -56,33 +56,33 @@ describe("the result of a remote agent", () => {
       "a question is passed on",
       [artifact("A"), status("asking", "which one?")],
       "GOAL",
-      "A\n\nThe agent asks, before it can go on:\nwhich one?\n\n(What it is sent next is taken as the answer.)"
+      "A\n\nThe agent asks a question before it can continue:\nwhich one?\n\n(Your next message to it is taken as the answer.)"
     ],
     [
       "a question without words",
       [status("asking")],
       "GOAL",
-      "The agent asks, before it can go on:\n(it did not say what)\n\n(What it is sent next is taken as the answer.)"
+      "The agent asks a question before it can continue:\n(it gave no question)\n\n(Your next message to it is taken as the answer.)"
     ],
     [
       "a permission is an error",
       [status("locked", "log in")],
       "ERROR",
-      "The agent wants a permission that it has to be given elsewhere: log in\n\nWhat there is so far:\nlog in"
+      "The agent needs a permission that must be granted elsewhere: log in\n\nPartial result:\nlog in"
     ],
     ["a cancelled task", [status("ABORTED")], "ABORTED", "The agent cancelled the task."],
-    ["a failed task", [status("ERROR", "no")], "ERROR", "The agent could not do it: no"],
+    ["a failed task", [status("ERROR", "no")], "ERROR", "The agent failed: no"],
     [
       "a failed task with artifacts",
       [artifact("A"), status("ERROR", "no")],
       "ERROR",
-      "The agent could not do it: no\n\nWhat there is so far:\nA"
+      "The agent failed: no\n\nPartial result:\nA"
     ],
     [
       "a connection that broke off",
       [status("working", "half")],
       "ERROR",
-      "it broke off\n\nWhat there is so far:\nhalf",
+      "it broke off\n\nPartial result:\nhalf",
       "it broke off"
     ]
   ]

@@ -56,10 +56,14 @@ describe("hooksOf", () => {
     ["an unknown event", { BeforeTools: [] }, /no event BeforeTools; the events are BeforeTool, /],
     ["a key that older settings have beside the events", { enabled: true }, /belongs into hooksConfig/],
     ["no list of groups", { BeforeTool: { hooks: [command] } }, /^hooks\.BeforeTool was left out: it is no list$/],
-    ["a group that is no object", { BeforeTool: ["x"] }, /^hooks\.BeforeTool\[0\] was left out: it is no object$/],
+    ["a group that is no object", { BeforeTool: ["x"] }, /^hooks\.BeforeTool\[0\] was left out: it is not an object$/],
     ["a group without hooks", { BeforeTool: [{ matcher: "x" }] }, /BeforeTool\[0\]\.hooks was left out: it is no list/],
-    ["a matcher that is no text", { BeforeTool: [{ matcher: 7, hooks: [command] }] }, /its matcher is no text/],
-    ["a hook that is no object", { BeforeTool: [{ hooks: ["lint.sh"] }] }, /hooks\[0\] was left out: it is no object/],
+    ["a matcher that is no text", { BeforeTool: [{ matcher: 7, hooks: [command] }] }, /its matcher is not a string/],
+    [
+      "a hook that is no object",
+      { BeforeTool: [{ hooks: ["lint.sh"] }] },
+      /hooks\[0\] was left out: it is not an object/
+    ],
     ["a hook without a type", { BeforeTool: [{ hooks: [{ command: "x" }] }] }, /has no type/],
     ["an unknown type", { BeforeTool: [{ hooks: [{ type: "http", url: "x" }] }] }, /has the unknown type http/],
     ["no command", { BeforeTool: [{ hooks: [{ type: "command" }] }] }, /has no command/],

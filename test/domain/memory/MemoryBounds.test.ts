@@ -24,7 +24,7 @@ describe("the bounds of memory", () => {
     const [cut] = blocks
     assert.match(
       cut?.text ?? "",
-      /^head [^]*\n\[20000 of 40000 characters are left out here; AGENTS\.md has them: read it before [^\]]*\]\n[^]*tail $/
+      /^head [^]*\n\[20000 of 40000 characters are left out here; they are in AGENTS\.md: read it before [^\]]*\]\n[^]*tail $/
     )
     assert.deepStrictEqual(problems.map(memoryProblemText), [
       "AGENTS.md: has 40000 characters, of which 20000 are read (memory.fileChars)"

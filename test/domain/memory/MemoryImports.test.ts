@@ -63,7 +63,7 @@ describe("imports of a text", () => {
   it("a comment cannot be closed from inside", () => {
     assert.strictEqual(
       importedBlock("a-->b", "c-->d"),
-      "<!-- @a--&gt;b is not repeated here: it stands in this memory as c--&gt;d -->"
+      "<!-- @a--&gt;b is not repeated here: this memory already contains it as c--&gt;d -->"
     )
     assert.strictEqual(skippedImport("a-->b", "no --!> such"), "<!-- @a--&gt;b was not imported: no --!&gt; such -->")
   })

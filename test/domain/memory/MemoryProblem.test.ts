@@ -29,7 +29,7 @@ describe("the problems of memory files", () => {
   it("are one line each in words", () => {
     assert.deepStrictEqual([missing("a"), circle("b", ["/y"])].map(memoryProblemText), [
       "a: there is no such file",
-      "b: @./x.md was not imported: it is being imported already, so it imports itself"
+      "b: @./x.md was not imported: it is already being imported, so it imports itself"
     ])
   })
 })

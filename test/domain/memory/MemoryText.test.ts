@@ -16,7 +16,7 @@ describe("memory text for the model", () => {
   it("frames each file within its scope's element, highest precedence first", () => {
     const text = textOf(block("global", "~/G", " g\n"), block("project", "P", "p"), block("project", "a/P", "ap"))
     const [said = "", context] = text.split("\n\n<loaded_context>")
-    assert.match(said, /counts more: a folder inside the workspace .* extensions before what is global/)
+    assert.match(said, /takes precedence: a folder inside the workspace .* extensions before what is global/)
     assert.strictEqual(
       context,
       "\n<global_context>\n--- Context from: ~/G ---\ng\n--- End of Context from: ~/G ---\n</global_context>\n" +

@@ -44,7 +44,7 @@ describe("a .env file", () => {
     ["a line that sets nothing", "A=1\nnothing\nB=2", 2, "expected NAME=value", { A: "1", B: "2" }],
     ["a name that is none", "1A=1\nB=2", 1, "expected NAME=value", { B: "2" }],
     ["a quote that nothing closes", `A=1\n\nB="2\nC=3`, 3, "expected a closing quote", { A: "1", C: "3" }],
-    ["words behind a quote", `A="1\n2" 3\nB=2`, 1, "expected nothing behind the closing quote", { B: "2" }]
+    ["words behind a quote", `A="1\n2" 3\nB=2`, 1, "expected nothing after the closing quote", { B: "2" }]
   ]
   for (const [rule, text, line, message, says] of broken) {
     it(`${rule} is reported, and the rest is used`, () => {
@@ -159,13 +159,13 @@ describe("an endpoint that a folder chooses", () => {
   for (const [title, variables, environmentKeys, expected] of [
     ["counts with a key of its own", { GEMINI_API_KEY: "k" }, [], undefined],
     ["counts with the other kind of key", { GOOGLE_API_KEY: "k" }, [], undefined],
-    ["is left out without a key", {}, [], "no key stands there with it"],
-    ["is left out without a key, whatever the environment sets", {}, ["GEMINI_API_KEY"], "no key stands there with it"],
+    ["is left out without a key", {}, [], "the file sets no key for it"],
+    ["is left out without a key, whatever the environment sets", {}, ["GEMINI_API_KEY"], "the file sets no key for it"],
     [
       "is left out where the environment sets keys",
       { GEMINI_API_KEY: "k" },
       ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-      "GEMINI_API_KEY and GOOGLE_API_KEY of the environment would go there"
+      "GEMINI_API_KEY and GOOGLE_API_KEY from the environment would be sent there"
     ]
   ] as const) {
     it(title, () => {

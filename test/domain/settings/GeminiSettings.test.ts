@@ -165,7 +165,7 @@ describe("skipped keys and reasons", () => {
     [
       "a matcher that is no text",
       { hooks: { BeforeTool: [{ matcher: 1, hooks: [] }] } },
-      "hooks.BeforeTool[0]: its matcher is no text"
+      "hooks.BeforeTool[0]: its matcher is not a string"
     ]
   ]
   for (const [rule, settings, row] of cases) {

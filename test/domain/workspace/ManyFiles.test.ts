@@ -14,7 +14,7 @@ describe("skipReason", () => {
   const image = { _tag: "Media", what: "image", mimeType: "image/png" } as const
   it.each([
     [{ _tag: "Binary" } as const, true, "binary"],
-    [image, false, "image, not asked for by name"],
+    [image, false, "image, not requested by name"],
     [image, true, undefined],
     [{ _tag: "Text" } as const, false, undefined]
   ])("of %j, asked for: %s", (kind, isAskedFor, why) => assert.strictEqual(skipReason(kind, isAskedFor), why))

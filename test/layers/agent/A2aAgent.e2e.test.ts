@@ -663,7 +663,7 @@ describe("errors are described", () => {
     [
       "broken JSON after a piece",
       (response, id) => sse(response, working(id), "data: {\n\n"),
-      ["not A2A", "What there is so far:\nhalf of it"]
+      ["not A2A", "Partial result:\nhalf of it"]
     ],
     [
       "a connection that breaks off",

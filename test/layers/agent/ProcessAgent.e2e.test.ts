@@ -155,7 +155,7 @@ describe("an agent as a process", () => {
     [
       "exits 1",
       `process.stderr.write("one\\ntwo\\n"); process.exitCode = 1`,
-      ["exit status 1", "its last words: one\ntwo"]
+      ["exit status 1", "the last lines of its error output: one\ntwo"]
     ],
     [
       "exits 1 after an answer",

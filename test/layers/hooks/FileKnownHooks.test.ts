@@ -54,7 +54,7 @@ describe("a folder's hooks", () => {
       Effect.gen(function* () {
         const { told = "" } = yield* toldOf([hook()], [hook(), hook(fields)])
         assert.match(told, expected)
-        assert.match(told, /^This folder brings a new hook,/)
+        assert.match(told, /^This folder has a new hook,/)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
   }

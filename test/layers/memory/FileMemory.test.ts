@@ -293,7 +293,7 @@ layer(NodeServices.layer)("memory files", (it) => {
           const stands = (path: string, name: string) =>
             importFormat === "flat"
               ? `@${path}`
-              : `<!-- @${path} is not repeated here: it stands in this memory as ${name} -->`
+              : `<!-- @${path} is not repeated here: this memory already contains it as ${name} -->`
           assert.include(text, `mine ${stands("GEMINI.md", theirs)}`)
           assert.include(text, `agents ${stands("GEMINI.md", "GEMINI.md")}`)
           assert.include(text, `src ${stands("../GEMINI.md", "GEMINI.md")}`)
@@ -609,7 +609,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         )
         assert.deepStrictEqual(problems, [
           "GEMINI.md: @no.md was not imported: there is no such file",
-          "a.md: @c.md was not imported: it is being imported already, so it imports itself"
+          "a.md: @c.md was not imported: it is already being imported, so it imports itself"
         ])
       })
     )
@@ -659,11 +659,11 @@ layer(NodeServices.layer)("memory files", (it) => {
             },
             { memory: { importFormat } }
           )
-          const circles = problems.filter((line) => line.endsWith("it is being imported already, so it imports itself"))
+          const circles = problems.filter((line) => line.endsWith("it is already being imported, so it imports itself"))
           assert.lengthOf(circles, 2)
           assert.include(
             circles,
-            "y/self.md: @self.md was not imported: it is being imported already, so it imports itself"
+            "y/self.md: @self.md was not imported: it is already being imported, so it imports itself"
           )
           assert.deepStrictEqual(
             problems.filter((line) => !circles.includes(line)),
@@ -697,7 +697,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         const { blocks, problems } = yield* loadedOf({ ...git, ...chain, "work/l7.md": "end" })
         assert.include(blocks[0]?.text ?? "", "level 5 @l6.md")
         assert.notInclude(blocks[0]?.text ?? "", "level 6")
-        assert.deepStrictEqual(problems, ["l5.md: what it imports was left out: more than 5 files import one another"])
+        assert.deepStrictEqual(problems, ["l5.md: its imports were left out: more than 5 files import one another"])
         const flatter = yield* loadedOf({ ...git, ...chain }, { memory: { importDepth: 0 } })
         assert.strictEqual(flatter.blocks[0]?.text, "level 0 @l1.md")
       })
@@ -880,10 +880,10 @@ layer(NodeServices.layer)("memory files", (it) => {
         assert.lengthOf(loaded.problems, 8)
         const lines = loaded.problems.join("\n")
         assert.match(lines, /^a\/GEMINI\.md: it is a named pipe, and only regular files are read$/m)
-        assert.match(lines, /^b\/GEMINI\.md: it is a circle of links$/m)
+        assert.match(lines, /^b\/GEMINI\.md: its links form a cycle$/m)
         assert.match(lines, /^c\/GEMINI\.md: it leads out of ~\/work$/m)
         assert.match(lines, /@pipe was not imported: it is a named pipe/)
-        assert.match(lines, /@loop was not imported: it is a circle of links$/m)
+        assert.match(lines, /@loop was not imported: its links form a cycle$/m)
         for (const out of ["@out", "@dir/outside", "@/dev/zero"])
           assert.include(lines, `${out} was not imported: it leads out of ~/work`)
       })
@@ -1174,7 +1174,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         assert.deepStrictEqual(yield* texts(0), { texts: ["above", "here"], problems: [] })
         assert.deepStrictEqual(yield* texts(1_001), {
           texts: ["here"],
-          problems: ["~/GEMINI.md: it belongs to somebody else than ~/work, so it was left out"]
+          problems: ["~/GEMINI.md: its owner is not the owner of ~/work, so it was left out"]
         })
       })
     )

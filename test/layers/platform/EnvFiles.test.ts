@@ -154,7 +154,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     `the model is asked at https://theirs.example, as GOOGLE_GEMINI_BASE_URL in ${at(file)} says`
   const leftOut = (at: At, file: string, why: string) =>
     `${at(file)}: GOOGLE_GEMINI_BASE_URL was left out: ${why}; set it in the environment to use it`
-  const noKey = "no key stands there with it"
+  const noKey = "the file sets no key for it"
   const cases: ReadonlyArray<
     readonly [
       rule: string,
@@ -195,7 +195,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       "me/work/.env",
       `${url}\nGEMINI_API_KEY=theirs-of-length`,
       { GEMINI_API_KEY: "mine" },
-      (at, file) => [leftOut(at, file, "GEMINI_API_KEY of the environment would go there")],
+      (at, file) => [leftOut(at, file, "GEMINI_API_KEY from the environment would be sent there")],
       false
     ],
     [
@@ -203,7 +203,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       "me/work/.env",
       `${url}\nGOOGLE_API_KEY=theirs-of-length`,
       { GEMINI_API_KEY: "mine" },
-      (at, file) => [leftOut(at, file, "GEMINI_API_KEY of the environment would go there")],
+      (at, file) => [leftOut(at, file, "GEMINI_API_KEY from the environment would be sent there")],
       false
     ],
     [
@@ -245,7 +245,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       const { folder, notices, variables } = yield* found(at, all)
       assert.deepStrictEqual([folder, variables], [at("me/work"), { PALIMPSEST_MAX_TURNS: "5" }])
       assert.deepStrictEqual(notices, [
-        `${at("me/work/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD, GEMINI_EXP, PALIMPSEST_HOME, PALIMPSEST_IDE_FILE, PALIMPSEST_HOOKS_CONFIG_ENABLED are not taken from such a file`
+        `${at("me/work/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD, GEMINI_EXP, PALIMPSEST_HOME, PALIMPSEST_IDE_FILE, PALIMPSEST_HOOKS_CONFIG_ENABLED cannot be set in such a file`
       ])
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -259,9 +259,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
         [folder, variables],
         [undefined, { GEMINI_EXP: "x", GEMINI_SYSTEM_MD: "/etc/passwd", PALIMPSEST_IDE_FILE: "x" }]
       )
-      assert.deepStrictEqual(notices, [
-        `${at("me/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD is not taken from such a file`
-      ])
+      assert.deepStrictEqual(notices, [`${at("me/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD cannot be set in such a file`])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

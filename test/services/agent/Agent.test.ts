@@ -122,7 +122,7 @@ describe("Agent", () => {
           asking("bad", "x"),
           /"error":"no such file"/
         ],
-        ["an unknown tool", upper, asking("write", "x"), /there is no tool write; there are: read/],
+        ["an unknown tool", upper, asking("write", "x"), /there is no tool write; the tools are: read/],
         [
           "arguments of a wrong shape",
           upper,
@@ -167,7 +167,7 @@ describe("Agent", () => {
       const fiber = yield* Effect.forkChild(taken(run("go")))
       yield* TestClock.adjust("1 minute")
       const { events } = yield* Fiber.join(fiber)
-      assert.match((yield* transcript(chat))[2] ?? "", /did not end within 1m.*\\nhalf/)
+      assert.match((yield* transcript(chat))[2] ?? "", /did not finish within 1m.*\\nhalf/)
       assert.include(
         events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.status] : [])),
         "timeout"
@@ -398,7 +398,7 @@ describe("Agent", () => {
           [false, true]
         )
         assert.strictEqual(yield* Ref.get(ran), 1)
-        assert.match((yield* transcript(chat)).at(-1) ?? "", /going round in circles/)
+        assert.match((yield* transcript(chat)).at(-1) ?? "", /stuck in a loop/)
         yield* Stream.runDrain(run("go on"))
         assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
       })
@@ -509,7 +509,7 @@ describe("Agent", () => {
           })
           yield* Stream.runDrain(run("go"))
           const lines = yield* transcript(chat)
-          assert.match(lines[2] ?? "", /"A".*bad → \{"error":"bad gave up by itself"\}.*"B"/)
+          assert.match(lines[2] ?? "", /"A".*bad → \{"error":"bad interrupted itself"\}.*"B"/)
           assert.strictEqual(lines[3], "model done")
         })
       )

@@ -173,7 +173,7 @@ describe("sessions_spawn", () => {
       const { children, refusal } = yield* makeParent([agent, broken])
       assert.strictEqual(
         yield* refusal("sessions_spawn", { agent: "nobody", task: "x" }),
-        "there is no agent nobody; there are scout, broken"
+        "there is no agent nobody; the agents are scout, broken"
       )
       assert.include(yield* refusal("sessions_spawn", { agent: "scout", task: " " }), "nothing to do")
       assert.include(yield* refusal("sessions_spawn", { agent: "scout" }), "task")
@@ -183,7 +183,7 @@ describe("sessions_spawn", () => {
       )
       assert.deepStrictEqual(yield* children.list, [])
       const deep = yield* makeParent([agent], 2)
-      assert.include(yield* deep.refusal("sessions_spawn", { agent: "scout", task: "x" }), "may start no others")
+      assert.include(yield* deep.refusal("sessions_spawn", { agent: "scout", task: "x" }), "may not start others")
     })
   )
 
@@ -386,7 +386,7 @@ describe("sessions_send", () => {
       assert.deepStrictEqual(yield* mail, [])
       assert.strictEqual(
         (yield* call("sessions_send", { session: "scout-1", message: "y" })).value,
-        "scout-1 has nothing to say to that."
+        "scout-1 has no reply."
       )
       assert.include(
         String((yield* call("sessions_send", { session: "scout-1", message: "REPLY_SKIP" })).value),
@@ -407,7 +407,7 @@ describe("sessions_send", () => {
         "there is no agent session scout-9; none was started"
       )
       yield* spawn
-      assert.include(yield* refusal("sessions_history", { session: "scout-9" }), "there are scout-1")
+      assert.include(yield* refusal("sessions_history", { session: "scout-9" }), "the sessions are scout-1")
       assert.strictEqual(
         yield* refusal("sessions_send", { session: "scout-1", message: "x" }),
         "scout-1 did not answer: it takes no messages while it works"
@@ -485,7 +485,7 @@ describe("sessions_yield", () => {
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { call, mail, mailbox, refusal, spawn } = yield* makeParent([agent])
-      assert.include(yield* refusal("sessions_yield", {}), "no agent is at work")
+      assert.include(yield* refusal("sessions_yield", {}), "no agent is running")
       yield* spawn
       const waiting = yield* Effect.forkChild(call("sessions_yield", {}), { startImmediately: true })
       assert.isFalse(yield* mailbox.hasMail)
@@ -493,7 +493,7 @@ describe("sessions_yield", () => {
       assert.strictEqual((yield* Fiber.join(waiting)).value, "An agent has reported.")
       yield* call("sessions_yield", {})
       yield* mail
-      assert.include(yield* refusal("sessions_yield", {}), "no agent is at work")
+      assert.include(yield* refusal("sessions_yield", {}), "no agent is running")
     })
   )
 
@@ -507,7 +507,7 @@ describe("sessions_yield", () => {
       yield* end(0, Exit.succeed(done("ANNOUNCE_SKIP")))
       assert.isUndefined(waiting.pollUnsafe())
       yield* end(1, Exit.succeed(done("ANNOUNCE_SKIP")))
-      assert.match(String((yield* Fiber.join(waiting)).value), /^No agent is at work any more, and none has a message/)
+      assert.match(String((yield* Fiber.join(waiting)).value), /^No agent is running any more, and none has a message/)
       assert.isFalse(yield* children.isBusy)
       assert.deepStrictEqual(yield* mail, [])
     })
@@ -538,7 +538,7 @@ describe("sessions_yield", () => {
       const again = yield* Effect.forkChild(call("sessions_yield", {}), { startImmediately: true })
       yield* Deferred.succeed(second, "REPLY_SKIP")
       assert.include(String((yield* Fiber.join(again)).value), "none has a message")
-      assert.include(yield* refusal("sessions_yield", {}), "no agent is at work")
+      assert.include(yield* refusal("sessions_yield", {}), "no agent is running")
     })
   )
 
@@ -560,7 +560,7 @@ describe("sessions_yield", () => {
       assert.isUndefined(waiting.pollUnsafe())
       yield* Deferred.succeed(gate, undefined)
       assert.include(yield* Fiber.join(starting), "no card")
-      assert.include(String((yield* Fiber.join(waiting)).value), "No agent is at work any more")
+      assert.include(String((yield* Fiber.join(waiting)).value), "No agent is running any more")
     })
   )
 })

@@ -23,7 +23,7 @@ describe("the result of an agent", () => {
       {
         text: "half of it",
         reason: "GOAL",
-        note: "It had reached its limit of 3 turns; this is what it had by then."
+        note: "It had reached its limit of 3 turns; this is what it had until then."
       }
     ],
     ["submitted empty is a result", undefined, "", "so", { text: "", reason: "GOAL" }],
@@ -33,7 +33,7 @@ describe("the result of an agent", () => {
       undefined,
       "I looked at a.ts",
       {
-        text: "It reached its limit of 3 turns. This is what it wrote last; it is not a finished result:\nI looked at a.ts",
+        text: "It reached its limit of 3 turns. Its last text follows; it is not a finished result:\nI looked at a.ts",
         reason: "MAX_TURNS"
       }
     ],
@@ -43,7 +43,7 @@ describe("the result of an agent", () => {
       undefined,
       "",
       {
-        text: "It reached its limit of 3 turns. It wrote nothing that could be passed on.",
+        text: "It reached its limit of 3 turns. It wrote nothing that could be returned.",
         reason: "MAX_TURNS"
       }
     ],
@@ -53,7 +53,7 @@ describe("the result of an agent", () => {
       undefined,
       "",
       {
-        text: "It stopped without handing in a result with complete_task. It wrote nothing that could be passed on.",
+        text: "It stopped without submitting a result with complete_task. It wrote nothing that could be returned.",
         reason: "ERROR_NO_COMPLETE_TASK_CALL"
       }
     ]

@@ -116,7 +116,7 @@ describe("the memory flush", () => {
         assert.deepStrictEqual(facts, ["A fact"])
         const [first, second] = yield* flushes
         assert.isDefined(second)
-        assert.include(saidIn(second), "look does not run now")
+        assert.include(saidIn(second), "look is not available now")
         const all = yield* Script.use((script) => script.calls)
         const turn = all.map(({ request }) => request).find((request) => !isFlush(request))
         assert.deepStrictEqual(first?.tools, turn?.tools)

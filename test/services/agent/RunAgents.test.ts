@@ -115,7 +115,7 @@ describe("run_agents", () => {
       const [answer = ""] = answers
       assert.match(answer, /^2 of 4 tasks reached their goal\./)
       assert.match(answer, /\n\n2\. The agent finder ended with ERROR_NO_COMPLETE_TASK_CALL/)
-      assert.match(answer, /\n\n3\. nobody failed: there is no such agent; there are finder\n/)
+      assert.match(answer, /\n\n3\. nobody failed: there is no such agent; the agents are finder\n/)
       assert.match(answer, /\n\n4\. The agent finder ended with GOAL/)
     }).pipe(
       Effect.provide(
@@ -231,7 +231,7 @@ describe("the limits of agents", () => {
         assert.match(answer, /^2 of 3 tasks reached their goal\./)
         assert.match(
           answer,
-          /\n\d\. reader failed: 2 agents that you started are at work already, which is the most; wait until one has ended, or do this yourself(?:\n|$)/
+          /\n\d\. reader failed: 2 agents that you started are already running, which is the maximum; wait until one ends, or do this yourself(?:\n|$)/
         )
       }).pipe(
         Effect.provide(runtime(each({ main: runs({ tasks: list(3, "reader") }), reader }))),
@@ -246,7 +246,7 @@ describe("the limits of agents", () => {
         agent("two", { tools: ["three"] }),
         agent("three", { tools: [] })
       ])
-      assert.include(answersOf(contents, "one")[0] ?? "", "2 agents are at work already, which is the most")
+      assert.include(answersOf(contents, "one")[0] ?? "", "2 agents are already running, which is the maximum")
     }).pipe(
       Effect.provide(
         runtime(
@@ -273,7 +273,7 @@ describe("the limits of agents", () => {
       const { contents } = yield* told(
         names.map((name, index) => agent(name, { tools: names.slice(index + 1, index + 2) }))
       )
-      assert.include(answersOf(contents, "a1")[0] ?? "", "agents may start agents 5 deep at most")
+      assert.include(answersOf(contents, "a1")[0] ?? "", "agents may be nested at most 5 levels deep")
       const all = yield* Script.use((script) => script.calls)
       assert.isTrue(all.some(({ request }) => whose(request) === "a5"))
       assert.isFalse(all.some(({ request }) => whose(request) === "a6"))

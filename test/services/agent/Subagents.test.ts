@@ -36,7 +36,7 @@ describe("a subagent", () => {
       const [answer = ""] = answersOf(contents, "finder")
       assert.match(
         answer,
-        /^The agent finder ended with GOAL after 2 turns\. All it did: recall h_\w+ of session [0-9a-f-]{36}\.\n\nIt is in a\.ts$/
+        /^The agent finder ended with GOAL after 2 turns\. Its whole work: recall h_\w+ of session [0-9a-f-]{36}\.\n\nIt is in a\.ts$/
       )
       assert.notInclude(JSON.stringify(contents), "somewhere deep")
       assert.deepStrictEqual(
@@ -140,7 +140,7 @@ describe("a subagent without a result", () => {
       const { contents } = yield* told([agent("talker")])
       assert.match(
         answersOf(contents, "talker")[0] ?? "",
-        /^The agent talker ended with GOAL after 2 turns\. It had stopped without handing in a result with complete_task; this is what it had by then\. All it did: recall h_\w+ of session [0-9a-f-]{36}\.\n\nhere it is$/
+        /^The agent talker ended with GOAL after 2 turns\. It had stopped without submitting a result with complete_task; this is what it had until then\. Its whole work: recall h_\w+ of session [0-9a-f-]{36}\.\n\nhere it is$/
       )
       const all = yield* Script.use((script) => script.calls)
       const last = all.filter(({ request }) => whose(request) === "talker")[1]?.request
@@ -160,7 +160,7 @@ describe("a subagent without a result", () => {
       const { contents } = yield* told([agent("talker")])
       assert.match(
         answersOf(contents, "talker")[0] ?? "",
-        /^error: The agent talker ended with ERROR_NO_COMPLETE_TASK_CALL after 2 turns\. .*\n\nIt stopped without handing in a result with complete_task\. This is what it wrote last; it is not a finished result:\nStill thinking\.$/
+        /^error: The agent talker ended with ERROR_NO_COMPLETE_TASK_CALL after 2 turns\. .*\n\nIt stopped without submitting a result with complete_task\. Its last text follows; it is not a finished result:\nStill thinking\.$/
       )
     }).pipe(
       Effect.provide(
@@ -174,7 +174,7 @@ describe("a subagent without a result", () => {
       const { contents } = yield* told([agent("busy", { maxTurns: 2 })], [echo("look")])
       const [answer = ""] = answersOf(contents, "busy")
       assert.match(answer, /^error: The agent busy ended with MAX_TURNS after 3 turns\./)
-      assert.include(answer, "It reached its limit of 2 turns. This is what it wrote last")
+      assert.include(answer, "It reached its limit of 2 turns. Its last text follows")
       assert.include(answer, "I look once more")
     }).pipe(
       Effect.provide(
@@ -241,7 +241,7 @@ describe("limits", () => {
       const all = yield* Script.use((script) => script.calls)
       assert.isFalse(all.some(({ request }) => whose(request) === "three"))
       const second = all.filter(({ request }) => whose(request) === "two")[1]?.request
-      assert.include(second === undefined ? "" : saidIn(second), "agents may start agents 2 deep at most")
+      assert.include(second === undefined ? "" : saidIn(second), "agents may be nested at most 2 levels deep")
     }).pipe(
       Effect.provide(
         runtime(
@@ -301,7 +301,7 @@ describe("limits", () => {
         2
       )
       assert.lengthOf(
-        answers.filter((answer) => answer.includes("2 agents are at work already")),
+        answers.filter((answer) => answer.includes("2 agents are already running")),
         1
       )
     }).pipe(
@@ -338,7 +338,7 @@ describe("limits", () => {
       yield* Effect.scoped(Effect.flatMap(helper.start(task("Do it")), ({ result }) => result))
       const scopes = [yield* Scope.make(), yield* Scope.make()]
       for (const scope of scopes) yield* Scope.provide(slow.start(task("Do it")), scope)
-      assert.include(yield* refused(), "2 agents are at work already")
+      assert.include(yield* refused(), "2 agents are already running")
       for (const scope of scopes) yield* Scope.close(scope, Exit.void)
       yield* (yield* helper.start(task("Do it"))).result
     }).pipe(
@@ -525,7 +525,7 @@ describe("stored work", () => {
       const store = yield* SessionStore
       const { contents, offered } = yield* told([agent("finder")], [echo("look")], { sessions: store })
       const [, handle = "", session = ""] =
-        /All it did: recall (h_\w+) of session ([0-9a-f-]{36})\./.exec(answersOf(contents, "finder")[0] ?? "") ?? []
+        /Its whole work: recall (h_\w+) of session ([0-9a-f-]{36})\./.exec(answersOf(contents, "finder")[0] ?? "") ?? []
       assert.deepStrictEqual(yield* store.list, [session])
       const { chat } = yield* begin()
       const run = yield* recall(chat, offered.sources).call({ handle, session }, context)
@@ -623,7 +623,7 @@ describe("messages to an agent", () => {
         words[0],
         `${runtimeMark} Your task, as written by the agent or user who started you:\n\n&#x5b;${forged.slice(1)}`
       )
-      assert.match(words[1] ?? "", /You stopped without handing in a result/)
+      assert.match(words[1] ?? "", /You stopped without submitting a result/)
       assert.include(words[2] ?? "", "And the rest?")
       const all = yield* Script.use((script) => script.calls)
       const last = all.at(-1)?.request

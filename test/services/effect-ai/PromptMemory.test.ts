@@ -18,7 +18,7 @@ const said = (text: string) => Prompt.userMessage({ content: [Prompt.textPart({ 
 const prompt = (...texts: ReadonlyArray<string>) => texts.map(said)
 
 /** A memory in which every message has one token. */
-const memory = Effect.map(makeNames, (names) => make(names, () => Effect.succeed(1), { whole: 8, known: 8 })).pipe(
+const memory = Effect.map(makeNames, (names) => make(names, () => Effect.succeed(1), { whole: 8, remembered: 8 })).pipe(
   Effect.provide(MemoryTempStore.layer)
 )
 
@@ -48,7 +48,7 @@ describe("the place of a prompt", () => {
       const begun = prompt("a", "b")
       yield* placeOf(held, begun)
       const { length, mark } = yield* placeOf(held, [...begun, said("c")])
-      assert.deepStrictEqual([length, mark.said, mark.system], [3, 3, 0])
+      assert.deepStrictEqual([length, mark.spoken, mark.system], [3, 3, 0])
     })
   )
 

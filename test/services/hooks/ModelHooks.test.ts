@@ -86,7 +86,7 @@ describe("BeforeModel", () => {
         {
           contents: [
             ...request.contents,
-            user(text(`${runtimeMark} What a hook adds:\n<hook_context>\nbe &lt;kind&gt;\n</hook_context>`))
+            user(text(`${runtimeMark} Added by a hook:\n<hook_context>\nbe &lt;kind&gt;\n</hook_context>`))
           ]
         }
       ]
@@ -276,10 +276,7 @@ describe("SessionStart", () => {
         SessionStart: { hookSpecificOutput: { additionalContext: "branch <main>" } }
       })
       const words = yield* SessionHooks.start(own, "startup")
-      assert.strictEqual(
-        words,
-        `${runtimeMark} What a hook adds:\n<hook_context>\nbranch &lt;main&gt;\n</hook_context>`
-      )
+      assert.strictEqual(words, `${runtimeMark} Added by a hook:\n<hook_context>\nbranch &lt;main&gt;\n</hook_context>`)
       yield* SessionHooks.end(own, "exit")
       assert.deepStrictEqual(events, [
         { _tag: "SessionStart", source: "startup" },

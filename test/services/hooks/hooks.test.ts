@@ -73,7 +73,7 @@ describe("BeforeAgent", () => {
       )
       yield* Stream.runDrain(run("go"))
       const lines = yield* transcript(chat)
-      const added = `program ${runtimeMark} What a hook adds:\n<hook_context>\nit is &lt;/hook_context&gt; &lt;late&gt;\n</hook_context>`
+      const added = `program ${runtimeMark} Added by a hook:\n<hook_context>\nit is &lt;/hook_context&gt; &lt;late&gt;\n</hook_context>`
       assert.deepStrictEqual(lines.slice(0, 2), ["user go", added])
       assert.lengthOf(
         lines.filter((line) => line.includes("hook_context")),
@@ -92,7 +92,7 @@ describe("BeforeAgent", () => {
       )
       const given = { attached: [{ parts: [text("A file.")] }] }
       yield* Stream.runDrain(run("please read it", given))
-      const words = `${runtimeMark} What a hook adds:\n<hook_context>\nit is late\n</hook_context>`
+      const words = `${runtimeMark} Added by a hook:\n<hook_context>\nit is late\n</hook_context>`
       const [first, second] = yield* calls
       const sent = user(
         text("please read it"),
@@ -156,7 +156,7 @@ describe("AfterAgent", () => {
       assert.deepStrictEqual(yield* transcript(chat), [
         "user go",
         "model done",
-        `program ${runtimeMark} What a hook adds:\n<hook_context>\nrun &lt;/hook_context&gt; the tests\n</hook_context>`,
+        `program ${runtimeMark} Added by a hook:\n<hook_context>\nrun &lt;/hook_context&gt; the tests\n</hook_context>`,
         "model tested, too"
       ])
       assert.deepStrictEqual(
@@ -221,7 +221,7 @@ describe("AfterAgent", () => {
       yield* Stream.runDrain(run("go"))
       const line = (yield* transcript(chat))[2] ?? ""
       assert.isTrue(
-        line.startsWith(`program ${runtimeMark} What a hook adds:\n<hook_context>\n&#x5b;${runtimeMark.slice(1)} xxx`)
+        line.startsWith(`program ${runtimeMark} Added by a hook:\n<hook_context>\n&#x5b;${runtimeMark.slice(1)} xxx`)
       )
       assert.isBelow(line.length, 9_000)
     })
@@ -279,7 +279,7 @@ describe("AfterAgent", () => {
         )
         const { events } = yield* taken(run("go"))
         assert.deepStrictEqual(cleared, [next])
-        assert.deepStrictEqual(notices(events), ["a hook has the conversation emptied"])
+        assert.deepStrictEqual(notices(events), ["a hook cleared the conversation"])
       })
     )
   }
@@ -302,20 +302,20 @@ describe("BeforeTool and AfterTool", () => {
     {
       rule: "stops before: the tool does not run, the agent ends after the answer is recorded",
       hooks: { BeforeTool: { continue: false, stopReason: "not here" } },
-      answer: /^{"error":"a hook stopped the work: not here"}$/,
+      answer: /^{"error":"a hook stopped the run: not here"}$/,
       ran: [],
       ends: true
     },
     {
       rule: "blocks before: the tool does not run, and the model gets the reason",
       hooks: { BeforeTool: { decision: "deny", reason: "secrets" } },
-      answer: /^{"error":"a hook did not let read run: secrets"}$/,
+      answer: /^{"error":"a hook blocked read: secrets"}$/,
       ran: []
     },
     {
       rule: "changes arguments: the tool runs with these, and the result names them",
       hooks: { BeforeTool: { hookSpecificOutput: { tool_input: { word: "b" } } } },
-      answer: /^{"output":"B\\n\\n\[a hook changed what this was called with: word\]"}$/,
+      answer: /^{"output":"B\\n\\n\[a hook changed the arguments of this call: word\]"}$/,
       ran: ["b"]
     },
     {
@@ -327,7 +327,7 @@ describe("BeforeTool and AfterTool", () => {
     {
       rule: "gives arguments of a wrong shape: the call is understood anew, and refused",
       hooks: { BeforeTool: { hookSpecificOutput: { tool_input: { word: 1 } } } },
-      answer: /read was called wrongly: word.*a hook changed what this was called with: word/,
+      answer: /read was called wrongly: word.*a hook changed the arguments of this call: word/,
       ran: []
     },
     {
@@ -346,7 +346,7 @@ describe("BeforeTool and AfterTool", () => {
     {
       rule: "stops after: the reason takes the place of the result, the agent ends",
       hooks: { AfterTool: { continue: false, stopReason: "seen enough" } },
-      answer: /^{"error":"a hook stopped the work: seen enough"}$/,
+      answer: /^{"error":"a hook stopped the run: seen enough"}$/,
       ran: ["a"],
       ends: true
     },
@@ -392,7 +392,7 @@ describe("BeforeTool and AfterTool", () => {
         BeforeTool: ({ tool: name }) => (name === "edit" ? { decision: "block", reason: "not that" } : undefined),
         AfterTool: { hookSpecificOutput: { tailToolCallRequest: { name: "edit", args: { word: "b" } } } }
       },
-      answer: /^{"error":"a hook did not let edit run: not that"}$/,
+      answer: /^{"error":"a hook blocked edit: not that"}$/,
       ran: ["a"]
     },
     {
@@ -447,7 +447,7 @@ describe("BeforeTool and AfterTool", () => {
       yield* Stream.runDrain(run("go"))
       assert.strictEqual(
         (yield* transcript(chat))[2],
-        `user edit → {"output":"edited a"} | edit → {"error":"a hook stopped the work: halt"} | edit → {"error":"[Operation Cancelled] a hook stopped the work: halt"}`
+        `user edit → {"output":"edited a"} | edit → {"error":"a hook stopped the run: halt"} | edit → {"error":"[Operation Cancelled] a hook stopped the run: halt"}`
       )
     })
   )
@@ -502,7 +502,7 @@ describe("BeforeTool and AfterTool", () => {
       const { events } = yield* Fiber.join(fiber)
       assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
       const given = (yield* transcript(chat))[2] ?? ""
-      assert.include(given, "read had run, but the result was not passed on yet")
+      assert.include(given, "read had run, but the result was not returned yet")
       assert.notInclude(given, "A")
     })
   )

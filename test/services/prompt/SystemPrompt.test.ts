@@ -97,8 +97,8 @@ layer(NodeServices.layer)("the system prompt", (it) => {
         const { made } = yield* at({})
         const { notices } = yield* made({ GEMINI_PROMPT_CORE_MANDATES: "0", GEMINI_PROMPT_WEATHER: "0", GEMINI_X: "0" })
         assert.deepStrictEqual(notices, [
-          "GEMINI_PROMPT_CORE_MANDATES means nothing: the system prompt has no such section; did you mean GEMINI_PROMPT_COREMANDATES?",
-          "GEMINI_PROMPT_WEATHER means nothing: the system prompt has no such section"
+          "GEMINI_PROMPT_CORE_MANDATES has no effect: the system prompt has no such section; did you mean GEMINI_PROMPT_COREMANDATES?",
+          "GEMINI_PROMPT_WEATHER has no effect: the system prompt has no such section"
         ])
       })
     )
@@ -182,7 +182,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
         const { made } = yield* at(files)
         const { notices, text } = yield* made({ GEMINI_SYSTEM_MD: "1" }, { isTrusted: false })
         assert.strictEqual(text, (yield* made({})).text)
-        assert.match(notices.join("\n"), /^GEMINI_SYSTEM_MD is not heeded: this folder is not trusted[^\n]*$/)
+        assert.match(notices.join("\n"), /^GEMINI_SYSTEM_MD is ignored: this folder is not trusted[^\n]*$/)
         const named = yield* made({ GEMINI_SYSTEM_MD: "own.md" }, { isTrusted: false })
         assert.strictEqual(named.text, "in the folder\n\nUse tabs.")
       })
@@ -274,7 +274,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       Effect.gen(function* () {
         const { made } = yield* at(files)
         const { message } = yield* Effect.flip(made({ GEMINI_SYSTEM_MD: "~/own.md", HOME: "" }))
-        assert.match(message, /HOME is not set; give the whole path$/)
+        assert.match(message, /HOME is not set; give an absolute path$/)
       })
     )
   })
@@ -300,7 +300,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
         Effect.gen(function* () {
           const { folder, fs, made } = yield* at({})
           const { notices } = yield* made({ GEMINI_WRITE_SYSTEM_MD: value }, { isTrusted: false })
-          assert.match(notices.join("\n"), /^GEMINI_WRITE_SYSTEM_MD is not heeded: this folder is not trusted/)
+          assert.match(notices.join("\n"), /^GEMINI_WRITE_SYSTEM_MD is ignored: this folder is not trusted/)
           assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
           const { text } = yield* made({ GEMINI_WRITE_SYSTEM_MD: value })
           assert.strictEqual(yield* fs.readFileString(`${folder}/.palimpsest/system.md`), `${text}\n`)

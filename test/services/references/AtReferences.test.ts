@@ -72,7 +72,7 @@ describe("resolving a reference", () => {
       "a folder is all that lies in it, by path",
       "@src",
       ["src/a.ts", "src/b.ts", "src/deep/Chat.ts", "src/deep/ChatRoom.ts"],
-      ["src/blob.dat2: binary", "src/logo.png: image, not asked for by name"]
+      ["src/blob.dat2: binary", "src/logo.png: image, not requested by name"]
     ],
     [
       "a file is given once where a folder is named, too",
@@ -99,9 +99,9 @@ describe("resolving a reference", () => {
     ["… or a part of its name", "@room", ["src/deep/ChatRoom.ts"], [], "@src/deep/ChatRoom.ts"],
     ["… the whole name before longer ones", "@chat", ["src/deep/Chat.ts"], [], "@src/deep/Chat.ts"],
     ["… also with a sign behind it", "@Chat.ts: why", ["src/deep/Chat.ts"], [], "@src/deep/Chat.ts: why"],
-    ["… a name of two letters only whole", "@ha", [], ["@ha names no file here"]],
-    ["what is nowhere", "ask @alice", [], ["@alice names no file here"]],
-    ["what is ignored is not looked for", "@key", [], ["@key names no file here"]],
+    ["… a name of two letters only whole", "@ha", [], ["@ha matches no file here"]],
+    ["what is nowhere", "ask @alice", [], ["@alice matches no file here"]],
+    ["what is ignored is not looked for", "@key", [], ["@key matches no file here"]],
     ["ignored by git", "@ignored.ts", [], ["ignored.ts: ignored by git"]],
     ["ignored by the workspace", "@own.ts", [], ["own.ts: ignored by .geminiignore"]],
     ["ignored by both", "@both.ts", [], ["both.ts: ignored by git and .geminiignore"]],
@@ -109,7 +109,7 @@ describe("resolving a reference", () => {
     ["an ignored folder", "@secret", [], ["secret: ignored by .geminiignore"]],
     ["a pattern in an ignored folder", "@secret/*", [], ["secret/*: ignored by .geminiignore"]],
     ["what belongs to git", "@.git/HEAD", [], [".git/HEAD: it is in .git"]],
-    ["keys", "@.env", [], [".env: it may hold keys"]],
+    ["keys", "@.env", [], [".env: it may contain keys"]],
     [
       "what is hardly ever meant, when it is named",
       "@dist/x.ts @node_modules/x/index.ts",
@@ -134,7 +134,7 @@ describe("resolving a reference", () => {
     ],
     ["home", "@~/x", [], ["~/x: ~ is not expanded here; give a path from the workspace or an absolute one"]],
     ["no reference at all", "mail a@b.c", [], []],
-    ["one that is and one that is not", "@README.md @nowhere.md", ["README.md"], ["@nowhere.md names no file here"]]
+    ["one that is and one that is not", "@README.md @nowhere.md", ["README.md"], ["@nowhere.md matches no file here"]]
   ]
   for (const [rule, message, wanted, left, text = message] of cases) {
     it.effect(`${rule}: ${message}`, () =>
@@ -181,7 +181,7 @@ describe("resolving a reference", () => {
       assert.notInclude(read(expanded).join(" "), "ignored.ts")
       assert.include(
         notes(expanded),
-        "of ./: 6 entries are ignored; 2 files are hardly ever meant: keys, archives, results of builds"
+        "of ./: 6 entries are ignored; 2 files are excluded by default: keys, archives, build output"
       )
       assert.deepStrictEqual(read(yield* expand("@.")), read(expanded))
     }).pipe(Effect.provide(memory(files)))
@@ -265,7 +265,7 @@ describe("the sent text", () => {
       const expanded = yield* expand("@a.txt @b.txt @c.txt @d.txt")
       assert.deepStrictEqual(read(expanded), ["a.txt", "c.txt"])
       assert.deepStrictEqual(skips(expanded), [
-        "b.txt: 20 MiB are read for one message, and that is used up",
+        "b.txt: 20 MiB is the limit for one message, and it is used up",
         "d.txt: larger than 20 MiB",
         "a.txt: lines of more than 2,000 characters are cut"
       ])
@@ -286,7 +286,7 @@ describe("the sent text", () => {
       const expanded = yield* expand("@./")
       assert.strictEqual(expanded.files.length, 2_000)
       assert.deepStrictEqual(skips(expanded), [
-        "of ./: 2,000 of 2,050 files were read (2,000 are the most for a message)"
+        "of ./: 2,000 of 2,050 files were read (2,000 is the maximum for a message)"
       ])
       const named = yield* expand("@./ @f999.txt @f0.txt")
       assert.includeMembers(read(named).slice(-1), ["f999.txt"])
@@ -398,7 +398,7 @@ describe("hostile files", () => {
       assert.strictEqual(failure.reference, "@d/locked")
       assert.match(
         failure.message,
-        /^d\/locked could not be read: .*; nothing was sent: take @d\/locked out of the message, or make the file readable$/
+        /^d\/locked could not be read: .*; nothing was sent: remove @d\/locked from the message, or make the file readable$/
       )
       const expanded = yield* expand("see @d").pipe(Effect.provideService(FileSystem.FileSystem, locked))
       assert.deepStrictEqual(read(expanded), ["d/a"])
@@ -448,12 +448,12 @@ describe("a tree of 100,000 files", () => {
   })
 
   const messages: ReadonlyArray<readonly [message: string, told: string]> = [
-    ["@nowhere.md", "@nowhere.md names no file here (only the first 20,000 files were looked at)"],
+    ["@nowhere.md", "@nowhere.md matches no file here (only the first 20,000 files were searched)"],
     [
       "@**/*.rs",
-      "**/*.rs was left out: no file matches (2 entries are left out; only the first 20,000 files were looked at)"
+      "**/*.rs was left out: no file matches (2 entries are left out; only the first 20,000 files were searched)"
     ],
-    ["@./", "of ./: 1 of 20,000+ files were read (2,000 are the most for a message); 2 entries are ignored"]
+    ["@./", "of ./: 1 of 20,000+ files were read (2,000 is the maximum for a message); 2 entries are ignored"]
   ]
   for (const [message, told] of messages) {
     it.effect.skipIf(isUnitTier)(`is searched within limits and without blocking others: ${message}`, () =>
@@ -562,10 +562,10 @@ describe("the report", () => {
   it.effect("each missing file is reported as written, without the punctuation behind it", () =>
     Effect.map(expand('@someone: @"no where.md"\'s @a.rs:12 @b/c.rs'), (expanded) =>
       assert.deepStrictEqual(notes(expanded), [
-        "@someone names no file here",
-        '@"no where.md" names no file here',
-        "@a.rs:12 names no file here",
-        "@b/c.rs names no file here"
+        "@someone matches no file here",
+        '@"no where.md" matches no file here',
+        "@a.rs:12 matches no file here",
+        "@b/c.rs matches no file here"
       ])
     ).pipe(Effect.provide(memory(files)))
   )

@@ -240,7 +240,7 @@ describe("memory", () => {
       "a folder",
       { "GEMINI.md": "@./a.md", "a.md/x": "" },
       ["GEMINI.md"],
-      ["GEMINI.md: @./a.md: it is a folder; list_directory shows what is in it"]
+      ["GEMINI.md: @./a.md: it is a folder; use list_directory to list it"]
     ]
   ]
   for (const [rule, files, taken, left] of cases) {

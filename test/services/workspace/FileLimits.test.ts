@@ -86,7 +86,7 @@ describe("settings for reading files", () => {
 
   it.effect("refuses larger files", () =>
     Effect.gen(function* () {
-      const said = "long.txt has 19 bytes; files of more than 18 bytes are not read whole"
+      const said = "long.txt has 19 bytes; files of more than 18 bytes cannot be read at once"
       assert.strictEqual(yield* refusalOf(yield* having({ bytes: 18 }, readFile), { file_path: "long.txt" }), said)
       assert.strictEqual(
         yield* answerOf(yield* having({ bytes: 19 }, readFile), { file_path: "long.txt" }),
@@ -110,7 +110,7 @@ describe("settings for reading files", () => {
       const endless = yield* having({ bytes: Number.MAX_SAFE_INTEGER }, readFile)
       assert.strictEqual(
         yield* refusalOf(endless, { file_path: "big.txt" }),
-        "big.txt has 300.0 MiB; files of more than 256 MiB are not read whole"
+        "big.txt has 300.0 MiB; files of more than 256 MiB cannot be read at once"
       )
     }).pipe(Effect.provide(onDisk({})))
   )

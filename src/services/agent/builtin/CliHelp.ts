@@ -10,7 +10,7 @@ const list = topics.map((topic) => `${topic}: ${manual[topic]?.about ?? ""}`).jo
 /** Reads a page of the bundled manual. */
 export const getInternalDocs = Tool.make({
   name: "get_internal_docs",
-  description: "Reads the manual of palimpsest. Without a topic it lists the topics there are.",
+  description: "Reads the manual of palimpsest. Without a topic, lists the topics.",
   parameters: Schema.Struct({
     topic: Schema.optionalKey(Schema.String).annotate({ description: "One of the topics of the list" })
   }),
@@ -29,7 +29,7 @@ export const getInternalDocs = Tool.make({
 /** The agent's result: an answer and its sources. */
 const Answer = Schema.Struct({
   answer: Schema.String.annotate({ description: "The answer, with the commands to type" }),
-  sources: Schema.Array(Schema.String).annotate({ description: "The topics of the manual that say so" })
+  sources: Schema.Array(Schema.String).annotate({ description: "The topics of the manual that the answer comes from" })
 })
 
 /** The agent that answers questions about this program from its manual. */
@@ -44,9 +44,9 @@ export const cliHelp: KnownAgent = {
     displayName: "Help",
     description:
       "Answers questions about palimpsest itself: its commands and flags, settings, sessions, compression, agents. Use it whenever the user asks how to do something with this program.",
-    prompt: `You answer questions about palimpsest, a command-line agent and a set of tools for long conversations. The one source is its manual, which get_internal_docs reads: first the list of topics, then those that may hold the answer.
+    prompt: `You answer questions about palimpsest, a command-line agent and a set of tools for long conversations. Your only source is its manual, which you read with get_internal_docs: first the list of topics, then the topics that may contain the answer.
 
-Give the command or the setting to use, exactly as the manual writes it, and one example where that helps. What the manual does not say you do not know: say so, and name what comes nearest.`,
+Give the command or the setting to use, exactly as the manual writes it, with an example where it helps. If the manual does not answer the question, say so, and name what comes closest.`,
     query: `\${question}`,
     tools: [],
     temperature: 0.1,
@@ -55,6 +55,6 @@ Give the command or the setting to use, exactly as the manual writes it, and one
     inputs: {
       question: Schema.NonEmptyString.annotate({ description: "The question, as the user asked it" })
     },
-    output: { name: "report", description: "The answer, and by what it is known", schema: Answer }
+    output: { name: "report", description: "The answer and its sources", schema: Answer }
   }
 }

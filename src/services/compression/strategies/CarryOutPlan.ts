@@ -39,10 +39,16 @@ import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts
 import { summarizeInOrder } from "../summary/ModelChain.ts"
 import type { Summarizer, SummarizerError, SummaryRequest } from "../summary/Summarizer.ts"
 import { snapshotFromHook, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
-import { type CompressionResult, type CompressRequest, isTriedInVain, noop, redactedCalls } from "./CompressRequest.ts"
+import {
+  type CompressionResult,
+  type CompressRequest,
+  wasTriedWithoutResult,
+  noop,
+  redactedCalls
+} from "./CompressRequest.ts"
 import type { RunnerServices } from "./StrategyRunner.ts"
 
-/** Carries out one plan: shortens, has the snapshot written, checks the gain. */
+/** Carries out one plan: shortens parts, gets the snapshot written, checks the gain. */
 
 const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
 
@@ -52,12 +58,12 @@ const opening = (from: string, to: string, dropped: Handle): string =>
 /** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
 export type WriteSnapshot = (
   request: CompressRequest,
-  wanted: SummaryRequest
+  summaryRequest: SummaryRequest
 ) => Effect.Effect<VerifiedSnapshot, SummarizerError, Summarizer>
 
-const summarizeAndVerify: WriteSnapshot = ({ policy }, wanted) => summarizeInOrder(policy.model, wanted)
+const summarizeAndVerify: WriteSnapshot = ({ policy }, summaryRequest) => summarizeInOrder(policy.model, summaryRequest)
 
-/** Carries out one plan, with a strategy's own way to have a model write. */
+/** Carries out one plan. `write` is the strategy's own way to write a snapshot with a model. */
 export const carryOutWith =
   (write: WriteSnapshot) =>
   (request: CompressRequest, plan: Domain.Plan): Effect.Effect<CompressionResult, never, RunnerServices> =>
@@ -87,12 +93,12 @@ const carryOutBy = Effect.fn("Compression.attempt")(
         .map((part, at) => partText(replaced.get(`${item.entry.id}:${at}`) ?? part))
         .join("\n")
     )
-    const isInVain = isTriedInVain(request, summarize)
-    if (isInVain && !policy.ladder) {
+    const wasTried = wasTriedWithoutResult(request, summarize)
+    if (wasTried && !policy.ladder) {
       return noop("already tried", plan.before)
     }
     const whole = dropped.map((item) => item.entry)
-    // A value that was named as a secret stays one after its name has left the window.
+    // A value that was identified as a secret by its name remains one after the name has left the window.
     const log = entries(conversation)
     const secretsOfAll = yield* Work.run(secretsOf(log.map(({ content }) => content)))
     const telling = distinctiveSecrets(secretsOfAll)
@@ -111,8 +117,8 @@ const carryOutBy = Effect.fn("Compression.attempt")(
       userWords: witnessOf(log, secretsOfAll),
       secrets: secretsOfAll,
       verify: summarize.verify,
-      // Above the first rung, the model has had its chance.
-      by: plan.rung === 0 && !isInVain ? policy.summarizer : "extractive",
+      // On rungs above the first, the model has already been tried.
+      by: plan.rung === 0 && !wasTried ? policy.summarizer : "extractive",
       fallback: policy.ladder,
       model: policy.model === undefined ? undefined : modelNames(policy.model)[0],
       family: request.family,
@@ -127,7 +133,7 @@ const carryOutBy = Effect.fn("Compression.attempt")(
       }
     }
     const range = yield* rangeHandle(whole)
-    // No secret enters a snapshot, whoever wrote it.
+    // No secret enters a snapshot, whether a model, a hook or code wrote it.
     const { secrets, text: snapshot } = yield* Work.run(redacting(summary.text))
     const calls = yield* Work.run(redactedCalls(summary.calls, telling))
     const insert: Array<Entry> = []
@@ -164,7 +170,10 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     })
 )
 
-/** Why code writes the snapshot and not the model: an earlier summary failed, and the user did not ask for another. */
+/**
+ * Why code writes the snapshot instead of the model: an earlier summary failed, and the user did not ask for another
+ * one.
+ */
 const failedBefore = {
   reason: "failed before",
   message: "a summary failed before, so that no model was asked for another one"
@@ -174,26 +183,27 @@ const failedBefore = {
 const summaryOf = Effect.fnUntraced(function* (
   request: CompressRequest,
   plan: Domain.Plan,
-  wanted: SummaryRequest,
+  summaryRequest: SummaryRequest,
   write: WriteSnapshot
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
-  if (wanted.by === "model" && request.memory.failed && !request.forced) {
-    const summary = yield* writeSummary(request, plan, { ...wanted, by: "extractive" }, write)
+  if (summaryRequest.by === "model" && request.memory.failed && !request.forced) {
+    const summary = yield* writeSummary(request, plan, { ...summaryRequest, by: "extractive" }, write)
     return summary.by === "hook" ? summary : { ...summary, degraded: summary.degraded ?? failedBefore }
   }
-  return yield* writeSummary(request, plan, wanted, write)
+  return yield* writeSummary(request, plan, summaryRequest, write)
 })
 
 const writeSummary = Effect.fnUntraced(function* (
   request: CompressRequest,
   { rung }: Domain.Plan,
-  wanted: SummaryRequest,
+  summaryRequest: SummaryRequest,
   write: WriteSnapshot
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
   const snapshot = request.hookDecision?.specific["snapshot"]
-  const made = rung === 0 && typeof snapshot === "string" ? yield* snapshotFromHook(snapshot, wanted) : undefined
+  const made =
+    rung === 0 && typeof snapshot === "string" ? yield* snapshotFromHook(snapshot, summaryRequest) : undefined
   if (made?._tag === "Success") return made.success
-  const summary = yield* (wanted.by === "model" ? write : summarizeAndVerify)(request, wanted)
+  const summary = yield* (summaryRequest.by === "model" ? write : summarizeAndVerify)(request, summaryRequest)
   return made === undefined ? summary : { ...summary, degraded: summary.degraded ?? made.failure }
 })
 
@@ -236,15 +246,18 @@ function* messagesOf(
   secrets: ReadonlyArray<Secret> | undefined
 ): Work.SlicedWork<ReadonlyArray<Span>> {
   const last = sequenceOf(to)
-  const said = log.filter(
+  const ofUser = log.filter(
     ({ author, content, id }) => content.role === "user" && author === undefined && sequenceOf(id) <= last
   )
   yield log.length
-  const clean = secrets === undefined ? said : (yield* redactedEntries(said, secrets)).entries
+  const clean = secrets === undefined ? ofUser : (yield* redactedEntries(ofUser, secrets)).entries
   return clean.flatMap(requestSpans)
 }
 
-/** Returns the entries of the log up to an entry that the summarised ones do not hold: earlier compressions dropped them. */
+/**
+ * Returns the entries of the log up to an entry that are not among the summarised ones, because earlier compressions
+ * dropped them.
+ */
 const droppedEarlier = (
   log: ReadonlyArray<Entry>,
   summarised: ReadonlyArray<Entry>,

@@ -33,16 +33,16 @@ import { type CompressionResult, type CompressRequest, PlanRefused } from "./Com
 import type { Assembled, RunnerServices, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 
 /**
- * Checks a strategy that a program brought. Whatever it returns, the laws hold: ids, token counts and handles are made
- * here, and what breaks a rule is refused with the strategy's name, whereupon the default strategy takes over and the
- * outcome says so.
+ * Checks a strategy from another program, so that the guarantees of compression hold whatever it returns
+ * (docs/laws.md). Ids, token counts and handles are computed here. A result that breaks a rule is rejected with the
+ * strategy's name; the default strategy then takes over, and the outcome says so.
  */
 
-/** How long a strategy may take for one compression (OpenClaw 2026.9: 180 s for a context engine). */
+/** Maximum duration of one compression by a strategy (OpenClaw 2026.9: 180 s for a context engine). */
 const maxCompressTime: Duration.Duration = Duration.minutes(3)
-/** How long a strategy may take before and after a request, which waits for it. */
+/** Maximum duration of a strategy's work before and after a request, which waits for it. */
 const maxAssembleTime: Duration.Duration = Duration.seconds(10)
-/** How often a strategy may have a request made smaller that the model refuses as too long. */
+/** Maximum number of attempts to shrink a request that the model rejects as too long. */
 const maxOverflowAttempts = 10
 
 /** A strategy was not used, and why. */
@@ -57,14 +57,14 @@ export class StrategyRefused extends Schema.TaggedError<StrategyRefused>()("Stra
 
 const firstLine = (text: string): string => (text.split("\n")[0] ?? "").slice(0, 200)
 
-/** What a strategy throws may be anything, even what cannot be printed. */
+/** A strategy may throw any value, including one that cannot be printed. */
 const reasonOf = (failure: unknown): string =>
   Result.getOrElse(
     Result.try(() => firstLine(failure instanceof Error && failure.message !== "" ? failure.message : String(failure))),
-    () => "it gives no reason"
+    () => "it gave no reason"
   )
 
-/** Runs an effect. Whatever goes wrong in it is a refusal of the strategy. */
+/** Runs an effect and turns every failure, defect or interruption of it into a refusal of the strategy. */
 const refusing = <A, R>(
   strategy: string,
   effect: () => Effect.Effect<A, unknown, R>
@@ -81,7 +81,7 @@ const refusing = <A, R>(
     })
   )
 
-/** Runs an effect of a strategy for a limited time, and then checks what it returned. */
+/** Runs an effect of a strategy with a time limit, and then checks its result. */
 const checking = <A, B, R, R2>(
   strategy: string,
   limit: Duration.Duration,
@@ -99,7 +99,7 @@ const checking = <A, B, R, R2>(
     )
   )
 
-/** Makes the patch that a strategy asked for, with ids, token counts and handles that are right. */
+/** Rebuilds the patch of a strategy with correct ids, token counts and handles. */
 const remade = Effect.fnUntraced(function* (
   { conversation, held }: Pick<CompressRequest, "conversation" | "held">,
   { drop, insert, shorten }: Patch
@@ -119,7 +119,7 @@ const remade = Effect.fnUntraced(function* (
 const sizeOf = (conversation: Conversation) =>
   Effect.map(Work.run(indexedView(conversation.view)), ({ requestTokens }) => requestTokens)
 
-/** Returns the result with a patch that keeps the rules, or fails with the rule that it breaks. */
+/** Returns the result with a patch that keeps the rules. Fails with the rule that it breaks. */
 const checkedResult = Effect.fnUntraced(function* (
   strategy: string,
   request: CompressRequest,
@@ -127,12 +127,12 @@ const checkedResult = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CompressionResult, StrategyRefused | TokenCountError, TokenCounter | TempStore> {
   const { outcome } = result
   if (!isOutcome(outcome)) return yield* new StrategyRefused({ strategy, why: "it returned no outcome" })
-  const asked = patchOf(outcome)
-  if (asked === undefined || (outcome._tag !== "Compressed" && outcome._tag !== "ContentTruncated")) return result
+  const proposed = patchOf(outcome)
+  if (proposed === undefined || (outcome._tag !== "Compressed" && outcome._tag !== "ContentTruncated")) return result
   const refuse = (broken: BrokenRule) => new StrategyRefused({ strategy, why: brokenRuleText(broken) })
-  const broken = brokenRule(request.conversation, asked)
+  const broken = brokenRule(request.conversation, proposed)
   if (broken !== undefined) return yield* refuse(broken)
-  const patch = yield* remade(request, asked)
+  const patch = yield* remade(request, proposed)
   const before = yield* sizeOf(request.conversation)
   const after = yield* sizeOf(adopt(request.conversation, { ...outcome, patch }))
   if (after >= before) return yield* refuse({ rule: "not smaller", entry: undefined })
@@ -174,7 +174,7 @@ const tookOver = (result: CompressionResult, { message }: StrategyRefused): Comp
 const reported = (result: CompressionResult, refused: StrategyRefused): Effect.Effect<CompressionResult> =>
   Effect.as(patchOf(result.outcome) === undefined ? warn(refused) : Effect.void, tookOver(result, refused))
 
-/** Returns a decision that can be carried out, or fails with what is wrong with it. */
+/** Returns a decision that can be carried out. Fails with what is wrong with it. */
 const checkedDecision = (
   strategy: string,
   { conversation }: CompressRequest,
@@ -187,7 +187,7 @@ const checkedDecision = (
     ? Effect.succeed(decision)
     : Effect.fail(new StrategyRefused({ strategy, why: "its plan is not for this conversation" }))
 
-/** A strategy's description, with a trigger and a number of attempts that a chat can use whatever they return. */
+/** Returns a strategy's description whose trigger and number of attempts are valid, whatever the strategy returns. */
 const checkedStrategy = (strategy: Strategy, fallback: Strategy): Strategy => ({
   ...strategy,
   trigger: (window) => {
@@ -201,13 +201,13 @@ const checkedStrategy = (strategy: Strategy, fallback: Strategy): Strategy => ({
 })
 
 /**
- * Makes a runner that checks another one, and uses `fallback` where that is refused.
+ * Makes a runner that checks another one, and uses `fallback` when it is rejected.
  *
- * *When to use*: for a strategy that was not written here. `OwnStrategies` and `compressWith` do it for you.
+ * *When to use*: for a strategy that is not built in. `OwnStrategies` and `compressWith` do it for you.
  */
 export const checkedRunner = (runner: StrategyRunner, fallback: StrategyRunner): StrategyRunner => {
   const { name } = runner.strategy
-  const instead = (request: CompressRequest): CompressRequest => ({
+  const withFallback = (request: CompressRequest): CompressRequest => ({
     ...request,
     policy: { ...request.policy, strategy: fallback.strategy.name }
   })
@@ -231,8 +231,8 @@ export const checkedRunner = (runner: StrategyRunner, fallback: StrategyRunner):
           : Effect.map(checkedResult(name, request, result), (checked) => Result.succeed(checked))
     ).pipe(
       Effect.catchTag("StrategyRefused", (refused) =>
-        Effect.flatMap(fallback.compress(instead(request)), (result) =>
-          Effect.map(reported(result, refused), (told) => Result.succeed(told))
+        Effect.flatMap(fallback.compress(withFallback(request)), (result) =>
+          Effect.map(reported(result, refused), (outcome) => Result.succeed(outcome))
         )
       ),
       Effect.flatMap(Effect.fromResult)
@@ -247,19 +247,19 @@ export const checkedRunner = (runner: StrategyRunner, fallback: StrategyRunner):
         (decision) => checkedDecision(name, request, decision)
       ).pipe(
         Effect.catchTag("StrategyRefused", (refused) =>
-          Effect.andThen(warn(refused), fallback.decide(instead(request)))
+          Effect.andThen(warn(refused), fallback.decide(withFallback(request)))
         )
       ),
     compress: (request) => Effect.orDie(guarded(request, () => Effect.orDie(runner.compress(request)))),
     apply: (request, plan) =>
       plan.strategy === name
         ? guarded(request, () => runner.apply(request, plan))
-        : fallback.apply(instead(request), plan),
+        : fallback.apply(withFallback(request), plan),
     ...(runner.open === undefined ? {} : { open: opened(name, runner.open) })
   }
 }
 
-/** Runs an effect of a session. What it does wrong is logged, and changes nothing. */
+/** Runs an effect of a session. A failure is logged and changes nothing. */
 const harmless = <A, B = A, R = never>(
   strategy: string,
   effect: () => Effect.Effect<A, unknown, R>,
@@ -267,13 +267,13 @@ const harmless = <A, B = A, R = never>(
 ): Effect.Effect<B | undefined, never, R> =>
   Effect.catchTag(checking(strategy, maxAssembleTime, effect, check), "StrategyRefused", warn)
 
-/** The session of a strategy that is checked. Its scope has a limited time to close. */
+/** Opens the session of a checked strategy. Closing its scope has a time limit. */
 const opened = (strategy: string, open: NonNullable<StrategyRunner["open"]>): NonNullable<StrategyRunner["open"]> =>
   Effect.fnUntraced(function* (conversation) {
     const scope = yield* Scope.make()
     yield* Effect.addFinalizer((exit) =>
       Effect.gen(function* () {
-        // A finalizer cannot be interrupted: one that hangs is left behind.
+        // A finalizer cannot be interrupted, so one that hangs is left running.
         const closing = yield* Effect.forkDetach(Scope.close(scope, exit))
         yield* harmless(strategy, () => Effect.interruptible(Fiber.join(closing)), Effect.succeed)
       })

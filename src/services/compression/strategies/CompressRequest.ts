@@ -58,16 +58,16 @@ export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused"
 }) {
   override get message() {
     return this.planned === this.current
-      ? "the plan was made with other settings than these; make a new plan, or give the same"
+      ? "the plan was made with other settings; make a new plan, or use the same settings"
       : `the plan was made for version ${this.planned} of the conversation, which is at version ${this.current}; make a new plan`
   }
 }
 
 /**
- * Whether a model was paid for this range before without a result and the user did not ask again. Such a range is not paid
- * for twice.
+ * Whether a model was paid for this range before without a result, and the user did not ask again. Such a range is
+ * not paid for twice.
  */
-export const isTriedInVain = (
+export const wasTriedWithoutResult = (
   { forced, memory, mustFit = false, policy }: CompressRequest,
   range: TriedRange
 ): boolean => policy.summarizer === "model" && (!forced || mustFit) && isTried(memory, range)

@@ -54,7 +54,7 @@ import {
   redactedCalls,
   type CompressRequest,
   type CompressionResult,
-  isTriedInVain,
+  wasTriedWithoutResult,
   noop,
   PlanRefused
 } from "./CompressRequest.ts"
@@ -95,13 +95,19 @@ const shortened = Effect.fnUntraced(function* (
   return found
 })
 
-/** Returns the tokens of a snapshot by code: a quarter of what it replaces, because one that is larger is given up. */
+/**
+ * Returns the token budget of a snapshot that code writes: a quarter of what it replaces, because a larger one is
+ * discarded.
+ */
 const budgetFor = (dropped: ReadonlyArray<Entry>): number => {
   const total = dropped.reduce((sum, { tokens }) => tokens.reduce((all, part) => all + part, sum), 0)
   return Math.min(8_000, Math.max(320, Math.ceil(total / 4)))
 }
 
-/** Returns the versions of the slice to summarise, the best first: the original messages, and with their outputs shortened. */
+/**
+ * Returns the versions of the slice to summarise, best first: the original messages, then the messages with shortened
+ * outputs.
+ */
 const ladderOf = ({ slice, split, summarized, truncation }: Summarize): ReadonlyArray<ReadonlyArray<Content>> => {
   const isShortened = truncation.outputs.some(({ content, saved }) => saved && content < split)
   return slice === "original" && isShortened ? [summarized, truncation.contents.slice(0, split)] : [summarized]
@@ -151,9 +157,9 @@ const answersTo = Effect.fnUntraced(function* (
     isRedacted
       ? Effect.map(Work.run(redactedContents(contents, secrets)), (redacted) => redacted.contents)
       : Effect.succeed(contents)
-  const asked = { family, promptId, system: compressionInstruction }
+  const common = { family, promptId, system: compressionInstruction }
   const answers = yield* stagedSummary({
-    ask: (purpose, contents) => askInOrder(chain, ask, { ...asked, purpose, contents }),
+    ask: (purpose, contents) => askInOrder(chain, ask, { ...common, purpose, contents }),
     calls: chain.calls,
     clean,
     versions: yield* Effect.forEach(ladderOf(decision), clean)
@@ -194,17 +200,17 @@ const summarised = Effect.fnUntraced(function* (
   const from = all.findIndex((item) => item.entry.id === step?.from)
   const to = all.findIndex((item) => item.entry.id === step?.to)
   // The original pays again for an empty summary on every turn.
-  if (step !== undefined && isTriedInVain(request, step)) {
+  if (step !== undefined && wasTriedWithoutResult(request, step)) {
     return noop("already tried", plan.before)
   }
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
   const { secrets } = yield* Work.run(redactedEntries(dropped))
-  // A value that was named as a secret stays one after its name has left the window.
+  // A value that was identified as a secret by its name remains one after the name has left the window.
   const everySecret = yield* Work.run(secretsOf(entries(request.conversation).map(({ content }) => content)))
-  const { answers: given, calls: made } = yield* answersTo(request, decision, dropped, everySecret)
-  // No secret enters a snapshot, whoever wrote it.
-  const summary = yield* Work.run(redacting(given.summary))
-  const verified = yield* Work.run(redacting(given.verified))
+  const { answers: inputs, calls: made } = yield* answersTo(request, decision, dropped, everySecret)
+  // No secret enters a snapshot, whether a model, a hook or code wrote it.
+  const summary = yield* Work.run(redacting(inputs.summary))
+  const verified = yield* Work.run(redacting(inputs.verified))
   const telling = distinctiveSecrets(everySecret)
   const answers: Answers = {
     summary: yield* Work.run(withoutValues(summary.text, telling)),
@@ -287,7 +293,7 @@ const onlyTruncated = Effect.fnUntraced(function* (
 const decided = Effect.fnUntraced(function* (
   request: CompressRequest,
   items: ReadonlyArray<ViewItem>,
-  given: ReturnType<typeof inputOf>["request"]
+  inputs: ReturnType<typeof inputOf>["request"]
 ): Effect.fn.Return<
   { readonly decision: GeminiDecision; readonly failedSaves: ReadonlySet<number> },
   never,
@@ -298,7 +304,7 @@ const decided = Effect.fnUntraced(function* (
   let saved = 0
   for (;;) {
     const decision = yield* Work.run(
-      deciding(requestOf(request.conversation, items, request.policy, { ...given, failedSaves }))
+      deciding(requestOf(request.conversation, items, request.policy, { ...inputs, failedSaves }))
     )
     const outputs = "truncation" in decision ? (decision.truncation?.outputs ?? []) : []
     let again = false
@@ -319,9 +325,11 @@ const decided = Effect.fnUntraced(function* (
 const compress = Effect.fn("Compression.gemini")(function* (
   request: CompressRequest
 ): Effect.fn.Return<CompressionResult, never, Summarizer | TokenCounter | TempStore> {
-  const { items, request: given } = inputOf(request)
-  const { decision, failedSaves } = yield* decided(request, items, given)
-  const planned = yield* planStep(Work.run(planGemini(request.conversation, request.policy, { ...given, failedSaves })))
+  const { items, request: inputs } = inputOf(request)
+  const { decision, failedSaves } = yield* decided(request, items, inputs)
+  const planned = yield* planStep(
+    Work.run(planGemini(request.conversation, request.policy, { ...inputs, failedSaves }))
+  )
   if (decision._tag === "Noop") return noop(decision.reason, decision.before)
   if (planned._tag === "Skip" || decision._tag === "SplitRefused") {
     return noop("nothing to compress", decision.before)

@@ -8,11 +8,11 @@ export interface ImageData {
 
 /** Makes images smaller. */
 export interface Reducer {
-  /** Returns an image of this size in pixels. Undefined: it cannot be read here, or not in time. */
+  /** Returns the image at this size in pixels. Undefined when it cannot be decoded here, or not in time. */
   readonly reduce: (image: ImageData, width: number, height: number) => Effect.Effect<ImageData | undefined>
 }
 
-/** Makes images smaller before they are sent. Default: there is no decoder, and no image can be reduced. */
+/** Makes images smaller before they are sent. By default there is no decoder, and images are not reduced. */
 export const ImageReducer = Context.Reference<Reducer>("palimpsest/services/compression/strategies/ImageReducer", {
   defaultValue: () => ({ reduce: () => Effect.undefined })
 })

@@ -7,17 +7,17 @@ import * as Work from "../../../domain/text/SlicedWork.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
 import type { Assembled, AssembleRequest, StrategySession } from "./StrategyRunner.ts"
 
-/** The end of a command's output says how the command ended. */
+/** The end of a command's output shows how the command ended, so it is kept. */
 const shellTool = "run_shell_command"
 
-/** What masking keeps between requests. Estimated tokens. */
+/** The state of masking between requests. All numbers are estimated tokens. */
 interface MaskingState {
   readonly results: ResultTokens
   /** Tokens of results when masking gained too little, and the total from which it is tried again. */
   skipped: { readonly total: number; readonly next: number }
 }
 
-/** Masks old tool results, so that only their beginning and end are shown, where that gains enough. */
+/** Masks old tool results, so that only their beginning and end are shown, if that gains enough. */
 const maskOutputs = Effect.fnUntraced(function* (
   masking: MaskingState,
   { conversation, masking: limits = {}, unmaskedTools: own }: AssembleRequest
@@ -25,7 +25,7 @@ const maskOutputs = Effect.fnUntraced(function* (
   if (limits === false) return undefined
   const { least, protect } = { ...defaultMasking, ...limits }
   const total = yield* Work.run(masking.results.follow(conversation.view))
-  // It pays again once as much has been added as was missing.
+  // Masking is worth trying again once the missing amount has been added.
   if (total < masking.skipped.total) masking.skipped = { total: 0, next: 0 }
   if (total < protect + least || total < masking.skipped.next) return undefined
   const skip = (gain: number) => {

@@ -65,9 +65,9 @@ import { ImageReducer, type Reducer } from "./ImageReducer.ts"
 import type { Assembled, AssembleRequest, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 
-/** The runner of the strategy `openclaw`: summaries in stages, an audit, and what code knows below them. */
+/** The runner of the strategy `openclaw`: summaries in stages, an audit, and facts that code adds below them. */
 
-/** What the functions of one compaction share. */
+/** The state that the functions of one compaction share. */
 interface Writing {
   readonly request: CompressRequest
   readonly wanted: SummaryRequest
@@ -84,7 +84,7 @@ const noAnswer = new SummarizerError({
   calls: []
 })
 
-/** Asks for one record. Each request has its own time. */
+/** Asks for one record. Each request has its own time limit. */
 const ask = (
   { chain, wanted: { family, promptId } }: Writing,
   purpose: AskRequest["purpose"],
@@ -114,7 +114,10 @@ const textOf = ({ wanted }: Writing, groups: ReadonlyArray<Group>, window: numbe
     return texts.filter((each) => each !== "").join("\n\n")
   }).pipe(Effect.annotateSpans("entries", wanted.entries.length))
 
-/** The record of consecutive chunks, each from the record so far. When a later one fails, it says what it covers. */
+/**
+ * Makes the record of consecutive chunks, each from the record so far. If a later chunk fails, the record says what
+ * it covers.
+ */
 const rolling = Effect.fnUntraced(function* (
   writing: Writing,
   groups: ReadonlyArray<Group>,
@@ -139,7 +142,7 @@ const rolling = Effect.fnUntraced(function* (
   return record ?? ""
 })
 
-/** The record of a range: in one go, or in two parts and a merge. */
+/** Makes the record of a range: in one request, or in two parts and a merge. */
 const staged = Effect.fnUntraced(function* (
   writing: Writing,
   groups: ReadonlyArray<Group>,
@@ -156,14 +159,14 @@ const staged = Effect.fnUntraced(function* (
   )
 })
 
-/** The record with what its audit found missing: the model is asked again, then code adds it. */
+/** Completes a record with what its audit found missing: the model is asked again, then code adds the rest. */
 const audited = Effect.fnUntraced(function* (
-  said: ReadonlyArray<Entry>,
+  messages: ReadonlyArray<Entry>,
   write: (again: string | undefined) => Asked<string>
 ): Effect.fn.Return<{ readonly record: string; readonly degraded: Degraded | null }, SummarizerError, Summarizer> {
-  const ask = firstUnits(plainText(said.findLast(isFromUser)?.content ?? user()), openRequestChars)
+  const ask = firstUnits(plainText(messages.findLast(isFromUser)?.content ?? user()), openRequestChars)
   const identifiers = identifiersOf(
-    yield* Effect.forEach(said.slice(-identifierMessages), (entry) => Work.run(serialized([entry], serialization)))
+    yield* Effect.forEach(messages.slice(-identifierMessages), (entry) => Work.run(serialized([entry], serialization)))
   )
   let record = yield* write(undefined)
   for (let attempt = 0; attempt < auditRetries; attempt += 1) {
@@ -181,19 +184,19 @@ const audited = Effect.fnUntraced(function* (
       }
 })
 
-/** Has a model write the summary of what leaves. */
+/** Writes the summary of what leaves the window with a model. */
 const write = Effect.fnUntraced(function* (
   request: CompressRequest,
   wanted: SummaryRequest
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
   const { conversation, policy } = request
   const writing: Writing = { request, wanted, window: policy.limit, chain: chainOf(policy.model) }
-  const said = wanted.entries.filter(({ author }) => author !== "summary")
+  const messages = wanted.entries.filter(({ author }) => author !== "summary")
   const items = movable(conversation)
   const { at, turn } = cutIn(openclawPlan, items, policy)
   const inPrefix = new Set(items.slice(turn, at).map(({ entry }) => entry.id))
-  const whole = said.filter(({ id }) => !inPrefix.has(id))
-  const prefix = said.filter(({ id }) => inPrefix.has(id))
+  const whole = messages.filter(({ id }) => !inPrefix.has(id))
+  const prefix = messages.filter(({ id }) => inPrefix.has(id))
   const shown = newestTurns(whole)
   const older = whole.filter(({ id }) => !shown.has(id))
   const recent = older.length === 0 ? [] : whole.filter(({ id }) => shown.has(id))
@@ -205,7 +208,7 @@ const write = Effect.fnUntraced(function* (
     const { degraded, record } =
       rest.length === 0
         ? { record: earlier ?? "", degraded: null }
-        : yield* audited(said, (again) => staged(writing, rest, { earlier, again }))
+        : yield* audited(messages, (again) => staged(writing, rest, { earlier, again }))
     const beginning =
       prefix.length === 0
         ? ""
@@ -221,14 +224,14 @@ const write = Effect.fnUntraced(function* (
   const summary = withSuffixes(withoutFileLists(record), [
     beginning === "" ? "" : `## Turn in progress, its beginning\n${beginning}`,
     recentTurnsText(recent),
-    toolFailuresText(said),
+    toolFailuresText(messages),
     boundedFileLists(fileLists(wanted.entries))
   ])
   const clean = asModelWrote(summary, wanted.userWords)
   return { ...unverified(`<summary>\n${clean}\n</summary>`, writing.chain.calls), degraded }
 })
 
-/** Returns what is sent in the place of images that are too large. An image that has no handle yet has no note either. */
+/** Returns the replacements for images that are too large. An image without a handle yet gets no note. */
 const reducing = ({ reduce }: Reducer, images: ReadonlyArray<LargeImage>) =>
   Effect.map(
     Effect.forEach(images, (large) => {
@@ -244,7 +247,7 @@ const reducing = ({ reduce }: Reducer, images: ReadonlyArray<LargeImage>) =>
     (all) => all.flat()
   )
 
-/** Prunes each request. What it keeps between requests is in the conversation. */
+/** Opens a session that prunes each request. Its state between requests is in the conversation. */
 const open = (): Effect.Effect<StrategySession> =>
   Effect.map(ImageReducer, (reducer) => ({
     ingest: (items) => reducing(reducer, largeImages(items)),

@@ -11,14 +11,17 @@ import { summaryRunner } from "./SummaryRunner.ts"
 
 type Described = Pick<Strategy, "description" | "name">
 
-/** What a strategy of a program has to say: which messages stay, and the text that stands for the others. */
+/** A strategy of your own: which messages stay, and the text that replaces the others. */
 export interface OwnStrategy extends Described, Partial<Omit<Strategy, keyof Described>> {
   /**
-   * Returns the index of the first message that stays; 0 or less when none leaves. Where a call would be cut from its response,
-   * fewer messages leave. `items`: the messages in the window, without the environment message.
+   * Returns the index of the first message that stays; 0 or less when all stay. If a call would be separated from its
+   * response, fewer messages leave. `items`: the messages in the window, without the environment message.
    */
   readonly cut: (items: ReadonlyArray<ViewItem>, policy: PolicyOptions) => number
-  /** Writes the text that stands for the messages that leave. They come without secrets, as they were before any shortening. */
+  /**
+   * Writes the text that replaces the messages that leave. They are passed without secrets, as they were before any
+   * shortening.
+   */
   readonly write: (gone: ReadonlyArray<Entry>, request: CompressRequest) => Effect.Effect<string, unknown, Summarizer>
   readonly open?: StrategyRunner["open"]
 }
@@ -33,7 +36,7 @@ const defaults: Omit<Strategy, keyof Described> = {
   hasSnapshotBudget: false
 }
 
-/** Returns the last index up to this one at which no call is cut from its response and a message stays. */
+/** Returns the last index up to this one at which no call is separated from its response and a message stays. */
 const safeCut = (items: ReadonlyArray<ViewItem>, at: number): number => {
   const clean = cleanCuts(items)
   let index = Math.min(at, items.length - 1)
@@ -41,13 +44,15 @@ const safeCut = (items: ReadonlyArray<ViewItem>, at: number): number => {
   return Math.max(0, index)
 }
 
-/** The longest text that may stand for messages, in tokens; longer ones are cut. */
+/** Maximum length of the text that replaces messages, in tokens. A longer text is cut. */
 const maxSummaryTokens = 16_384
 
 /**
- * Makes the runner of a strategy of your own. Thresholds, plans, hooks, secrets, handles and the gain are taken care of.
+ * Makes the runner of a strategy of your own. Thresholds, plans, hooks, secrets, handles and the gain check are
+ * handled for you.
  *
- * *When to use*: for a strategy that replaces the oldest messages by one text. For any other, write a `StrategyRunner`.
+ * *When to use*: for a strategy that replaces the oldest messages by one text. For any other, write a
+ * `StrategyRunner`.
  */
 export const ownRunner = ({ cut, open, write, ...own }: OwnStrategy): StrategyRunner => {
   const strategy: Strategy = { ...defaults, ...own }
@@ -63,7 +68,7 @@ export const ownRunner = ({ cut, open, write, ...own }: OwnStrategy): StrategyRu
       by: "extractive" as const
     }))
   )
-  // Whoever writes snapshots otherwise, here the strategy does.
+  // Snapshots come from the strategy itself, whatever summarizer the policy names.
   const written = (request: CompressRequest): CompressRequest => ({
     ...request,
     policy: { ...request.policy, summarizer: "model" }

@@ -13,7 +13,7 @@ import { type CompressionResult, type CompressRequest, noop } from "./CompressRe
 import { masking } from "./MaskOutputs.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
 
-/** The ladder of the default strategy: the plan that the policy asks for, and stronger ones when its result does not fit. */
+/** The ladder of the default strategy: the plan of the policy, then stronger ones while the result does not fit. */
 
 const fitsLimit = (outcome: Domain.Outcome, policy: PolicyOptions): boolean =>
   (outcome._tag === "Compressed" || outcome._tag === "ContentTruncated") && outcome.after <= policy.limit

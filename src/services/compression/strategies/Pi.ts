@@ -22,25 +22,25 @@ import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 
-/** The runner of the strategy `pi`: one summary of what leaves, and beside it one of a split turn's beginning. */
+/** The runner of the strategy `pi`: one summary of what leaves, and another of the beginning of a split turn. */
 
 const serialization = { maxResultChars, thoughts: true, media: false }
 
-/** Asks a model for the summary of these entries, the turn that is split apart from the rest. */
+/** Summarises these entries with a model. The beginning of a split turn is summarised separately. */
 const write = Effect.fnUntraced(function* (
   { conversation, policy }: CompressRequest,
   wanted: SummaryRequest
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
   const ask = yield* askOf
-  const said = wanted.entries.filter(({ author }) => author !== "summary")
+  const messages = wanted.entries.filter(({ author }) => author !== "summary")
   const items = movable(conversation)
   const { at, turn } = cutIn(piPlan, items, policy)
   const inPrefix = new Set(items.slice(turn, at).map(({ entry }) => entry.id))
-  const history = said.filter(({ id }) => !inPrefix.has(id))
-  const prefix = said.filter(({ id }) => inPrefix.has(id))
+  const history = messages.filter(({ id }) => !inPrefix.has(id))
+  const prefix = messages.filter(({ id }) => inPrefix.has(id))
   const previous = previousSummary(wanted.entries)
   const chain = chainOf(policy.model)
-  const asked = { family: wanted.family, promptId: wanted.promptId, system }
+  const common = { family: wanted.family, promptId: wanted.promptId, system }
   const historyCall = Effect.gen(function* () {
     if (history.length === 0) return undefined
     const body = message(
@@ -49,17 +49,17 @@ const write = Effect.fnUntraced(function* (
       { focus: wanted.focus, previous }
     )
     const contents = [user(text(body))]
-    const wantedAnswer = { ...asked, purpose: "generate" as const, contents, maxOutputTokens: summaryTokens.history }
+    const wantedAnswer = { ...common, purpose: "generate" as const, contents, maxOutputTokens: summaryTokens.history }
     return yield* askInOrder(chain, ask, wantedAnswer)
   })
   const prefixCall = Effect.gen(function* () {
     if (prefix.length === 0) return undefined
     const contents = [user(text(message(yield* Work.run(serialized(prefix, serialization)), prefixPrompt)))]
-    const wantedAnswer = { ...asked, purpose: "prefix" as const, contents, maxOutputTokens: summaryTokens.prefix }
+    const wantedAnswer = { ...common, purpose: "prefix" as const, contents, maxOutputTokens: summaryTokens.prefix }
     return yield* askInOrder(chain, ask, wantedAnswer)
   })
   const [ofHistory, ofPrefix] = yield* Effect.all([historyCall, prefixCall], { concurrency: 2 })
-  // Pi forgets the earlier summary when only a turn's beginning leaves.
+  // Pi drops the earlier summary when only the beginning of a turn leaves.
   const main = ofHistory?.trim() ?? previous ?? noHistory
   const beginning = ofPrefix?.trim() ?? ""
   const isEmpty = main === "" || (ofPrefix !== undefined && beginning === "")

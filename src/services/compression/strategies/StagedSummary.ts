@@ -10,8 +10,9 @@ import * as Work from "../../../domain/text/SlicedWork.ts"
 import { contextLength, SummarizerError } from "../summary/Summarizer.ts"
 
 /**
- * The summary of the strategy `gemini` by a model. The model sees the messages as they are when they fit its window, else with
- * shortened outputs. When they do not fit then either, parts of them are summarised, and their summaries are joined.
+ * The model's summary in the strategy `gemini`. The model gets the unchanged messages if they fit its window,
+ * otherwise the messages with shortened outputs. If those do not fit either, their parts are summarised separately
+ * and the summaries are joined.
  */
 
 /** The input of a staged summary. */
@@ -23,7 +24,7 @@ export interface StagedRequest {
   ) => Effect.Effect<string, SummarizerError>
   /** Every call that was made. `ask` adds to it. */
   readonly calls: ReadonlyArray<SummaryCall>
-  /** Removes what no model may see. */
+  /** Removes what models must not see. */
   readonly clean: (contents: ReadonlyArray<Content>) => Effect.Effect<ReadonlyArray<Content>>
   /** The messages to summarise, clean: the first version that fits is used. */
   readonly versions: ReadonlyArray<ReadonlyArray<Content>>
@@ -37,7 +38,7 @@ const ifItFits = <A>(effect: Effect.Effect<A, SummarizerError>): Effect.Effect<A
     () => Effect.succeed(undefined)
   )
 
-/** Asks for the summary and its check. Fails for a window that does not hold the shortest part of the messages. */
+/** Asks for the summary and its check. Fails if the window is too small for the shortest part of the messages. */
 export const stagedSummary = Effect.fn("StagedSummary.stagedSummary")(function* ({
   ask,
   calls,
@@ -51,7 +52,7 @@ export const stagedSummary = Effect.fn("StagedSummary.stagedSummary")(function* 
     const summary = yield* generated(anchor, summarized)
     if (summary === undefined) return undefined
     const check = yield* clean(secondCall({ summarized: [] }, "", summary).contents)
-    // A check that does not fit is left out: the first answer stands.
+    // A check that does not fit is skipped, and the first answer is used.
     const verified = yield* ifItFits(ask("verify", [...summarized, ...check]))
     return { summary, verified: verified ?? "" }
   })
@@ -60,7 +61,7 @@ export const stagedSummary = Effect.fn("StagedSummary.stagedSummary")(function* 
     const message = "the window of the summarizing model is too small for any part of the conversation"
     return Effect.fail(new SummarizerError({ reason: contextLength, message, cause: message, calls: [...calls] }))
   })
-  /** Returns the summaries of parts that fit, in order, of messages that do not fit as a whole. */
+  /** Returns the summaries of parts that fit, in order, for messages that do not fit as a whole. */
   const ofParts = Effect.fnUntraced(function* (
     contents: ReadonlyArray<Content>
   ): Effect.fn.Return<ReadonlyArray<string>, SummarizerError> {
@@ -82,12 +83,12 @@ export const stagedSummary = Effect.fn("StagedSummary.stagedSummary")(function* 
   let rest = versions.at(-1) ?? []
   for (;;) {
     const summaries = yield* ofParts(rest)
-    // A part without a summary would be missing in silence.
+    // Fails, because a part without a summary would be lost without notice.
     if (summaries.some((summary) => summary.trim() === "")) return { summary: "", verified: "" }
     const stages = yield* clean(summaries.map((summary) => user(text(summary))))
     const answers = yield* bothAnswers("stages", stages)
     if (answers !== undefined) return answers
-    // Where each summary fills the window, only their ends can be joined.
+    // If each summary fills the window, only their ends can be joined.
     const next = stages.length < rest.length ? stages : yield* Work.run(shortening(stages))
     if (next === undefined) return yield* tooLong
     rest = next

@@ -13,7 +13,7 @@ import type { CompressionResult, CompressRequest, PlanRefused } from "./Compress
 /** The services that a strategy may use. */
 export type RunnerServices = Summarizer | TempStore | TokenCounter
 
-/** What is known of the next request before it is made. */
+/** What is known about the next request before it is built. */
 export interface AssembleRequest {
   readonly conversation: Conversation
   /** The model's window, in its tokens. */
@@ -30,38 +30,42 @@ export interface AssembleRequest {
   readonly unmaskedTools: ReadonlyArray<string>
 }
 
-/** What the model sees less of from the next request on. It stays so, and everything stays recallable. */
+/** What the next request leaves out or shows shorter. It stays so in later requests, and everything can be recalled. */
 export interface Assembled {
   /** Tool results and media that are shown in another form. */
   readonly shorten: ReadonlyArray<ShownPart>
-  /** The last of the oldest messages that leave the window; a note with their handle takes their place. */
+  /** The last of the oldest messages that leave the window. A note with their handle replaces them. */
   readonly dropThrough?: EntryId | undefined
 }
 
-/** A part that is shown in another form. Nothing but tool results and media can be. */
+/** A part that is shown in another form. Only tool results and media can be. */
 export interface ShownPart {
   readonly entry: EntryId
   readonly part: number
   readonly replacement: Part
 }
 
-/** A strategy at work on one conversation, with whatever it keeps between requests. */
+/** The session of a strategy with one conversation, including its state between requests. */
 export interface StrategySession {
-  /** Called with a message and what is attached to it, before its first request. Says which of their media are shown otherwise. */
+  /**
+   * Called with a message and its attachments before their first request. Returns which of their media are shown in
+   * another form.
+   */
   readonly ingest?: (items: ReadonlyArray<ViewItem>) => Effect.Effect<ReadonlyArray<ShownPart>>
   /**
-   * Called before each request. Undefined: nothing changes. A result stays in force, so that the beginning of the next
+   * Called before each request. Undefined: nothing changes. A result stays in effect, so that the beginning of later
    * requests is the same.
    */
   readonly assemble?: (request: AssembleRequest) => Effect.Effect<Assembled | undefined, TokenCountError>
-  /** Called after each turn, with the conversation as it is then. It cannot change the conversation. */
+  /** Called after each turn with the current conversation, which it cannot change. */
   readonly afterTurn?: (conversation: Conversation) => Effect.Effect<void>
 }
 
 /**
- * Plans compressions with a strategy and carries the plans out. A runner changes nothing: its result carries a patch. It
- * does not deal with hooks: the workflow fires them, obeys a veto, and puts a focus into the policy before it calls a
- * runner.
+ * Plans compressions with a strategy and carries out the plans.
+ *
+ * *Details*: a runner changes nothing; its result carries a patch. It does not handle hooks: the workflow fires them,
+ * obeys a veto, and adds a focus to the policy before it calls a runner.
  */
 export interface StrategyRunner {
   readonly strategy: Strategy

@@ -10,8 +10,8 @@ import type { StrategyRunner } from "./StrategyRunner.ts"
 export const runners: Readonly<Record<StrategyName, StrategyRunner>> = { palimpsest, gemini, pi, openclaw }
 
 /**
- * The strategies that a policy may name besides the built-in ones. A program provides its own here: they are checked
- * (`checkedRunner`), and cannot take a built-in name.
+ * The strategies that a policy may name in addition to the built-in ones. A program provides its own here. They are
+ * checked (`checkedRunner`), and cannot take a built-in name.
  */
 export const OwnStrategies = Context.Reference<ReadonlyArray<StrategyRunner>>(
   "palimpsest/services/compression/strategies/StrategyRunners/OwnStrategies",

@@ -10,7 +10,7 @@ import { carryOutWith, type WriteSnapshot } from "./CarryOutPlan.ts"
 import { noop } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 
-/** What the strategies share that keep the newest messages and have a model write one summary of the rest. */
+/** The common part of the strategies that keep the newest messages and summarise the rest with a model. */
 
 /** Returns the text of the earlier summary among these entries, whichever strategy wrote it. */
 export const previousSummary = (entries: ReadonlyArray<Entry>): string | undefined => {
@@ -37,7 +37,7 @@ export const askOf = Effect.flatMap(Summarizer, ({ ask }) =>
     : Effect.succeed(ask)
 )
 
-/** Makes the runner of such a strategy. `write`: how it has a model write the summary. */
+/** Makes the runner of such a strategy. `write` writes the summary with a model. */
 export const summaryRunner = (strategy: Strategy, planning: SummaryStrategy, write: WriteSnapshot): StrategyRunner => {
   const decide: StrategyRunner["decide"] = (request) =>
     Work.run(summaryPlan(planning, request.conversation, request.policy, request))

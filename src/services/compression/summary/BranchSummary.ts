@@ -19,27 +19,29 @@ import type { Calibrations } from "../../tokens/Calibrations.ts"
 import { askInOrder, chainOf, type ModelChain } from "./ModelChain.ts"
 import { askOnce, digestBudget, modelOf } from "./ModelSummarizer.ts"
 
-/** The input of the summary of a branch that is left. */
+/** The input of the summary of a branch that the conversation left. */
 export interface BranchSummaryRequest {
   /** The entries of the branch, oldest first. */
   readonly entries: readonly [Entry, ...ReadonlyArray<Entry>]
   /** Secrets of the whole conversation. The summary shows none of them. */
   readonly secrets: ReadonlyArray<Secret>
   readonly cwd: string | undefined
-  /** What the user wants kept. */
+  /** What the summary should preserve above all. */
   readonly focus: string | undefined
   readonly by: "model" | "extractive"
-  /** The summarizing models, when any were named, and the conversation's own, whose family decides otherwise. */
+  /**
+   * The summarizing models, if any were named, and the conversation's own model, whose family determines the default.
+   */
   readonly model: ModelNames | undefined
   readonly family: string | undefined
 }
 
 /** The summary of a branch. */
 export interface BranchSummary {
-  /** The text of the message that stands for the branch. */
+  /** The text of the message that replaces the branch. */
   readonly text: string
   readonly by: "model" | "extractive"
-  /** Why code wrote it although a model was asked. */
+  /** Why code wrote the summary although a model was asked. */
   readonly degraded: Degraded | null
   readonly calls: ReadonlyArray<SummaryCall>
 }
@@ -63,7 +65,10 @@ const written = Effect.fnUntraced(function* (request: BranchSummaryRequest, chai
   return untrustedBlock(yield* Work.run(withoutValues(redact(answer), secrets))).trim()
 })
 
-/** Summarises a branch that is left: by a model, or by code where no model is wanted or the model gives nothing. Never fails. */
+/**
+ * Summarises a branch that the conversation left: by a model, or by code if no model is wanted or the model returns
+ * nothing. Never fails.
+ */
 export const branchSummary = Effect.fn("BranchSummary.branchSummary")(function* (
   request: BranchSummaryRequest
 ): Effect.fn.Return<BranchSummary, never, Model | Calibrations> {
@@ -72,9 +77,9 @@ export const branchSummary = Effect.fn("BranchSummary.branchSummary")(function* 
   const last = entries.at(-1) ?? first
   const chain = chainOf(request.model)
   const { calls } = chain
-  const asked = request.by === "model" ? yield* Effect.result(written(request, chain)) : undefined
-  if (asked?._tag === "Success" && asked.success !== "") {
-    const shown = branchSummaryText(asked.success, first.id, last.id, "model")
+  const answer = request.by === "model" ? yield* Effect.result(written(request, chain)) : undefined
+  if (answer?._tag === "Success" && answer.success !== "") {
+    const shown = branchSummaryText(answer.success, first.id, last.id, "model")
     return { text: shown, by: "model", degraded: null, calls }
   }
   const digest = yield* Work.run(digestOf(entries, { budget: maxBranchSummaryTokens, cwd, secrets }))
@@ -82,11 +87,11 @@ export const branchSummary = Effect.fn("BranchSummary.branchSummary")(function* 
     text: branchSummaryText(digest, first.id, last.id, "extractive"),
     by: "extractive",
     degraded:
-      asked === undefined
+      answer === undefined
         ? null
-        : asked._tag === "Success"
+        : answer._tag === "Success"
           ? noAnswer
-          : { reason: asked.failure.reason, message: asked.failure.message },
+          : { reason: answer.failure.reason, message: answer.failure.message },
     calls
   }
 })

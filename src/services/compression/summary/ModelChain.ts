@@ -5,11 +5,11 @@ import { type AskRequest, contextLength, Summarizer, SummarizerError, type Summa
 import { type VerifiedSnapshot, verifySnapshot } from "./WrittenSnapshot.ts"
 
 /**
- * The summarizing models of one compression. When one fails or answers nothing usable, the next one is asked, and the one that
- * failed is not asked again in this compression.
+ * The summarizing models of one compression. When a model fails or returns nothing usable, the next one is asked, and
+ * the failed one is not asked again in this compression.
  */
 export interface ModelChain {
-  /** In the order in which they are tried. Undefined: the model that the conversation's own model decides. */
+  /** The models in the order in which they are tried. Undefined: the default for the conversation's own model. */
   readonly models: ReadonlyArray<string | undefined>
   readonly failed: Set<string | undefined>
   /** Every call that was answered, in order. All of them are paid for. */
@@ -23,7 +23,7 @@ export const chainOf = (names: ModelNames | undefined): ModelChain => ({
   calls: []
 })
 
-/** What one model gave. A blank text is not usable. */
+/** The answer of one model. A blank text is not usable. */
 interface Given {
   readonly text: string
   readonly calls: ReadonlyArray<SummaryCall>
@@ -31,7 +31,7 @@ interface Given {
 
 const emptySummary = { reason: "EmptySummary", message: "the model returned an empty summary" }
 
-/** The reasons of all models that failed, as one sentence; of a single one, its own. */
+/** Returns the reasons of all failed models as one sentence. For a single model, its own reason. */
 const failureText = (failed: ReadonlyArray<FailedModel>): string =>
   failed.length === 1
     ? (failed[0]?.message ?? "")
@@ -39,25 +39,25 @@ const failureText = (failed: ReadonlyArray<FailedModel>): string =>
 
 const nameOf = (model: string | undefined): string => model ?? "the default model"
 
-/** Tries the models in order until one gives a text. The last one's result stands, whatever it is. */
+/** Tries the models in order until one returns a text. Returns the last result, whatever it is. */
 const inOrder = Effect.fnUntraced(function* <A extends Given, R>(
   chain: ModelChain,
   attempt: (model: string | undefined, isLast: boolean) => Effect.Effect<A, SummarizerError, R>,
   isFinal: (error: SummarizerError) => boolean
 ): Effect.fn.Return<{ readonly value: A; readonly failed: ReadonlyArray<FailedModel> }, SummarizerError, R> {
   const failed: Array<FailedModel> = []
-  // Each failure is told once, by the next call that was answered.
-  let untold = 0
+  // Each failure is reported once, with the next call that was answered.
+  let reported = 0
   const noted = (calls: ReadonlyArray<SummaryCall>): ReadonlyArray<SummaryCall> => {
     const [first, ...rest] = calls
-    const news = failed.slice(untold)
-    if (first === undefined || news.length === 0) return calls
-    untold = failed.length
-    return [{ ...first, failed: news }, ...rest]
+    const unreported = failed.slice(reported)
+    if (first === undefined || unreported.length === 0) return calls
+    reported = failed.length
+    return [{ ...first, failed: unreported }, ...rest]
   }
-  const left = chain.models.filter((name) => !chain.failed.has(name))
-  for (const [index, model] of left.entries()) {
-    const isLast = index === left.length - 1
+  const remaining = chain.models.filter((name) => !chain.failed.has(name))
+  for (const [index, model] of remaining.entries()) {
+    const isLast = index === remaining.length - 1
     const tried = yield* Effect.result(attempt(model, isLast))
     chain.calls.push(...noted(tried._tag === "Success" ? tried.success.calls : tried.failure.calls))
     if (tried._tag === "Success" && (isLast || tried.success.text.trim() !== ""))
@@ -74,8 +74,8 @@ const inOrder = Effect.fnUntraced(function* <A extends Given, R>(
 })
 
 /**
- * Asks one question of the first model that answers it. A question that is too long is not given to the next model: the strategy
- * makes it shorter. The calls are those of the chain, also in an error.
+ * Asks the models one question, in order, until one answers it. A question that is too long is not passed to the next
+ * model: the strategy shortens it. The result, or the error, has all calls of the chain.
  */
 export const askInOrder = <R>(
   chain: ModelChain,
@@ -89,8 +89,8 @@ export const askInOrder = <R>(
   ).pipe(Effect.map(({ value }) => value.text))
 
 /**
- * Has the first model that can write a snapshot, which is verified. Where the request allows code to write it, code does so after
- * the last model.
+ * Asks the models in order until one writes a snapshot, which is then verified. If the request allows it, code writes
+ * the snapshot when the last model fails.
  */
 export const summarizeInOrder = Effect.fn("ModelChain.summarizeInOrder")(function* (
   names: ModelNames | undefined,

@@ -44,8 +44,8 @@ import {
 } from "./Summarizer.ts"
 
 /**
- * A summarizer that has a model write what needs judgement, in two calls: its part of the snapshot, then corrections to it. The
- * model sees a digest of a long conversation. When it fails or gives nothing usable, code writes the snapshot if the request
+ * A summarizer that asks a model in two calls: for its part of the snapshot, then for corrections. The model sees a
+ * digest of a long conversation. When it fails or returns nothing usable, code writes the snapshot if the request
  * allows it, and the summary reports that (`degraded`).
  */
 
@@ -55,14 +55,17 @@ const answerText = (answer: ModelAnswer): string =>
     .map((part) => part.text)
     .join("")
 
-/** What is sent of the entries: at most this share of the model's window and this many tokens, digested if it is longer. */
+/**
+ * The maximum size of the entries in the request: this share of the model's window and this many tokens. Longer
+ * entries are digested.
+ */
 const digestSize = { share: 0.25, maxTokens: 40_000 }
-/** Entries up to this share of the budget are sent as they are: a digest would save little. */
+/** Entries up to this share of the budget are sent unchanged, because a digest would save little. */
 const wholeShare = 0.25
-/** Tokens of what the snapshot states already, beside a digest. */
+/** Tokens of the snapshot's existing statements that accompany a digest. */
 const knownTokens = 1_500
 
-/** Returns the most tokens that this model is sent of what it summarises. */
+/** Returns the maximum number of tokens of the entries that this model receives. */
 export const digestBudget = Effect.fnUntraced(function* (name: string): Effect.fn.Return<number, never, Model> {
   const { window } = yield* ModelWindows.resolve(name)
   return Math.min(digestSize.maxTokens, window * digestSize.share)
@@ -113,7 +116,7 @@ interface Written {
   readonly calls: ReadonlyArray<SummaryCall>
 }
 
-/** Why there is no snapshot, with the calls made so far. */
+/** A failed attempt to get a snapshot, with the calls made so far. */
 class Unusable {
   readonly degraded: Degraded
   readonly calls: ReadonlyArray<SummaryCall>
@@ -125,7 +128,7 @@ class Unusable {
   }
 }
 
-/** How a model is asked. */
+/** How to ask a model. */
 interface Asking {
   readonly name: string
   readonly system: string
@@ -177,8 +180,8 @@ const asking = ({ generation, name, of = "compress", system }: Asking, calls: Ar
   })
 
 /** Returns the summarizing model: the named one, else one of the conversation's family. */
-export const modelOf = (given: { readonly family: string | undefined; readonly model: string | undefined }): string =>
-  modelFor("compression", given.family ?? "", given.model === undefined ? {} : { compression: { model: given.model } })
+export const modelOf = (names: { readonly family: string | undefined; readonly model: string | undefined }): string =>
+  modelFor("compression", names.family ?? "", names.model === undefined ? {} : { compression: { model: names.model } })
     .model
 
 const failure = ({ calls, degraded, error }: Unusable): SummarizerError =>
@@ -202,13 +205,15 @@ const counted = Effect.fn("ModelSummarizer.count")(function* ({
 }: CountRequest): Effect.fn.Return<number, SummarizerError, Model> {
   const service = yield* Model
   return yield* service.countTokens({ model: family ?? modelOf({ family, model: undefined }), contents }).pipe(
-    // Two answers were already paid for at this point.
+    // Retries briefly, because two answers were already paid for.
     Effect.retry(retrySchedule(briefRetries)),
     Effect.mapError((error) => failure(new Unusable({ reason: error.reason._tag, message: error.message }, [], error)))
   )
 })
 
-/** Asks for a snapshot. A model that takes less than its window promises gets a digest of half the size, and half of that. */
+/**
+ * Asks for a snapshot. If a model accepts less than its stated window, it gets a digest of half the size, and so on.
+ */
 const askForSnapshot = Effect.fnUntraced(function* (
   request: SummaryRequest,
   name: string,
@@ -219,10 +224,10 @@ const askForSnapshot = Effect.fnUntraced(function* (
   let budget = request.digestBudget ?? (yield* digestBudget(name))
   for (;;) {
     const contents = [...(yield* recordOf(request, budget)), question]
-    const asked = yield* Effect.result(ask("generate", contents))
-    if (asked._tag === "Success") return { contents, first: asked.success.answer }
-    if (asked.failure.degraded.reason !== contextLength || budget < 2 * minDigestTokens) {
-      return yield* Effect.fail(asked.failure)
+    const result = yield* Effect.result(ask("generate", contents))
+    if (result._tag === "Success") return { contents, first: result.success.answer }
+    if (result.failure.degraded.reason !== contextLength || budget < 2 * minDigestTokens) {
+      return yield* Effect.fail(result.failure)
     }
     budget /= 2
   }

@@ -8,7 +8,7 @@ import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 
-/** The summarizer gave no summary. */
+/** The summarizer returned no summary. */
 export class SummarizerError extends Schema.TaggedError<SummarizerError>()("SummarizerError", {
   /** Named like the reasons of errors in `effect/ai`. */
   reason: Schema.String,
@@ -78,7 +78,7 @@ export interface Summary {
 
 const gathered = new WeakMap<SummaryRequest, Evidence>()
 
-/** Returns the evidence in the entries of a request. It is gathered once a request. */
+/** Returns the evidence in the entries of a request. Gathers it once per request. */
 export const evidenceOf = Effect.fnUntraced(function* (request: SummaryRequest): Effect.fn.Return<Evidence> {
   const evidence = gathered.get(request) ?? (yield* Work.run(gatherEvidence(request.entries, request)))
   gathered.set(request, evidence)
@@ -134,7 +134,7 @@ const noModel = () =>
     calls: []
   })
 
-/** The answer of a summarizer of a program that failed. */
+/** The failure of a program's own summarizer. */
 const failed = (request: SummaryRequest, cause: unknown): Effect.Effect<Summary, SummarizerError> => {
   const message = `the summarizer failed: ${cause instanceof Error ? cause.message : String(cause)}`
   const reason = "SummarizerFailed"
@@ -143,24 +143,33 @@ const failed = (request: SummaryRequest, cause: unknown): Effect.Effect<Summary,
     : Effect.fail(new SummarizerError({ reason, message, cause, calls: [] }))
 }
 
-/** Writes the text that replaces the entries that leave the window. Your own summarizer needs `summarize` only. */
+/**
+ * Writes the text that replaces the entries that leave the window.
+ *
+ * *When to use*: provide it to `Compression` to write summaries with a model or with your own code. Your own
+ * summarizer needs only `summarize`; see `Summarizer.layer`.
+ */
 export class Summarizer extends Context.Service<
   Summarizer,
   {
-    /** Writes the text. With `fallback`, a summarizer may let code write it (`extractive`); else it fails when it cannot. */
+    /**
+     * Writes the text. With `fallback`, the summarizer may use text written by code (`extractive`); otherwise it
+     * fails when it cannot write one.
+     */
     readonly summarize: (request: SummaryRequest) => Effect.Effect<Summary, SummarizerError>
     /**
      * Asks the model one question and returns its answer unchanged, for strategies with prompts of their own. Absent: they use
      * `summarize`.
      */
     readonly ask?: (request: AskRequest) => Effect.Effect<SummaryCall, SummarizerError>
-    /** Counts these messages as the conversation's model does. Used when there are media. */
+    /** Counts messages as the conversation's model does. Used when they contain media. */
     readonly count?: (request: CountRequest) => Effect.Effect<number, SummarizerError>
   }
 >()("palimpsest/services/compression/summary/Summarizer") {
   /**
-   * A summarizer of your own: a function that returns a text. The workflow verifies it, adds what it omitted and cuts it to the budget. When the function fails,
-   * code writes the snapshot where the request allows it (`fallback`), and the outcome says why (`degraded`).
+   * Provides a summarizer of your own: a function that returns a text. The workflow verifies the text, adds what it
+   * omitted and cuts it to the budget. When the function fails, code writes the snapshot if the request allows it
+   * (`fallback`), and the outcome gives the reason (`degraded`).
    */
   static readonly layer = <E = never, R = never>(
     write: (request: SummaryRequest) => Effect.Effect<string, E, R>
@@ -183,7 +192,10 @@ export class Summarizer extends Context.Service<
       }))
     )
 
-  /** Snapshots written by code from evidence: no model, no network, the same text for the same conversation. */
+  /**
+   * Provides snapshots written by code from evidence. It uses no model and no network, and gives the same text for
+   * the same conversation.
+   */
   static readonly layerExtractive = Layer.succeed(Summarizer, {
     summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {
       return request.by === "extractive" || request.fallback ? yield* extractiveSummary(request) : yield* noModel()

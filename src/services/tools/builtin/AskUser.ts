@@ -86,8 +86,8 @@ export const askUser: Effect.Effect<Tool, never, UserPrompt> = Effect.gen(functi
         }
         const answers = yield* waiting(
           one.withPermit(
-            Effect.forEach(questions, (asked) =>
-              Effect.map(person.ask(questionOf(asked)), (answer) => ({ question: asked.question, answer }))
+            Effect.forEach(questions, (question) =>
+              Effect.map(person.ask(questionOf(question)), (answer) => ({ question: question.question, answer }))
             )
           )
         )

@@ -26,7 +26,7 @@ export type FileChangeResult = typeof FileChangeResult.Type
 /** A file as it was when it was read. */
 export interface FileState {
   /** The path as the model gave it. */
-  readonly given: string
+  readonly requested: string
   /** Absolute, links followed. */
   readonly path: string
   /** The path as shown to the user. */
@@ -55,7 +55,7 @@ export const FileRecorder = Context.Reference<(record: FileRecord) => Effect.Eff
 
 /** A planned change of a file. */
 interface Change {
-  readonly seen: FileState
+  readonly current: FileState
   readonly after: string
   readonly diff: FileDiff
 }
@@ -67,8 +67,8 @@ export interface FileChanges {
    * text. The change is written completely or not at all, with missing folders, and not when the file changed since it was read.
    */
   readonly prepare: (
-    given: string,
-    after: (seen: FileState) => Effect.Effect<string, ToolFailure>
+    requested: string,
+    after: (current: FileState) => Effect.Effect<string, ToolFailure>
   ) => Effect.Effect<Prepared<FileChangeResult>>
 }
 
@@ -112,9 +112,9 @@ interface EditedWorkspace {
 
 const look = Effect.fn("FileChange.look")(function* (
   { fs, workspace }: EditedWorkspace,
-  given: string
+  requested: string
 ): Effect.fn.Return<FileState, ToolFailure> {
-  const place = yield* pathArgument(workspace, given, "write")
+  const place = yield* pathArgument(workspace, requested, "write")
   const shown = workspace.shown(place)
   const info = yield* fs.stat(place).pipe(
     Effect.catchIf(isNotFound, () => Effect.undefined),
@@ -123,22 +123,22 @@ const look = Effect.fn("FileChange.look")(function* (
         new ToolFailure({ message: `${shown} cannot be read: ${diskErrorText(error)}`, type: "read_content_failure" })
     )
   )
-  if (info === undefined) return { given, path: place, shown, text: undefined, bytes: undefined, mode: 0 }
+  if (info === undefined) return { requested, path: place, shown, text: undefined, bytes: undefined, mode: 0 }
   const bytes = yield* read(place, shown).pipe(
     Effect.provideService(FileSystem.FileSystem, fs),
     Effect.mapError(fileReadFailure)
   )
-  return { given, path: place, shown, text: decode(bytes).text, bytes, mode: info.mode & 0o7777 }
+  return { requested, path: place, shown, text: decode(bytes).text, bytes, mode: info.mode & 0o7777 }
 })
 
-const replace = ({ fs, path }: EditedWorkspace, { after, seen }: Change, mode: number | undefined) =>
+const replace = ({ fs, path }: EditedWorkspace, { after, current }: Change, mode: number | undefined) =>
   Effect.acquireUseRelease(
     // The replacement of a private file is private from the beginning; a new file gets the default mode.
-    AtomicFile.claim(seen.path, mode === undefined ? undefined : 0o600),
+    AtomicFile.claim(current.path, mode === undefined ? undefined : 0o600),
     (file) =>
       Effect.gen(function* () {
         yield* AtomicFile.fill(file, encode(after), mode)
-        yield* fs.rename(file, seen.path)
+        yield* fs.rename(file, current.path)
         yield* StaleFiles.sweep(path.dirname(file))
         // An interrupted write would continue in the background.
       }).pipe(Effect.uninterruptible),
@@ -149,22 +149,25 @@ const replace = ({ fs, path }: EditedWorkspace, { after, seen }: Change, mode: n
   ).pipe(Effect.provideService(FileSystem.FileSystem, fs), Effect.provideService(Path.Path, path))
 
 /** The whole change as the user sees it, with the path where the title does not show it in full. */
-const detailOf = ({ path, workspace }: EditedWorkspace, { after, diff: { diff }, seen }: Change): string => {
-  const { given, path: place, shown, text = "" } = seen
+const detailOf = ({ path, workspace }: EditedWorkspace, { after, diff: { diff }, current }: Change): string => {
+  const { requested, path: place, shown, text = "" } = current
   if (diff === "") return `${shown} is made, empty`
-  const isPlain = path.resolve(workspace.root, given) === place && given.length <= maxTitlePathChars
+  const isPlain = path.resolve(workspace.root, requested) === place && requested.length <= maxTitlePathChars
   const where = isPlain ? "" : `The file is ${shown}:\n`
   // A diff only says that binary files differ.
   const isBinary = text.includes("\0") || after.includes("\0")
   return isBinary ? `${shown} is binary, or will be. All that it will hold:\n${after}` : `${where}${diff}`
 }
 
-const resultOf = (path: Path.Path, { diff: { added, diff, removed }, seen }: Change): ToolResult<FileChangeResult> => ({
-  value: { fileDiff: diff, fileName: path.basename(seen.path) },
+const resultOf = (
+  path: Path.Path,
+  { diff: { added, diff, removed }, current }: Change
+): ToolResult<FileChangeResult> => ({
+  value: { fileDiff: diff, fileName: path.basename(current.path) },
   display:
     diff === ""
-      ? textDisplay(`${seen.shown} reads so already`)
-      : { _tag: "Diff", file: seen.shown, diff, added, removed }
+      ? textDisplay(`${current.shown} reads so already`)
+      : { _tag: "Diff", file: current.shown, diff, added, removed }
 })
 
 /**
@@ -173,9 +176,9 @@ const resultOf = (path: Path.Path, { diff: { added, diff, removed }, seen }: Cha
  */
 const reasonOf = Effect.fnUntraced(function* (
   { fs, path, steering, workspace: { folders, root } }: EditedWorkspace,
-  { after, seen }: Change
+  { after, current }: Change
 ): Effect.fn.Return<string | undefined> {
-  const places = [seen.path, path.resolve(root, seen.given)]
+  const places = [current.path, path.resolve(root, current.requested)]
   const names = places.map((place) => place.toLowerCase())
   const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.includes(place.toLowerCase()))
   if (named !== undefined) return named[1]
@@ -191,20 +194,20 @@ const reasonOf = Effect.fnUntraced(function* (
     const reason = steeringReason(place, innermostFolder(folders, place, path.sep), steering)
     if (reason !== undefined) return reason
   }
-  return places.some(isPackageFile) ? packageReason(seen.text, after) : undefined
+  return places.some(isPackageFile) ? packageReason(current.text, after) : undefined
 })
 
 const questionOf = Effect.fnUntraced(function* (
   edited: EditedWorkspace,
   change: Change
 ): Effect.fn.Return<Question | undefined> {
-  const { path: place, shown, text } = change.seen
+  const { path: place, shown, text } = change.current
   if (change.after === text) return undefined
   const because = yield* reasonOf(edited, change)
-  const asked = { detail: detailOf(edited, change), touches: [place] }
-  if (because === undefined) return { ...asked, grants: [editGrant], covers: "edits of files" }
+  const question = { detail: detailOf(edited, change), touches: [place] }
+  if (because === undefined) return { ...question, grants: [editGrant], covers: "edits of files" }
   return {
-    ...asked,
+    ...question,
     because,
     grants: [fileGrant(place)],
     covers: `edits of ${shown}`,
@@ -215,21 +218,21 @@ const questionOf = Effect.fnUntraced(function* (
 /** Writes the file of a change; creates it, and its folders, where it does not exist. */
 const writeFile = Effect.fnUntraced(function* (edited: EditedWorkspace, change: Change) {
   const { fs, path, workspace } = edited
-  const { seen } = change
-  if (seen.text !== undefined) {
+  const { current } = change
+  if (current.text !== undefined) {
     // A rename would also replace a read-only file.
-    yield* fs.access(seen.path, { writable: true })
-    return yield* replace(edited, change, seen.mode)
+    yield* fs.access(current.path, { writable: true })
+    return yield* replace(edited, change, current.mode)
   }
   // A plan is private, as everything in the program's home folder is.
-  const isPrivate = yield* workspace.isOwn?.(seen.path) ?? Effect.succeed(false)
-  yield* fs.makeDirectory(path.dirname(seen.path), { recursive: true, ...(isPrivate ? { mode: 0o700 } : {}) })
+  const isPrivate = yield* workspace.isOwn?.(current.path) ?? Effect.succeed(false)
+  yield* fs.makeDirectory(path.dirname(current.path), { recursive: true, ...(isPrivate ? { mode: 0o700 } : {}) })
   return yield* replace(edited, change, isPrivate ? 0o600 : undefined)
 })
 
 /** Writes the file of a change, and records it so that a rewind can put it back. Files of the program's own are not recorded. */
 const recorded = Effect.fnUntraced(function* (edited: EditedWorkspace, change: Change) {
-  const { bytes, mode, path: place } = change.seen
+  const { bytes, mode, path: place } = change.current
   const isOwn = yield* edited.workspace.isOwn?.(place) ?? Effect.succeed(false)
   if (isOwn) return yield* writeFile(edited, change)
   const before = bytes === undefined ? undefined : { bytes, mode }
@@ -239,18 +242,18 @@ const recorded = Effect.fnUntraced(function* (edited: EditedWorkspace, change: C
 
 const write = Effect.fn("FileChange.write")(
   function* (edited: EditedWorkspace, change: Change): Effect.fn.Return<ToolResult<FileChangeResult>, ToolFailure> {
-    const { after, seen } = change
-    const now = yield* look(edited, seen.given)
-    if (now.path !== seen.path || now.text !== seen.text) {
+    const { after, current } = change
+    const now = yield* look(edited, current.requested)
+    if (now.path !== current.path || now.text !== current.text) {
       return yield* new ToolFailure({
-        message: `${seen.shown} was changed by another program meanwhile, so it was not written; read it again`,
+        message: `${current.shown} was changed by another program meanwhile, so it was not written; read it again`,
         type: "file_changed"
       })
     }
-    if (after !== seen.text) {
+    if (after !== current.text) {
       yield* Effect.mapError(recorded(edited, change), (error) => {
         const trouble = diskErrorText(error)
-        const message = `${seen.shown} was not written: ${trouble}`
+        const message = `${current.shown} was not written: ${trouble}`
         return new ToolFailure({ message, type: failureType(trouble, error) })
       })
     }
@@ -261,12 +264,16 @@ const write = Effect.fn("FileChange.write")(
 
 const changeOf = Effect.fnUntraced(function* (
   edited: EditedWorkspace,
-  given: string,
-  textAfter: (seen: FileState) => Effect.Effect<string, ToolFailure>
+  requested: string,
+  textAfter: (current: FileState) => Effect.Effect<string, ToolFailure>
 ) {
-  const seen = yield* look(edited, given)
-  const after = yield* textAfter(seen)
-  return { seen, after, diff: fileDiff(edited.path.basename(seen.path), seen.text ?? "", after) } satisfies Change
+  const current = yield* look(edited, requested)
+  const after = yield* textAfter(current)
+  return {
+    current,
+    after,
+    diff: fileDiff(edited.path.basename(current.path), current.text ?? "", after)
+  } satisfies Change
 })
 
 /** Makes `FileChanges` for this workspace. */
@@ -284,8 +291,8 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
       record: yield* FileRecorder
     }
     return {
-      prepare: (given, after) =>
-        Effect.map(Effect.cached(changeOf(edited, given, after)), (change) => ({
+      prepare: (requested, after) =>
+        Effect.map(Effect.cached(changeOf(edited, requested, after)), (change) => ({
           question: Effect.flatMap(change, (made) => questionOf(edited, made)),
           run: Effect.flatMap(change, (made) => write(edited, made))
         }))

@@ -24,7 +24,7 @@ export interface Search {
   readonly isFile: boolean
   readonly choice: IgnoreChoice | undefined
   /** Whether to search a file, by its path from the target. */
-  readonly isWanted: (relative: string) => boolean
+  readonly includes: (relative: string) => boolean
   /** `isWanted` as a glob for ripgrep. Absent where ripgrep might read the pattern differently. */
   readonly include: string | undefined
   /** Maximum matches per file. */
@@ -151,7 +151,7 @@ export const searchWithoutRipgrep = Effect.fnUntraced(function* (
   search: Search
 ): Effect.fn.Return<ReadonlyArray<FileMatches>, never, Needs | Scope.Scope> {
   const path = yield* Path.Path
-  const { choice, isFile, isWanted, pattern, perFile, target, total } = search
+  const { choice, isFile, includes: isWanted, pattern, perFile, target, total } = search
   const files: Array<string> = []
   if (isFile) files.push(target)
   else {

@@ -82,16 +82,16 @@ export const fileResult = (
   kind: FileKind,
   bytes: Uint8Array,
   shown: string,
-  wanted: Parameters,
+  params: Parameters,
   shape: TextLimits
 ): Effect.Effect<ToolResult<string>, ToolFailure> => {
   switch (kind._tag) {
     case "Text":
-      return textResult(decodeFile(bytes), shown, wanted, shape)
+      return textResult(decodeFile(bytes), shown, params, shape)
     case "Svg":
       return bytes.length > maxSvgBytes
         ? Effect.succeed({ value: `${shown} is a drawing (SVG) of more than 1 MiB and is not shown.` })
-        : textResult(decodeFile(bytes), shown, wanted, shape)
+        : textResult(decodeFile(bytes), shown, params, shape)
     case "Media":
       return Effect.succeed({
         value: `${shown} (${kind.what}) is attached.`,
@@ -121,8 +121,8 @@ export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.P
         start_line === undefined && end_line === undefined
           ? file_path
           : `${file_path} lines ${start_line ?? 1}-${end_line ?? ""}`,
-      run: Effect.fn("ReadFile.run")(function* (wanted) {
-        const { end_line, file_path, start_line = 1 } = wanted
+      run: Effect.fn("ReadFile.run")(function* (params) {
+        const { end_line, file_path, start_line = 1 } = params
         if (end_line !== undefined && end_line < start_line) {
           return yield* failure("invalid_tool_params", `end_line ${end_line} lies before start_line ${start_line}`)
         }
@@ -132,7 +132,7 @@ export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.P
           Effect.provideService(FileSystem.FileSystem, fs),
           Effect.mapError(fileReadFailure)
         )
-        return yield* fileResult(kindOf(path.extname(place), bytes), bytes, shown, wanted, limits)
+        return yield* fileResult(kindOf(path.extname(place), bytes), bytes, shown, params, limits)
       })
     })
   }

@@ -30,7 +30,7 @@ const failed = (type: string, message: string): ToolFailure => new ToolFailure({
 
 const places = (found: number): string => (found === 1 ? "1 place" : `${found} places`)
 
-const failureOf = ({ found, type }: EditFault, shown: string, { places: wanted }: Replacement): ToolFailure => {
+const failureOf = ({ found, type }: EditFault, shown: string, { places: expected }: Replacement): ToolFailure => {
   switch (type) {
     case "edit_no_change":
       return failed(
@@ -45,8 +45,8 @@ const failureOf = ({ found, type }: EditFault, shown: string, { places: wanted }
     case "edit_expected_occurrence_mismatch":
       return failed(
         type,
-        `old_string occurs in ${places(found)} of ${shown}, not in ${wanted}, so the file was not changed; ` +
-          (wanted === 1
+        `old_string occurs in ${places(found)} of ${shown}, not in ${expected}, so the file was not changed; ` +
+          (expected === 1
             ? "give more of the lines around the one that is meant, or set allow_multiple to replace all"
             : "give the right expected_replacements, or set allow_multiple to replace all")
       )
@@ -88,10 +88,10 @@ const corrected = Effect.fnUntraced(function* (
 /** The text of a file after the call. */
 const after = Effect.fnUntraced(function* (
   corrector: EditCorrections,
-  seen: FileState,
+  current: FileState,
   { allow_multiple = false, expected_replacements = 1, instruction, new_string, old_string }: Parameters
 ) {
-  const { shown, text } = seen
+  const { shown, text } = current
   if (old_string === "") {
     if (text === undefined) return new_string
     return yield* failed(
@@ -113,7 +113,7 @@ const after = Effect.fnUntraced(function* (
   const edited = edit(text, replacement)
   return Result.isSuccess(edited)
     ? edited.success.text
-    : yield* corrected(corrector, seen, text, replacement, edited.failure, instruction)
+    : yield* corrected(corrector, current, text, replacement, edited.failure, instruction)
 })
 
 /** The `replace` tool: replaces text in files. */
@@ -129,7 +129,7 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
       result: FileChangeResult,
       kind: "edit",
       title: ({ file_path }) => file_path,
-      prepare: (args) => changes.prepare(args.file_path, (seen) => after(corrector, seen, args))
+      prepare: (args) => changes.prepare(args.file_path, (current) => after(corrector, current, args))
     })
   }
 )

@@ -217,7 +217,7 @@ export const searchWithRipgrep = Effect.fnUntraced(function* (
   const isOurs = ignoreFilter(choice === undefined || isFile ? undefined : yield* rulesOf(target, choice))
   const isWanted = (place: string) => {
     const relative = path.relative(target, place).replaceAll(path.sep, "/")
-    return isFile || search.isWanted(relative) ? isOurs(relative) : Effect.succeed(false)
+    return isFile || search.includes(relative) ? isOurs(relative) : Effect.succeed(false)
   }
   const args = argumentsOf(search, pattern.rust, own.files)
   const ran = yield* collect(search, args, base, `./${path.relative(base, target)}`, isWanted).pipe(

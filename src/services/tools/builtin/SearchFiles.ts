@@ -117,7 +117,7 @@ const searchTarget = Effect.fnUntraced(function* (
     target,
     isFile,
     choice: args.no_ignore === true ? undefined : defaultChoice,
-    isWanted: include === undefined ? () => true : pathMatcher(include.includes("/") ? include : `**/${include}`, true),
+    includes: include === undefined ? () => true : pathMatcher(include.includes("/") ? include : `**/${include}`, true),
     include: include !== undefined && isPlainGlob(include) ? include : undefined,
     perFile: args.max_matches_per_file ?? total + 1,
     total

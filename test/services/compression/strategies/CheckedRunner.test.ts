@@ -131,7 +131,7 @@ const faults: ReadonlyArray<readonly [what: string, compress: StrategyRunner["co
     "it failed: no such method"
   ],
   ["dies", () => Effect.die("out of luck"), "it failed: out of luck"],
-  ["dies of what cannot be printed", () => Effect.die(Object.create(null)), "it failed: it gives no reason"],
+  ["dies of what cannot be printed", () => Effect.die(Object.create(null)), "it failed: it gave no reason"],
   ["fails in a way that its type denies", () => untyped(Effect.fail(new Error("not typed"))), "it failed: not typed"],
   ["interrupts itself", () => Effect.interrupt, "it interrupted itself"],
   ["returns no effect", () => untyped(undefined), "it failed: "],

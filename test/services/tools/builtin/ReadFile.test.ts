@@ -199,7 +199,7 @@ describe("read_file", () => {
       yield* fs.truncate(`${root}/big.txt`, 20 * 1_048_576 + 1)
       assert.strictEqual(
         yield* refusalOf(tool, { file_path: "big.txt" }),
-        "big.txt has 20.0 MiB; files of more than 20 MiB are not read whole"
+        "big.txt has 20.0 MiB; files of more than 20 MiB cannot be read at once"
       )
       yield* fs.truncate(`${root}/big.txt`, 20 * 1_048_576)
       assert.include(yield* answerOf(tool, { file_path: "big.txt" }), "is binary (20971520 bytes)")
@@ -271,7 +271,7 @@ describe("a file that changes while it is read", () => {
     Effect.gen(function* () {
       assert.strictEqual(
         yield* refusalOf(yield* readFile, { file_path: "a.txt" }),
-        "a.txt kept changing while it was read; try again when nothing writes to it"
+        "a.txt kept changing while it was read; try again when no program writes to it"
       )
     }).pipe(Effect.provide(meddled((fs, opened) => fs.writeFileString("/work/a.txt", "x".repeat(opened + 3)))))
   )

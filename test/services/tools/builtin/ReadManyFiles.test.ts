@@ -44,7 +44,7 @@ describe("read_many_files", () => {
     [
       "a folder is all that lies in it; media and what is binary are told to be skipped",
       { include: ["src"] },
-      `${block("src/a.ts", "a\n")}${block("src/b.ts", "b\n")}${block("src/deep/c.TS", "c\n")}${end}\n(skipped src/blob.dat2: binary)\n(skipped src/logo.png: image, not asked for by name)`
+      `${block("src/a.ts", "a\n")}${block("src/b.ts", "b\n")}${block("src/deep/c.TS", "c\n")}${end}\n(skipped src/blob.dat2: binary)\n(skipped src/logo.png: image, not requested by name)`
     ],
     [
       "leaves out what is excluded",
@@ -139,7 +139,7 @@ describe("read_many_files", () => {
       yield* fs.truncate(`${root}/big.txt`, 21 * 1_048_576)
       assert.strictEqual(
         yield* answerOf(yield* readManyFiles, { include: ["pipe", "*.txt"] }),
-        `--- ${root}/a.txt ---\n\na\n\n${end}\n(skipped big.txt: big.txt has 21.0 MiB; files of more than 20 MiB are not read whole)\n(skipped pipe: pipe is a named pipe; only regular files can be read)`
+        `--- ${root}/a.txt ---\n\na\n\n${end}\n(skipped big.txt: big.txt has 21.0 MiB; files of more than 20 MiB cannot be read at once)\n(skipped pipe: pipe is a named pipe; only regular files can be read)`
       )
     }).pipe(Effect.provide(onDisk({ "a.txt": "a", "big.txt": "" })))
   )

@@ -219,7 +219,7 @@ layer(NodeServices.layer)("write_file", (it) => {
         ["../up.txt", /^path_not_in_workspace: /],
         ["out/passwd", /^path_not_in_workspace: /],
         ["dir", /^target_is_directory: dir is a folder/],
-        ["a.txt/b.txt", /a file is where a folder should be/],
+        ["a.txt/b.txt", /expected a folder, found a file/],
         ["/dev/null", /^path_not_in_workspace: /]
       ]
       const before = yield* names

@@ -38,24 +38,26 @@ export function* halving(
 const minPartChars = 800
 
 const charsOf = (part: Part): number => {
-  const { functionResponse, text: said } = part
-  if (functionResponse === undefined) return said?.length ?? sizeOf(part)
+  const { functionResponse, text: plainText } = part
+  if (functionResponse === undefined) return plainText?.length ?? sizeOf(part)
   return (resultText(part)?.length ?? 0) + sizeOf(functionResponse.parts ?? "")
 }
 
-const byEnds = (whole: string, most: number): string =>
-  whole.length <= most
+const byEnds = (whole: string, maxChars: number): string =>
+  whole.length <= maxChars
     ? whole
-    : `${firstUnits(whole, Math.floor(most / 2))}\n… ${whole.length - most} characters …\n${lastUnits(whole, Math.floor(most / 2))}`
+    : `${firstUnits(whole, Math.floor(maxChars / 2))}\n… ${whole.length - maxChars} characters …\n${lastUnits(whole, Math.floor(maxChars / 2))}`
 
 /** Returns a part that shows the ends of its text in about so many characters. Media become a note. */
-const shortened = (part: Part, most: number): Part => {
+const shortened = (part: Part, maxChars: number): Part => {
   const { functionCall, functionResponse } = part
-  if (functionResponse !== undefined) return withOutput(part, byEnds(resultText(part) ?? "", most))
+  if (functionResponse !== undefined) return withOutput(part, byEnds(resultText(part) ?? "", maxChars))
   if (functionCall !== undefined) {
-    return { functionCall: { ...functionCall, args: { shortened: byEnds(JSON.stringify(functionCall.args), most) } } }
+    return {
+      functionCall: { ...functionCall, args: { shortened: byEnds(JSON.stringify(functionCall.args), maxChars) } }
+    }
   }
-  return text(isMedia(part) ? omittedMediaNote(part) : byEnds(part.text ?? JSON.stringify(part), most))
+  return text(isMedia(part) ? omittedMediaNote(part) : byEnds(part.text ?? JSON.stringify(part), maxChars))
 }
 
 /** Returns the messages with the ends of each part that is larger than half of the largest one. Undefined: all are small. */
@@ -67,9 +69,9 @@ export function* shortening(contents: ReadonlyArray<Content>): Work.SlicedWork<R
     yield 100 + chars
   }
   if (largest < minPartChars) return undefined
-  const most = largest / 2
+  const maxChars = largest / 2
   return contents.map((content) => ({
     ...content,
-    parts: content.parts.map((part) => (charsOf(part) > most ? shortened(part, Math.floor(most * 0.8)) : part))
+    parts: content.parts.map((part) => (charsOf(part) > maxChars ? shortened(part, Math.floor(maxChars * 0.8)) : part))
   }))
 }

@@ -177,10 +177,10 @@ const oldMedia = (items: ReadonlyArray<ViewItem>): ReadonlyArray<Pruned> => {
  */
 export const beyondTurns = (items: ReadonlyArray<ViewItem>, turns: number): EntryId | undefined => {
   const starts = items.flatMap((item, index) => (isFromUser(item.entry) ? [index] : []))
-  const most = Math.ceil(turns * 1.5)
-  if (turns <= 0 || starts.length <= most) return undefined
-  const batch = most - turns + 1
-  const kept = starts.length - Math.ceil((starts.length - most) / batch) * batch
+  const maxTurns = Math.ceil(turns * 1.5)
+  if (turns <= 0 || starts.length <= maxTurns) return undefined
+  const batch = maxTurns - turns + 1
+  const kept = starts.length - Math.ceil((starts.length - maxTurns) / batch) * batch
   const first = starts[starts.length - kept]
   return first === undefined || first === 0 ? undefined : items[first - 1]?.entry.id
 }

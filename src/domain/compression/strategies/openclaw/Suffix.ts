@@ -11,23 +11,23 @@ import { fileListChars, maxSummaryChars, recentTurns, toolFailures } from "./Ope
 
 /** Returns the ids of the messages that belong to the newest turns of a range. */
 export const newestTurns = (entries: ReadonlyArray<Entry>, count: number = recentTurns.count): ReadonlySet<EntryId> => {
-  const wanted = Math.min(count, recentTurns.max)
+  const turnCount = Math.min(count, recentTurns.max)
   const starts = entries.flatMap((entry, index) => (isFromUser(entry) ? [index] : []))
-  const from = starts.length < wanted ? undefined : starts[starts.length - wanted]
+  const from = starts.length < turnCount ? undefined : starts[starts.length - turnCount]
   const shown =
     from === undefined
-      ? [...new Set([...entries.filter(isFromUser).slice(-wanted), ...entries.slice(-6)])]
+      ? [...new Set([...entries.filter(isFromUser).slice(-turnCount), ...entries.slice(-6)])]
       : entries.slice(from)
   return new Set(shown.map(({ id }) => id))
 }
 
 const lineOf = ({ author, content: { parts, role } }: Entry): string => {
-  const said = parts.filter((part) => isText(part) && !isThought(part)).map(({ text = "" }) => text)
+  const texts = parts.filter((part) => isText(part) && !isThought(part)).map(({ text = "" }) => text)
   const calls = parts.flatMap((part) => (isCall(part) ? [`[calls ${part.functionCall.name}]`] : []))
   const results = parts
     .filter(isResponse)
     .map((part) => `[result of ${part.functionResponse.name}] ${answerText(part)}`)
-  const text = [...said, ...calls, ...results].join(" ").trim()
+  const text = [...texts, ...calls, ...results].join(" ").trim()
   const cut = text.length > recentTurns.messageChars ? `${firstUnits(text, recentTurns.messageChars)}…` : text
   return cut === "" ? "" : `- ${role === "model" ? "Assistant" : author === undefined ? "User" : "Program"}: ${cut}`
 }
@@ -68,8 +68,8 @@ const fileSection = (tag: string, files: ReadonlyArray<string>, chars: number): 
 /** Returns the lists of files, bounded. */
 export const boundedFileLists = ({ modified, read }: FileLists): string => {
   const changed = fileSection("modified-files", modified, fileListChars.each)
-  const seen = fileSection("read-files", read, Math.min(fileListChars.each, fileListChars.all - changed.length))
-  return [seen, changed].filter((section) => section !== "").join("\n\n")
+  const readFiles = fileSection("read-files", read, Math.min(fileListChars.each, fileListChars.all - changed.length))
+  return [readFiles, changed].filter((section) => section !== "").join("\n\n")
 }
 
 const cutMark = "\n\n[… the summary was cut here]"
