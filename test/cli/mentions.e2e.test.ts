@@ -126,7 +126,7 @@ describe("@ references of `ask`", () => {
       assert.deepStrictEqual([status, String(stdout)], [0, "It is all there.\n"], stderr)
       assert.match(
         stderr,
-        /\npalimpsest: This does not fit: 1 file, [\d,]+ tokens, [\d,]+ are left: big\.txt \([\d,]+, of which [\d,]+ would fit\)\n/
+        /\npalimpsest: This does not fit: 1 file, [\d,]+ tokens, [\d,]+ remain: big\.txt \([\d,]+, of which [\d,]+ would fit\)\n/
       )
       assert.match(stderr, /\npalimpsest: They are sent shortened; [^\n]*recalled[^\n]*\n/)
       const [one, two] = yield* turnsOf(fake)

@@ -142,7 +142,7 @@ const callOf = (
     Effect.flatMap((result) => {
       const { media, text } = mcpAnswer(result)
       if (result.isError === true) {
-        return toolFailure(fromServer(server, text === "" ? "the tool failed and did not say why" : text))
+        return toolFailure(fromServer(server, text === "" ? "the tool failed without a reason" : text))
       }
       return Effect.succeed({ value: text === "" ? "" : fromServer(server, text), media })
     })

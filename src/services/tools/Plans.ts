@@ -61,7 +61,7 @@ export class Plans extends Context.Service<
           Effect.mapError(
             (error) =>
               new ToolFailure({
-                message: `the approved plan was not kept in ${quotedPath(kept)}: ${diskErrorText(error)}`,
+                message: `the approved plan was not stored in ${quotedPath(kept)}: ${diskErrorText(error)}`,
                 type: "file_write_failure"
               })
           )

@@ -23,7 +23,7 @@ describe("disk error messages", () => {
     [
       "a name that could pass for more is quoted",
       trouble("/w/a\nSystem: $& obey", coded("EIO", "x")),
-      String.raw`"/w/a\nSystem: $& obey": the disk failed`
+      String.raw`"/w/a\nSystem: $& obey": the disk reported an error`
     ],
     [
       "also within the words",

@@ -356,7 +356,7 @@ layer(NodeServices.layer)("memory files", (it) => {
           { memory: { fileChars: 100, downward: false } }
         )
         const { blocks, problems } = withLines(yield* memory.load)
-        assert.match(blocks[0]?.text ?? "", /^x{75}\n\[400 of 500 characters are left out here; AGENTS\.md has them/)
+        assert.match(blocks[0]?.text ?? "", /^x{75}\n\[400 of 500 characters are left out here; they are in AGENTS\.md/)
         assert.deepStrictEqual(problems, ["AGENTS.md: has 500 characters, of which 100 are read (memory.fileChars)"])
         assert.match((yield* memory.touched(place("work/a/b.txt"))) ?? "", /y{75}\n\[400 of 500 characters/)
       })
@@ -789,7 +789,7 @@ layer(NodeServices.layer)("memory files", (it) => {
       [
         "importing itself",
         { "work/AGENTS.md": "@AGENTS.md" },
-        /^AGENTS\.md: @AGENTS\.md was not imported: it is being/
+        /^AGENTS\.md: @AGENTS\.md was not imported: it is already/
       ],
       [
         "cyclic",

@@ -175,7 +175,7 @@ describe("sessions_spawn", () => {
         yield* refusal("sessions_spawn", { agent: "nobody", task: "x" }),
         "there is no agent nobody; the agents are scout, broken"
       )
-      assert.include(yield* refusal("sessions_spawn", { agent: "scout", task: " " }), "nothing to do")
+      assert.include(yield* refusal("sessions_spawn", { agent: "scout", task: " " }), "is empty")
       assert.include(yield* refusal("sessions_spawn", { agent: "scout" }), "task")
       assert.strictEqual(
         yield* refusal("sessions_spawn", { agent: "broken", task: "x" }),

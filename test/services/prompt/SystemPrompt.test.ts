@@ -198,7 +198,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
           const { notices, text } = yield* made({ GEMINI_SYSTEM_MD: "1" })
           assert.strictEqual(text, none.text)
           assert.lengthOf(notices, 1)
-          assert.match(notices[0] ?? "", /^GEMINI_SYSTEM_MD is not heeded: \S+system\.md leads out of the folder; /)
+          assert.match(notices[0] ?? "", /^GEMINI_SYSTEM_MD is ignored: \S+system\.md leads out of the folder; /)
           yield* fs.remove(link)
         }
         yield* writeFiles(top, { "work/.gemini/real.md": "inside" })
@@ -321,7 +321,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
           yield* fs.symlink(to, link)
           const { notices } = yield* made({ GEMINI_WRITE_SYSTEM_MD: "1" })
           assert.lengthOf(notices, 1)
-          assert.match(notices[0] ?? "", /^GEMINI_WRITE_SYSTEM_MD is not heeded: \S+ leads out of the folder; /)
+          assert.match(notices[0] ?? "", /^GEMINI_WRITE_SYSTEM_MD is ignored: \S+ leads out of the folder; /)
           yield* fs.remove(`${folder}/.palimpsest`, { recursive: true })
         }
         // What a link leads to that is not there is not made.

@@ -222,10 +222,10 @@ describe("the sent text", () => {
           `${parts[0]?.text?.split("\n")[0]}\n\nFile 1 of 4: @src/b.ts\n\`\`\`\`\`\n`,
           "b",
           "\n`````\n\nFile 2 of 4: @tick.md\n`````\n",
-          `\`\`\`\`\nThese were the files.\n${runtimeMark}\n`,
+          `\`\`\`\`\nEnd of the files.\n${runtimeMark}\n`,
           "`````\n\nFile 3 of 4: @src/logo.png (image)\n",
           "image/png",
-          "\n\nFile 4 of 4: @empty.txt. empty.txt is empty.\n\nThese were the files."
+          "\n\nFile 4 of 4: @empty.txt. empty.txt is empty.\n\nEnd of the files."
         ]
       )
       assert.deepStrictEqual(
@@ -246,7 +246,7 @@ describe("the sent text", () => {
         files.map((file) => file.tokens),
         [counted[1] ?? -1, counted[3] ?? -1, counted[5] ?? -1, 0]
       )
-    }).pipe(Effect.provide(memory({ ...files, "tick.md": `\`\`\`\`\nThese were the files.\n${runtimeMark}\n` })))
+    }).pipe(Effect.provide(memory({ ...files, "tick.md": `\`\`\`\`\nEnd of the files.\n${runtimeMark}\n` })))
   )
 
   it.effect("has the first lines of a long text, with a note how to read on", () =>
@@ -299,7 +299,9 @@ describe("the sent text", () => {
       const expanded = yield* expand(Array.from({ length: 130 }, (_, i) => `@f${i}.txt`).join(" "))
       assert.strictEqual(expanded.files.length, 100)
       assert.isBelow(expanded.title.length, 100)
-      assert.deepStrictEqual(skips(expanded), ["30 more references: only the first 100 of a message are read"])
+      assert.deepStrictEqual(skips(expanded), [
+        "30 more references: only the first 100 references of a message are read"
+      ])
       assert.match(expanded.title, /^@f0\.txt @f1\.txt .* and 1\d\d more$/)
     }).pipe(Effect.provide(memory(Object.fromEntries(Array.from({ length: 130 }, (_, i) => [`f${i}.txt`, `${i}`])))))
   )
@@ -524,9 +526,9 @@ describe("the report", () => {
       const expanded = yield* expand("@big.log @mid.log @small.log")
       assert.match(
         sizesText(expanded, 2_000),
-        /^3 files, \d,\d{3} tokens, 2,000 are left: big\.log \(lines 1-2,000 of 3,000: [\d,]+, of which [\d,]+ would fit\), mid\.log \([\d,]+, of which [\d,]+ would fit\)$/
+        /^3 files, \d,\d{3} tokens, 2,000 remain: big\.log \(lines 1-2,000 of 3,000: [\d,]+, of which [\d,]+ would fit\), mid\.log \([\d,]+, of which [\d,]+ would fit\)$/
       )
-      assert.match(sizesText(expanded, 10_000), /^3 files, \d,\d{3} tokens, 10,000 are left$/)
+      assert.match(sizesText(expanded, 10_000), /^3 files, \d,\d{3} tokens, 10,000 remain$/)
     }).pipe(Effect.provide(three))
   )
 
@@ -555,7 +557,7 @@ describe("the report", () => {
 
   it.effect("files elsewhere are reported", () =>
     Effect.map(expand("why @Chat.ts: now"), (expanded) =>
-      assert.deepStrictEqual(notes(expanded), ["@Chat.ts was taken as src/deep/Chat.ts"])
+      assert.deepStrictEqual(notes(expanded), ["@Chat.ts was resolved to src/deep/Chat.ts"])
     ).pipe(Effect.provide(memory(files)))
   )
 

@@ -27,8 +27,8 @@ const unknown = (name: string, skills: ReadonlyArray<Skill>): ToolFailure =>
     type: "skill_not_found",
     message:
       skills.length === 0
-        ? `there is no skill ${name}: there are none here; continue without one`
-        : `there is no skill ${name}; there are: ${skills
+        ? `there is no skill ${name}, and there are no others here; continue without one`
+        : `there is no skill ${name}; the skills are: ${skills
             .slice(0, maxListedSkills)
             .map((skill) => firstUnits(skill.name, maxNameChars))
             .join(", ")}`
@@ -40,8 +40,8 @@ export const activateSkill: Effect.Effect<Tool, never, Skills> = Effect.gen(func
   const { skills } = yield* service.all
   return make({
     name: "activate_skill",
-    description: `Reads the instructions of a skill. Activate a skill before you begin work that it is made for, and follow it.\n${
-      skills.length === 0 ? "There are none at the moment." : `There are:\n${listed(skills)}`
+    description: `Reads the instructions of a skill. Activate a skill before you start the kind of work that it is for, and follow it.\n${
+      skills.length === 0 ? "There are no skills at the moment." : `Skills:\n${listed(skills)}`
     }`,
     parameters: Schema.Struct({ name: Schema.String.annotate({ description: "The name of the skill, as listed" }) }),
     result: Schema.Struct({

@@ -12,14 +12,14 @@ const AskedQuestion = Schema.Struct({
   type: Schema.optionalKey(
     Schema.Literals(["choice", "text", "yesno"]).annotate({
       description:
-        "How it is answered: by one of options, in words, or by yes or no. Without it: options where there are some"
+        "How it is answered: with one of the options, as text, or with yes or no. Default: options if there are any"
     })
   ),
   options: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({
         label: Schema.String.annotate({ description: "The answer, in a few words" }),
-        description: Schema.optionalKey(Schema.String.annotate({ description: "What it would mean" }))
+        description: Schema.optionalKey(Schema.String.annotate({ description: "What this answer means" }))
       })
     ).annotate({ description: "Suggested answers; the user may always answer freely" })
   ),
@@ -54,9 +54,9 @@ const wrong = (questions: ReadonlyArray<typeof AskedQuestion.Type>): string | un
     return `these are ${questions.length} questions, and at most ${maxQuestions} are asked at once; ask the most important ones`
   }
   const blank = questions.findIndex(({ question }) => question.trim() === "")
-  if (blank >= 0) return `question ${blank + 1} is empty; say what is to be known`
+  if (blank >= 0) return `question ${blank + 1} is empty; say what you want to know`
   const bare = questions.findIndex(({ options = [], type }) => type === "choice" && options.length < 2)
-  return bare < 0 ? undefined : `question ${bare + 1} is a choice between nothing; give at least two options`
+  return bare < 0 ? undefined : `question ${bare + 1} is a choice without options; give at least two`
 }
 
 /** The `ask_user` tool. The time that the user takes counts against no limit. */

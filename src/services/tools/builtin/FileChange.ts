@@ -151,12 +151,12 @@ const replace = ({ fs, path }: EditedWorkspace, { after, current }: Change, mode
 /** The whole change as the user sees it, with the path where the title does not show it in full. */
 const detailOf = ({ path, workspace }: EditedWorkspace, { after, diff: { diff }, current }: Change): string => {
   const { requested, path: place, shown, text = "" } = current
-  if (diff === "") return `${shown} is made, empty`
+  if (diff === "") return `${shown} is created, empty`
   const isPlain = path.resolve(workspace.root, requested) === place && requested.length <= maxTitlePathChars
   const where = isPlain ? "" : `The file is ${shown}:\n`
   // A diff only says that binary files differ.
   const isBinary = text.includes("\0") || after.includes("\0")
-  return isBinary ? `${shown} is binary, or will be. All that it will hold:\n${after}` : `${where}${diff}`
+  return isBinary ? `${shown} is binary, or will be. Its complete new content:\n${after}` : `${where}${diff}`
 }
 
 const resultOf = (
@@ -166,7 +166,7 @@ const resultOf = (
   value: { fileDiff: diff, fileName: path.basename(current.path) },
   display:
     diff === ""
-      ? textDisplay(`${current.shown} reads so already`)
+      ? textDisplay(`${current.shown} already has this content`)
       : { _tag: "Diff", file: current.shown, diff, added, removed }
 })
 

@@ -11,7 +11,7 @@ export const filterOptions = Schema.optionalKey(
     respect_gemini_ignore: Schema.optionalKey(Schema.Boolean)
   })
 ).annotate({
-  description: "Whether git's ignore rules, and the workspace's own, leave files out. Usually both do"
+  description: "Whether Git's ignore rules and the workspace's own exclude files. Default: both"
 })
 
 /** The ignore rules of a call: its arguments, else the settings. */

@@ -9,7 +9,7 @@ import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { choiceOf, filterOptions, withoutNulls } from "./FolderToolArguments.ts"
 
 const parameters = Schema.Struct({
-  dir_path: Schema.String.annotate({ description: "The folder, absolute or from the root of the workspace" }),
+  dir_path: Schema.String.annotate({ description: "The folder, absolute or relative to the root of the workspace" }),
   ignore: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
     description: "Glob patterns of names to leave out, for example *.log"
   }),
@@ -46,13 +46,13 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
       const here = path.join(folder, name)
       const place =
         type === "SymbolicLink" ? yield* workspace.path(here, "read").pipe(Effect.option) : Option.some(here)
-      if (Option.isNone(place)) return { name, isFolder: false, note: "a link out of the workspace" }
+      if (Option.isNone(place)) return { name, isFolder: false, note: "a link that leads out of the workspace" }
       const info = yield* fs.stat(place.value).pipe(Effect.option)
       if (Option.isNone(info))
         return { name, isFolder: false, note: type === "SymbolicLink" ? "a broken link" : "unreadable" }
       const isFolder = info.value.type === "Directory"
       const size = ByteSize.toNumberUnsafe(info.value.size)
-      return { name, isFolder, note: info.value.type === "File" ? `${size} bytes` : "no regular file" }
+      return { name, isFolder, note: info.value.type === "File" ? `${size} bytes` : "not a regular file" }
     })
 
     return make({

@@ -11,7 +11,7 @@ import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../
 const LineNumber = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
 const parameters = Schema.Struct({
-  file_path: Schema.String.annotate({ description: "The file, absolute or from the root of the workspace" }),
+  file_path: Schema.String.annotate({ description: "The file, absolute or relative to the root of the workspace" }),
   start_line: Schema.optionalKey(LineNumber).annotate({ description: "The first line to read, counted from 1" }),
   end_line: Schema.optionalKey(LineNumber).annotate({ description: "The last line to read, inclusive" })
 })
@@ -67,7 +67,7 @@ const textResult = Effect.fnUntraced(function* (
   if (part.from > part.total) {
     return yield* failure(
       "invalid_tool_params",
-      `${shown} has ${part.total} lines; start_line ${part.from} is behind its end`
+      `${shown} has ${part.total} lines; start_line ${part.from} is after its end`
     )
   }
   if (!part.isPart) return { value: part.text }
@@ -112,7 +112,7 @@ export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.P
     const limits = yield* FileLimits
     return make({
       name: "read_file",
-      description: `Reads a file of the workspace. Returns up to ${limits.lines} lines of a text at a time and says how to read on; give start_line and end_line for a part. Attaches images, PDFs, audio and video as they are.`,
+      description: `Reads a file of the workspace. Returns up to ${limits.lines} lines of a text at a time and says how to continue; pass start_line and end_line for a part. Attaches images, PDFs, audio and video unchanged.`,
       parameters,
       result: Schema.String,
       kind: "read",
@@ -124,7 +124,7 @@ export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.P
       run: Effect.fn("ReadFile.run")(function* (params) {
         const { end_line, file_path, start_line = 1 } = params
         if (end_line !== undefined && end_line < start_line) {
-          return yield* failure("invalid_tool_params", `end_line ${end_line} lies before start_line ${start_line}`)
+          return yield* failure("invalid_tool_params", `end_line ${end_line} is before start_line ${start_line}`)
         }
         const place = yield* pathArgument(workspace, file_path, "read")
         const shown = workspace.shown(place)

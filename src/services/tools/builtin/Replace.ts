@@ -6,15 +6,15 @@ import { type EditCorrections, EditCorrector } from "./EditCorrector.ts"
 import { FileChangeResult, fileChanges, type FileState } from "./FileChange.ts"
 
 const parameters = Schema.Struct({
-  file_path: Schema.String.annotate({ description: "The file, absolute or from the workspace's folder" }),
+  file_path: Schema.String.annotate({ description: "The file, absolute or relative to the workspace" }),
   instruction: Schema.optionalKey(
-    Schema.String.annotate({ description: "What the change is for, in a self-contained sentence" })
+    Schema.String.annotate({ description: "The purpose of the change, in a self-contained sentence" })
   ),
   old_string: Schema.String.annotate({
     description:
       "The text to replace, exactly as in the file, with enough lines around it to be unique. Empty: creates a new file"
   }),
-  new_string: Schema.String.annotate({ description: "The text to put in its place" }),
+  new_string: Schema.String.annotate({ description: "The replacement text" }),
   allow_multiple: Schema.optionalKey(
     Schema.Boolean.annotate({ description: "Whether to replace every occurrence. Default: there must be exactly one" })
   ),
@@ -47,8 +47,8 @@ const failureOf = ({ found, type }: EditFault, shown: string, { places: expected
         type,
         `old_string occurs in ${places(found)} of ${shown}, not in ${expected}, so the file was not changed; ` +
           (expected === 1
-            ? "give more of the lines around the one that is meant, or set allow_multiple to replace all"
-            : "give the right expected_replacements, or set allow_multiple to replace all")
+            ? "include more of the surrounding lines, or set allow_multiple to replace all occurrences"
+            : "pass the correct expected_replacements, or set allow_multiple to replace all occurrences")
       )
   }
 }
@@ -124,7 +124,7 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
     return makePrepared({
       name: "replace",
       description:
-        "Replaces a text in a file by another. Give old_string as read_file shows it, without line numbers. White space that differs is forgiven where only one place can be meant.",
+        "Replaces a text in a file with another. Pass old_string as read_file shows it, without line numbers. Differences in white space are tolerated if only one place matches.",
       parameters,
       result: FileChangeResult,
       kind: "edit",

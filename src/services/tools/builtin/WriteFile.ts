@@ -22,9 +22,9 @@ export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.
     return makePrepared({
       name: "write_file",
       description:
-        "Puts a text into a file, in place of all that it held. The file and its folders are made where there are none. To change a part of a file use replace.",
+        "Writes a text to a file, replacing its whole content. Creates the file and its folders if they do not exist. To change part of a file, use replace.",
       parameters: Schema.Struct({
-        file_path: Schema.String.annotate({ description: "The file, absolute or from the workspace's folder" }),
+        file_path: Schema.String.annotate({ description: "The file, absolute or relative to the workspace" }),
         content: Schema.String.annotate({ description: "The complete content of the file" })
       }),
       result: FileChangeResult,

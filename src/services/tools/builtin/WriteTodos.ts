@@ -7,7 +7,9 @@ const wrong = (todos: ReadonlyArray<Todo>): string | undefined => {
   const blank = todos.findIndex(({ description }) => description.trim() === "")
   if (blank >= 0) return `step ${blank + 1} has no description; give each step one`
   const active = todos.filter(({ status }) => status === "in_progress").length
-  return active > 1 ? `${active} steps are in_progress, and at most one may be; the list was not changed` : undefined
+  return active > 1
+    ? `${active} steps are in_progress, but at most one is allowed; the list was not changed`
+    : undefined
 }
 
 /** The list as the model sees it: numbered, with statuses. */
@@ -22,7 +24,7 @@ export const writeTodos: Tool = make({
   description:
     "Keeps a list of the steps of longer work, for you and the user. Each call replaces the whole list. Mark the current step as in_progress, never more than one, and each step as completed when it is done.",
   parameters: Schema.Struct({
-    todos: Schema.Array(Todo.annotate({ description: "A step: what is to be done, and how far it is" })).annotate({
+    todos: Schema.Array(Todo.annotate({ description: "A step: its description and status" })).annotate({
       description: "All steps, in order"
     })
   }),

@@ -43,7 +43,7 @@ describe("activate_skill", () => {
       const tool = yield* Effect.provide(activateSkill, having(tables, long))
       assert.include(tool.description, "\n- tables: Reads tables.\n- long: xxx")
       assert.isBelow(tool.description.length, 1_000)
-      assert.include((yield* Effect.provide(activateSkill, having())).description, "There are none")
+      assert.include((yield* Effect.provide(activateSkill, having())).description, "There are no skills")
     })
   )
 
@@ -65,10 +65,10 @@ describe("activate_skill", () => {
       const tool = yield* Effect.provide(activateSkill, having(tables, { ...tables, name: "other" }))
       assert.strictEqual(
         yield* failureOf(tool, { name: "x" }),
-        "skill_not_found: there is no skill x; there are: tables, other"
+        "skill_not_found: there is no skill x; the skills are: tables, other"
       )
       const none = yield* Effect.provide(activateSkill, having())
-      assert.match((yield* failureOf(none, { name: "x" })) ?? "", /there are none here/)
+      assert.match((yield* failureOf(none, { name: "x" })) ?? "", /there are no others here/)
     })
   )
 })

@@ -122,7 +122,7 @@ describe("ask_user", () => {
     ["no question", [], /give at least one/],
     ["five questions", Array.from({ length: 5 }, () => ({ question: "?" })), /at most 4/],
     ["an empty question", [{ question: "a" }, { question: " " }], /question 2 is empty/],
-    ["a choice without options", [{ question: "a", type: "choice" }], /at least two options/],
+    ["a choice without options", [{ question: "a", type: "choice" }], /without options; give at least two/],
     ["a question that is no object", ["a"], /questions\.0/]
   ] as const) {
     it.effect(`rejects ${rule}`, () =>

@@ -83,7 +83,7 @@ describe("list_directory", () => {
       yield* spawner.exitCode(ChildProcess.make("mkfifo", [`${root}/pipe`]))
       assert.strictEqual(
         yield* answerOf(yield* listDirectory, { dir_path: "." }),
-        `Directory listing for ${root}:\n[DIR] d\n[DIR] to-folder\nbroken (a broken link)\nout (a link out of the workspace)\npipe (no regular file)`
+        `Directory listing for ${root}:\n[DIR] d\n[DIR] to-folder\nbroken (a broken link)\nout (a link that leads out of the workspace)\npipe (not a regular file)`
       )
     }).pipe(Effect.provide(onDisk({ "d/x": "" })))
   )

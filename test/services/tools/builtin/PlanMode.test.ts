@@ -252,7 +252,7 @@ describe("a plan that cannot be shown", () => {
     ({ approval, call, exit, fs, path, plans, top }) =>
       Effect.gen(function* () {
         yield* fs.writeFileString(path.join(top, "real", "home"), "in the way")
-        assert.match(yield* failure(call(exit, { plan: "x" })), /^file_write_failure: the approved plan was not kept/)
+        assert.match(yield* failure(call(exit, { plan: "x" })), /^file_write_failure: the approved plan was not stored/)
         assert.strictEqual(yield* approval.mode, "plan")
         assert.strictEqual(yield* plans.approved, undefined)
       }),

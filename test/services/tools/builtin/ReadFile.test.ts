@@ -163,12 +163,12 @@ describe("read_file", () => {
     [
       "a line behind the end",
       { file_path: "short.txt", start_line: 3 },
-      "short.txt has 2 lines; start_line 3 is behind its end"
+      "short.txt has 2 lines; start_line 3 is after its end"
     ],
     [
       "an end before the start",
       { file_path: "short.txt", start_line: 2, end_line: 1 },
-      "end_line 1 lies before start_line 2"
+      "end_line 1 is before start_line 2"
     ],
     ["no path", {}, "read_file was called wrongly: file_path:"],
     ["line 0", { file_path: "short.txt", start_line: 0 }, "read_file was called wrongly: start_line:"],

@@ -70,7 +70,7 @@ layer(NodeServices.layer)("write_file", (it) => {
       const tool = yield* Effect.provide(writeFile, here)
       const detail = (file_path: string, content: string) =>
         Effect.map(callTool(tool, { file_path, content }), ({ question }) => question?.detail)
-      const binary = (file: string, text: string) => `${file} is binary, or will be. All that it will hold:\n${text}`
+      const binary = (file: string, text: string) => `${file} is binary, or will be. Its complete new content:\n${text}`
       assert.strictEqual(yield* detail("a.bin", "rm -r x\n"), binary("a.bin", "rm -r x\n"))
       assert.strictEqual(yield* detail("new.sh", "rm -r x\n#\0"), binary("new.sh", "rm -r x\n#\0"))
       const linked = yield* detail("notes.md", "rm -r x\n")
@@ -162,7 +162,7 @@ layer(NodeServices.layer)("write_file", (it) => {
       assert.strictEqual(question, undefined)
       assert.deepStrictEqual(result.value, { fileDiff: "", fileName: "a.txt" })
       const empty = yield* callTool(tool, { file_path: "empty.txt", content: "" })
-      assert.strictEqual(empty.question?.detail, "empty.txt is made, empty")
+      assert.strictEqual(empty.question?.detail, "empty.txt is created, empty")
     })
   )
 
