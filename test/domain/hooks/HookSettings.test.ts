@@ -54,10 +54,14 @@ describe("hooksOf", () => {
 
   it.each([
     ["an unknown event", { BeforeTools: [] }, /no event BeforeTools; the events are BeforeTool, /],
-    ["a key that older settings have beside the events", { enabled: true }, /belongs into hooksConfig/],
-    ["no list of groups", { BeforeTool: { hooks: [command] } }, /^hooks\.BeforeTool was left out: it is no list$/],
+    ["a key that older settings have beside the events", { enabled: true }, /belongs in hooksConfig/],
+    ["no list of groups", { BeforeTool: { hooks: [command] } }, /^hooks\.BeforeTool was left out: it is not a list$/],
     ["a group that is no object", { BeforeTool: ["x"] }, /^hooks\.BeforeTool\[0\] was left out: it is not an object$/],
-    ["a group without hooks", { BeforeTool: [{ matcher: "x" }] }, /BeforeTool\[0\]\.hooks was left out: it is no list/],
+    [
+      "a group without hooks",
+      { BeforeTool: [{ matcher: "x" }] },
+      /BeforeTool\[0\]\.hooks was left out: it is not a list/
+    ],
     ["a matcher that is no text", { BeforeTool: [{ matcher: 7, hooks: [command] }] }, /its matcher is not a string/],
     [
       "a hook that is no object",

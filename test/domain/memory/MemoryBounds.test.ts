@@ -38,7 +38,7 @@ describe("the bounds of memory", () => {
       bounds
     )
     assert.deepStrictEqual(sizes(blocks), [0, 6_000, 18_000, 18_000, 18_000])
-    assert.match(blocks[0]?.text ?? "", /^\[18000 of 18000 characters are left out here; a has them/)
+    assert.match(blocks[0]?.text ?? "", /^\[18000 of 18000 characters are left out here; they are in a/)
     assert.deepStrictEqual(problems.map(memoryProblemText), [
       "a: has 18000 characters, of which 0 are read (memory.totalChars)",
       "b: has 18000 characters, of which 6000 are read (memory.totalChars)"

@@ -232,7 +232,7 @@ describe("the sent text", () => {
         files.map(({ bytes, kind, part }) => ({ bytes, kind, part })),
         [
           { bytes: 1, kind: "text", part: 1 },
-          { bytes: 27 + runtimeMark.length + 1, kind: "text", part: 3 },
+          { bytes: 23 + runtimeMark.length + 1, kind: "text", part: 3 },
           { bytes: 6, kind: "image", part: 5 },
           { bytes: 0, kind: "text", part: undefined }
         ]

@@ -158,7 +158,7 @@ describe("read_file", () => {
 
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
     ["a file that is not there", { file_path: "none.txt" }, "there is no file none.txt"],
-    ["a folder", { file_path: "folder" }, "folder is a folder; list_directory shows what is in it"],
+    ["a folder", { file_path: "folder" }, "folder is a folder; use list_directory to list it"],
     ["a path out", { file_path: "../x" }, "../x is outside the workspace; only files in /work may be used"],
     [
       "a line behind the end",

@@ -283,7 +283,7 @@ describe("web_fetch", () => {
     ["//169.254.169.254/", /another host/],
     ["http://public.example.evil/?secret", /another host/],
     ["file:///etc/passwd", /another host/],
-    ["http://user:word@public.example/", /password in it/],
+    ["http://user:word@public.example/", /contains a password/],
     ["http://[", /leads on to no address/]
   ] as const)("does not follow a redirection into the local network: %s", ([location, expected]) => {
     const { asked, layer } = noting(() => ({ status: 302, headers: { location } }))
