@@ -43,7 +43,7 @@ interface State {
 const readState = Effect.fnUntraced(function* ({ options: { limits, root }, path, shown }: State, place: string) {
   const { text } = decode(yield* read(place, shown))
   const { workspaceState = {} } = yield* Effect.mapError(decodeFile(text), () => ({
-    message: `${shown} is not what an editor should write there (JSON with workspaceState)`
+    message: `${shown} is not valid (expected JSON with workspaceState)`
   }))
   const { openFiles = [], ...rest } = workspaceState
   const state = normalise({ ...rest, openFiles }, limits)
@@ -62,12 +62,12 @@ const readChanged = Effect.fnUntraced(function* (state: State, before: Last) {
   const stamp = [info.size, info.dev, ...times].join(" ")
   if (stamp === before.stamp) return before
   if (info.size > BigInt(maxFileBytes)) {
-    return { ...before, stamp, problem: `${shown} has more than 1 MiB; what the editor said before holds on` }
+    return { ...before, stamp, problem: `${shown} has more than 1 MiB; the previous state is used` }
   }
   return yield* readState(state, place).pipe(
     Effect.map((next): Last => ({ stamp, state: next, problem: undefined })),
     Effect.catch(({ message }) =>
-      Effect.succeed({ ...before, stamp, problem: `${message}; what it said before holds on` })
+      Effect.succeed({ ...before, stamp, problem: `${message}; the previous state is used` })
     )
   )
 })
@@ -78,7 +78,7 @@ const current = Effect.fnUntraced(function* (state: State) {
   const next = yield* readChanged(state, before).pipe(
     Effect.catch(({ message, type }) => {
       const problem =
-        type === "target_is_directory" ? `${shown} is a folder, where an editor would write a file` : message
+        type === "target_is_directory" ? `${shown} is a folder; expected a file` : message
       return Effect.succeed<Last>(type === "file_not_found" ? noEditor : { ...before, stamp: undefined, problem })
     }),
     Effect.provideService(FileSystem.FileSystem, fs)

@@ -89,13 +89,13 @@ const allowedPath = Effect.fnUntraced(function* (
   if (folders.some((each) => isWithin(each, place, path.sep))) return place
   if (yield* isIn(disk, writable, place)) return place
   if (yield* isIn(disk, readable, place)) {
-    return purpose === "read" ? place : yield* refused(`${shown} lies where files may only be read`)
+    return purpose === "read" ? place : yield* refused(`${shown} is in a folder that is read-only`)
   }
   const allowed = folders.join(", ")
   return yield* refused(
     folders.some((each) => isWithin(each, absolute, path.sep))
       ? `${shown} leads out of the workspace through a link; only files in ${allowed} may be used`
-      : `${shown} lies outside the workspace; only files in ${allowed} may be used`
+      : `${shown} is outside the workspace; only files in ${allowed} may be used`
   )
 })
 
