@@ -43,8 +43,9 @@ import {
 import { aiError, type Declarations, fit, type PromptWindow } from "./PromptWindow.ts"
 
 /**
- * Compresses a prompt until it fits, for a caller that keeps the history, and remembers the outcome. One file:
- * reading a stored session and compressing anew share the state of one prompt.
+ * Compresses a prompt until it fits, for a caller that keeps the history, and remembers the outcome.
+ *
+ * One file: reading a stored session and compressing anew share the state of one prompt.
  */
 
 /** The services that a compression needs. */
