@@ -198,7 +198,7 @@ describe("a plan from draft to approval", () => {
       Effect.gen(function* () {
         yield* call(exit, { plan_path: "design.md" })
         const refused = yield* failure(call(write, { file_path: plans.kept, content: "other" }))
-        assert.match(refused, /^path_not_in_workspace: .*only be read/)
+        assert.match(refused, /^path_not_in_workspace: .*read-only/)
       }),
     "plan"
   )
