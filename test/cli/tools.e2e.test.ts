@@ -275,7 +275,7 @@ describe("ask with tools", () => {
       const told = results(second).map((response) => String(response["error"]))
       assert.match(told[0] ?? "", /none\.txt/)
       assert.match(told[1] ?? "", /read_file was called wrongly: file_path/)
-      assert.match(told[2] ?? "", /there is no tool no_such_tool; there are: /)
+      assert.match(told[2] ?? "", /there is no tool no_such_tool; the tools are: /)
     })
   )
 
