@@ -28,7 +28,7 @@ const messagesOf = (request: FakeGemini.FakeRequest, role = "user") =>
     .filter((text) => !text.includes("<session_context>"))
 const lastOf = (request: FakeGemini.FakeRequest) => messagesOf(request).at(-1) ?? ""
 const isTitle = (request: FakeGemini.FakeRequest) =>
-  JSON.stringify(bodyOf(request).systemInstruction ?? "").includes("You name conversations")
+  JSON.stringify(bodyOf(request).systemInstruction ?? "").includes("You write titles for conversations")
 
 /** An honest count, so that what is learned from it is true. */
 const sizeOf = (request: FakeGemini.FakeRequest) => Math.ceil(JSON.stringify(bodyOf(request).contents ?? []).length / 4)

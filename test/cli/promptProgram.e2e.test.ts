@@ -67,7 +67,7 @@ describe("prompt", () => {
       })
       assert.notInclude(switched.keys, "primaryWorkflows")
       assert.includeMembers(switched.keys, ["sandbox", "preamble"])
-      assert.match(switched.notices.join("\n"), /^GEMINI_PROMPT_PREAMBEL means nothing[^\n]*GEMINI_PROMPT_PREAMBLE\?$/)
+      assert.match(switched.notices.join("\n"), /^GEMINI_PROMPT_PREAMBEL has no effect[^\n]*GEMINI_PROMPT_PREAMBLE\?$/)
       const minimal = yield* json(["--size", "minimal"])
       assert.isBelow(minimal.tokens.prompt, usual.tokens.prompt)
       assert.deepStrictEqual((yield* json(["--size", "none"])).keys.length <= 1, true)

@@ -113,7 +113,7 @@ const tests = () => {
         /^file:\/\/\/etc\/passwd is not opened: only/
       )
       yield* page.open(at("/second"))
-      assert.match((yield* Effect.flip(page.click("the button"))).message, /^the button is no reference/)
+      assert.match((yield* Effect.flip(page.click("the button"))).message, /^the button is not a reference/)
     }).pipe(Effect.scoped, Effect.provide(live))
   )
 }
