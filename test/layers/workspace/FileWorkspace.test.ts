@@ -147,7 +147,7 @@ describe("a path of the workspace", () => {
 
 describe("an invalid workspace", () => {
   const cases: ReadonlyArray<readonly [name: string, folder: string, said: string]> = [
-    ["a folder that is not there", "none", "there is no such file or folder"],
+    ["a folder that is not there", "none", "no such file or folder"],
     ["a file", "work/src/a.ts", "it is not a folder"]
   ]
   for (const [name, folder, said] of cases) {
