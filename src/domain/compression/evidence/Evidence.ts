@@ -255,7 +255,7 @@ const gatherSummary = (
       resumeIssues(state.issues, known)
     }
   } else if (role === "user") state.summaries.push(words)
-  use(state.weights, words.text, ranking.earlierIndex)
+  use(state.weights, words.text, { amount: ranking.earlierIndex })
 }
 
 /** Returns the index of the first entry whose tool outputs are searched, at about four characters a token. */
@@ -352,24 +352,25 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
         cost += part.text.length * 8
       } else if (content.role === "user" && isText(part) && author === undefined) {
         for (const span of state.requests.slice(-8)) {
-          if (span.entry === id && span.part === at) use(weights, span.text, ranking.person)
+          if (span.entry === id && span.part === at) use(weights, span.text, { amount: ranking.person })
         }
         cost += part.text.length * 10
       } else if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
         let file: string | undefined
         if (isCall(part)) {
-          use(weights, part.functionCall.name, 1)
+          use(weights, part.functionCall.name, { amount: 1 })
           const answer = answerOf(index, at)
           file = gatherCall(state, entry, index, part, answer)
           if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)
         }
         agentTexts(part, (text) => {
-          use(weights, text, 1, file)
+          // A call aims at things by lines; longer texts are what it writes.
+          use(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
           cost += text.length * 8
         })
         if (isText(part) && !isThought(part)) gatherWords(state, { entry: id, text: part.text, handle })
       } else if (author === "program" && isText(part)) {
-        use(weights, part.text.slice(0, maxScannedChars), ranking.program)
+        use(weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
         cost += Math.min(part.text.length, maxScannedChars) * 8
       } else if (isResponse(part) && index >= scannedFrom) {
         toolTexts(part, (text) => {

@@ -12,6 +12,8 @@ export interface Anchor {
   readonly weight: number
   /** Whether the agent or the user used it. False when only a tool showed it. */
   readonly used: boolean
+  /** How often a call aimed at it: it stood in an argument of one line. */
+  readonly aimed: number
   /** The file in which it was seen last. */
   readonly file: string | undefined
 }
@@ -29,6 +31,7 @@ interface Weighing {
   kind: AnchorKind
   used: number
   usedAt: number
+  aimed: number
   shown: number
   shownAt: number
   file: string | undefined
@@ -40,14 +43,25 @@ export interface NameWeights {
   now: number
 }
 
-/** Counts the names that somebody used. `file`: the file that the text was written to. */
-export const use = ({ names, now }: NameWeights, text: string, amount: number, file?: string): void =>
+/** A use of names. */
+export interface Use {
+  readonly amount: number
+  /** The file that the text was written to. */
+  readonly file?: string | undefined
+  /** Whether a call refers to something by this text. */
+  readonly isAim?: boolean
+}
+
+/** Counts the names that somebody used. */
+export const use = ({ names, now }: NameWeights, text: string, { amount, file, isAim = false }: Use): void =>
   eachAnchor(text, (name, kind) => {
     const known = names.get(name)
-    if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, shown: 0, shownAt: now, file })
+    const aimed = isAim ? 1 : 0
+    if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, aimed, shown: 0, shownAt: now, file })
     else {
       known.used = known.used * 0.5 ** ((now - known.usedAt) / ranking.agentHalfLife) + amount
       known.usedAt = now
+      known.aimed += aimed
       known.file = file ?? known.file
     }
   })
@@ -56,7 +70,7 @@ export const use = ({ names, now }: NameWeights, text: string, amount: number, f
 export const show = ({ names, now }: NameWeights, text: string, file?: string): void =>
   eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
     const known = names.get(name)
-    if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, shown: 1, shownAt: now, file })
+    if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, aimed: 0, shown: 1, shownAt: now, file })
     else {
       known.shown = known.shown * 0.5 ** ((now - known.shownAt) / ranking.toolHalfLife) + 1
       known.shownAt = now
@@ -67,11 +81,11 @@ export const show = ({ names, now }: NameWeights, text: string, file?: string): 
 /** Returns the names with their weights at the end. */
 export const weighed = ({ names, now }: NameWeights): ReadonlyMap<string, Anchor> => {
   const anchors = new Map<string, Anchor>()
-  for (const [name, { file, kind, shown, shownAt, used, usedAt }] of names) {
+  for (const [name, { aimed, file, kind, shown, shownAt, used, usedAt }] of names) {
     const weight =
       used * 0.5 ** ((now - usedAt) / ranking.agentHalfLife) +
       ranking.tool * shown * 0.5 ** ((now - shownAt) / ranking.toolHalfLife)
-    anchors.set(name, { kind, weight, used: used > 0, file })
+    anchors.set(name, { kind, weight, used: used > 0, aimed, file })
   }
   return anchors
 }

@@ -6,8 +6,12 @@ import { anchorKindOf } from "../Anchors.ts"
 const standard =
   /^(?:(?:fmt|os|io|bufio|bytes|strings|strconv|errors|context|time|sync|sort|math|json|http|filepath|path|log|slog|regexp|reflect|testing|exec|rand|utf8|t|b|cmd|err|ctx|self|this|cls|sys|re|collections|itertools|functools|typing|datetime|logging|subprocess|unittest|np|pd|plt|console|process|window|document|navigator|localStorage|module|exports|require|import|Math|Object|Array|String|Number|Boolean|Promise|JSON|Date|Map|Set|RegExp|Symbol|Reflect|Buffer|Error|Enum|Stream|Keyword|List|IO|File|System|Path|Process|GenServer|Supervisor|Agent|Task|Logger|Regex|Integer|Float|Atom|Tuple|Code|Macro|Module|Kernel|Access|Base|Application|DateTime|NaiveDateTime|Time|URI|std|core|alloc|vec|Vec|Option|Result|Some|Ok|Err|Box|Rc|Arc)\.[\w.?!]+|(?:std|core|alloc)::[\w:]+|(?:get|set)(?:Item|State|Attribute)|use(?:State|Effect|Memo|Ref|Callback|Context)|(?:add|remove)EventListener|querySelector(?:All)?|className|innerHTML|textContent|forEach|toString|toLowerCase|toUpperCase|indexOf|includes|startsWith|endsWith|parseInt|parseFloat|isArray|stringify|hasOwnProperty|async\/await|and\/or|dev\/null|\/dev\/null|usr\/bin\/env|__init__|__name__|__main__|__file__|isinstance|TypeError|ValueError|KeyError|ReferenceError|SyntaxError|RuntimeError|ArgumentError|FunctionClauseError|readOnly|undefined|NaN)$/
 
+/** Packages of Go's standard library: `encoding/json`. */
+const standardPackage =
+  /^(?:archive|compress|container|crypto|database|encoding|go|hash|html|image|index|io|log|math|mime|net|os|path|regexp|runtime|sync|testing|text|unicode)\/[a-z]+\d*$/
+
 /** Whether every program has this name. */
-export const isStandardName = (name: string): boolean => standard.test(name)
+export const isStandardName = (name: string): boolean => standard.test(name) || standardPackage.test(name)
 
 /** Returns what a name says beyond the variable before it (`point.ToolUseID`); undefined when that is nothing. */
 export const ownName = (name: string): string | undefined => {

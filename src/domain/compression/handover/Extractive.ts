@@ -257,10 +257,22 @@ function* withIndex(
   const parents = new Set<string>()
   const shown = new Set(inSnapshot)
   let misses = 0
+  /** Notes that a name is shown by another one, and returns the place that it had by itself. */
+  const show = (other: string, by: string | undefined): number | undefined => {
+    shown.add(other)
+    const at = other === by ? undefined : places.get(other)
+    if (at === undefined) return undefined
+    places.delete(other)
+    room += other.length + 1
+    left += estimateText(other) - 0.4
+    names[at] = undefined
+    return at
+  }
   for (const { file, name } of earlierNamesFirst(candidates.slice(0, options.budget * 4), evidence)) {
     if (left < 3 || room < 8) break
     if (shown.has(name) || inTail.has(name)) continue
-    const group = file === undefined ? undefined : shortest(file, whole)
+    // A file needs no line for its own name.
+    const group = file === undefined || file === name ? undefined : shortest(file, whole)
     // Names in a row share their rounding; the first of a file brings the file's name.
     const parent = parentOf(name)
     const own = parents.has(`${group} ${parent}`) ? name.slice(parent.length) : name
@@ -273,19 +285,15 @@ function* withIndex(
     left -= tokens
     let place = names.length
     for (const other of [...namesIn(name), shortHash(name)]) {
-      shown.add(other)
       // A folder is shown by a file in it, which takes its place.
-      const at = other === name ? undefined : places.get(other)
-      if (at === undefined) continue
-      place = Math.min(place, at)
-      places.delete(other)
-      room += other.length + 1
-      left += estimateText(other) - 0.4
-      names[at] = undefined
+      place = Math.min(place, show(other, name) ?? place)
     }
     names[place] = { name, file: group }
     places.set(name, place)
-    if (group !== undefined) files.add(group)
+    if (group !== undefined && !files.has(group)) {
+      files.add(group)
+      for (const other of namesIn(group)) show(other, undefined)
+    }
     if (parent !== "") parents.add(`${group} ${parent}`)
     yield 2_000
   }

@@ -144,8 +144,8 @@ export const fileItems = ({ evidence, seen }: Material): Writer => {
   const carried = carriedTo(evidence, "file_system_state")
   return (share) => {
     const files = [
-      ...listing("read", readHeading, withHandles(read, share("read") - headingTokens), share("read")),
-      ...listing("seen", seenHeading, seenLines, share("seen"))
+      ...listing("read", readHeading, withHandles(read, share.least("read") - headingTokens), share.least("read")),
+      ...listing("seen", seenHeading, seenLines, share.least("seen"))
     ]
     files.push(...within(carried(files), share("carried")))
     return files

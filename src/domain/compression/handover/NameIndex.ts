@@ -32,10 +32,19 @@ const placeholder = /(?:^|\/)path\/(?:to\/|\w+\.\w+$)|(?:^|\/)(?:file|your)\/pat
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
 const alternativesWeight = 0.4
 
+/** A piece of an expression that replaces text: `Old/new.Name/g`, `s/old`. */
+const replacing = /^s\/|\/(?:[a-z]|gi)$/
+
+/** Variables whose names are the same in every program. */
+const variable = /^(?:t|b|cmd|err|ctx|self|this|cls)\./
+
+/** A variable and a member that is an ordinary word. */
+const wordMember = /^[a-z]+\.[A-Z][a-z]+$/
+
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
-  if (declared.has(name) || isStandardName(name)) return false
+  if (declared.has(name) || isStandardName(name) || replacing.test(name)) return false
   if (contextLine.test(name)) return false
   if (tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$") || placeholder.test(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
@@ -48,9 +57,8 @@ export const isStillTelling = (name: string, declared: ReadonlySet<string>): boo
   return kind !== undefined && isTelling(name, kind, true, declared)
 }
 
-/** Fitted on recorded conversations: the weight by kind, and how much the length of a name reduces its rank. */
+/** Fitted on recorded conversations: the weight by kind. */
 const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
-const lengthPenalty = 0.7
 
 /** Returns a path without `./` before it and a slash after it, where it is a path without them. */
 const plainPath = (path: string): string => {
@@ -58,27 +66,31 @@ const plainPath = (path: string): string => {
   return plain.includes("/") ? plain : path
 }
 
-/** Returns the names of the evidence, best first. `isWanted`: the user asked for what mentions it. */
+/**
+ * Returns the names of the evidence, best first. `isWanted`: the user asked for what mentions it. On recorded conversations, how
+ * often a name is used again grows with the square root of its weight, and with each call that aimed at it.
+ */
 export const rankedNames = (
   evidence: Evidence,
   isWanted: (name: string) => boolean,
   cwd?: string | undefined
 ): ReadonlyArray<string> => {
-  const weights = new Map<string, { kind: AnchorKind; weight: number }>()
-  for (const [whole, { kind, used, weight }] of evidence.anchors) {
-    const name = kind === "symbol" ? ownName(whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
-    if (name === undefined || !isTelling(name, kind, used, evidence.declared)) continue
+  const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number }>()
+  for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
+    // A member of a library's module is no name of the project; one of a variable may be.
+    if (isStandardName(whole) && !variable.test(whole)) continue
+    const name =
+      kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
+    // `entry.Type` is a member where it stood in a file; in prose it is the end of a sentence and the beginning of the next.
+    if (kind === "symbol" && file === undefined && wordMember.test(name)) continue
+    if (!isTelling(name, kind, used, evidence.declared)) continue
     const known = weights.get(name)
-    weights.set(name, { kind, weight: weight + (known?.weight ?? 0) })
+    weights.set(name, { kind, weight: weight + (known?.weight ?? 0), aimed: aimed + (known?.aimed ?? 0) })
   }
   const scores: Array<readonly [name: string, score: number]> = []
-  for (const [name, { kind, weight }] of weights) {
-    const tokens = estimateText(name) + 1
-    scores.push([
-      name,
-      (weight * kindWeight[kind] * (alternatives.test(name) ? alternativesWeight : 1) * (isWanted(name) ? 20 : 1)) /
-        tokens ** lengthPenalty
-    ])
+  for (const [name, { aimed, kind, weight }] of weights) {
+    const factor = kindWeight[kind] * (alternatives.test(name) ? alternativesWeight : 1) * (isWanted(name) ? 20 : 1)
+    scores.push([name, (Math.sqrt(weight) * (1 + aimed) * factor) / (estimateText(name) + 1)])
   }
   return scores.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name)
 }

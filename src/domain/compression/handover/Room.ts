@@ -77,7 +77,9 @@ export const leastShares = {
   changed: 0.1,
   commits: 0.06,
   commands: 0.14,
-  now: 0.07
+  now: 0.07,
+  read: 0.06,
+  seen: 0.04
 }
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15

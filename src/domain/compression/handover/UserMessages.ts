@@ -20,7 +20,9 @@ const endWeight = 4
 
 /** How little of a message is shown where there is no room for more. */
 interface Clipping {
-  /** Messages of this size are not clipped: the note would be as long. */
+  /** Messages of this size are not clipped. */
+  readonly whole: number
+  /** What a clipped message takes. */
   readonly tokens: number
   /** Characters of each end. */
   readonly endChars: number
@@ -29,13 +31,17 @@ interface Clipping {
 }
 
 /** That of the first and the latest message, which stand alone with their labels. */
-const clippedEnd: Clipping = { tokens: 84, endChars: 44, hasHandle: true }
+const clippedEnd: Clipping = { whole: 84, tokens: 84, endChars: 44, hasHandle: true }
+/** Enough for all messages: the short ones are whole. */
+const briefly: Clipping = { whole: 84, tokens: 46, endChars: 44, hasHandle: false }
 /** The first of these at which all messages fit is taken; at the last, old messages are left out. */
-const clippings: readonly [Clipping, Clipping, Clipping] = [
+const clippings: readonly [Clipping, ...ReadonlyArray<Clipping>] = [
   clippedEnd,
-  { tokens: 46, endChars: 44, hasHandle: false },
-  { tokens: 26, endChars: 26, hasHandle: false }
+  briefly,
+  { whole: 46, tokens: 46, endChars: 44, hasHandle: false },
+  { whole: 26, tokens: 26, endChars: 26, hasHandle: false }
 ]
+const shortestClipping = clippings.at(-1) ?? briefly
 /** Ends of code have more tokens than ends of prose: they may take this much of the room before they are cut further. */
 const denseText = 1.3
 /** Tokens of what stands around the ends of a clipped message. */
@@ -141,8 +147,10 @@ interface ShownMessage {
 }
 
 /** Returns the least tokens of a message. */
-const leastOf = (tokens: number, isEnd: boolean, clipping: Clipping): number =>
-  Math.min(tokens, (isEnd ? clippedEnd : clipping).tokens)
+const leastOf = (tokens: number, isEnd: boolean, clipping: Clipping): number => {
+  const { tokens: least, whole } = isEnd ? clippedEnd : clipping
+  return tokens <= whole ? tokens : least
+}
 
 /** The messages, and what each takes whole and undated. */
 interface SizedMessages {
@@ -218,7 +226,7 @@ const sizedMessages = (messages: ReadonlyArray<Span>, original: number, whole: S
 export const leastRoom = (messages: ReadonlyArray<Span>, most: number): number => {
   const sized = sizedMessages(messages, 0, wholeItems())
   const needs = clippings.map((clipping) => needOf(sized, clipping) + noteTokens)
-  return Math.min(...needs) <= most ? Math.min(most, ...needs.slice(0, 1)) : Number.POSITIVE_INFINITY
+  return Math.min(...needs) <= most ? Math.min(most, needOf(sized, briefly) + noteTokens) : Number.POSITIVE_INFINITY
 }
 
 /**
@@ -242,7 +250,7 @@ export const showMessages = (
     const room = budget - noteTokens
     // Where not all fit whole, dates make room for words.
     const isDated = need <= room
-    const clipping = clippings.find((each) => needOf(sized, each) <= room) ?? clippings[2]
+    const clipping = clippings.find((each) => needOf(sized, each) <= room) ?? shortestClipping
     const datingOf = (span: Span, isEnd: boolean, before: Span | undefined): Dating =>
       isDated || isEnd ? datingAfter(span, before) : "none"
     const among = shownAmong(sized, clipping, room)
