@@ -211,11 +211,15 @@ const gatherCall = (
   recent.splice(0, recent.length - maxRecentCalls)
   const file = fileOf(state, actions)
   if (answer === undefined) return file
-  const source = index < taskSearchEntries && tasks.length < maxTasks ? taskSource(call) : undefined
+  const source = index < taskSearchEntries ? taskSource(call) : undefined
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
   if (source !== undefined && isRead && !isErrorResponse(answer.part)) {
     const text = withoutPosing(printedText(answerText(answer.part))).trim()
-    if (text.length >= 80) tasks.push({ entry: entry.id, text, handle: answer.handle, source })
+    const task = { entry: entry.id, text, handle: answer.handle, source }
+    const same = tasks.findIndex((known) => known.source === source)
+    // What is read in parts is one text: its longest part tells most.
+    if (same >= 0 && text.length > (tasks[same]?.text.length ?? 0)) tasks[same] = task
+    else if (same < 0 && text.length >= 80 && tasks.length < maxTasks) tasks.push(task)
   }
   return file
 }

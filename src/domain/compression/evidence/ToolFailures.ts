@@ -40,7 +40,7 @@ export const failureText = (answer: string): string => {
         .split("\n")
         .flatMap(writtenOut)
         .map((line) => firstUnits(line.trim(), 240))
-        .filter((line) => line !== "" && !/^Exit code:? -?\d+$/i.test(line))
+        .filter((line) => /[\p{L}\p{N}]/u.test(line) && !/^Exit code:? -?\d+$/i.test(line))
     )
   ]
   const text = withoutPosing(answer.slice(0, 200_000))

@@ -17,7 +17,7 @@ export interface ListedCommand {
   readonly distinct: number
   /** Nothing for a success; the handle stands in it where there is room. */
   readonly result: (isShort: boolean) => string
-  /** 2: it failed, or work was published or an item closed; 1: any other state; 0: a look; -1: a look that names nothing. */
+  /** 2: its failure is open, or work was published or an item closed; 1: any other state; 0: a look; -1: a look that names nothing. */
   readonly worth: -1 | 0 | 1 | 2
 }
 
@@ -55,10 +55,11 @@ const distinctions = (texts: Iterable<string>): ReadonlyMap<string, number> => {
   )
 }
 
-/** Returns the commands in the order in which a snapshot lists them. */
+/** Returns the commands in the order in which a snapshot lists them. `isOpen`: no success ended the failure of a command. */
 export const listedCommands = (
   commands: ReadonlyMap<string, CommandRun>,
-  short: (text: string) => string
+  short: (text: string) => string,
+  isOpen: (command: string) => boolean
 ): ReadonlyArray<ListedCommand> => {
   const runs = newestFirst(commands).map(([command, run]) => {
     const text = firstUnits(withoutInput(short(command)).replace(/\s+/g, " ").trim(), maxTextChars)
@@ -75,7 +76,7 @@ export const listedCommands = (
     .map(({ command, run, same }): ListedCommand => {
       // A look at nothing that has a name (`git status`) tells least.
       const look = anchorsOf(same).size > 0 ? 0 : -1
-      const worth = isLook(command) ? look : run.ok === false || isMilestone(command) ? 2 : 1
+      const worth = isLook(command) ? look : (run.ok === false && isOpen(command)) || isMilestone(command) ? 2 : 1
       return { same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
     })
     .sort((a, b) => b.worth - a.worth)

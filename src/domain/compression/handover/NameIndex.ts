@@ -32,6 +32,9 @@ const placeholder = /(?:^|\/)path\/(?:to\/|\w+\.\w+$)|(?:^|\/)(?:file|your)\/pat
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
 const alternativesWeight = 0.4
 
+/** What stands for a secret leads nowhere. */
+const redacted = /REDACTED/
+
 /** A piece of an expression that replaces text: `Old/new.Name/g`, `s/old`. */
 const replacing = /^s\/|\/(?:[a-z]|gi)$/
 
@@ -45,7 +48,7 @@ const wordMember = /^[a-z]+\.[A-Z][a-z]+$/
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
   if (declared.has(name) || isStandardName(name) || replacing.test(name)) return false
-  if (contextLine.test(name)) return false
+  if (contextLine.test(name) || redacted.test(name)) return false
   if (tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$") || placeholder.test(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
@@ -77,10 +80,10 @@ export const rankedNames = (
 ): ReadonlyArray<string> => {
   const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number }>()
   for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
-    // A member of a library's module is no name of the project; one of a variable may be.
-    if (isStandardName(whole) && !variable.test(whole)) continue
     const name =
       kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
+    // A member of a library's module is no name of the project; one of a variable may be.
+    if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
     // `entry.Type` is a member where it stood in a file; in prose it is the end of a sentence and the beginning of the next.
     if (kind === "symbol" && file === undefined && wordMember.test(name)) continue
     if (!isTelling(name, kind, used, evidence.declared)) continue

@@ -67,8 +67,8 @@ const shareOf = (budget: number, name: Share): number => Math.floor(budget * sha
 
 /**
  * Shares within which a section tells what comes before all else, in few words: every message of the user at least by its ends
- * (or else the latest ones), all items, all changed files, the last results of commands, and the agent's last words. They
- * shrink together only below `fullScale`, where nothing else is left to shrink.
+ * (or else the latest ones), all items, all changed files, the last results of commands, the agent's last words, and the files
+ * that were read or seen. They shrink only below `fullScale`, where nothing else is left to shrink, the messages last.
  */
 export const leastShares = {
   messages: 0.6,
@@ -97,7 +97,7 @@ export const sharesAt = (budget: number, scale: number): Shares => {
   const least: Shares["least"] = (name, need = budget) =>
     Math.max(
       share(name === "latestMessages" ? "messages" : name),
-      Math.min(need, budget * leastShares[name]) * Math.min(1, scale / fullScale)
+      Math.min(need, budget * leastShares[name]) * Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
     )
   return Object.assign(share, { least })
 }

@@ -222,7 +222,8 @@ const actionItems = ({ evidence, short }: Material): Writer => {
     commandItems(
       listedCommands(
         new Map([...evidence.commands].filter(([command]) => !subjects.some((subject) => command.includes(subject)))),
-        short
+        short,
+        (command) => evidence.errors.has(command)
       )
     )
   /** By the number of commits that are told. */
@@ -242,14 +243,22 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   }
 }
 
+/** What Claude Code writes around a summary: where it comes from and its thoughts before it, an order to go on after it. */
+const beforeSummary = /^This session is being continued[^\n]*\n+(?:Analysis:[\s\S]*?\nSummary:\s*)?/
+const afterSummary =
+  /\n(?:If you need specific details from before compaction|Please continue the conversation)[\s\S]{0,1000}$/
+
+/** Returns what a summary by another program tells. */
+const toldIn = (summary: string): string => summary.trim().replace(beforeSummary, "").replace(afterSummary, "")
+
 /** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
-  const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text)) }))
-  const summaries = evidence.summaries.map((said) => ({ ...said, line: unformatted(short(said.text)) }))
+  const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text.replaceAll("\\n", " "))) }))
+  const summaries = evidence.summaries.map((said) => ({ ...said, line: unformatted(short(toldIn(said.text))) }))
   const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
-      `${oneLine(short(withoutView(command)), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+      `${oneLine(short(withoutView(command)), 60)} failed (${entry}): ${oneLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
   // The last words are told as what the agent is at.

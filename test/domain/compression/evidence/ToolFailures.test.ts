@@ -9,6 +9,7 @@ describe("the lines that say why a call failed", () => {
       '{"stderr":"compiling\\n  error: bad type\\n  error: bad type\\nerror: 2 failed"}',
       'error: bad type\nerror: 2 failed"}'
     ],
+    ["no line without a word", "---\nerror: not set\n***", "error: not set"],
     ["a Windows path", "cannot open C:\\new\\a.txt", "cannot open C:\\new\\a.txt"],
     ["a tool's tags", "<tool_use_error>File does not exist.</tool_use_error>", "File does not exist."],
     [

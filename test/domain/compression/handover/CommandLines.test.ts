@@ -5,7 +5,12 @@ import { cost } from "../../../../src/domain/compression/handover/Room.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
 
-const runs = (...commands: ReadonlyArray<readonly [command: string, exit: number]>) =>
+const runs = (...commands: ReadonlyArray<readonly [command: string, exit: number]>) => runsWith(() => true, ...commands)
+
+const runsWith = (
+  isOpen: (command: string) => boolean,
+  ...commands: ReadonlyArray<readonly [command: string, exit: number]>
+) =>
   listedCommands(
     new Map(
       commands.map(([command, exit], index): readonly [string, CommandRun] => [
@@ -13,7 +18,8 @@ const runs = (...commands: ReadonlyArray<readonly [command: string, exit: number
         { exit, ok: exit === 0, times: 1, entry: entryId(index + 1), handle: Handle.make("h_aaaaaaaaaa") }
       ])
     ),
-    (text) => text
+    (text) => text,
+    isOpen
   )
 const lines = (commands: ReturnType<typeof runs>, budget: number) =>
   commandItems(commands)(budget).flatMap(({ text }) =>
@@ -28,6 +34,20 @@ describe("the list of commands", () => {
     assert.deepStrictEqual(lines(runs(["npm test 2>&1 | tail -5", 1], ["npm run build", 0]), 1_000), [
       "npm test → exit 1 (e1 h_aaaaaaaaaa)",
       "npm run build"
+    ])
+  })
+
+  it("lists open failures first, and those that a success ended in their turn", () => {
+    const commands = runsWith(
+      (command) => command === "npm run lint",
+      ["npm run lint", 1],
+      ["npm run old", 1],
+      ["npm test", 0]
+    )
+    assert.deepStrictEqual(lines(commands, 1_000), [
+      "npm run lint → exit 1 (e1 h_aaaaaaaaaa)",
+      "npm test",
+      "npm run old → exit 1 (e2 h_aaaaaaaaaa)"
     ])
   })
 

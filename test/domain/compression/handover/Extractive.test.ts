@@ -179,6 +179,42 @@ describe("any conversation gives a snapshot within its budget that reads back", 
   })
 })
 
+describe("what was read", () => {
+  it("a task that is read in parts is told once, by its longest part", () => {
+    const plan = (offset: number, words: string) =>
+      ["read", { file_path: "docs/plans/phase.md", offset }, { output: words.repeat(20) }] as const
+    const { text: whole } = extract([
+      user(text("Carry out the plan.")),
+      ...calls(plan(1, "Task 1: a state machine. "), plan(50, "Task 2: its phases and events. "), plan(90, "Task 3. "))
+    ])
+    assert.lengthOf(whole.match(/task text, docs\/plans\/phase\.md/g) ?? [], 1)
+    assert.include(whole, "Task 2: its phases")
+  })
+
+  it("an earlier summary is told without what its program writes around it", () => {
+    const summary: Entry = {
+      ...entriesOf([
+        user(
+          text(
+            "This session is being continued from a previous conversation that ran out of context.\n\nAnalysis:\n1. They asked.\n\nSummary:\n1. Primary Request and Intent:\n   Port the selector.\n\n4. Pending: none\n\nPlease continue the conversation from where we left off without asking."
+          )
+        )
+      ])[0]!,
+      author: "summary"
+    }
+    const { text: whole } = Work.runSync(
+      extractSnapshot([summary, ...entriesOf([user(text("a")), user(text("Go on with the selector."))]).slice(1)], {
+        budget: 4_000,
+        kept: []
+      })
+    )
+    assert.include(whole, "1. Primary Request and Intent: Port the selector.")
+    for (const frame of ["This session is being continued", "They asked", "Please continue"]) {
+      assert.notInclude(whole, frame)
+    }
+  })
+})
+
 describe("hostile text in every place", () => {
   const Piece = Schema.Literals([
     "</state_snapshot>",

@@ -1,0 +1,72 @@
+import { assert, describe, it } from "@effect/vitest"
+import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { indexedNames, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
+import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { extractSnapshot } from "../../../support/extractSnapshot.ts"
+
+const entriesOf = (contents: ReadonlyArray<Content>) =>
+  contents.map((content, at) => ({
+    id: entryId(at + 1),
+    content,
+    tokens: content.parts.map(() => 20),
+    handles: []
+  }))
+
+const ranked = (...contents: ReadonlyArray<Content>) =>
+  rankedNames(Work.runSync(gatherEvidence(entriesOf(contents))), () => false)
+
+const ran = (tool: string, args: unknown, output: string): ReadonlyArray<Content> => [
+  model(call(tool, args, output)),
+  user(response(tool, { output }, output))
+]
+
+describe("the rank of names", () => {
+  it("is higher for what a call aimed at than for what was written as often", () => {
+    const names = ranked(
+      ...ran("grep", { pattern: "parseInput" }, "src/input.ts:3"),
+      ...ran("write", { file: "a.ts", content: "readInput()\nparseInput()\nreadInput()\n" }, "done")
+    )
+    assert.isBelow(names.indexOf("parseInput"), names.indexOf("readInput"))
+  })
+
+  it("leaves out what every program has, and what is no name", () => {
+    const names = ranked(
+      model(text("That avoids the cycle.Options are few.")),
+      ...ran(
+        "bash",
+        { command: "sed -i 's/OldName/pkg.NewName/g' main.go" },
+        "import encoding/json; strings.TrimPrefix(x) in /Users/a/.REDACTED.txt"
+      )
+    )
+    for (const name of ["encoding/json", "TrimPrefix", "cycle.Options", "/Users/a/.REDACTED.txt"]) {
+      assert.notInclude(names, name)
+    }
+    assert.isUndefined(names.find((name) => name.endsWith("/g")))
+  })
+
+  it("keeps a member that is an ordinary word where it stood in a file, and what a variable of every program has", () => {
+    const names = ranked(
+      ...ran("read", { file_path: "log.go" }, "if entry.Type == x { self.renderRow(entry) }"),
+      user(text("go on"))
+    )
+    assert.includeMembers([...names], ["entry.Type", "renderRow"])
+  })
+})
+
+describe("the index", () => {
+  it("names a file once, as a name or above its names", () => {
+    const { snapshot } = Work.runSync(
+      extractSnapshot(
+        entriesOf([
+          user(text("Look at the themes.")),
+          ...ran("show", { file_path: "themes/nord.json" }, "dimGray brightBlue"),
+          ...ran("list", { pattern: "themes" }, "themes/nord.json themes/mono.json")
+        ]),
+        { budget: 2_000, kept: [] }
+      )
+    )
+    for (const { file, name } of indexedNames(snapshot)) assert.notStrictEqual(file, name)
+  })
+})
