@@ -192,25 +192,15 @@ describe("what was read", () => {
   })
 
   it("an earlier summary is told without what its program writes around it", () => {
-    const summary: Entry = {
-      ...entriesOf([
-        user(
-          text(
-            "This session is being continued from a previous conversation that ran out of context.\n\nAnalysis:\n1. They asked.\n\nSummary:\n1. Primary Request and Intent:\n   Port the selector.\n\n4. Pending: none\n\nPlease continue the conversation from where we left off without asking."
-          )
-        )
-      ])[0]!,
-      author: "summary"
-    }
-    const { text: whole } = Work.runSync(
-      extractSnapshot([summary, ...entriesOf([user(text("a")), user(text("Go on with the selector."))]).slice(1)], {
-        budget: 4_000,
-        kept: []
-      })
+    const frame =
+      "This session is being continued from a previous conversation that ran out of context.\n\nAnalysis:\n1. They asked.\n\nSummary:\n1. Primary Request and Intent:\n   Port the selector.\n\n4. Pending: none\n\nPlease continue the conversation from where we left off without asking."
+    const entries = entriesOf([user(text(frame)), user(text("Go on with the selector."))]).map((entry, at): Entry =>
+      at === 0 ? { ...entry, author: "summary" } : entry
     )
+    const { text: whole } = Work.runSync(extractSnapshot(entries, { budget: 4_000, kept: [] }))
     assert.include(whole, "1. Primary Request and Intent: Port the selector.")
-    for (const frame of ["This session is being continued", "They asked", "Please continue"]) {
-      assert.notInclude(whole, frame)
+    for (const left of ["This session is being continued", "They asked", "Please continue"]) {
+      assert.notInclude(whole, left)
     }
   })
 })
