@@ -77,8 +77,7 @@ const current = Effect.fnUntraced(function* (state: State) {
   const before = yield* Ref.get(last)
   const next = yield* readChanged(state, before).pipe(
     Effect.catch(({ message, type }) => {
-      const problem =
-        type === "target_is_directory" ? `${shown} is a folder; expected a file` : message
+      const problem = type === "target_is_directory" ? `${shown} is a folder; expected a file` : message
       return Effect.succeed<Last>(type === "file_not_found" ? noEditor : { ...before, stamp: undefined, problem })
     }),
     Effect.provideService(FileSystem.FileSystem, fs)
