@@ -1,12 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Predicate, Stream } from "effect"
+import { Chat as AiChat } from "effect/ai"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
 import type { Content } from "../../../src/domain/content/Content.ts"
 import { betaOf, requestBody } from "../../../src/domain/model/AnthropicMessages.ts"
 import { chatBody, responsesBody } from "../../../src/domain/model/OpenAiMessages.ts"
 import { toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
+import { Chats, Models, Palimpsest } from "../../../src/index.ts"
 import { makeReader } from "../../../src/layers/model/AnthropicAnswer.ts"
 import { makeResponsesReader } from "../../../src/layers/model/OpenAiAnswer.ts"
 import type { EventReader } from "../../../src/layers/model/ProviderExchange.ts"
+import { anthropic, type Dialect, responses } from "../../support/ProviderDialects.ts"
+import * as Server from "../../support/ProviderServer.ts"
 
 const names = toolNames([])
 const provided = { key: "KEY", baseUrl: "URL", api: "API" }
@@ -69,6 +76,89 @@ describe("what a provider's server compacted", () => {
       assert.notInclude(JSON.stringify(chatBody(request, names, true)), "b64")
       assert.notInclude(JSON.stringify(requestBody({ ...request, maxTokens: 100 }, names)), "b64")
       assert.deepInclude(chatBody(request, names, true)["messages"], { role: "assistant", content: "(no answer)" })
+    })
+  )
+})
+
+/** Each dialect with a compaction as its server streams it, and as a request has to carry it. */
+const compacting: ReadonlyArray<{
+  readonly dialect: Dialect
+  readonly events: ReadonlyArray<Server.NamedEvent>
+  readonly item: object
+  readonly sent: "input" | "messages"
+}> = [
+  {
+    dialect: anthropic,
+    events: [
+      { type: "content_block_start", index: 9, content_block: { type: "compaction", content: null, sealed: "b64" } },
+      { type: "content_block_delta", index: 9, delta: { type: "compaction_delta", content: "The user built a site." } },
+      { type: "content_block_stop", index: 9 }
+    ],
+    item: { type: "compaction", content: "The user built a site.", sealed: "b64" },
+    sent: "messages"
+  },
+  {
+    dialect: responses,
+    events: [
+      {
+        type: "response.output_item.done",
+        output_index: 9,
+        item: { type: "compaction", id: "cmp_1", encrypted_content: "b64" }
+      }
+    ],
+    item: { type: "compaction", id: "cmp_1", encrypted_content: "b64" },
+    sent: "input"
+  }
+]
+
+/** A server whose first answer begins with a compaction. */
+const compactingServer = ({ dialect, events }: (typeof compacting)[number]) =>
+  Server.make((_, index) => {
+    const answer = dialect.answer([{ text: "Done." }])
+    const [start = "", ...rest] = answer.writes
+    return index > 0 ? answer : { ...answer, writes: [start, ...Server.namedEvents(...events).writes, ...rest] }
+  })
+
+describe.each(compacting.map((each) => [each.dialect.name, each] as const))("%s", (_, each) => {
+  const { dialect, item, sent } = each
+  /** The items of a request, or the blocks of its messages. */
+  const blocksOf = (request: Server.ProviderRequest | undefined): ReadonlyArray<unknown> =>
+    [request?.body[sent]]
+      .flat()
+      .flatMap((message) => (Predicate.hasProperty(message, "content") ? message.content : message))
+
+  it.live("is kept in a stored session, and sent again by the next process", () =>
+    Effect.gen(function* () {
+      const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "compacted-"))
+      const server = yield* compactingServer(each)
+      const ask = (question: string) =>
+        Effect.flatMap(Chats.open("one"), (chat) => Stream.runDrain(chat.send(question))).pipe(
+          Effect.scoped,
+          Effect.provide(
+            Layer.fresh(
+              Palimpsest.layer({ model: dialect.layer(server.url, "key"), home, chat: { model: dialect.model } })
+            )
+          )
+        )
+      yield* ask("first")
+      yield* ask("second")
+      assert.deepInclude(blocksOf(server.requests[1]), item)
+    })
+  )
+
+  it.live("is kept in an effect/ai history, also after its export", () =>
+    Effect.gen(function* () {
+      const server = yield* compactingServer(each)
+      const layer = Models.layerLanguageModel({ model: dialect.model }).pipe(
+        Layer.provide(dialect.layer(server.url, "key"))
+      )
+      yield* Effect.gen(function* () {
+        const chat = yield* AiChat.fromPrompt([])
+        yield* Stream.runDrain(chat.streamText({ prompt: "first" }))
+        const again = yield* AiChat.fromJson(yield* chat.exportJson)
+        yield* again.generateText({ prompt: "second" })
+      }).pipe(Effect.provide(layer))
+      assert.deepInclude(blocksOf(server.requests[1]), item)
     })
   )
 })
