@@ -3,27 +3,25 @@
  *
  *   node chat.ts
  *
- * It needs no key and no network, because a scripted model answers. Replace it with GoogleModel.layer for Gemini.
- * It prints:
+ * It needs no key and no network, because a scripted model answers. With a real one, put its layer in place of Model, for example
+ * AnthropicModel.layerConfig, and its name in place of "scripted"; the window is then looked up. It prints:
  *
  *   room was made … times, at first … → … of 2000 tokens
  *   the largest request had … of 2000 tokens
  *   the conversation holds 20 messages; the first answer begins "Chapter 0."
  */
 import { Console, Effect, Layer, Stream } from "effect"
-import { Chats, Compression, Content, Conversation, Hooks, Tokens } from "palimpsest"
-import { MemoryCalibrations, MemorySessionStore, MemoryTempStore, ScriptedModel } from "palimpsest/testing"
+import { Chats, Content, Conversation, Palimpsest, Tokens } from "palimpsest"
+import { ScriptedModel } from "palimpsest/testing"
 
 const chapter = (n: number) => `Chapter ${n}. ${"The river rose, and the old bridge held once more. ".repeat(40)}`
 const Model = ScriptedModel.layer((_request, index) => chapter(index))
 
-const Runtime = Chats.Chats.layer.pipe(
-  Layer.provide(Compression.Compression.layer),
-  Layer.provide([Compression.Summarizer.layerExtractive, Tokens.TokenCounter.layerEstimate, Hooks.HookSystem.layer, MemorySessionStore.layer]),
-  Layer.provide([MemoryCalibrations.layer, MemoryTempStore.layer]),
-  Layer.provide(Layer.succeed(Chats.ChatDefaults, { model: "gemini-2.5-flash", window: 2_000 })),
-  Layer.provideMerge(Model)
-)
+// With `home` or a `store`, the chats are kept on a disk or in a database. Without `policy`, the model writes the snapshots.
+const Runtime = Palimpsest.layer({
+  model: Model,
+  chat: { model: "scripted", window: 2_000, policy: { summarizer: "extractive" } }
+}).pipe(Layer.provideMerge(Model))
 
 const program = Effect.gen(function* () {
   const chat = yield* Chats.open("story")
