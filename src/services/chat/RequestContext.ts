@@ -57,13 +57,6 @@ export const requestContext = Effect.fnUntraced(function* (
   return made
 })
 
-/**
- * Whether a model is not Google's. Such a model summarises its own conversations, because no other model of its
- * provider is known.
- */
-const isOtherProvider = (name: string): boolean =>
-  makerOf(name) !== "google" && (makerOf(name) !== undefined || name.includes("/"))
-
 const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: string) {
   const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
   const counter = yield* TokenCounter
@@ -83,7 +76,8 @@ const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: 
     trigger,
     policy: {
       ...(settings.toolOutput?.form && { outputForm: settings.toolOutput.form }),
-      ...(isOtherProvider(model) ? { model } : {}),
+      // No other model of its provider is known.
+      ...(makerOf(model) === "google" ? {} : { model }),
       ...settings.policy
     },
     recount: (all) =>
