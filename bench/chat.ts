@@ -155,7 +155,7 @@ const bareLoop = async () => {
     contents.push({ role: "model", parts })
   }
 }
-const google = GoogleModel.layer.pipe(
+const google = GoogleModel.layerConfig.pipe(
   Layer.provide(
     ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: server.url }))
   )

@@ -449,7 +449,7 @@ const program = Effect.gen(function* () {
     ConfigProvider.fromUnknown({ GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url })
   )
   const answer = yield* Models.Model.use((model) => model.generate({ model: "m", contents: [user(text("hello"))] })).pipe(
-    Effect.provide(Layer.provide(GoogleModel.layer, key))
+    Effect.provide(Layer.provide(GoogleModel.layerConfig, key))
   )
   console.log(plainText(answer.content))
 })

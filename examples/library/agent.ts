@@ -1,6 +1,6 @@
 /**
  * An agent with two tools: one of your own, and one that reads files. Changes are denied because no approval handler is given.
- * The model is scripted, so this runs without a network; replace it with `GoogleModel.layer` for Gemini.
+ * The model is scripted, so this runs without a network; replace it with `GoogleModel.layerConfig` for Gemini.
  *
  *   node agent.ts
  *

@@ -12,14 +12,14 @@
  *   undone      … tokens in 42 messages
  */
 import { Config, Console, Effect, Layer, Option } from "effect"
-import { Chats, Compression, Content, Conversation, Hooks, ModelSummarizer, Tokens } from "palimpsest"
+import { Chats, Compression, Content, Conversation, Hooks, Tokens } from "palimpsest"
 import { GoogleModel } from "palimpsest/google"
 import { MemoryCalibrations, MemorySessionStore, MemoryTempStore } from "palimpsest/testing"
 
 /** The layer that writes the snapshot: Gemini, or code. A program that uses only one of them needs no condition. */
 const Writer = Layer.unwrap(
   Effect.map(Config.option(Config.NonEmptyString("GEMINI_API_KEY")), (key) =>
-    Option.isSome(key) ? ModelSummarizer.layer : Compression.Summarizer.layerExtractive
+    Option.isSome(key) ? Compression.layerModelSummarizer : Compression.Summarizer.layerExtractive
   )
 )
 
@@ -27,7 +27,7 @@ const Writer = Layer.unwrap(
 const Runtime = Chats.Chats.layer.pipe(
   Layer.provide(Compression.Compression.layer),
   Layer.provide([Writer, Tokens.TokenCounter.layerEstimate, Hooks.HookSystem.layer, MemorySessionStore.layer]),
-  Layer.provide([GoogleModel.layer, MemoryCalibrations.layer, MemoryTempStore.layer])
+  Layer.provide([GoogleModel.layerConfig, MemoryCalibrations.layer, MemoryTempStore.layer])
 )
 
 /** Keeps little, so that a short conversation shows the effect. Uses a model if there is one. */

@@ -34,6 +34,7 @@ export {
   type Summary,
   type SummaryRequest
 } from "../services/compression/summary/Summarizer.ts"
+export { layer as layerModelSummarizer } from "../services/compression/summary/ModelSummarizer.ts"
 export { type OwnStrategy, ownRunner } from "../services/compression/strategies/OwnRunner.ts"
 export { OwnStrategies, runners } from "../services/compression/strategies/StrategyRunners.ts"
 export { thresholdOf } from "../domain/compression/strategies/Threshold.ts"

@@ -7,6 +7,7 @@ import { layerLanguageModel } from "../services/effect-ai/LanguageModelBridge.ts
 import { layerRecallTool, type Recall, type RecallHandler } from "../services/effect-ai/RecallTool.ts"
 import * as Palimpsest from "./Palimpsest.ts"
 
+export { layer as layerWithServices } from "../services/effect-ai/CompressedLanguageModel.ts"
 export { withConversation } from "../services/effect-ai/ConversationKey.ts"
 export {
   layerRecallTool,
@@ -32,7 +33,7 @@ export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
  *
  * *Details*: callers still send their whole history. What left the window can be recalled: add `recallToolkit` to the tools of the model, and its
  * handler is here. With `withConversation(key)` a conversation is kept in the `store` and continues after a restart; `home` or a `store` of your own makes that
- * durable. `CompressedLanguageModel.layer` is the same over services that you compose yourself.
+ * durable. `layerWithServices` is the same over services that you compose yourself.
  */
 export const layer = <const O extends Options = {}>(
   options: O = {} as O

@@ -1,4 +1,4 @@
-/** The contract of a model provider, its errors, and routing between models. */
+/** The contract of a model provider, its errors, routing between models, and the bridges to and from the language models of `effect/ai`. */
 export {
   AnswerTooLargeError,
   AuthenticationError,
@@ -22,4 +22,5 @@ export {
   isRetryable
 } from "../services/model/Model.ts"
 export { type RoutedModels, Router, type Routing, type RoutingQuestion } from "../services/model/Router.ts"
+export { layerLanguageModel as layerFromLanguageModel } from "../services/effect-ai/LanguageModelBridge.ts"
 export { type LanguageModelOptions, layerLanguageModel } from "../services/effect-ai/ModelLanguageModel.ts"

@@ -18,7 +18,7 @@ export type ContextOf<O> = Exclude<
  *
  * *Example*:
  *
- *     Palimpsest.layer({ model: GoogleModel.layer, home: "/var/lib/support" })
+ *     Palimpsest.layer({ model: GoogleModel.layerConfig, home: "/var/lib/support" })
  *
  * *Details*: without options nothing leaves the process: sessions are kept in memory, code writes the snapshots, and no model answers. Errors and
  * requirements are those of the layers that you pass; `summarizer`, `store` and the others may need services of yours.

@@ -19,6 +19,7 @@ import {
   Tokens,
   Tools
 } from "../../src/index.ts"
+import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
 import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
 
@@ -88,16 +89,59 @@ describe("Palimpsest.layer", () => {
     })
   )
 
+  it.effect("asks the model of a chat for its snapshots, also one of no known maker", () =>
+    Effect.gen(function* () {
+      const script = ScriptedModel.layer(() => "a".repeat(400))
+      const layer = Palimpsest.layer({
+        model: script,
+        chat: { model: "own:8b", window: 8_000, policy: { summarizer: "model" } }
+      })
+      yield* Effect.gen(function* () {
+        const chat = yield* opened
+        for (let n = 0; n < 12; n += 1) {
+          const say = n % 2 === 0 ? Content.user : Content.model
+          yield* chat.append([{ content: say(Content.text(`message ${n} ${"about it ".repeat(20)}`)) }])
+        }
+        yield* chat.compress({ forced: true })
+        const calls = yield* Effect.flatMap(ScriptedModel.Script, (all) => all.calls)
+        assert.isNotEmpty(calls)
+        for (const { request } of calls) assert.strictEqual(request.model, "own:8b")
+      }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(layer, script)))
+    })
+  )
+
   it.effect("states the errors and the needs of its parts", () =>
     Effect.sync(() => {
       class Down extends Schema.TaggedError<Down>()("Down", {}) {}
       const failing = Layer.effect(Models.Model, Effect.fail(new Down({})))
-      const layer = Palimpsest.layer({ model: failing, summarizer: entry.ModelSummarizer.layer })
+      const layer = Palimpsest.layer({ model: failing, summarizer: Compression.layerModelSummarizer })
       const typed: Layer.Layer<Palimpsest.Services, Down> = layer
       assert.strictEqual(typed, layer)
-      const needing = Palimpsest.layer({ model: entry.LanguageModelBridge.layerLanguageModel({}) })
+      const needing = Palimpsest.layer({ model: Models.layerFromLanguageModel({}) })
       const needed: LanguageModel.LanguageModel extends Layer.Services<typeof needing> ? true : false = true
       assert.isTrue(needed)
+    })
+  )
+
+  it.effect("gives chats the name and the window of a layer's one model", () =>
+    Effect.gen(function* () {
+      const limitOf = (chat?: Partial<Chats.ChatSettings>) =>
+        Effect.gen(function* () {
+          const { settings, usage } = yield* opened
+          return { limit: (yield* usage).limit, model: (yield* settings).model }
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(
+            Layer.fresh(
+              Palimpsest.layer({ model: OpenAiModel.layer({ baseUrl: "http://127.0.0.1:1", model: "own:8b" }), chat })
+            )
+          )
+        )
+      assert.deepStrictEqual(yield* limitOf(), { limit: Tokens.assumedWindow, model: "own:8b" })
+      // The window is that of the model that answers, not of the one that a chat names.
+      const other = { limit: Tokens.assumedWindow, model: "gemini-2.5-pro" }
+      assert.deepStrictEqual(yield* limitOf({ model: "gemini-2.5-pro" }), other)
+      assert.strictEqual((yield* limitOf({ window: 8_000 })).limit, 8_000)
     })
   )
 

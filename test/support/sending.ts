@@ -42,7 +42,7 @@ export const begin = Effect.fnUntraced(function* (
 
 /** The runtime in memory, with the real adapter for this address. */
 export const google = (url: string) =>
-  Offline.layerWithModel(GoogleModel.layer).pipe(
+  Offline.layerWithModel(GoogleModel.layerConfig).pipe(
     Layer.provide(
       ConfigProvider.layer(
         ConfigProvider.fromUnknown({ GEMINI_API_KEY: "not-a-real-key", GOOGLE_GEMINI_BASE_URL: url })

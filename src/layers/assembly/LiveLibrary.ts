@@ -46,7 +46,7 @@ export interface LibraryOptions {
   readonly counter?: AnyLayer<TokenCounter> | undefined
   /** Default: no hooks but those that the program subscribes. */
   readonly hooks?: AnyLayer<HookSystem> | undefined
-  /** The settings of its chats: model, window, threshold, policy. */
+  /** The settings of its chats: model, window, threshold, policy. Default: the one model of `model`, else `gemini-2.5-flash`, and its window. */
   readonly chat?: Partial<ChatSettings> | undefined
   /** Compression strategies of the program's own; the policy names one. */
   readonly strategies?: ReadonlyArray<StrategyRunner> | undefined
@@ -67,12 +67,24 @@ const homeOf = (home: string) =>
     )
   )
 
+/** The settings of chats. A layer of one model names it. */
+const chatDefaults = (chat: Partial<ChatSettings> = {}) =>
+  Layer.effect(
+    ChatDefaults,
+    Effect.gen(function* () {
+      const defaults = yield* ChatDefaults
+      const { fixedModel = defaults.model } = yield* Model
+      return { ...defaults, model: fixedModel, ...chat }
+    })
+  )
+
 /** The services that these options describe. */
 export const layer = (options: LibraryOptions): AnyLayer<LibraryServices> => {
   const { chat, counter, home, hooks, model, store, strategies, summarizer } = options
   const places = home === undefined ? Layer.merge(memory, MemoryCalibrations.layer) : homeOf(home)
+  const answering = model ?? Model.layerUnavailable
   const base = Layer.mergeAll(
-    model ?? Model.layerUnavailable,
+    answering,
     counter ?? TokenCounter.layerEstimate,
     hooks ?? HookSystem.layer,
     store === undefined ? places : Layer.merge(places, store)
@@ -84,13 +96,6 @@ export const layer = (options: LibraryOptions): AnyLayer<LibraryServices> => {
     Layer.provideMerge(writer),
     Layer.provideMerge(base),
     Layer.provide(strategies === undefined ? Layer.empty : Layer.succeed(OwnStrategies, strategies)),
-    Layer.provide(
-      chat === undefined
-        ? Layer.empty
-        : Layer.effect(
-            ChatDefaults,
-            Effect.map(ChatDefaults, (defaults) => ({ ...defaults, ...chat }))
-          )
-    )
+    Layer.provide(Layer.provide(chatDefaults(chat), answering))
   )
 }

@@ -71,5 +71,5 @@ const make = Effect.gen(function* () {
 
 /** The models of all providers, routed by their names (`routeOf`). Providers other than Google load at their first request. */
 export const layer: Layer.Layer<Model, Config.ConfigError> = Layer.effect(Model, make).pipe(
-  Layer.provide(GoogleModel.layer)
+  Layer.provide(GoogleModel.layerConfig)
 )

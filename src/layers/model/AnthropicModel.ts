@@ -12,6 +12,7 @@ import {
   collect,
   events,
   hideKey,
+  naming,
   opened,
   optionsConfig,
   type Provider,
@@ -28,8 +29,8 @@ const defaultBaseUrl = "https://api.anthropic.com"
 const maxTokensOf = (model: string): number =>
   Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
 
-const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
-  Effect.map(opened(provider, modelRequest), ({ shared, tools, topK }) => {
+const requestOf = (modelRequest: ModelRequest) =>
+  Effect.map(opened(modelRequest), ({ shared, tools, topK }) => {
     const maxTokens = shared.maxOutputTokens ?? maxTokensOf(shared.model)
     const request: AnthropicRequest = { ...shared, topK, maxTokens }
     return { request, tools }
@@ -44,7 +45,7 @@ const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
 }
 
 const stream = (provider: Provider, request: ModelRequest) =>
-  Effect.map(requestOf(provider, request), ({ request, tools }) =>
+  Effect.map(requestOf(request), ({ request, tools }) =>
     chunks(events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
       makeReader(tools, names, hideKey(provider))
     )
@@ -57,7 +58,7 @@ const countTokens = Effect.fn("Model.countTokens")(function* (
   request: ModelRequest
 ): Effect.fn.Return<number, ModelError> {
   yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
-  const { request: bare, tools } = yield* requestOf(provider, {
+  const { request: bare, tools } = yield* requestOf({
     model: request.model,
     contents: request.contents
   })
@@ -75,10 +76,12 @@ const make = (options: ProviderOptions): Model["Service"] => {
     needsKey: true,
     headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key === undefined ? {} : { "x-api-key": key }) })
   }
+  const asked = naming(provider.model)
   return {
-    generate: (request) => collect(stream(provider, request)).pipe(answerSpan("anthropic", request)),
-    stream: (request) => stream(provider, request),
-    countTokens: (request) => countTokens(provider, request)
+    ...(provider.model === undefined ? {} : { fixedModel: provider.model }),
+    generate: (request) => collect(stream(provider, asked(request))).pipe(answerSpan("anthropic", asked(request))),
+    stream: (request) => stream(provider, asked(request)),
+    countTokens: (request) => countTokens(provider, asked(request))
   }
 }
 

@@ -16,6 +16,7 @@ import { isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
 import type { Next } from "./GoogleStream.ts"
 import { failed } from "./ModelFailures.ts"
+import { naming, type ProviderOptions } from "./ProviderExchange.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
 
 /**
@@ -44,10 +45,9 @@ const defaultTimeouts: Timeouts = {
   describe: "5 seconds"
 }
 
-interface Settings {
-  /** Undefined when none is set. */
-  readonly key: Redacted.Redacted<string> | undefined
-  readonly baseUrl: URL
+/** Options of the Gemini API. */
+export interface Options extends Omit<ProviderOptions, "timeouts"> {
+  readonly timeouts?: Partial<Timeouts> | undefined
 }
 
 const defaultBaseUrl = "https://generativelanguage.googleapis.com"
@@ -65,14 +65,14 @@ const Endpoint = Schema.Union([
   Schema.URL.check(Schema.makeFilter(({ protocol }) => /^https?:$/.test(protocol) || "a URL that starts with http"))
 ])
 
-const settings: Config.Config<Settings> = Config.all({
+const optionsConfig: Config.Config<Options> = Config.all({
   gemini: Config.option(Config.Redacted("GEMINI_API_KEY")),
   google: Config.option(Config.Redacted("GOOGLE_API_KEY")),
   endpoint: Config.schema(Endpoint, "GOOGLE_GEMINI_BASE_URL").pipe(Config.withDefault(""))
 }).pipe(
   Config.map(({ endpoint, gemini, google }) => ({
-    key: firstFilled(gemini, google),
-    baseUrl: endpoint === "" ? new URL(defaultBaseUrl) : endpoint
+    apiKey: firstFilled(gemini, google),
+    baseUrl: endpoint === "" ? undefined : endpoint
   }))
 )
 
@@ -279,28 +279,49 @@ const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk
     streamSpan("gcp.gemini", request)
   )
 
-const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<Model["Service"], Config.ConfigError> {
-  const { baseUrl, key } = yield* settings
-  const secret = key === undefined ? undefined : Redacted.value(key)
-  const client: Client = { baseUrl, key: secret, timeouts, descriptions: new Map() }
-  return {
-    generate: (request) => generate(client, request).pipe(answerSpan("gcp.gemini", request)),
-    stream: (request) => stream(client, request),
-    countTokens: (request) => countTokens(client, request),
-    describe: (model) => describe(client, model)
+/** The key of these options, without blanks. Undefined: none is set. */
+const keyOf = ({ apiKey = "" }: Options): string | undefined => {
+  const key = (typeof apiKey === "string" ? apiKey : Redacted.value(apiKey)).trim()
+  return key === "" ? undefined : key
+}
+
+const make = (options: Options): Model["Service"] => {
+  const { baseUrl = defaultBaseUrl, model, timeouts } = options
+  const client: Client = {
+    baseUrl: new URL(baseUrl),
+    key: keyOf(options),
+    timeouts: { ...defaultTimeouts, ...timeouts },
+    descriptions: new Map()
   }
-})
+  const asked = naming(model)
+  return {
+    ...(model === undefined ? {} : { fixedModel: model }),
+    generate: (request) => generate(client, asked(request)).pipe(answerSpan("gcp.gemini", asked(request))),
+    stream: (request) => stream(client, asked(request)),
+    countTokens: (request) => countTokens(client, asked(request)),
+    describe: (name) => describe(client, model ?? name)
+  }
+}
 
 /**
- * The Gemini API, with your own time limits.
+ * The Gemini API, with your own options. Time limits: 120 s for an answer, 60 s for a piece of a stream, 30 s for a count, 5 s for a description.
  *
- * *Details*: the key is GEMINI_API_KEY, else GOOGLE_API_KEY; GOOGLE_GEMINI_BASE_URL names another endpoint (http or https). A
- * blank value counts as not set, and nothing else of the environment is read. Building the layer loads nothing and needs no
- * key: without one every call fails with `AuthenticationError`. It fails when the endpoint is not such a URL. The key appears
- * in no error, log or span.
+ * *Details*: building the layer loads nothing and needs no key: without one every call fails with `AuthenticationError`. The key appears in no error,
+ * log or span.
  */
-export const layerWith = (timeouts: Partial<Timeouts>): Layer.Layer<Model, Config.ConfigError> =>
-  Layer.effect(Model, make({ ...defaultTimeouts, ...timeouts }))
+export const layer = (options: Options): Layer.Layer<Model> => Layer.sync(Model, () => make(options))
 
-/** The Gemini API. Time limits: 120 s for an answer, 60 s for a piece of a stream, 30 s for a count, 5 s for a description. */
-export const layer: Layer.Layer<Model, Config.ConfigError> = layerWith({})
+/**
+ * The Gemini API, configured by the environment, with your own time limits.
+ *
+ * *Details*: the key is GEMINI_API_KEY, else GOOGLE_API_KEY; GOOGLE_GEMINI_BASE_URL names another endpoint (http or https). A blank value counts as not
+ * set, and nothing else of the environment is read. The layer fails when the endpoint is not such a URL.
+ */
+export const layerConfigWith = (timeouts: Partial<Timeouts>): Layer.Layer<Model, Config.ConfigError> =>
+  Layer.effect(
+    Model,
+    Effect.map(optionsConfig, (options) => make({ ...options, timeouts }))
+  )
+
+/** The Gemini API. The key is GEMINI_API_KEY, else GOOGLE_API_KEY; GOOGLE_GEMINI_BASE_URL names another endpoint. */
+export const layerConfig: Layer.Layer<Model, Config.ConfigError> = layerConfigWith({})

@@ -10,6 +10,7 @@ import {
   collect,
   events,
   hideKey,
+  naming,
   opened,
   optionsConfig,
   type Provider,
@@ -35,7 +36,7 @@ interface Server extends Provider {
 }
 
 const stream = (server: Server, request: ModelRequest) =>
-  Effect.map(opened(server, request), ({ shared, tools }) => {
+  Effect.map(opened(request), ({ shared, tools }) => {
     const hide = hideKey(server)
     return server.api === "responses"
       ? chunks(events(server, "responses", responsesBody(shared, tools)), () => makeResponsesReader(tools, names, hide))
@@ -56,10 +57,12 @@ const make = (options: Options): Model["Service"] => {
     needsKey: isOpenAi,
     headers: (key): Readonly<Record<string, string>> => (key === undefined ? {} : { authorization: `Bearer ${key}` })
   }
+  const asked = naming(provider.model)
   return {
-    generate: (request) => collect(stream(server, request)).pipe(answerSpan("openai", request)),
-    stream: (request) => stream(server, request),
-    countTokens: (request) => estimateContents(request)
+    ...(provider.model === undefined ? {} : { fixedModel: provider.model }),
+    generate: (request) => collect(stream(server, asked(request))).pipe(answerSpan("openai", asked(request))),
+    stream: (request) => stream(server, asked(request)),
+    countTokens: (request) => estimateContents(asked(request))
   }
 }
 

@@ -71,17 +71,20 @@ export interface Provider {
   readonly needsKey: boolean
 }
 
+/** Names the one model that answers all requests, if there is one. */
+export const naming =
+  (model: string | undefined) =>
+  (request: ModelRequest): ModelRequest =>
+    model === undefined ? request : { ...request, model }
+
 /** Returns the parts of a request that all dialects share, and the names of its tools. Fails for tools that are not declared functions. */
-export const opened = (
-  provider: Provider,
-  { contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest
-) =>
+export const opened = ({ contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest) =>
   Effect.fromResult(
     Result.mapBoth(toolDeclarations(tools), {
       onFailure: (detail) => failed(new InvalidRequestError({ detail })),
       onSuccess: (declared) => {
         const { maxOutputTokens, temperature, thinkingBudget, topK, topP } = generation
-        const basic = { model: provider.model ?? model, contents, systemInstruction, tools: declared, mustCall }
+        const basic = { model, contents, systemInstruction, tools: declared, mustCall }
         const shared = { ...basic, maxOutputTokens, temperature, topP, thinkingBudget }
         return { shared, topK, tools: toolNames(declared) }
       }

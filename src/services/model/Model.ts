@@ -222,6 +222,8 @@ export type ModelAnswer = typeof ModelAnswer.Type
 export class Model extends Context.Service<
   Model,
   {
+    /** The model that answers every request, whichever one it names. Absent: the model that the request names. */
+    readonly fixedModel?: string
     /** The whole answer. One that ended without a finish reason is an `InvalidResponseError`. */
     readonly generate: (request: ModelRequest) => Effect.Effect<ModelAnswer, ModelError>
     /** The answer in pieces. The request is aborted when the stream's scope closes. */

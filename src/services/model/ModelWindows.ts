@@ -57,15 +57,16 @@ export const resolveOffline = (name: string, own: WindowOverrides = {}): ModelWi
 }
 
 /**
- * The window of a model: the one set for it (`own`, else `Overrides`), else the table's, else the provider's, else the assumed one.
- * Never fails.
+ * The window of a model: the one set for it (`own`, else `Overrides`), else the table's, else the provider's, else the assumed one. Where one model
+ * answers every request, it is the window of that one. Never fails.
  */
 export const resolve = Effect.fn("ModelWindows.resolve")(function* (
   name: string,
   own?: WindowOverrides
 ): Effect.fn.Return<ModelWindow, never, Model> {
-  const here = resolveOffline(name, own ?? (yield* Overrides))
-  return here.source === "assumed" ? yield* askProvider(name) : here
+  const { fixedModel = name } = yield* Model
+  const here = resolveOffline(fixedModel, own ?? (yield* Overrides))
+  return here.source === "assumed" ? yield* askProvider(fixedModel) : here
 })
 
 /** Whether a model exists, as far as can be determined before a request. */

@@ -44,7 +44,7 @@ const hello = Fake.response([{ text: "Hello" }])
 type Environment = Readonly<Record<string, string>>
 
 const provided = (environment: Environment, timeouts: Partial<GoogleModel.Timeouts> = {}) =>
-  GoogleModel.layerWith(timeouts).pipe(
+  GoogleModel.layerConfigWith(timeouts).pipe(
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: key, ...environment })))
   )
 
@@ -712,11 +712,11 @@ describe("traps of the SDK", () => {
             }
           })
           const { Effect, Layer } = await import("effect")
-          const { layer } = await import("${source}layers/model/GoogleModel.ts")
+          const { layerConfig } = await import("${source}layers/model/GoogleModel.ts")
           const { Model } = await import("${source}services/model/Model.ts")
           const call = Effect.flip(Model.use((model) => model.countTokens({ model: "m", contents: [] })))
           const program = Effect.gen(function* () {
-            const context = yield* Layer.build(layer)
+            const context = yield* Layer.build(layerConfig)
             console.log("built")
             console.log((yield* Effect.provide(call, context)).reason._tag)
           })
@@ -739,7 +739,9 @@ describe("traps of the SDK", () => {
 
 describe("the key", () => {
   const asked = (environment: Environment) => {
-    const layer = GoogleModel.layer.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))
+    const layer = GoogleModel.layerConfig.pipe(
+      Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment)))
+    )
     return Model.use((model) => model.generate(question)).pipe(Effect.provide(layer))
   }
 
@@ -757,6 +759,18 @@ describe("the key", () => {
       })
     )
   }
+
+  it.live("options take the place of the environment, and one model answers every request", () =>
+    Effect.gen(function* () {
+      const fake = yield* Fake.make(always(Fake.json(hello)), { key: "right" })
+      const layer = GoogleModel.layer({ apiKey: " right", baseUrl: fake.url, model: "gemini-3-pro" })
+      const model = yield* Effect.provide(Model, layer)
+      yield* model.generate(question)
+      const [request] = yield* fake.requests
+      assert.strictEqual(request?.model, "gemini-3-pro")
+      assert.strictEqual(model.fixedModel, "gemini-3-pro")
+    })
+  )
 
   it.effect("a missing key fails every call, not the layer", () =>
     Effect.gen(function* () {

@@ -33,7 +33,7 @@ const providers: ReadonlyArray<Provider> = [
     name: "Gemini",
     model: "gemini-3-pro",
     layer: (url, key) =>
-      GoogleModel.layer.pipe(
+      GoogleModel.layerConfig.pipe(
         Layer.provide(
           ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: url }))
         )

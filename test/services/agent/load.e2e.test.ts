@@ -68,7 +68,7 @@ const runtime = (url: string, folder: string) =>
         MemoryCalibrations.layer,
         MemoryTempStore.layer,
         // A thousand in one thread make each other wait; how long is not what this is about.
-        GoogleModel.layerWith({ chunk: "10 minutes" }),
+        GoogleModel.layerConfigWith({ chunk: "10 minutes" }),
         FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders))
       )
     ),

@@ -51,7 +51,7 @@ const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(4_000), summar
 const services = (url: string) =>
   Compression.layer.pipe(
     Layer.provide(ModelSummarizer.layer),
-    Layer.provide(Layer.merge(GoogleModel.layer, MemoryCalibrations.layer)),
+    Layer.provide(Layer.merge(GoogleModel.layerConfig, MemoryCalibrations.layer)),
     Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer)),
     Layer.provide(
       ConfigProvider.layer(

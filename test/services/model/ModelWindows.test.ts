@@ -122,7 +122,7 @@ describe("a chat", () => {
         () => Fake.sse(Fake.response([{ text: "fine" }], { usage: { promptTokenCount: 5, totalTokenCount: 5 } })),
         { describe: (name) => Fake.description(name, 48_000, 8_192) }
       )
-      const google = GoogleModel.layer.pipe(
+      const google = GoogleModel.layerConfig.pipe(
         Layer.provide(
           ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "k", GOOGLE_GEMINI_BASE_URL: fake.url }))
         )

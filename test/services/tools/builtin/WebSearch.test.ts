@@ -118,7 +118,7 @@ describe("google_web_search", () => {
           )
         )
       )
-      const layer = GoogleModel.layer.pipe(
+      const layer = GoogleModel.layerConfig.pipe(
         Layer.provide(
           ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "k", GOOGLE_GEMINI_BASE_URL: fake.url }))
         )
