@@ -14,7 +14,7 @@ export type Said =
   | { readonly call: string; readonly args: unknown; readonly id: string }
 
 export interface Dialect {
-  readonly name: string
+  readonly name: "Chat Completions" | "Messages" | "Responses"
   readonly model: string
   readonly layer: (url: string, key: string) => Layer.Layer<Model>
   /** A whole streamed answer. */

@@ -7,11 +7,19 @@ import * as OpenAiModel from "../../../src/layers/model/OpenAiModel.ts"
 import { Model, ModelError, type ModelErrorReason, type ModelRequest } from "../../../src/services/model/Model.ts"
 import { anthropic, chat, type Dialect, dialects, responses } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
+import { strict } from "../../support/StrictProviders.ts"
 
 const key = "sk-the-key-nobody-may-see"
 
+/** A model behind a server that refuses what its provider would refuse. */
 const against = Effect.fnUntraced(function* (dialect: Dialect, script: Server.ProviderScript) {
-  const server = yield* Server.make(script)
+  const server = yield* Server.make((request, index) => {
+    const isCount = request.path.endsWith("/count_tokens")
+    const wrong = isCount ? undefined : strict[dialect.name](request.body)
+    return wrong === undefined
+      ? script(request, index)
+      : Server.json(dialect.error("invalid_request_error", wrong), 400)
+  })
   const context = yield* Layer.build(dialect.layer(server.url, key))
   return { server, model: yield* Effect.provide(Model, context) }
 })
