@@ -4,6 +4,7 @@ import type { Writable } from "node:stream"
 import { printableLine, visibleStream } from "../../domain/text/InvisibleCharacters.ts"
 import { type Card, ChatTerminal, Closed, type Inquiry, type Question } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
+import { ctrlCAction } from "./CtrlCAction.ts"
 import type { InputHistory } from "./InputHistory.ts"
 import * as SafeText from "./SafeText.ts"
 import type { Streams } from "./StreamTerminal.ts"
@@ -123,16 +124,21 @@ const onLine = ({ messages, state }: LineChat, line: string) => {
   else if (line.trim() !== "") Queue.offerUnsafe(messages, line.trimEnd())
 }
 
-/** Cancels the work, leaves when it is pressed again after a warning, or clears the line. */
 const onCtrlC = ({ rl, state, stream }: LineChat) => {
-  if (state.interrupted !== undefined) {
-    Deferred.doneUnsafe(state.interrupted, Effect.void)
+  const action = ctrlCAction({
+    isWorking: state.interrupted !== undefined,
+    hasInput: rl.line !== "",
+    wasPressed: state.isLeaving
+  })
+  if (action === "cancelWork") {
+    if (state.interrupted !== undefined) Deferred.doneUnsafe(state.interrupted, Effect.void)
     return
   }
-  if (state.isLeaving) return rl.close()
-  state.isLeaving = rl.line === ""
+  if (action === "leave") return rl.close()
+  state.isLeaving = action === "warn"
+  rl.write(null, { ctrl: true, name: "e" })
   rl.write(null, { ctrl: true, name: "u" })
-  stream.write(state.isLeaving ? "\npress Ctrl+C again to leave\n" : "\n")
+  stream.write(action === "warn" ? "\npress Ctrl+C again to leave\n" : "\n")
   rl.prompt()
 }
 
