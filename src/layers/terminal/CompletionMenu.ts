@@ -39,17 +39,19 @@ export interface MenuSource {
   readonly completer: () => Completer | undefined
   /** Called with the whole text before its menu opens. */
   readonly onMenu: (text: string) => void
+  /** Called when the editor has the menu. */
+  readonly onOpened: () => void
   /** Runs an effect until the terminal closes. */
   readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
 }
 
 /** Looks up completions for the editor. */
-export const provider = ({ completer, onMenu, run }: MenuSource): AutocompleteProvider => ({
+export const provider = ({ completer, onMenu, onOpened, run }: MenuSource): AutocompleteProvider => ({
   getSuggestions: (lines, row, column) => {
     const complete = completer()
     if (complete === undefined) return Promise.resolve(null)
     const before = [...lines.slice(0, row), (lines[row] ?? "").slice(0, column)].join("\n")
-    return run(
+    const menu = run(
       complete(before).pipe(
         Effect.timeoutOrElse({ duration: completionDeadline, orElse: () => Effect.succeed(nothing) }),
         Effect.catchCause(() => Effect.succeed(nothing)),
@@ -59,6 +61,12 @@ export const provider = ({ completer, onMenu, run }: MenuSource): AutocompletePr
         })
       )
     )
+    // The editor continues in a microtask.
+    menu.then(
+      () => setImmediate(onOpened),
+      () => {}
+    )
+    return menu
   },
   applyCompletion
 })

@@ -43,6 +43,8 @@ export class MessageEditor extends Editor {
   vim: VimState | undefined
   /** The text for which the menu was made. */
   menuText = ""
+  /** The text at which Tab was pressed before its menu was there. */
+  private tabText: string | undefined
 
   private readonly look: Theme
 
@@ -113,7 +115,17 @@ export class MessageEditor extends Editor {
     return true
   }
 
+  /** Takes the marked entry of a menu that has just opened, if Tab was pressed before. */
+  menuOpened() {
+    if (this.tabText !== this.getText() || !this.isShowingAutocomplete()) return
+    this.tabText = undefined
+    super.handleInput("\t")
+    this.tui.requestRender()
+  }
+
   override handleInput(data: string) {
+    const isEarlyTab = matchesKey(data, "tab") && !this.isShowingAutocomplete() && this.menuText !== this.getText()
+    this.tabText = isEarlyTab ? this.getText() : undefined
     if (data.startsWith(pasteStart)) {
       const pastedText = pasted(data.slice(pasteStart.length, -pasteEnd.length))
       const replaced = this.onPaste(pastedText)

@@ -245,6 +245,7 @@ const connectEditor = (parts: TerminalParts, runPromise: CompletionMenu.MenuSour
       onMenu: (text) => {
         editor.menuText = text
       },
+      onOpened: () => editor.menuOpened(),
       run: runPromise
     })
   )

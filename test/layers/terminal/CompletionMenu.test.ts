@@ -40,7 +40,12 @@ describe("applyCompletion", () => {
 describe("provider", () => {
   const suggestions = (complete: Parameters<typeof provider>[0]["completer"]) => {
     const menus: Array<string> = []
-    const made = provider({ completer: complete, onMenu: (text) => menus.push(text), run: Effect.runPromise })
+    const made = provider({
+      completer: complete,
+      onMenu: (text) => menus.push(text),
+      onOpened: () => {},
+      run: Effect.runPromise
+    })
     return Effect.promise(async () => ({
       found: await made.getSuggestions(["one", "/un"], 1, 3, { signal: new AbortController().signal }),
       menus

@@ -305,6 +305,28 @@ describe("during work", () => {
     })
   )
 
+  it.effect("Tab that comes with the text, before the menu, completes; after Esc it opens the menu again", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask } = yield* terminal(over)
+      const complete = (line: string) =>
+        Effect.succeed({ candidates: ["/context ", "/copy "].filter((name) => name.startsWith(line)), replaced: line })
+      const next = yield* Effect.forkChild(ask({ ...question, complete }), { startImmediately: true })
+      over.input.write("/co\t")
+      yield* until(over, /> \/context$/)
+      over.input.write("\u0015/co")
+      yield* until(over, /> \/co\n +→ \/context\n +\/copy$/)
+      over.input.write("\u001b")
+      yield* until(over, /> \/co$/)
+      over.input.write("\t")
+      yield* until(over, /> \/co\n +→ \/context\n +\/copy$/)
+      over.input.write("\t")
+      yield* until(over, /> \/context$/)
+      over.input.write("all\r")
+      assert.strictEqual(yield* Fiber.join(next), "/context all")
+    })
+  )
+
   it.effect("a hung completion is given up", () =>
     Effect.gen(function* () {
       const over = streams(screen)
