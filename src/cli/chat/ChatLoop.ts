@@ -67,6 +67,33 @@ const addCost = Effect.fnUntraced(function* (
   if (usage !== null && price !== undefined) yield* Ref.update(cost, (sum) => sum + requestCost(price, usage) / 1e6)
 })
 
+/** Updates the status line. */
+const showStatus = Effect.fnUntraced(function* (session: ChatSession.ChatSession) {
+  const { agent, chat, recording, style, terminal } = session
+  if (!terminal.isTerminal) return
+  const { limit, preparation, tokens } = yield* chat.usage
+  const { model } = yield* chat.settings
+  const path = yield* Path.Path
+  const mode = yield* agent.approval.mode
+  const isPlanning = mode === "plan"
+  const name = yield* ChatSession.nameOf(session)
+  const cost = yield* Ref.get(session.cost)
+  const status = {
+    model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
+    tokens,
+    limit,
+    session: name,
+    preparation,
+    extras: [
+      mode === "edits" ? "edits run" : mode === "all" ? "everything runs" : "",
+      cost === 0 ? "" : dollars(cost),
+      path.basename(path.resolve("."))
+    ]
+  }
+  yield* terminal.title(`${name} · palimpsest`)
+  yield* terminal.status((columns) => statusLine(status, columns, style))
+})
+
 /** Sends a message and shows the events of its turn. */
 const exchange = Effect.fnUntraced(function* (
   session: ChatSession.ChatSession,
@@ -84,7 +111,13 @@ const exchange = Effect.fnUntraced(function* (
         Effect.andThen(
           Ref.update(progress, (before) => withEvent(before, event)),
           TurnScreen.show(screen, event)
-        ).pipe(Effect.tap(event._tag === "Finished" ? addCost(session, event) : Effect.void))
+        ).pipe(
+          Effect.tap(
+            event._tag === "Finished"
+              ? Effect.andThen(addCost(session, event), Effect.ignore(showStatus(session)))
+              : Effect.void
+          )
+        )
       ),
       // The last event showed the failure already.
       Effect.ignore
@@ -115,36 +148,6 @@ const turn = Effect.fnUntraced(function* (
   yield* requestTitle
   if (session.recording !== undefined) yield* replayResults(session, session.recording)
 })
-
-/** Updates the status line. */
-const showStatus = Effect.fnUntraced(
-  function* (session: ChatSession.ChatSession) {
-    const { agent, chat, recording, style, terminal } = session
-    if (!terminal.isTerminal) return
-    const { limit, preparation, tokens } = yield* chat.usage
-    const { model } = yield* chat.settings
-    const path = yield* Path.Path
-    const mode = yield* agent.approval.mode
-    const isPlanning = mode === "plan"
-    const name = yield* ChatSession.nameOf(session)
-    const cost = yield* Ref.get(session.cost)
-    const status = {
-      model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
-      tokens,
-      limit,
-      session: name,
-      preparation,
-      extras: [
-        mode === "edits" ? "edits run" : mode === "all" ? "everything runs" : "",
-        cost === 0 ? "" : dollars(cost),
-        path.basename(path.resolve("."))
-      ]
-    }
-    yield* terminal.title(`${name} · palimpsest`)
-    yield* terminal.status((columns) => statusLine(status, columns, style))
-  },
-  (work, session) => Effect.catchTag(work, "TokenCountError", (error) => say(session, sentence(error.message)))
-)
 
 /** Completes commands, files behind `/export`, and paths behind `@`. */
 const completer = Effect.fnUntraced(function* (paths: Effect.Effect<ReadonlyArray<string>>) {
@@ -218,7 +221,7 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)
   if (first !== undefined) yield* exchange(session, [{ text: hookMessage(first) }], "program")
   for (;;) {
-    yield* showStatus(session)
+    yield* Effect.catchTag(showStatus(session), "TokenCountError", (error) => say(session, sentence(error.message)))
     const waiting = yield* Ref.getAndSet(session.prefill, undefined)
     const prefill = waiting ?? (recording === undefined ? "" : yield* recording.prompt)
     const line = yield* terminal

@@ -14,6 +14,8 @@ export interface Status {
   readonly preparation?: "running" | "ready" | undefined
   /** Further facts for a wide line, most important first: the approval mode, the cost, the folder. */
   readonly extras?: ReadonlyArray<string> | undefined
+  /** Whether the tokens are rounded. */
+  readonly isRounded?: boolean | undefined
 }
 
 /** How a prepared snapshot is named. */
@@ -44,30 +46,38 @@ const roundedTokens = (value: number): string =>
       ? `${Math.round(value / 1_000)}k`
       : `${Math.round(value / 100_000) / 10}M`
 
+/** Adds the bar and the further facts to a line that has room for them. Returns the line and how many facts it has. */
+const withExtras = (status: Status, extras: ReadonlyArray<string>, columns: number, style: Style) => {
+  const line = statusLine(status, columns, style)
+  // A line that had to be shortened has no room for extras.
+  let room = columns - columnsOf(statusLine(status, Number.MAX_SAFE_INTEGER))
+  const isBarShown = room > barColumns
+  if (isBarShown) room -= barColumns + 1
+  const shown = extras.map(printableLine).filter((extra) => {
+    const needed = columnsOf(extra) + separator.length
+    if (extra === "" || needed > room) return false
+    room -= needed
+    return true
+  })
+  const drawn = isBarShown ? `${style.dim(bar(status.tokens, status.limit))} ${line}` : line
+  return { line: [drawn, ...shown.map(style.dim)].join(style.dim(separator)), count: shown.length }
+}
+
 /**
  * Returns the status in one line of at most `columns` columns: model, tokens, session.
  *
  * When space is short, the tokens are rounded, then the session is cut, then only the share of the tokens is shown, then the
  * session is omitted; the model is cut last. From 80 % of the window on the tokens are a warning. A prepared snapshot is named
- * where the line has room for it beside a cut session. The bar and the further facts are added where they fit.
+ * where the line has room for it beside a cut session. The bar and the further facts are added where they fit; the tokens are rounded
+ * to make room for them.
  */
 export const statusLine = (status: Status, columns: number, style: Style = plain): string => {
   const { extras, limit, preparation, tokens } = status
   if (extras !== undefined) {
-    const whole = statusLine({ ...status, extras: undefined }, Number.MAX_SAFE_INTEGER)
-    const line = statusLine({ ...status, extras: undefined }, columns, style)
-    // A line that had to be shortened has no room for extras.
-    let room = columns - columnsOf(whole)
-    const isBarShown = room > barColumns
-    if (isBarShown) room -= barColumns + 1
-    const shown = extras.map(printableLine).filter((extra) => {
-      const needed = columnsOf(extra) + separator.length
-      if (extra === "" || needed > room) return false
-      room -= needed
-      return true
-    })
-    const drawn = isBarShown ? `${style.dim(bar(tokens, limit))} ${line}` : line
-    return [drawn, ...shown.map(style.dim)].join(style.dim(separator))
+    const bare = { ...status, extras: undefined }
+    const full = withExtras(bare, extras, columns, style)
+    const rounded = withExtras({ ...bare, isRounded: true }, extras, columns, style)
+    return rounded.count > full.count ? rounded.line : full.line
   }
   if (preparation !== undefined) {
     const note = preparationText[preparation]
@@ -90,7 +100,7 @@ export const statusLine = (status: Status, columns: number, style: Style = plain
   }
 
   const attempts: ReadonlyArray<readonly [model: string, count: string, session: string | undefined]> = [
-    [model, full, session],
+    ...(status.isRounded === true ? [] : [[model, full, session] as const]),
     [model, rounded, cutBeside(session, comfortableNameColumns, model, rounded)],
     [model, percent, cutBeside(session, minNameColumns, model, percent)],
     [model, percent, ""],

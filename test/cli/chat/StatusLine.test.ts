@@ -42,6 +42,12 @@ const cases: ReadonlyArray<readonly [rule: string, columns: number, status: Stat
     "█████░░░░░ gemini-2.5-flash · 500,000 of 1,048,576 tokens (48 %) · fix the build · edits run · $0.0012"
   ],
   [
+    "rounded where that makes room for more",
+    80,
+    { ...status, extras: ["", "$0.0012", "work"] },
+    "█░░░░░░░░░ gemini-2.5-flash · 12k of 1M (1 %) · fix the build · $0.0012 · work"
+  ],
+  [
     "names have no line breaks and control characters",
     80,
     { ...status, model: "a\u001b[2J\nb" },
