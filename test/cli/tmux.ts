@@ -35,6 +35,8 @@ export interface Screen {
   readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
   /** Waits until the program has ended. */
   readonly ended: Effect.Effect<void, TmuxError>
+  /** The title of the window. */
+  readonly title: Effect.Effect<string, TmuxError>
   /** What the program put into the clipboard. */
   readonly clipboard: Effect.Effect<string, TmuxError>
   /** Gives the screen another size. */
@@ -185,6 +187,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
       Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)])),
       Effect.asVoid
     ),
+    title: Effect.map(ask(["display-message", "-p", "#{pane_title}"]), (title) => title.trimEnd()),
     clipboard: ask(["show-buffer"]),
     resize: (columns, rows) => Effect.asVoid(tmux(["resize-window", "-x", String(columns), "-y", String(rows)]))
   }

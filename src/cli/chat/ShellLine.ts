@@ -10,15 +10,26 @@ import * as Output from "../output/Output.ts"
 const maxOutputChars = 100_000
 /** Lines of the output that are shown at first. Ctrl+O shows the rest. */
 const shownLines = 10
+/** Of the output of a command that runs, the last characters. */
+const maxLiveChars = 4_000
 
-/** Runs a command in the user's shell. Returns its output and its exit code. */
-const run = (command: string) =>
+const linesOf = (output: string): ReadonlyArray<string> =>
+  visibleBlock(output)
+    .trimEnd()
+    .split("\n")
+    .filter((line, index, all) => line !== "" || all.length > 1 || index > 0)
+
+/** Runs a command in the user's shell, and passes on its output so far. Returns the output and the exit code. */
+const run = (command: string, onOutput: (output: string) => Effect.Effect<void>) =>
   Effect.gen(function* () {
     const handle = yield* ChildProcess.make("sh", ["-c", command], { stdin: "ignore" })
-    const output = yield* Stream.runFold(
+    const output = yield* Stream.runFoldEffect(
       Stream.decodeText(handle.all),
       () => "",
-      (all, piece) => (all + piece).slice(-maxOutputChars)
+      (all, piece) => {
+        const output = (all + piece).slice(-maxOutputChars)
+        return Effect.as(onOutput(output), output)
+      }
     )
     return { output, code: Number(yield* handle.exitCode) }
   }).pipe(Effect.scoped)
@@ -32,19 +43,24 @@ export const runLine = Effect.fn("ShellLine.runLine")(function* (
   command: string
 ): Effect.fn.Return<string | undefined, never, ChildProcessSpawner.ChildProcessSpawner> {
   const style = terminal.canColor ? Output.coloured : Output.plain
-  const ended = yield* terminal.during(command, (interrupted) =>
-    Effect.raceFirst(Effect.result(run(command)), Effect.as(interrupted, undefined))
+  const key = `! ${command}`
+  const showOutput = (output: string) => {
+    const lines = linesOf(output.slice(-maxLiveChars))
+    return terminal.card({ key, isRunning: true, head: command, body: lines.slice(-1), more: lines })
+  }
+  const ended = yield* terminal.during("running", (interrupted) =>
+    Effect.andThen(
+      showOutput(""),
+      Effect.raceFirst(Effect.result(run(command, showOutput)), Effect.as(interrupted, undefined))
+    )
   )
   if (ended === undefined) return void (yield* terminal.note("Cancelled."))
   if (ended._tag === "Failure") return void (yield* terminal.note(Output.sentence(ended.failure.message)))
   const { code, output } = ended.success
-  const lines = visibleBlock(output)
-    .trimEnd()
-    .split("\n")
-    .filter((line, index, all) => line !== "" || all.length > 1 || index > 0)
+  const lines = linesOf(output)
   const head = code === 0 ? style.dim(`✓ ${command}`) : style.warn(`✗ ${command} · exit code ${code}`)
   yield* terminal.card({
-    key: command,
+    key,
     isRunning: false,
     head,
     body: lines.slice(-shownLines),

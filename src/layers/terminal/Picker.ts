@@ -5,7 +5,7 @@ import type { Theme } from "./Theme.ts"
 /** Number of items that are shown at once. */
 const maxShown = 10
 /** Maximum columns of a label, to leave room for its description. */
-const maxLabelColumns = 60
+const maxLabelColumns = 48
 
 const hint = "type to search · Enter takes · Esc leaves"
 const shortHint = "Enter takes · Esc leaves"
@@ -43,7 +43,7 @@ export const make = <A>(
     render: (width) => [
       theme.bold(title),
       ...search.render(width),
-      ...list.render(width),
+      ...(list.getSelectedItem() === null ? [theme.dim("  nothing matches")] : list.render(width)),
       theme.dim(hint.length > width ? shortHint : hint)
     ],
     handleInput: (data) => {

@@ -19,9 +19,13 @@ export interface Streams {
 const defaultColumns = 80
 const defaultRows = 24
 
-/** Bracketed paste, and the keyboard protocol that tells Shift+Enter from Enter, with the questions whether it is supported. */
-const opening = "\u001b[?2004h\u001b[>1u\u001b[?u\u001b[c"
-const closing = "\u001b[>4;0m\u001b[<u\u001b[?25h\u001b[?2004l"
+/**
+ * Keeps the title of the window; bracketed paste, and the keyboard protocol that tells Shift+Enter from Enter, with the questions
+ * whether it is supported.
+ */
+const opening = "\u001b[22;0t\u001b[?2004h\u001b[>1u\u001b[?u\u001b[c"
+/** Undoes that, and brings the title back. */
+const closing = "\u001b[>4;0m\u001b[<u\u001b[?25h\u001b[?2004l\u001b[23;0t"
 /** Asks for modified keys in the older way. */
 const modifiedKeys = "\u001b[>4;2m"
 

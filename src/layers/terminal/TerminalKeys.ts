@@ -62,7 +62,7 @@ export const pick = <A>(
 }
 
 const searchMessages = (parts: TerminalParts) => {
-  const messages = parts.history.entries.map((text) => ({ value: text, label: printableLine(text) }))
+  const messages = [...new Set(parts.history.entries)].map((text) => ({ value: text, label: printableLine(text) }))
   pick(parts, "Messages", messages, (chosen) => {
     if (chosen !== undefined) parts.editor.fill(chosen.value)
   })

@@ -26,7 +26,7 @@ export const chooseSession = Effect.fnUntraced(function* (terminal: ChatTerminal
     others.map((one) => {
       const folder = one.cwd === undefined ? [] : [printableLine(path.basename(one.cwd))]
       const state = one.problem === undefined ? (one.holder === undefined ? [] : ["in use"]) : ["cannot be opened"]
-      const about = [ago(one.updatedAt, now), ...folder, sizeText(one.bytes), ...state].join(" · ")
+      const about = [...state, ago(one.updatedAt, now), ...folder, sizeText(one.bytes)].join(" · ")
       return { value: one.id, label: headingOf(one), about }
     })
   )

@@ -1,12 +1,13 @@
-import { Clock, Effect, Option, Ref } from "effect"
-import { text as textPart, user } from "../../../domain/content/Content.ts"
-import { sequenceOf } from "../../../domain/conversation/Conversation.ts"
+import { Clock, Effect, Option, Predicate, Ref } from "effect"
+import { isCall, text as textPart, user } from "../../../domain/content/Content.ts"
+import { entries, sequenceOf } from "../../../domain/conversation/Conversation.ts"
 import { changedSince, type RewindTarget } from "../../../domain/session/ChangedFiles.ts"
 import type { SessionTree, TreeNode } from "../../../domain/session/SessionTree.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import * as PersistentList from "../../../domain/text/PersistentList.ts"
 import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
 import type { RewindFile, RewoundFile } from "../../../services/runtime/FileRewind.ts"
+import { truncate } from "../../output/Columns.ts"
 import { plural } from "../../output/Output.ts"
 import { ago } from "../../output/TimeText.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
@@ -19,6 +20,8 @@ const scopes: ReadonlyArray<Scope> = ["both", "conversation", "files"]
 
 const usage = "[message]"
 const maxNamedFiles = 8
+const maxCommandColumns = 60
+const shellTool = "run_shell_command"
 
 const named = (files: ReadonlyArray<{ readonly shown: string }>): string => {
   const names = files.slice(0, maxNamedFiles).map(({ shown }) => printableLine(shown))
@@ -110,9 +113,21 @@ const tellUnrecorded = Effect.fnUntraced(function* (
   const files = at === undefined ? [] : yield* session.agent.rewind.unrecorded(target, at)
   if (files.length === 0) return
   const shown = named(files.map((file) => ({ shown: file })))
+  yield* say(session, `Not restored, because shell commands or other programs wrote it: ${shown}.`)
+})
+
+/** Says which shell commands ran since a message: files that they removed or moved are not restored. */
+const tellCommands = Effect.fnUntraced(function* (session: ChatSession, sequence: number) {
+  const commands = entries((yield* session.chat.whole).conversation)
+    .filter(({ id }) => sequenceOf(id) >= sequence)
+    .flatMap(({ content }) => content.parts)
+    .flatMap((part) => (isCall(part) && part.functionCall.name === shellTool ? [part.functionCall.args] : []))
+    .map((args) => (Predicate.hasProperty(args, "command") ? String(args.command) : ""))
+    .map((command) => ({ shown: truncate(printableLine(command), maxCommandColumns) }))
+  if (commands.length === 0) return
   yield* say(
     session,
-    `Not restored, because shell commands or other programs wrote it: ${shown}. Files that they removed or moved are not listed.`
+    `Shell commands ran since: ${named(commands)}. Files that they removed or moved are not restored.`
   )
 })
 
@@ -122,7 +137,7 @@ const goBack = Effect.fnUntraced(function* (
   typedScope: Scope | undefined
 ) {
   const { agent, chat, compressedAt, prefill } = session
-  const target: RewindTarget = { _tag: "Before", sequence: sequenceOf(to) }
+  const target = { _tag: "Before", sequence: sequenceOf(to) } satisfies RewindTarget
   const files = typedScope === "conversation" ? [] : yield* agent.rewind.survey(target)
   const picked = yield* typedScope === undefined
     ? Effect.option(chooseScope(session, files))
@@ -140,6 +155,7 @@ const goBack = Effect.fnUntraced(function* (
   yield* report(session, outcomeLines(done))
   if (typedScope !== "conversation" && (scope.value !== "conversation" || files.length === 0)) {
     yield* tellUnrecorded(session, target, at)
+    yield* tellCommands(session, target.sequence)
   }
   const undo = done.some(({ outcome }) => outcome === "restored" || outcome === "removed")
     ? " /rewind back undoes that for the files."
