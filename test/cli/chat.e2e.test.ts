@@ -294,7 +294,7 @@ terminal("a chat on a terminal", () => {
 
       // The command that was told goes on with it, and the messages can be recalled.
       const again = yield* chat({ home, fake, args: ["--resume", id] })
-      yield* again.until(/Resumed "A talk about tests"\.\n\n[^\n]*gemini-2\.5-flash · [1-9][\d,]* of /)
+      yield* again.until(/Resumed "A talk about tests"\.\n\n[^\n]*gemini-2\.5-flash · [1-9][\d,]*k? of /)
       yield* again.press("Up")
       yield* again.prompt("after all")
     })

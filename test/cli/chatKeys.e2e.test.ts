@@ -228,7 +228,7 @@ needs("tmux")("a chat on a terminal", () => {
       assert.strictEqual(old(), "old\n")
       yield* press("C-c")
       yield* say("/rewind back")
-      yield* until("Restored old.txt.")
+      yield* until(/\/rewind back\nRestored old\.txt\./)
       yield* prompt()
       assert.strictEqual(old(), "new\n")
     })
