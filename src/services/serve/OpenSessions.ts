@@ -103,11 +103,17 @@ export const make = Effect.fnUntraced(function* ({ model, settings }: ServedOpti
     journal: yield* TurnJournal,
     opened: new Map()
   }
+  const sessions: OpenSessions["sessions"] = yield* RcMap.make({
+    // A session that cannot be opened now may be opened at the next request: the map would keep the failure.
+    lookup: (key: string) =>
+      Effect.tapError(lookup(openable, key), () => Effect.forkDetach(RcMap.invalidate(sessions, key))),
+    idleTimeToLive: "1 minute"
+  })
   const state: OpenSessions = {
     ...openable,
     stepsOf: yield* SessionSteps,
     turns: yield* FiberSet.make<void>(),
-    sessions: yield* RcMap.make({ lookup: (key: string) => lookup(openable, key), idleTimeToLive: "1 minute" }),
+    sessions,
     isDraining: false
   }
   return state

@@ -478,6 +478,28 @@ describe("a restart", () => {
     })
   )
 
+  it.live("opens a session as soon as another server has closed it", () =>
+    Effect.gen(function* () {
+      const home = newHome()
+      const send = ({ ask }: Effect.Success<ReturnType<typeof startServer>>) =>
+        Effect.promise(async () => {
+          const response = await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })
+          await response.text()
+          return response.status
+        })
+      const second = yield* startServer({ home })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const first = yield* startServer({ home })
+          yield* Effect.promise(() => first.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+          assert.strictEqual(yield* send(first), 200)
+          assert.strictEqual(yield* send(second), 409)
+        })
+      )
+      assert.strictEqual(yield* send(second), 200)
+    })
+  )
+
   it.live("lets a running turn end first", () =>
     Effect.gen(function* () {
       const place = newHome()
