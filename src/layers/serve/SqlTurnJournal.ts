@@ -3,6 +3,7 @@ import { SqlClient } from "effect/sql"
 import { eventId, ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { type Journal, TurnJournal } from "../../services/serve/TurnJournal.ts"
+import { inTransaction } from "../platform/SqlTransaction.ts"
 import { DatabaseError } from "./ClusterEngine.ts"
 
 /** The events of running turns in a table of the database. */
@@ -94,9 +95,13 @@ const saveOnce = (
       yield* sql`DELETE FROM palimpsest_turn_events
         WHERE tenant = ${tenant} AND session = ${id} AND (number < ${first} OR name <> ${name})`
     }
-    if (Arr.isArrayNonEmpty(rows)) yield* sql`INSERT INTO palimpsest_turn_events ${sql.insert(rows)}`
+    // They are there already if the connection closed after the commit of an earlier attempt.
+    if (Arr.isArrayNonEmpty(rows)) {
+      yield* sql`INSERT INTO palimpsest_turn_events ${sql.insert(rows)} ON CONFLICT (tenant, session, number)
+        DO UPDATE SET name = excluded.name, event = excluded.event, at = excluded.at`
+    }
     return true
-  }).pipe(sql.withTransaction)
+  }).pipe((work) => inTransaction(sql, work))
 
 const save = (sql: SqlClient.SqlClient, ...turn: Parameters<Journal["save"]>) =>
   saveOnce(sql, ...turn).pipe(

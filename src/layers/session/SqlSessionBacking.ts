@@ -1,5 +1,5 @@
-import { Array, Cause, Clock, Effect, Layer, Option, Schedule, Schema, type Scope, Semaphore } from "effect"
-import { type Migrator, SqlClient, SqlError, type Statement } from "effect/sql"
+import { Array, Clock, Effect, Layer, Schedule, Schema, type Scope, Semaphore } from "effect"
+import { type Migrator, SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import {
@@ -17,6 +17,7 @@ import {
   SessionTaken,
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
+import { inTransaction, orConnectionLost } from "../platform/SqlTransaction.ts"
 import { failureOf } from "./SessionStoreErrors.ts"
 import {
   hold,
@@ -78,21 +79,7 @@ const retried = <A, E extends SessionStoreError | SqlError.SqlError, R>(effect: 
     schedule: Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))
   })
 
-/** Turns the defect of a failed rollback into a failure: a lost connection cannot roll back either. */
-const orRollbackFailure = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | SqlError.SqlError> => {
-  const lost = cause.reasons.filter(Cause.isDieReason).find(({ defect }) => SqlError.isSqlError(defect))
-  return lost === undefined || Cause.hasInterrupts(cause)
-    ? Effect.failCause(cause)
-    : Option.match(Cause.findErrorOption(cause), {
-        onSome: Effect.fail,
-        onNone: () => (SqlError.isSqlError(lost.defect) ? Effect.fail(lost.defect) : Effect.failCause(cause))
-      })
-}
-
 const sizeOf = (text: string): number => Bytes.encode(text).length + 1
-
-const inTransaction = <A, E, R>({ sql }: SessionTables, effect: Effect.Effect<A, E, R>) =>
-  Effect.catchCause(sql.withTransaction(effect), orRollbackFailure)
 
 const insert = ({ sql }: SessionTables, session: string, lines: ReadonlyArray<BackedLine>) => {
   let size = 0
@@ -165,7 +152,7 @@ const append = Effect.fnUntraced(function* (tables: SessionTables, owner: Sessio
 
 const appendWithHead = (tables: SessionTables, owner: SessionOwner, line: BackedLine, head: string) =>
   inTransaction(
-    tables,
+    tables.sql,
     Effect.andThen(
       tables.sql`UPDATE palimpsest_sessions SET head = ${head}
         WHERE session = ${keyOf(tables, owner.session)} AND epoch = ${owner.epoch}`,
@@ -215,7 +202,7 @@ const remove = Effect.fnUntraced(function* (tables: SessionTables, id: string) {
     () => Effect.undefined
   )
   yield* inTransaction(
-    tables,
+    tables.sql,
     Effect.gen(function* () {
       const gone = yield* sql`DELETE FROM palimpsest_sessions
         WHERE session = ${session} AND epoch = ${owned?.epoch ?? 0} RETURNING id`
@@ -247,7 +234,7 @@ const openTables = Effect.fnUntraced(function* ({
 }: SqlSessionOptions): Effect.fn.Return<SessionTables, SessionStoreError, SqlClient.SqlClient | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const isPg = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
-  const newer = yield* Effect.mapError(Effect.catchCause(migrate(), orRollbackFailure), (error) =>
+  const newer = yield* Effect.mapError(Effect.catchCause(migrate(), orConnectionLost), (error) =>
     databaseError("open the database", error)
   )
   if (newer !== undefined) {
@@ -282,7 +269,7 @@ const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
     )
 
   return SessionBacking.of({
-    create: (id, head, lines) => owned("create", inTransaction(tables, create(tables, id, head, lines))),
+    create: (id, head, lines) => owned("create", inTransaction(tables.sql, create(tables, id, head, lines))),
     own: (id, takeOver) => owned("open", takeOwnership(tables, id, takeOver)),
     append: (owner, line, head) =>
       withSqlErrors("append")(

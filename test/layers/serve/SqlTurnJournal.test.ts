@@ -1,0 +1,39 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
+import * as SqlTurnJournal from "../../../src/layers/serve/SqlTurnJournal.ts"
+import { TurnJournal } from "../../../src/services/serve/TurnJournal.ts"
+
+const closed = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({ cause: new Error("Connection closed"), message: "Connection closed" })
+})
+
+/** A database whose first transaction loses its connection after the commit. The client reports that as a defect. */
+const closing = Layer.effect(
+  SqlClient.SqlClient,
+  Effect.map(SqlClient.SqlClient, (sql) => {
+    let isFirst = true
+    const withTransaction: SqlClient.SqlClient["withTransaction"] = (work) =>
+      Effect.tap(sql.withTransaction(work), () => {
+        if (!isFirst) return Effect.void
+        isFirst = false
+        return Effect.die(closed)
+      })
+    return Object.assign(sql.bind(undefined), sql, { withTransaction })
+  })
+).pipe(Layer.provide(SqliteClient.layer(":memory:")))
+
+describe("the journal of turns", () => {
+  it.live("stores events once when the connection closes after the commit", () =>
+    Effect.gen(function* () {
+      const journal = yield* TurnJournal
+      if (journal === undefined) return assert.fail("there is no journal")
+      yield* journal.take("local", "one", "owner")
+      const event = { number: 1, message: "m1", event: { _tag: "TurnStarted", text: "Hello" } } as const
+      const turn = { name: "events", events: [event] }
+      assert.isTrue(yield* journal.save("local", "one", { ...turn, first: undefined }, "owner"))
+      assert.deepStrictEqual(yield* journal.read("local", "one"), turn)
+    }).pipe(Effect.provide(Layer.provide(SqlTurnJournal.layer, closing)))
+  )
+})
