@@ -61,7 +61,8 @@ export class OpenedSession {
   private waiting: Array<ServedEvent> = []
   private isWaiting = Deferred.makeUnsafe<void>()
   private isUrgent = Deferred.makeUnsafe<void>()
-  private isLost = false
+  /** Another process, or a later opening here, sends the events of this session now. */
+  isLost = false
   /** The number of the first event in the journal. */
   private kept: number | undefined
 

@@ -1,4 +1,4 @@
-import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, FiberSet, Metric, Option, RcMap, Stream } from "effect"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import { answerTo } from "../../domain/serve/SessionLedger.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
@@ -7,7 +7,7 @@ import { type OpenedSession, recordedTurn, type ServedTurn, turnStatus } from ".
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import type { MessageToSend } from "./ServedSessions.ts"
-import { Conflict, NotFound } from "./ServeErrors.ts"
+import { Conflict, NotFound, Unavailable } from "./ServeErrors.ts"
 import { openStreams, runningTurns, tokensUsed, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 
@@ -95,6 +95,14 @@ export const streamed = Effect.fnUntraced(function* (
   return of(yield* open(state, tenant, id))
 })
 
+/** Closes a session whose events no client gets any more. The next request opens it again. */
+const closeLost = Effect.fnUntraced(function* ({ sessions }: OpenSessions, tenant: string, session: OpenedSession) {
+  const fiber = session.running?.fiber
+  if (fiber !== undefined) yield* Fiber.interrupt(fiber)
+  yield* RcMap.invalidate(sessions, keyOf(tenant, session.id))
+  return yield* new Unavailable({ message: "another server took over; send the message again" })
+})
+
 /** Sends a message, and streams its turn. A repeated message id returns the same turn. */
 export const send = Effect.fnUntraced(function* (
   state: OpenSessions,
@@ -110,6 +118,7 @@ export const send = Effect.fnUntraced(function* (
     tenant,
     id,
     Effect.fnUntraced(function* (session) {
+      if (session.isLost) return yield* closeLost(state, tenant, session)
       const before = session.turn(messageId)
       if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
       const whole = yield* Effect.catch(session.agent.chat.whole, storeError)

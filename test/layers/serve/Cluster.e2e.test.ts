@@ -79,6 +79,30 @@ describe("a server over SQLite", () => {
     })
   )
 
+  it.live("answers a message whose events another opening of the session has taken over", () =>
+    Effect.gen(function* () {
+      const home = newHome()
+      const file = path.join(home, "elsewhere", "chats.db")
+      let asked = 0
+      const answers = () => {
+        asked += 1
+        const database = new DatabaseSync(file)
+        database.exec("UPDATE palimpsest_turn_owners SET owner = 'another'")
+        database.close()
+        return "the answer"
+      }
+      const text = yield* Effect.scoped(
+        Effect.flatMap(startServer({ home, store: { ...store, file }, answers }), ({ ask }) =>
+          Effect.promise(async () => {
+            await ask("POST", "/v1/sessions", { body: { id: "one" } })
+            return read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))
+          })
+        )
+      )
+      assert.deepStrictEqual([said(text).at(-1), tags(text).at(-1), asked], ["the answer", "TurnEnded", 1])
+    })
+  )
+
   it.live("forgets the engine's messages of days ago, and still answers no message twice", () =>
     Effect.gen(function* () {
       const home = newHome()
