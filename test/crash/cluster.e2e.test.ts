@@ -12,11 +12,12 @@ import { askProcess, ended, newFolder, type ServerProcess, startProcess } from "
 /**
  * Two runners and a front over PostgreSQL, in which runners are killed, stopped and suspended and the database is restarted, while
  * clients talk and compress: every acknowledged message is in its session once, with the answer that its client saw.
- * `npm run test:crash -- cluster` kills 100 times, or as often as the variable KILLS says.
+ * `npm run test:crash -- cluster` kills 100 times and restarts the database 20 times, or as often as the variables KILLS and RESTARTS say.
  */
 
 const isLong = process.env["MODE"] === "kills"
 const kills = Number(process.env["KILLS"] ?? (isLong ? 100 : 1))
+const restarts = Number(process.env["RESTARTS"] ?? 20)
 
 const filler = "Some words that say little. ".repeat(40)
 
@@ -113,7 +114,8 @@ const cluster = Effect.gen(function* () {
   const ends = { isOver: false }
   /** One client: sends a message after the other, and compresses now and then. Returns what it saw. */
   const talk = async (session: string): Promise<ReadonlyArray<Turn>> => {
-    await askProcess(front, "POST", "", { id: session })
+    // Without the database, a session cannot be created.
+    while (![201, 409].includes((await askProcess(front, "POST", "", { id: session })).status)) await wait(200)
     const turns: Array<Turn> = []
     while (!ends.isOver) {
       const message = `m${turns.length}`
@@ -211,14 +213,14 @@ needs("PostgreSQL")("a cluster over PostgreSQL", () => {
   )
 
   it.live(
-    "waits for a database that is restarted",
+    `waits for a database that is restarted (${restarts} restarts)`,
     () =>
       during(async ({ database }) => {
-        for (let time = 0; time < 3; time += 1) {
+        for (let time = 0; time < restarts; time += 1) {
           await Effect.runPromise(database.restart)
-          await wait(5_000)
+          await wait(1_000 + Math.random() * 4_000)
         }
       }),
-    300_000
+    300_000 + restarts * 15_000
   )
 })

@@ -2,9 +2,10 @@ import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Option, type Redacted, Schedule, Schema } from "effect"
-import { ClusterWorkflowEngine, RunnerAddress, SingleRunner } from "effect/cluster"
+import { ClusterWorkflowEngine, RunnerAddress, ShardingConfig, SingleRunner, SqlRunnerStorage } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import * as SqliteClient from "../platform/SqliteClient.ts"
+import * as ClusterMessages from "./ClusterMessages.ts"
 
 /** The cluster engine of servers: the database, the shards, the messages. */
 
@@ -66,9 +67,12 @@ export const among = ({ drainSeconds, listen, runner }: ClusterRole) => {
     runnerAddress: Option.map(Option.fromNullishOr(runner), ({ host, port }) => RunnerAddress.make(host, port)),
     runnerListenAddress: Option.map(Option.fromNullishOr(listen), ({ host, port }) => RunnerAddress.make(host, port))
   }
-  return runner === undefined
-    ? NodeClusterSocket.layer({ clientOnly: true, storage: "sql", shardingConfig })
-    : NodeClusterSocket.layer({ storage: "sql", shardingConfig })
+  const engine =
+    runner === undefined
+      ? NodeClusterSocket.layer({ clientOnly: true, storage: "byo", shardingConfig })
+      : NodeClusterSocket.layer({ storage: "byo", shardingConfig })
+  const runners = Layer.orDie(SqlRunnerStorage.layer).pipe(Layer.provide(ShardingConfig.layerFromEnv(shardingConfig)))
+  return engine.pipe(Layer.provide(runners), Layer.provideMerge(ClusterMessages.layer))
 }
 
 /** Durable workflows, whose steps are messages. */
