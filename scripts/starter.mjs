@@ -68,7 +68,17 @@ const tunings = {
         ]
       }
     : {}),
-  chat: [["--no-optimize-for-size", "--optimize-for-size"]],
+  chat: [
+    ["--no-optimize-for-size", "--optimize-for-size"],
+    // At the exit, Node waits for V8's threads. One that compiles for these two can wait for the main thread then, for ever
+    // (nodejs/node#64274), and a chat that said goodbye does not end.
+    ...(hasTiers
+      ? [
+          ["--maglev", "--no-maglev"],
+          ["--concurrent-sparkplug", "--no-concurrent-sparkplug"]
+        ]
+      : [])
+  ],
   ...(compressed > 5e7
     ? {
         compress: [

@@ -697,7 +697,7 @@ export const notices = (law: Law, world: World, from: Arbitrary.Arbitrary<Script
   )
 
 /** Runs of a script in the unit tier: each plays a whole conversation. */
-const unitScripts = 10
+const unitScripts = 6
 
 /** Size and seed of a run of the engine: the same cases in every run. A failure prints the seed and the smallest case. */
 export const thousand = (seed: string, runs = 1_000) => ({

@@ -14,6 +14,7 @@ import {
   withoutSetting,
   withSetting
 } from "../../../src/domain/settings/SettingsText.ts"
+import { strideOf } from "../../support/runs.ts"
 
 const all: SettingsFile = {
   model: "gemini-test",
@@ -450,7 +451,7 @@ describe("leaves the rest of any file unchanged", () => {
     it(look, () => {
       const before = Result.getOrThrow(jsonOf(text))
       const comments = text.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length
-      for (const { path, value } of setValues(defaults)) {
+      for (const { path, value } of setValues(defaults).filter((_, at) => at % strideOf(5, 1) === 0)) {
         const set = Result.getOrThrow(withSetting(text, path, value))
         assert.deepStrictEqual(Result.getOrThrow(jsonOf(set)), withValue(before, path, value), dotted(path))
         // What stands within a list or an object goes with it.

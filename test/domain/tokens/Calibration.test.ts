@@ -241,7 +241,7 @@ describe.each(oracles)("learned from %s", (_, oracle) => {
           assert.isAtLeast(overshoot(calibration, oracle, mixed(random, kindNames)), -0.01, `mixed, seed ${seed}`)
         }
       }),
-    { arbitrary: { runs: runsOf(200) } }
+    { arbitrary: { runs: runsOf(200, 8) } }
   )
 
   it("the bound is under 15 % above the truth on average, and gets closer", () => {
