@@ -2,7 +2,16 @@ import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Option, type Redacted, Schedule, Schema } from "effect"
-import { ClusterWorkflowEngine, RunnerAddress, ShardingConfig, SingleRunner, SqlRunnerStorage } from "effect/cluster"
+import {
+  ClusterWorkflowEngine,
+  MessageStorage,
+  RunnerAddress,
+  ShardingConfig,
+  SingleRunner,
+  Snowflake,
+  SqlMessageStorage,
+  SqlRunnerStorage
+} from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 import * as ClusterMessages from "./ClusterMessages.ts"
@@ -59,6 +68,14 @@ export const single = SingleRunner.layer({ shardingConfig: failover, runnerStora
   Layer.provide(NodeCrypto.layerDigest)
 )
 
+/** Messages in tables of the database. */
+const messages = Layer.effect(
+  MessageStorage.MessageStorage,
+  Effect.flatMap(SqlMessageStorage.makeEncoded(), (encoded) =>
+    MessageStorage.makeEncoded(ClusterMessages.lasting(encoded))
+  )
+).pipe(Layer.provide([Snowflake.layerGenerator, NodeCrypto.layerDigest]))
+
 /** A runner or a front among others. */
 export const among = ({ drainSeconds, listen, runner }: ClusterRole) => {
   const shardingConfig = {
@@ -72,7 +89,7 @@ export const among = ({ drainSeconds, listen, runner }: ClusterRole) => {
       ? NodeClusterSocket.layer({ clientOnly: true, storage: "byo", shardingConfig })
       : NodeClusterSocket.layer({ storage: "byo", shardingConfig })
   const runners = Layer.orDie(SqlRunnerStorage.layer).pipe(Layer.provide(ShardingConfig.layerFromEnv(shardingConfig)))
-  return engine.pipe(Layer.provide(runners), Layer.provideMerge(ClusterMessages.layer))
+  return engine.pipe(Layer.provide(runners), Layer.provideMerge(messages))
 }
 
 /** Durable workflows, whose steps are messages. */

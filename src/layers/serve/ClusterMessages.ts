@@ -1,6 +1,5 @@
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
-import { Effect, Layer, Schedule } from "effect"
-import { ClusterError, MessageStorage, type Reply, Snowflake, SqlMessageStorage } from "effect/cluster"
+import { Effect, Schedule } from "effect"
+import { ClusterError, type MessageStorage, type Reply } from "effect/cluster"
 import { orConnectionLost } from "../platform/SqlTransaction.ts"
 
 /** The engine's messages, in a database that may be restarted. */
@@ -46,9 +45,3 @@ export const lasting = (encoded: MessageStorage.Encoded): MessageStorage.Encoded
       )
   }
 }
-
-/** Messages in tables of the database. */
-export const layer = Layer.effect(
-  MessageStorage.MessageStorage,
-  Effect.flatMap(SqlMessageStorage.makeEncoded(), (encoded) => MessageStorage.makeEncoded(lasting(encoded)))
-).pipe(Layer.provide([Snowflake.layerGenerator, NodeCrypto.layerDigest]))

@@ -246,7 +246,7 @@ describe.each(dialects)("recalls that the operator wants to see (%s)", (dialect)
 })
 
 describe.each(dialects)("a snapshot by the client's model (%s)", (dialect) => {
-  const isQuestion = ({ text }: ProviderRequest) => text.includes("is a record now")
+  const isQuestion = ({ text }: ProviderRequest) => text.includes("is now a record")
 
   it.live.each([true, false])(
     "is asked for with the client's request and key, and not shown (stream: %s)",
