@@ -79,14 +79,16 @@ const writeCache = (file, parts) => {
 
 /**
  * Returns a function that loads a part of `folder` by its name. Compiled code comes from the first of the cache files that exists.
- * When V8 refuses it or a part is missing, the first file is written as the process ends, with all functions that have run. What a
+ * When V8 refuses it or a part is missing, the first file is written as the process ends, with all functions that have run. Code that V8
+ * accepted stays as it is, because a long run would add functions that most runs only load. What a
  * run that failed wrote is used, and written again by the next that ends well. `isSignalled`: to be stopped by a signal is to end well.
  * V8 refuses code that it compiled with other flags: `whileCompiling` runs work with the usual ones.
  */
 export const partsIn = (folder, { caches = [], isSignalled = false, meta, whileCompiling = (work) => work() }) => {
   let cache
   for (const [at, file] of caches.entries()) cache ??= readCache(file, at === 0)
-  let isComplete = cache?.has(unfinished) !== true
+  const isFinished = cache?.has(unfinished) !== true
+  let isComplete = isFinished
   const scripts = new Map()
   const loaded = new Map()
   const late = new Map()
@@ -117,8 +119,13 @@ export const partsIn = (folder, { caches = [], isSignalled = false, meta, whileC
     const isWell = code === 0 || (isSignalled && (code === 130 || code === 143))
     // Another signal ends a process in the middle of things.
     if (isComplete || (!isWell && (code > 2 || cache !== undefined))) return
-    const codes = whileCompiling(() => [...scripts].map(([name, script]) => [name, script.createCachedData()]))
-    writeCache(own, isWell ? codes : [...codes, [unfinished, Buffer.alloc(0)]])
+    const isKept = isFinished && [...scripts.values()].every((script) => script.cachedDataRejected !== true)
+    const codes = new Map(isKept ? cache : [])
+    whileCompiling(() => {
+      for (const [name, script] of scripts) if (!codes.has(name)) codes.set(name, script.createCachedData())
+    })
+    if (!isWell) codes.set(unfinished, Buffer.alloc(0))
+    writeCache(own, [...codes])
   })
   return load
 }

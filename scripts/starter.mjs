@@ -114,8 +114,7 @@ const start = () => {
     return
   }
   const command = words.find((word) => PALIMPSEST_COMMANDS.includes(word)) ?? "chat"
-  const isAgent = ["agents", "ask", "chat", "memory", "prompt"].includes(command)
-  const file = path.join(`${process.version}-${process.arch}`, `${isAgent ? "agent" : command}.cache`)
+  const file = path.join(`${process.version}-${process.arch}`, `${command}.cache`)
   const caches = env.NODE_DISABLE_COMPILE_CACHE
     ? []
     : [path.join(cacheFolder(), PALIMPSEST_BUILD, file), path.join(folder, file)]

@@ -16,6 +16,22 @@ const inspect = (cache: string) => run(["inspect", example, "--json"], { env: { 
 const written = (cache: string) =>
   globSync("**/*", { cwd: cache, withFileTypes: true }).filter((entry) => entry.isFile())
 
+/** The compiled code in a cache, by the name of its part. */
+const codesOf = (bytes: Buffer): ReadonlyMap<string, Buffer> => {
+  const end = bytes.indexOf("\n\n")
+  let at = end + 2
+  return new Map(
+    bytes
+      .toString("latin1", bytes.indexOf("\n") + 1, end)
+      .split("\n")
+      .map((line) => {
+        const [name = "", size] = line.split(" ")
+        at += Number(size)
+        return [name, bytes.subarray(at - Number(size), at)]
+      })
+  )
+}
+
 describe("the compiled code", () => {
   it.effect("is saved once for each version of Node, and makes no difference", () =>
     Effect.gen(function* () {
@@ -29,6 +45,24 @@ describe("the compiled code", () => {
       const saved = readFileSync(path.join(file?.parentPath ?? "", file?.name ?? ""))
       assert.deepStrictEqual(yield* inspect(cache), first)
       assert.isTrue(saved.equals(readFileSync(path.join(file?.parentPath ?? "", file?.name ?? ""))))
+    })
+  )
+
+  it.effect("keeps what an earlier run saved when another loads more of the program", () =>
+    Effect.gen(function* () {
+      const cache = folder()
+      assert.strictEqual((yield* inspect(cache)).status, 0)
+      const [entry] = written(cache)
+      const file = path.join(entry?.parentPath ?? "", entry?.name ?? "")
+      const before = codesOf(readFileSync(file))
+      const page = ["inspect", example, "--html", path.join(cache, "page.html")]
+      assert.strictEqual((yield* run(page, { env: { PALIMPSEST_CODE_CACHE: cache } })).status, 0)
+      const after = codesOf(readFileSync(file))
+      assert.isAbove(after.size, before.size)
+      for (const [name, code] of before) assert.isTrue(after.get(name)?.equals(code), name)
+      const { ino } = statSync(file)
+      assert.strictEqual((yield* inspect(cache)).status, 0)
+      assert.strictEqual(statSync(file).ino, ino)
     })
   )
 
