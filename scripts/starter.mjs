@@ -70,13 +70,13 @@ const tunings = {
     : {}),
   chat: [
     ["--no-optimize-for-size", "--optimize-for-size"],
-    // At the exit, Node waits for V8's threads. One that compiles for these two can wait for the main thread then, for ever
-    // (nodejs/node#64274), and a chat that said goodbye does not end.
+    // At the exit, Node waits for V8's threads. One that compiles can wait for the main thread then, for ever
+    // (nodejs/node#64274), and a chat that said goodbye does not end. So the main thread compiles.
     ...(hasTiers
-      ? [
-          ["--maglev", "--no-maglev"],
-          ["--concurrent-sparkplug", "--no-concurrent-sparkplug"]
-        ]
+      ? ["maglev", "concurrent-sparkplug", "concurrent-recompilation", "concurrent-marking"].map((name) => [
+          `--${name}`,
+          `--no-${name}`
+        ])
       : [])
   ],
   ...(compressed > 5e7
