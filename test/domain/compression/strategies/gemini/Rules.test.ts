@@ -60,7 +60,7 @@ import { oracleEstimate, oraclePlaceholder, oracleHandle, oracleSplit } from "..
 
 /**
  * The rules of the strategy `gemini`, one test each: `gemini: <rule> (<source>)`. Where ours differs from the source, the title
- * says how. `Original.test.ts` compares all of them together with a second version of the original.
+ * says how. `test/laws/gemini-original.test.ts` compares all of them together with a second version of the original.
  */
 
 const decide = (...given: Parameters<typeof deciding>) => Work.runSync(deciding(...given))

@@ -1,23 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope, Schema } from "effect"
-import { handleOf } from "../../../src/domain/content/Handle.ts"
-import type { ReadAnswer } from "../../../src/domain/gateway/Answer.ts"
-import { type Dialect, dialects, routeOf } from "../../../src/domain/gateway/Dialect.ts"
-import { answerDialects } from "../../../src/domain/gateway/DialectForms.ts"
-import { SseSplitter } from "../../../src/domain/gateway/SseEvents.ts"
-import * as Sha256 from "../../../src/layers/platform/Sha256.ts"
-import { nextStep, noRounds } from "../../../src/services/gateway/AnswerRounds.ts"
-import { Gateway } from "../../../src/services/gateway/Gateway.ts"
+import { handleOf } from "../../src/domain/content/Handle.ts"
+import type { ReadAnswer } from "../../src/domain/gateway/Answer.ts"
+import { type Dialect, dialects, routeOf } from "../../src/domain/gateway/Dialect.ts"
+import { answerDialects } from "../../src/domain/gateway/DialectForms.ts"
+import { SseSplitter } from "../../src/domain/gateway/SseEvents.ts"
+import * as Sha256 from "../../src/layers/platform/Sha256.ts"
+import { nextStep, noRounds } from "../../src/services/gateway/AnswerRounds.ts"
+import { Gateway } from "../../src/services/gateway/Gateway.ts"
 import type {
   AskUpstream,
   GatewayError,
   GatewayOptions,
   GatewayPlan,
   SentView
-} from "../../../src/services/gateway/GatewayPlan.ts"
-import { type Block, codecs, type Json } from "../../support/GatewayDialects.ts"
-import { gatewayLayer } from "../../support/GatewayScene.ts"
-import { isUnitTier, runsOf } from "../../support/runs.ts"
+} from "../../src/services/gateway/GatewayPlan.ts"
+import { type Block, codecs, type Json } from "../support/GatewayDialects.ts"
+import { gatewayLayer } from "../support/GatewayScene.ts"
+import { runsOf } from "../support/runs.ts"
 
 /**
  * The law of the gateway, over generated conversations: between compressions each request extends the one before it byte for byte;
@@ -254,7 +254,7 @@ const session = Effect.fnUntraced(function* (
   return compressed
 })
 
-describe.each(isUnitTier ? dialects.slice(0, 1) : dialects)("conversations in the dialect %s", (dialect) => {
+describe.each(dialects)("conversations in the dialect %s", (dialect) => {
   it.effect.prop(
     "extend what the provider saw, fit, and lose nothing",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))],
