@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { Found } from "../../src/cli/commands/find.ts"
 import { Secrets } from "../../src/cli/commands/secrets.ts"
@@ -71,6 +71,13 @@ describe("the sessions of other agents", () => {
         sessions.map(({ agent, hits }) => [agent, hits[0]?.line, hits[0]?.speaker]),
         [["codex", 5, "user"]]
       )
+      const packed = path.join(home, "session.jsonl.gz")
+      writeFileSync(packed, Uint8Array.from([0x1f, 0x8b, 8, 0, 0]))
+      const refused = yield* run(["cost", packed], { env })
+      rmSync(packed)
+      assert.strictEqual(refused.status, 2)
+      assert.include(refused.stderr, "is compressed with gzip; unpack it first: gunzip -k FILE")
+
       const nothing = yield* run(["find", "--grep", "no such words"], { env })
       assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [1, ""])
 

@@ -122,3 +122,12 @@ export const isOpencodeRows = (head: string): boolean => {
   const first = firstRecord(head.trimStart().split("\n", 1)[0] ?? "")
   return isJson(first) && "kind" in first
 }
+
+/** Says how to unpack a file that begins with these bytes, or returns undefined when it is not compressed. */
+export const compressedProblem = (head: Uint8Array): string | undefined => {
+  const begins = (...magic: ReadonlyArray<number>) => magic.every((byte, index) => head[index] === byte)
+  if (begins(0x1f, 0x8b)) return "is compressed with gzip; unpack it first: gunzip -k FILE"
+  if (begins(0x28, 0xb5, 0x2f, 0xfd)) return "is compressed with Zstandard; unpack it first: unzstd FILE"
+  if (begins(0x50, 0x4b, 0x03, 0x04)) return "is a ZIP archive; unpack it first: unzip FILE"
+  return undefined
+}

@@ -2,7 +2,12 @@ import { Context, Effect } from "effect"
 import { claudeReader } from "../../domain/transcripts/ClaudeReader.ts"
 import { codexReader } from "../../domain/transcripts/CodexReader.ts"
 import { readContents } from "../../domain/transcripts/ContentsReader.ts"
-import { detectFormat, isGeminiDocument, isOpencodeRows } from "../../domain/transcripts/DetectFormat.ts"
+import {
+  compressedProblem,
+  detectFormat,
+  isGeminiDocument,
+  isOpencodeRows
+} from "../../domain/transcripts/DetectFormat.ts"
 import { geminiReader, readGeminiDocument } from "../../domain/transcripts/GeminiReader.ts"
 import { opencodeReader, readOpencodeDocument } from "../../domain/transcripts/OpencodeReader.ts"
 import { piReader } from "../../domain/transcripts/PiReader.ts"
@@ -81,13 +86,12 @@ export const chooseReader = (
   if (startsAs(head, "SQLite format 3")) {
     return Effect.fail(transcriptError(path, 0, "is a database; name one session of it", "UnknownSession"))
   }
+  const compressed = compressedProblem(head)
+  if (compressed !== undefined) return Effect.fail(transcriptError(path, 0, compressed))
   // A crash can leave zeros where a record was being written.
   const isText = options.lenient === true && head.includes(0) && detectFormat(lineText(head, 1)) !== undefined
   if (head.includes(0) && !isText)
     return Effect.fail(transcriptError(path, 0, `is binary; expected UTF-8 text (${readable})`))
-  if (head[0] === 0x1f && head[1] === 0x8b) {
-    return Effect.fail(transcriptError(path, 0, "is compressed with gzip; unpack it first"))
-  }
   // A file that goes on this long without a line break can only be a document: an array of contents.
   if (head.length > maxLineBytes && head[0] !== 0x5b && options.from === undefined) {
     return Effect.fail(transcriptError(path, 1, lineTooLong))

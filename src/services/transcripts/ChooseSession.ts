@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path } from "effect"
-import { detectFormat } from "../../domain/transcripts/DetectFormat.ts"
+import { compressedProblem, detectFormat } from "../../domain/transcripts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
 import { type FoundSession, listSessions } from "./FindSessions.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
@@ -21,6 +21,8 @@ const fileOf = Effect.fnUntraced(function* (
       return Effect.map(file.read(bytes), (size) => bytes.subarray(0, Number(size)))
     })
   ).pipe(Effect.mapError((error) => unreadable(path, error)))
+  const compressed = compressedProblem(head)
+  if (compressed !== undefined) return yield* transcriptError(path, 0, compressed)
   const format = detectFormat(new TextDecoder().decode(head))
   if (format === undefined || format === "contents") {
     return yield* transcriptError(path, 0, "not a session that records requests; expected one of an agent")
