@@ -289,6 +289,24 @@ writeFileSync(join(home, "long.jsonl"), `${plainLines.join("\n")}\n`)
 const [whole, wholeFloor] = await opening("long", plainLines)
 ratio("opening a session of 10,000 messages, none compressed, to JSON.parse of its lines", whole, wholeFloor, 1.5)
 
+// What a status line asks for after every answer: the same for a long conversation as for one of a single turn.
+writeFileSync(join(home, "short.jsonl"), `${plainLines.slice(0, 2).join("\n")}\n`)
+const usageOf = (id: string) =>
+  Effect.runPromise(
+    Effect.gen(function* () {
+      const chat = yield* (yield* Chats).open(id)
+      const batches: Array<number> = []
+      for (let round = 0; round < 50; round += 1) {
+        const start = performance.now()
+        for (let call = 0; call < 1_000; call += 1) yield* chat.usage
+        batches.push(performance.now() - start)
+      }
+      return median(batches)
+    }).pipe(Effect.scoped, Effect.provide(runtime(instant, home)))
+  )
+const [longUsage, shortUsage] = [await usageOf("long"), await usageOf("short")]
+ratio("1,000 readings of Chat.usage at 10,000 messages, to those at 2 messages", longUsage, shortUsage, 1.5)
+
 await Effect.runPromise(
   Effect.gen(function* () {
     const chat = yield* (yield* Chats).open("long")

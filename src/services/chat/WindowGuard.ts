@@ -261,7 +261,7 @@ export class WindowGuard {
   /** Looks up the calibration for requests like this one. Returns 1 if there is none: the estimate stands. */
   private lookUpScale(request: SizedRequest): Effect.Effect<number> {
     return Effect.gen({ self: this }, function* () {
-      const expected = request.tokens > 0 ? yield* this.calibrations.expected(this.model, request.parts()) : undefined
+      const expected = request.tokens > 0 ? yield* this.calibrations.expected(this.model, request.parts) : undefined
       this.scale = expected === undefined ? undefined : expected / request.tokens
       return this.scale ?? 1
     })

@@ -22,9 +22,9 @@ export class Calibrations extends Context.Service<
     readonly upperBound: (model: string, parts: ReadonlyArray<Part>) => Effect.Effect<number>
     /**
      * The model's likely count of these parts, in tokens: shown to the user and compared with the threshold. Undefined while no
-     * count of this model is known. Never fails.
+     * count of this model is known; the parts are then not asked for. Never fails.
      */
-    readonly expected: (model: string, parts: ReadonlyArray<Part>) => Effect.Effect<number | undefined>
+    readonly expected: (model: string, parts: () => ReadonlyArray<Part>) => Effect.Effect<number | undefined>
     /**
      * Learns from a count that the API reported for exactly these parts: every part of the request, including the system instruction and tool
      * declarations if the count includes them (see `partsOf`). If the observation cannot be stored, it is used until the program ends, with one
@@ -127,8 +127,7 @@ export const make = (
       }),
       expected: Effect.fn("Calibrations.expected")(function* (model, parts) {
         const learned = of(model)
-        // Without a count, there is no reason to read the parts.
-        return learned.observations === 0 ? undefined : Calibration.expected(learned, yield* featuresOf(parts))
+        return learned.observations === 0 ? undefined : Calibration.expected(learned, yield* featuresOf(parts()))
       }),
       observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
         const features = yield* featuresOf(parts)

@@ -57,6 +57,24 @@ describe("calibrations in memory", () => {
   )
 })
 
+describe("the likely count", () => {
+  it.effect("of a model without a known count is undefined, and no part of the request is listed", () =>
+    Effect.gen(function* () {
+      const calibrations = yield* Calibrations
+      let lists = 0
+      const parts = () => {
+        lists += 1
+        return [prose]
+      }
+      assert.isUndefined(yield* calibrations.expected(model, parts))
+      assert.strictEqual(lists, 0)
+      yield* learn
+      assert.approximately((yield* calibrations.expected(model, parts)) ?? 0, 1_000, 50)
+      assert.strictEqual(lists, 1)
+    }).pipe(Effect.provide(MemoryCalibrations.layer))
+  )
+})
+
 describe("the sums over a request's parts", () => {
   const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
   it.effect.prop(
