@@ -11,6 +11,8 @@ import * as Tmux from "./tmux.ts"
 
 /** Keys and commands of a chat that lead away from the prompt and back: lists, another editor, the shell, the title of the window. */
 
+const mcpServer = path.join(import.meta.dirname, "..", "support", "mcpServer.ts")
+
 /** A shell on a screen of 80 by 24 that runs the chat and, when it has ended, waits. */
 const chat = Effect.fnUntraced(function* (
   where: Place,
@@ -196,6 +198,53 @@ needs("tmux")("a chat on a terminal", () => {
       yield* until(/thinking · [^\n]*Esc cancels[^]* · look around · \$0\.0\d+/)
       yield* Deferred.succeed(gate, undefined)
       yield* until("Done.")
+      yield* prompt()
+    })
+  )
+
+  it.live("/mcp, /tasks, /cost and /export show and save what the session has", () =>
+    Effect.gen(function* () {
+      const price = { input: 1_000, output: 1_000 }
+      const server = { command: process.execPath, args: [mcpServer, "plain"] }
+      const where = yield* place("keys-session", {
+        home: {
+          "settings.json": { titles: false, models: { "gemini-2.5-flash": { price } }, mcpServers: { files: server } }
+        }
+      })
+      const fake = yield* serve(
+        calls(["run_shell_command", { command: "echo ready; sleep 600", is_background: true }]),
+        FakeGemini.sse(
+          FakeGemini.response([{ text: "It runs." }], {
+            usage: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 }
+          })
+        )
+      )
+      const { press, prompt, say, until } = yield* chat(where, fake, ["--approve", "all"])
+      yield* prompt()
+      yield* say("/tasks")
+      yield* until("No command was started in the background.")
+      yield* prompt()
+      yield* say("start it")
+      yield* until("It runs.")
+      yield* prompt()
+      yield* say("/mcp")
+      yield* until(/files\n +16 tools: echo, wipe, /)
+      yield* prompt()
+      yield* say("/cost")
+      // 125 tokens in two answers, at 1,000 dollars a million.
+      yield* until(/\$0\.13 since you opened this session[^]*Prices: built in[^]*, and settings/)
+      yield* prompt()
+      yield* say("/export")
+      yield* until("Saved to start-it.md as Markdown")
+      yield* prompt()
+      assert.include(readFileSync(path.join(where.cwd, "start-it.md"), "utf8"), "It runs.")
+      yield* say("/tasks")
+      yield* until(/→ echo ready; sleep 600 +running for \d+ \w+/)
+      yield* press("Enter")
+      yield* until(/→ Show its output/)
+      yield* press("Down")
+      yield* press("Enter")
+      yield* until(/Stopped \d+: echo ready; sleep 600/)
       yield* prompt()
     })
   )

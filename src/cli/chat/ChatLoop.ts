@@ -4,7 +4,7 @@ import { isResponse, type Part, plainText } from "../../domain/content/Content.t
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { builtInPrices, priceOf, requestCost } from "../../domain/tokens/Prices.ts"
+import { priceOf, pricesWith, requestCost } from "../../domain/tokens/Prices.ts"
 import { entitle } from "../../services/chat/Titles.ts"
 import type { AgentHost } from "../../services/runtime/AgentHost.ts"
 import type { OpenSession } from "../../services/runtime/SessionOpening.ts"
@@ -63,7 +63,8 @@ const addCost = Effect.fnUntraced(function* (
   { chat, cost }: ChatSession.ChatSession,
   { usage }: Extract<ChatEvent, { _tag: "Finished" }>
 ) {
-  const price = priceOf(builtInPrices.table, (yield* chat.settings).model)
+  const { model, models } = yield* chat.settings
+  const price = priceOf(pricesWith(models).table, model)
   if (usage !== null && price !== undefined) yield* Ref.update(cost, (sum) => sum + requestCost(price, usage) / 1e6)
 })
 

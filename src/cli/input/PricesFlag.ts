@@ -1,6 +1,6 @@
 import { Effect, type FileSystem, Result } from "effect"
 import { Flag } from "effect/cli"
-import { builtInPrices, parsePrices, priceProblemText, type Prices } from "../../domain/tokens/Prices.ts"
+import { parsePrices, priceProblemText, type Prices, pricesWith } from "../../domain/tokens/Prices.ts"
 import type { Settings } from "../../services/settings/Settings.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as FileWindow from "./FileWindow.ts"
@@ -13,17 +13,7 @@ export const flag = Input.optional(
 )
 
 /** The built-in prices, extended by the settings `models.<name>.price`. */
-const settingPrices = Effect.map(FileWindow.settings, ({ models = {} }): Prices => {
-  const own = Object.entries(models).flatMap(([name, { price }]) =>
-    price === undefined ? [] : [[name, price] as const]
-  )
-  return own.length === 0
-    ? builtInPrices
-    : {
-        source: `${builtInPrices.source}, and settings`,
-        table: { models: { ...builtInPrices.table.models, ...Object.fromEntries(own) } }
-      }
-})
+const settingPrices = Effect.map(FileWindow.settings, ({ models }) => pricesWith(models))
 
 /** Reads the price table: a file, or the built-in one with the prices of the settings. An invalid one is bad input: status 2. */
 export const read = Effect.fnUntraced(function* (

@@ -6,7 +6,7 @@ import {
   Outcome
 } from "../../domain/compression/Compression.ts"
 import { viewItem, itemTokens } from "../../domain/conversation/Conversation.ts"
-import { builtInPrices, costOf } from "../../domain/tokens/Prices.ts"
+import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { dollars } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 
@@ -36,13 +36,13 @@ export const failedModelsText = (outcome: Outcome): string => {
 }
 
 /** The cost of a compression's model calls, and the models that failed; empty when code did the work. */
-const callsText = (outcome: Outcome): string => {
+const callsText = (outcome: Outcome, prices: Prices): string => {
   const calls = callsOf(outcome)
   if (calls.length === 0) return ""
   const failed = failedModelsText(outcome)
   const cost = costOf(
     calls.flatMap(({ model, usage }) => (usage === null ? [] : [{ model, usage }])),
-    builtInPrices,
+    prices,
     false
   )
   const tokens = calls.reduce((sum, { usage }) => sum + (usage === null ? 0 : usage.prompt + usage.answer), 0)
@@ -78,9 +78,9 @@ const withoutPeriod = (message: string): string => message.replace(/\.$/, "")
 
 /**
  * The sentence that a chat shows: the tokens before and after, what was kept, the cost and how to undo it; or why nothing
- * changed and what to do. `limit` is the window in tokens; `scale` converts the estimator's tokens to the model's.
+ * changed and what to do. `limit` is the window in tokens; `prices` those of the calls; `scale` converts the estimator's tokens to the model's.
  */
-export const outcomeSentence = (outcome: Outcome, limit: number, scale = 1): string =>
+export const outcomeSentence = (outcome: Outcome, limit: number, prices: Prices, scale = 1): string =>
   Outcome.match(outcome, {
     Compressed: (made) => {
       const { after, before, by, degraded, patch, plan } = made
@@ -92,10 +92,10 @@ export const outcomeSentence = (outcome: Outcome, limit: number, scale = 1): str
         messages === 0
           ? "The whole conversation"
           : `${messages === 1 ? "The last message is unchanged" : `The last ${Output.number(messages)} messages are unchanged`}; the rest`
-      return `Compressed ${tokenRange(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(Math.round(snapshot * scale))} tokens, written by ${writer}, and stays recallable.${secretsSentence(made)}${callsText(outcome)}${degradedNote(degraded)}${undoHint}`
+      return `Compressed ${tokenRange(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(Math.round(snapshot * scale))} tokens, written by ${writer}, and stays recallable.${secretsSentence(made)}${callsText(outcome, prices)}${degradedNote(degraded)}${undoHint}`
     },
     ContentTruncated: ({ after, before, degraded, patch }) =>
-      `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${tokenRange(before, after, limit)}. Everything else is unchanged, and the full ${patch.shorten.length === 1 ? "output stays" : "outputs stay"} recallable.${callsText(outcome)}${degradedNote(degraded)}${undoHint}`,
+      `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${tokenRange(before, after, limit)}. Everything else is unchanged, and the full ${patch.shorten.length === 1 ? "output stays" : "outputs stay"} recallable.${callsText(outcome, prices)}${degradedNote(degraded)}${undoHint}`,
     Noop: ({ detail, reason }) => {
       const why = noopReasonText[reason].replace(/; use --force.*$/, "")
       return reason === "nothing to compress" || reason === "empty"
@@ -104,14 +104,14 @@ export const outcomeSentence = (outcome: Outcome, limit: number, scale = 1): str
     },
     FailedInflatedTokenCount: ({ after, before, reason }) =>
       before < largeConversationTokens
-        ? `Compression does not help at this size: ${Output.number(before)} tokens would become ${Output.number(after)}. Nothing was changed.${callsText(outcome)}`
-        : `The summary would ${reason === "inflated" ? "not make it smaller" : "save too little"} (${Output.number(before)} to ${Output.number(after)} tokens); the conversation keeps its full history. Try another model with /model, or name what matters most: /compress FOCUS.${callsText(outcome)}`,
+        ? `Compression does not help at this size: ${Output.number(before)} tokens would become ${Output.number(after)}. Nothing was changed.${callsText(outcome, prices)}`
+        : `The summary would ${reason === "inflated" ? "not make it smaller" : "save too little"} (${Output.number(before)} to ${Output.number(after)} tokens); the conversation keeps its full history. Try another model with /model, or name what matters most: /compress FOCUS.${callsText(outcome, prices)}`,
     FailedTokenCountError: ({ message }) =>
       `The tokens could not be counted (${withoutPeriod(message)}), so nothing was compressed. Try again.`,
     FailedEmptySummary: () =>
-      `The model returned an empty summary, so nothing was changed. Try again, or another model with /model.${callsText(outcome)}`,
+      `The model returned an empty summary, so nothing was changed. Try again, or another model with /model.${callsText(outcome, prices)}`,
     FailedSummarizer: ({ message }) =>
-      `The summary failed: ${withoutPeriod(message)}. Nothing was changed.${callsText(outcome)}`,
+      `The summary failed: ${withoutPeriod(message)}. Nothing was changed.${callsText(outcome, prices)}`,
     Cancelled: () => "Cancelled. The conversation is unchanged."
   })
 

@@ -265,6 +265,21 @@ export const priceOf = (table: PriceTable, model: string): ModelPrice | undefine
   return undefined
 }
 
+/** The built-in prices, and the user's own for single models, by the beginning of a name. */
+export const pricesWith = (
+  models: Readonly<Record<string, { readonly price?: ModelPrice | undefined }>> = {}
+): Prices => {
+  const own = Object.entries(models).flatMap(([name, { price }]) =>
+    price === undefined ? [] : [[name, price] as const]
+  )
+  return own.length === 0
+    ? builtInPrices
+    : {
+        source: `${builtInPrices.source}, and settings`,
+        table: { models: { ...builtInPrices.table.models, ...Object.fromEntries(own) } }
+      }
+}
+
 /** The prices of one request, which depend on its size. */
 export const rateOf = (price: ModelPrice, usage: Usage): Omit<ModelPrice, "above"> =>
   price.above !== undefined && usage.prompt > price.above.tokens ? price.above : price

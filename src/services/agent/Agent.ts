@@ -6,6 +6,7 @@ import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
+import { pricesWith } from "../../domain/tokens/Prices.ts"
 import type { Chat } from "../chat/Chat.ts"
 import { ChatBusy } from "../chat/Commit.ts"
 import { failureEvent, type TurnError } from "../chat/Turn.ts"
@@ -145,7 +146,7 @@ const step = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boole
     return false
   }
   run.next = noMessage
-  run.used = afterUse(run.used, turn.model, turn.usage)
+  run.used = afterUse(run.used, turn.model, turn.usage, pricesWith((yield* chat.settings).models))
   const calls = yield* callsOf(chat)
   return yield* calls.length === 0 ? finish(run) : answer(run, calls)
 })

@@ -135,7 +135,7 @@ const withoutThreshold = ({ models = {}, ...settings }: ChatSettings): ChatSetti
   ...settings,
   threshold: 1,
   prepareAt: 0,
-  models: Object.fromEntries(Object.entries(models).map(([name, { window }]) => [name, { window }]))
+  models: Object.fromEntries(Object.entries(models).map(([name, { price, window }]) => [name, { price, window }]))
 })
 
 /** Runs the hidden turn. Returns whether it finished. */

@@ -1,6 +1,6 @@
 import { Clock, Deferred, Effect } from "effect"
 import type { ChatEvent, LimitName } from "../../domain/chat/ChatEvent.ts"
-import { builtInPrices, costOf } from "../../domain/tokens/Prices.ts"
+import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
 
 /** The limits of an agent run, and what ends it before its model is done. */
@@ -80,13 +80,13 @@ export interface ConsumedLimits {
 }
 
 /** What a run has used after an answer. `null`: the provider did not count it. */
-export const afterUse = (used: ConsumedLimits, model: string, usage: Usage | null): ConsumedLimits =>
+export const afterUse = (used: ConsumedLimits, model: string, usage: Usage | null, prices: Prices): ConsumedLimits =>
   usage === null
     ? used
     : {
         turns: used.turns,
         tokens: used.tokens + usage.prompt + usage.answer + usage.thoughts,
-        cost: used.cost + (costOf([{ model, usage }], builtInPrices, false).total ?? 0)
+        cost: used.cost + (costOf([{ model, usage }], prices, false).total ?? 0)
       }
 
 /** The limit that the run has reached. Undefined: none. */

@@ -3,6 +3,7 @@ import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { MaskLimits } from "../../domain/conversation/Masking.ts"
 import type { OutputBound } from "../../domain/conversation/ToolOutputBound.ts"
 import { logVersion, type Started } from "../../domain/session/Session.ts"
+import type { ModelPrice } from "../../domain/tokens/Prices.ts"
 import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
 import type { Generation, ModelRequest, RetryPolicy } from "../model/Model.ts"
 
@@ -16,6 +17,8 @@ export interface TurnRetries {
 export interface ModelSettings {
   readonly window?: number | undefined
   readonly threshold?: number | undefined
+  /** Prices in US dollars for a million tokens. Default: the built-in ones. */
+  readonly price?: ModelPrice | undefined
 }
 
 /** Settings of a conversation. Token counts use the model's tokenizer. */
@@ -28,7 +31,7 @@ export interface ChatSettings {
   readonly cwd?: string | undefined
   /** The model's window. Default: looked up by `ModelWindows.resolve`. */
   readonly window?: number | undefined
-  /** Overrides of `window` and `threshold` for single models, by name. */
+  /** Overrides of `window`, `threshold` and `price` for single models, by name. */
   readonly models?: Readonly<Record<string, ModelSettings>> | undefined
   /**
    * Tokens of the window that are reserved for the answer. Default: 0 for models with a separate limit for answers.

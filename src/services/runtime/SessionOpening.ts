@@ -114,7 +114,11 @@ const chatSettings = Effect.fnUntraced(function* (
   const threshold = positive(options.threshold) ?? positive(settings.compressionThreshold)
   const own = Object.entries(models).map(([name, one]) => [
     name,
-    { window: one.window, threshold: positive(options.threshold) ?? positive(one.compressionThreshold) }
+    {
+      window: one.window,
+      threshold: positive(options.threshold) ?? positive(one.compressionThreshold),
+      price: one.price
+    }
   ])
   return {
     ...defaults,

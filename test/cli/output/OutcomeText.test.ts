@@ -15,6 +15,7 @@ import {
   type SummaryCall
 } from "../../../src/domain/compression/Compression.ts"
 import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { builtInPrices } from "../../../src/domain/tokens/Prices.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 
 const tokens = TokenCount.make
@@ -187,7 +188,7 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
 
 describe("the chat's text for a compression", () => {
   for (const [rule, outcome, sentence] of cases) {
-    it(rule, () => assert.strictEqual(outcomeSentence(outcome, limit), sentence))
+    it(rule, () => assert.strictEqual(outcomeSentence(outcome, limit, builtInPrices), sentence))
   }
 
   it("covers every outcome and every reason for doing nothing", () => {

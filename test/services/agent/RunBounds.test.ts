@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { builtInPrices, pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { afterUse, exceededLimit, type Limits } from "../../../src/services/agent/RunBounds.ts"
 
 const used = { turns: 3, tokens: 1_000, cost: 0.5 }
@@ -22,7 +23,9 @@ describe("the limit that a run has reached", () => {
 
 it("an answer uses its tokens, and dollars where its model has a price", () => {
   const usage = { prompt: 100, answer: 10, thoughts: 5, cached: 0 }
-  assert.deepStrictEqual(afterUse(used, "m", null), used)
-  assert.deepStrictEqual(afterUse(used, "nobody's-model", usage), { turns: 3, tokens: 1_115, cost: 0.5 })
-  assert.isAbove(afterUse(used, "gemini-2.5-pro", usage).cost, 0.5)
+  assert.deepStrictEqual(afterUse(used, "m", null, builtInPrices), used)
+  assert.deepStrictEqual(afterUse(used, "nobody's-model", usage, builtInPrices), { turns: 3, tokens: 1_115, cost: 0.5 })
+  assert.isAbove(afterUse(used, "gemini-2.5-pro", usage, builtInPrices).cost, 0.5)
+  const own = pricesWith({ "nobody's-model": { price: { input: 1_000_000, output: 0 } } })
+  assert.isAbove(afterUse(used, "nobody's-model", usage, own).cost, 1)
 })

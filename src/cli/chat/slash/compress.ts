@@ -1,4 +1,5 @@
 import { Effect, Ref } from "effect"
+import { pricesWith } from "../../../domain/tokens/Prices.ts"
 import { outcomeSentence } from "../../output/OutcomeText.ts"
 import { nextPosition, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
@@ -24,6 +25,7 @@ export const compress: SlashCommand = {
     if (isDone || outcome._tag === "FailedInflatedTokenCount") {
       yield* Ref.set(compressedAt, yield* nextPosition(session))
     }
-    yield* say(session, outcomeSentence(outcome, limit, (yield* chat.usage).scale))
+    const prices = pricesWith((yield* chat.settings).models)
+    yield* say(session, outcomeSentence(outcome, limit, prices, (yield* chat.usage).scale))
   })
 }

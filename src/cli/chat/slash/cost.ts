@@ -1,5 +1,5 @@
 import { Effect, Ref } from "effect"
-import { builtInPrices, priceOf } from "../../../domain/tokens/Prices.ts"
+import { priceOf, pricesWith } from "../../../domain/tokens/Prices.ts"
 import { dollars } from "../../output/InspectReport.ts"
 import { say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
@@ -10,13 +10,14 @@ export const cost: SlashCommand = {
   usage: "",
   help: "Show what this conversation cost since you opened it; /stats counts all of it",
   run: Effect.fnUntraced(function* (session) {
-    const { model } = yield* session.chat.settings
+    const { model, models } = yield* session.chat.settings
+    const { source, table } = pricesWith(models)
     const spent = yield* Ref.get(session.cost)
     yield* say(
       session,
-      priceOf(builtInPrices.table, model) === undefined
+      priceOf(table, model) === undefined
         ? `No price of ${model} is known.`
-        : `${dollars(spent)} since you opened this session, without summaries (/stats counts them). Prices: ${builtInPrices.source}.`
+        : `${dollars(spent)} since you opened this session, without summaries (/stats counts them). Prices: ${source}.`
     )
   })
 }

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { inspect } from "../../../domain/evaluation/Inspection.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-import { builtInPrices, tokensOfCost } from "../../../domain/tokens/Prices.ts"
+import { pricesWith, tokensOfCost } from "../../../domain/tokens/Prices.ts"
 import { SessionStore } from "../../../services/session/SessionStore.ts"
 import { definitions } from "../../output/Columns.ts"
 import { costText } from "../../output/OutcomeText.ts"
@@ -27,7 +27,7 @@ export const stats: SlashCommand = {
     const { compactions, compressing, cost, messages, tokens, turns, usage } = yield* Work.run(
       inspect(whole.conversation, {
         events,
-        prices: builtInPrices,
+        prices: pricesWith((yield* chat.settings).models),
         ...(whole.model === undefined ? {} : { model: whole.model })
       })
     )
