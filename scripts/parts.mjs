@@ -81,7 +81,7 @@ const writeCache = (file, parts) => {
  * Returns a function that loads a part of `folder` by its name. Compiled code comes from the first of the cache files that exists.
  * When V8 refuses it or a part is missing, the first file is written as the process ends, with all functions that have run. Code that V8
  * accepted stays as it is, because a long run would add functions that most runs only load. What a
- * run that failed wrote is used, and written again by the next that ends well. `isSignalled`: to be stopped by a signal is to end well.
+ * run that failed wrote is used, and written again by the next that ends well. `isSignalled`: to be stopped by a signal, or with the terminal, is to end well.
  * V8 refuses code that it compiled with other flags: `whileCompiling` runs work with the usual ones.
  */
 export const partsIn = (folder, { caches = [], isSignalled = false, meta, whileCompiling = (work) => work() }) => {
@@ -116,7 +116,7 @@ export const partsIn = (folder, { caches = [], isSignalled = false, meta, whileC
   const [own] = caches
   if (own === undefined) return load
   process.on("exit", (code) => {
-    const isWell = code === 0 || (isSignalled && (code === 130 || code === 143))
+    const isWell = code === 0 || (isSignalled && [129, 130, 143].includes(code))
     // Another signal ends a process in the middle of things.
     if (isComplete || (!isWell && (code > 2 || cache !== undefined))) return
     const isKept = isFinished && [...scripts.values()].every((script) => script.cachedDataRejected !== true)

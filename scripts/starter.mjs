@@ -142,8 +142,8 @@ const start = () => {
   retune(atStart)
   const part = partsIn(folder, {
     caches,
-    // A server ends no other way.
-    isSignalled: command === "serve" || command === "gateway",
+    // A server ends no other way, and a chat also ends when its terminal is closed.
+    isSignalled: ["chat", "gateway", "serve"].includes(command),
     meta: { url: import.meta.url, dirname: folder, import: (name) => import(name) },
     whileCompiling
   })

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
@@ -97,6 +99,23 @@ describe("the compiled code", () => {
       assert.deepStrictEqual(
         written(cache).map(({ name }) => name),
         ["serve.cache"]
+      )
+    })
+  )
+
+  it.effect("is saved by a chat whose terminal is closed", () =>
+    Effect.gen(function* () {
+      const { bundle } = yield* program
+      const cache = folder()
+      const env = { ...process.env, PALIMPSEST_CODE_CACHE: cache, PALIMPSEST_HOME: folder(), GEMINI_API_KEY: "none" }
+      const chat = spawn(process.execPath, [bundle, "chat"], { cwd: folder(), env, stdio: ["pipe", "pipe", "inherit"] })
+      chat.stdin.write("/help\n")
+      yield* Effect.promise(() => once(chat.stdout, "data"))
+      chat.kill("SIGHUP")
+      assert.deepStrictEqual(yield* Effect.promise(() => once(chat, "exit")), [129, null])
+      assert.deepStrictEqual(
+        written(cache).map(({ name }) => name),
+        ["chat.cache"]
       )
     })
   )
