@@ -115,16 +115,16 @@ const wordsStart = new RegExp(`<(?=/?${wordsTag}\\b)`, "gi")
 const withoutWordsTags = (text: string): string => text.replace(wordsStart, "&lt;")
 
 /**
- * Returns a text in which only the words that `said` confirms are marked as the user's. Other quotes are marked as a model's
+ * Returns a text in which only the words that `isUserWords` confirms are marked as the user's. Other quotes are marked as a model's
  * words, and malformed or unclosed tags have no effect.
  */
-const withoutForgedWords = (shown: string, said: (words: UserWords) => boolean): string => {
+const withoutForgedWords = (shown: string, isUserWords: (words: UserWords) => boolean): string => {
   const text = writtenOut(shown)
   let checked = ""
   let from = 0
   for (const match of text.matchAll(wordsPattern)) {
     const [whole, entry = "", words = ""] = match
-    const isExact = withoutWordsTags(words) === words && said({ entry, text: unprotect(words) })
+    const isExact = withoutWordsTags(words) === words && isUserWords({ entry, text: unprotect(words) })
     checked += withoutWordsTags(text.slice(from, match.index))
     checked += isExact ? whole : `written by a model: ${withoutWordsTags(words)}`
     from = match.index + whole.length
@@ -183,10 +183,10 @@ const structure = new RegExp(
 
 /**
  * Accepts a snapshot as a model wrote it: its elements and line breaks stay. Quotes of the user's words stay only where
- * `said` confirms them, and nothing else in it can pass for the runtime or for one of our elements.
+ * `isUserWords` confirms them, and nothing else in it can pass for the runtime or for one of our elements.
  */
-export const asModelWrote = (text: string, said: (words: UserWords) => boolean): string =>
-  outsideWords(withoutForgedWords(text, said), (piece) =>
+export const asModelWrote = (text: string, isUserWords: (words: UserWords) => boolean): string =>
+  outsideWords(withoutForgedWords(text, isUserWords), (piece) =>
     piece
       .split(structure)
       .map((each, at) => (at % 2 === 1 ? each : foreign(each)))
@@ -267,10 +267,10 @@ export const plainSnapshot = (text: string): Snapshot => ({
 })
 
 /**
- * Attributes words that are not the user's. Words that `said` does not confirm, and constraints without a quote, are marked
+ * Attributes words that are not the user's. Words that `isUserWords` does not confirm, and constraints without a quote, are marked
  * as written by a model.
  */
-export const attributeWords = (snapshot: Snapshot, said: (words: UserWords) => boolean): Snapshot => {
+export const attributeWords = (snapshot: Snapshot, isUserWords: (words: UserWords) => boolean): Snapshot => {
   const marked = (known: SnapshotItem): SnapshotItem =>
     statement(
       known.key,
@@ -283,7 +283,7 @@ export const attributeWords = (snapshot: Snapshot, said: (words: UserWords) => b
   for (const name of sectionNames) {
     judged[name] = snapshot[name].map((known) => {
       const words = userWordsIn(known.text)
-      const text = withoutForgedWords(known.text, said)
+      const text = withoutForgedWords(known.text, isUserWords)
       if (words.length > 0) return text === known.text ? known : marked(known)
       const constraint = name === "active_constraints"
       return constraint && !known.text.startsWith("- written by a model: ")

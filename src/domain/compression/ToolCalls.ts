@@ -100,9 +100,9 @@ const label = /^(Exit Code|Signal|Background PIDs|Process Group PGID): (.*)$/
 
 /**
  * Returns the exit code from Gemini CLI's labelled form. Only the labels after the output come from the tool. Newer versions
- * omit a code of 0 or none; `untold` is the value for that case.
+ * omit a code of 0 or none; `otherwise` is the value for that case.
  */
-const labelledExit = (text: string, untold: number | undefined): number | undefined => {
+const labelledExit = (text: string, otherwise: number | undefined): number | undefined => {
   const labels = new Map<string, string>()
   for (const line of text.trimEnd().split("\n").reverse()) {
     const [, name, value] = label.exec(line) ?? []
@@ -111,7 +111,7 @@ const labelledExit = (text: string, untold: number | undefined): number | undefi
   }
   if ((labels.get("Signal") ?? "(none)") !== "(none)") return undefined
   const code = labels.get("Exit Code")
-  if (code === undefined) return untold
+  if (code === undefined) return otherwise
   return /^-?\d+$/.test(code) ? Number(code) : undefined
 }
 
@@ -129,8 +129,8 @@ export const exitCode = (answer: Part | undefined): number | undefined => {
     const code = form.exec(edges)?.[1]
     if (code !== undefined) return Number(code)
   }
-  const untold = isError ? undefined : 0
-  return labelledForm.test(edges) ? labelledExit(edges, untold) : untold
+  const otherwise = isError ? undefined : 0
+  return labelledForm.test(edges) ? labelledExit(edges, otherwise) : otherwise
 }
 
 const printedNothing = /^(?:Stdout|Stderr|Output|Error): (?:\(none\)|\(empty\))$/

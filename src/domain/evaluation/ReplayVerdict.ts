@@ -27,18 +27,18 @@ const named = ({ strategy }: PlayedStrategy): string => `\`${strategy}\``
 const costSentence = (played: ReadonlyArray<PlayedStrategy>, window: number, turns: number): string => {
   const isPriced = played.every(({ cost }) => cost !== null)
   const sizeOf = (one: PlayedStrategy) => (isPriced ? (one.cost ?? 0) : one.sent)
-  const told = (one: PlayedStrategy) => (isPriced ? dollars(one.cost ?? 0) : plural(one.sent, "token"))
+  const figure = (one: PlayedStrategy) => (isPriced ? dollars(one.cost ?? 0) : plural(one.sent, "token"))
   const [least, ...others] = [...played].sort((a, b) => sizeOf(a) - sizeOf(b))
   const most = others.at(-1)
   const place = `in a window of ${number(window)} tokens`
   if (least === undefined) return ""
   if (most === undefined) {
-    const paid = isPriced ? `, ${told(least)}` : ""
+    const paid = isPriced ? `, ${figure(least)}` : ""
     return `${plural(turns, "turn")} ${place} took ${plural(least.compressions, "compression")} with ${named(least)}: ${plural(least.sent, "token")} sent${paid}.`
   }
   if (sizeOf(most) === sizeOf(least))
-    return `All strategies ${isPriced ? "cost" : "send"} the same ${place}: ${told(least)}.`
-  return `${named(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${told(least)}, ${share(sizeOf(most) - sizeOf(least), sizeOf(most))} less than ${named(most)} (${told(most)}).`
+    return `All strategies ${isPriced ? "cost" : "send"} the same ${place}: ${figure(least)}.`
+  return `${named(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${figure(least)}, ${share(sizeOf(most) - sizeOf(least), sizeOf(most))} less than ${named(most)} (${figure(most)}).`
 }
 
 const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<string> => {
@@ -63,8 +63,8 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
 const advice = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<string> => {
   const refusing = played.filter(({ refused }) => refused > 0)
   if (refusing.length > 0) {
-    const told = refusing.map((one) => `${number(one.refused)} with ${named(one)}`).join(", ")
-    return [`Messages that no request could hold: ${told}; take a larger window.`]
+    const counts = refusing.map((one) => `${number(one.refused)} with ${named(one)}`).join(", ")
+    return [`Messages that no request could hold: ${counts}; take a larger window.`]
   }
   return played.every(({ compressions }) => compressions === 0)
     ? ["Nothing was compressed; a smaller window shows what a strategy does."]

@@ -1,8 +1,8 @@
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { statedStates, ungrouped } from "./StatedFiles.ts"
+import { around, citedEntry, clippedPlace, isResult, type Stated, statedResults, statedTests } from "./StatedResults.ts"
 import { hasWords, plain, readContext, type ReadContext, type Statement, wholeWord } from "./Statements.ts"
 import { maxWholeChars, type StateQuestion } from "./StateQuestions.ts"
-import { toldStates, ungrouped } from "./ToldFiles.ts"
-import { around, citedEntry, clippedPlace, isResult, type Told, toldResults, toldTests } from "./ToldResults.ts"
 
 /**
  * What a context says about the state of a conversation, read as a fair reader would: the line that names the subject, what
@@ -18,15 +18,15 @@ import { around, citedEntry, clippedPlace, isResult, type Told, toldResults, tol
 const verdicts = ["right", "stale", "wrong", "absent"] as const
 export type Verdict = (typeof verdicts)[number]
 
-/** Judges what was told: the statement that cites the latest entry counts, and of equal ones the last. */
+/** Judges what was stated: the statement that cites the latest entry counts, and of equal ones the last. */
 const judged = (
   { earlier }: StateQuestion,
-  told: ReadonlyArray<Told>,
+  stated: ReadonlyArray<Stated>,
   isRight: (answer: string) => boolean
 ): Verdict => {
-  if (told.length === 0) return "absent"
-  const latest = Math.max(...told.map(({ entry }) => entry))
-  const answer = told.findLast(({ entry }) => entry === latest)?.answer ?? ""
+  if (stated.length === 0) return "absent"
+  const latest = Math.max(...stated.map(({ entry }) => entry))
+  const answer = stated.findLast(({ entry }) => entry === latest)?.answer ?? ""
   return isRight(answer) ? "right" : earlier.includes(answer) ? "stale" : "wrong"
 }
 
@@ -42,7 +42,7 @@ const gives = (text: string, name: string, value: string): boolean => {
   return hasWords(rest, value)
 }
 
-const toldValues = ({ statements }: ReadContext, { earlier, expected, subject }: StateQuestion): Array<Told> =>
+const statedValues = ({ statements }: ReadContext, { earlier, expected, subject }: StateQuestion): Array<Stated> =>
   statements.flatMap(({ isQuoted, text, under }) => {
     if (!text.includes(subject)) return []
     const entry = citedEntry(text) || citedEntry(under[0] ?? "")
@@ -60,7 +60,7 @@ const openHeading =
   /\b(?:open|pending|to ?dos?|to be done|remaining|next|in[_ ]progress|current|left|not (?:yet )?done|unfinished)\b/i
 const doneHeading = /\b(?:done|completed|closed|finished)\b/i
 
-const toldItems = ({ statements }: ReadContext, item: string, others: ReadonlyArray<string>): Array<Told> =>
+const statedItems = ({ statements }: ReadContext, item: string, others: ReadonlyArray<string>): Array<Stated> =>
   statements.flatMap(({ isQuoted, text, under }) => {
     const at = text.indexOf(item)
     const place = at < 0 ? clippedPlace(text, item, others) : { at, length: item.length }
@@ -91,7 +91,7 @@ const isShown = (context: string, words: string, byEnds: boolean): boolean =>
     context.includes(words.slice(-endChars).trim()))
 
 /** Whether a statement says that a command ran: it begins with it, or says so. */
-const isToldRun = ({ isQuoted, text }: Statement, command: string): boolean => {
+const isStatedRun = ({ isQuoted, text }: Statement, command: string): boolean => {
   const place = isQuoted ? undefined : around(text, command, [])
   return (
     place !== undefined &&
@@ -127,18 +127,18 @@ export function* answerQuestions(
     const { earlier, expected, kind, subject } = question
     switch (kind) {
       case "exit code":
-        return judged(question, toldResults(context, subject, subjects), (answer) => isResult(expected, answer))
+        return judged(question, statedResults(context, subject, subjects), (answer) => isResult(expected, answer))
       case "test run":
-        return judged(question, toldTests(context), (answer) => answer === expected)
+        return judged(question, statedTests(context), (answer) => answer === expected)
       case "file": {
-        const told = toldStates(files, subject, isUnique)
-        if (told.includes(expected)) return "right"
-        return told.length === 0 ? "absent" : told.some((answer) => earlier.includes(answer)) ? "stale" : "wrong"
+        const stated = statedStates(files, subject, isUnique)
+        if (stated.includes(expected)) return "right"
+        return stated.length === 0 ? "absent" : stated.some((answer) => earlier.includes(answer)) ? "stale" : "wrong"
       }
       case "value":
-        return judged(question, toldValues(context, question), (answer) => answer === expected)
+        return judged(question, statedValues(context, question), (answer) => answer === expected)
       case "item":
-        return judged(question, toldItems(context, subject, subjects), (answer) => answer === expected)
+        return judged(question, statedItems(context, subject, subjects), (answer) => answer === expected)
       case "constraint":
       case "order":
         return isShown(context.said, plain(subject, folders), kind === "order") ? "right" : "absent"
@@ -147,12 +147,12 @@ export function* answerQuestions(
     }
   }
   const isBelieved = ({ expected, subject }: StateQuestion): boolean => {
-    if (expected === "not run") return context.statements.some((statement) => isToldRun(statement, subject))
+    if (expected === "not run") return context.statements.some((statement) => isStatedRun(statement, subject))
     if (expected === "not done") {
-      const told = toldResults(context, subject, subjects)
-      return told.length > 0 && told.every(({ answer }) => answer === "0")
+      const stated = statedResults(context, subject, subjects)
+      return stated.length > 0 && stated.every(({ answer }) => answer === "0")
     }
-    return toldStates(files, subject, isUnique).some((answer) => answer !== "not changed")
+    return statedStates(files, subject, isUnique).some((answer) => answer !== "not changed")
   }
   const answers: Array<StateAnswer> = []
   for (const question of questions) {

@@ -13,7 +13,7 @@ export interface LostFacts {
   readonly after: string | null
   /** The most used facts of what it dropped. */
   readonly facts: number
-  /** Those that are gone, the most used first. Empty names are counted and not told. */
+  /** Those that are gone, the most used first. Empty names are counted and not listed. */
   readonly lost: ReadonlyArray<string>
   /** Those that a snapshot by code of the same size keeps; undefined when none was made. */
   readonly keptByCode: number | undefined
@@ -29,7 +29,7 @@ export interface Findings {
   readonly kindNames: Readonly<Record<string, string>>
   readonly lost: LostFacts | undefined
   readonly breaks: ReadonlyArray<CacheBreak>
-  /** Whether names from the texts may be told. */
+  /** Whether names from the texts may be shown. */
   readonly tellsNames: boolean
 }
 

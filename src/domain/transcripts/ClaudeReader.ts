@@ -49,10 +49,10 @@ type Block =
   | { readonly _tag: "Answer"; readonly answer: Answer; readonly exact: Exact }
 
 /** A message line. */
-interface Said {
+interface LineMessage {
   readonly role: "user" | "model"
   /** The id that all lines of one API message share. */
-  readonly message: string
+  readonly messageId: string
   readonly model: string | undefined
   readonly blocks: ReadonlyArray<Block>
   /** The exact parts, when its blocks do not hold them. */
@@ -81,7 +81,7 @@ interface Line {
   readonly at: number | undefined
   readonly session: string | undefined
   /** Undefined when the line is only a link of the chain. */
-  readonly said: Said | undefined
+  readonly message: LineMessage | undefined
   readonly boundary: Boundary | undefined
   /** The previous message line in the file, of the same kind of chain. */
   readonly previous: Line | undefined
@@ -168,7 +168,7 @@ const readContent = (
   return isRecordProblem(blocks) ? problemUnder("message", blocks) : blocks
 }
 
-const kindOf = (record: Json): Said["kind"] =>
+const kindOf = (record: Json): LineMessage["kind"] =>
   record.isApiErrorMessage === true
     ? "api error"
     : record.isCompactSummary === true
@@ -193,8 +193,8 @@ const readUsage = (message: Json): Usage | undefined => {
 
 /** Returns the author of the blocks of a line, and the blocks without the note that names the author. */
 const authored = (
-  kind: Said["kind"],
-  role: Said["role"],
+  kind: LineMessage["kind"],
+  role: LineMessage["role"],
   blocks: ReadonlyArray<Block>
 ): { readonly author: Author | undefined; readonly blocks: ReadonlyArray<Block> } => {
   const author = kind === "program" || kind === "summary" ? kind : undefined
@@ -210,7 +210,7 @@ const authored = (
 
 const contentPath = ["message", "content"]
 
-const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): Said | RecordProblem => {
+const readMessage = (record: Json, text: string, uuid: string, skipped: Skipped): LineMessage | RecordProblem => {
   const message = record.message
   if (!isJson(message)) return recordProblem("message", "expected an object with role and content")
   const read = readContent(message.content, locate(record, text, contentPath), contentPath, skipped)
@@ -223,7 +223,7 @@ const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): S
   const marks = readMarks(record)
   return {
     role,
-    message: (role === "model" ? textAt(message, "id") : undefined) ?? uuid,
+    messageId: (role === "model" ? textAt(message, "id") : undefined) ?? uuid,
     model: textAt(message, "model"),
     blocks,
     exact,
@@ -239,7 +239,7 @@ const isNotification = (blocks: ReadonlyArray<Block>): boolean =>
   /^<task-notification>[\s\S]*<\/task-notification>$/.test(wordsIn(blocks))
 
 /** Reads a message that was sent while the agent worked. Newer versions store it as an attachment of the next request. */
-const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped): Said | undefined => {
+const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped): LineMessage | undefined => {
   const { attachment } = record
   if (record.type !== "attachment" || !isJson(attachment) || attachment.type !== "queued_command") return undefined
   const path = ["attachment", "prompt"]
@@ -247,12 +247,12 @@ const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped):
   if (isRecordProblem(blocks) || blocks.length === 0) return undefined
   const { commandMode } = attachment
   const isProgram = commandMode === undefined ? isNotification(blocks) : commandMode === "task-notification"
-  return queuedSaid(blocks, uuid, isProgram ? "program" : undefined)
+  return queuedMessage(blocks, uuid, isProgram ? "program" : undefined)
 }
 
-const queuedSaid = (blocks: ReadonlyArray<Block>, uuid: string, author: Author | undefined): Said => ({
+const queuedMessage = (blocks: ReadonlyArray<Block>, uuid: string, author: Author | undefined): LineMessage => ({
   role: "user",
-  message: uuid,
+  messageId: uuid,
   model: undefined,
   blocks,
   exact: undefined,
@@ -290,17 +290,23 @@ interface Turn {
 type Stretch =
   | Turn
   | { readonly _tag: "Queued"; readonly by: number; readonly lines: ReadonlyArray<Line> }
-  | { readonly _tag: "Compaction"; readonly summary: Line; readonly boundary: Line["boundary"]; readonly said: Said }
+  | {
+      readonly _tag: "Compaction"
+      readonly summary: Line
+      readonly boundary: Line["boundary"]
+      readonly message: LineMessage
+    }
 
-const saidBy = (line: Line): Said | undefined => (line.said?.kind === "api error" ? undefined : line.said)
+const messageOf = (line: Line): LineMessage | undefined =>
+  line.message?.kind === "api error" ? undefined : line.message
 const answersIn = (line: Line): ReadonlyArray<string> =>
-  (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Answer" ? (block.answer.id ?? []) : []))
+  (messageOf(line)?.blocks ?? []).flatMap((block) => (block._tag === "Answer" ? (block.answer.id ?? []) : []))
 const callsIn = (line: Line): ReadonlyArray<string> =>
-  (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
+  (messageOf(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
 
 /** Whether a line of the agent may join this turn. */
 const isOpenTurn = (turn: Stretch | undefined, tag: Turn["_tag"]): turn is Turn => {
-  const marks = turn?._tag === tag ? turn.lines[0]?.said?.marks : undefined
+  const marks = turn?._tag === tag ? turn.lines[0]?.message?.marks : undefined
   return marks !== undefined && !isClosed(marks)
 }
 
@@ -369,7 +375,7 @@ class Tree {
 
   add(line: Line): void {
     this.lines.set(line.uuid, line)
-    if (line.said === undefined) return
+    if (line.message === undefined) return
     this.messages.push(line)
     this.last[line.sidechain ? "side" : "main"] = line
   }
@@ -385,7 +391,7 @@ class Tree {
    * a compaction began a new one.
    */
   before(line: Line): { readonly line: Line | undefined; readonly guessed: boolean } {
-    const compaction = line.boundary !== undefined || line.said?.kind === "summary"
+    const compaction = line.boundary !== undefined || line.message?.kind === "summary"
     if (line.parent === null && !compaction) return { line: undefined, guessed: false }
     const known = this.lines.get(line.parent ?? line.logicalParent ?? "")
     return known === undefined ? { line: line.previous, guessed: true } : { line: known, guessed: false }
@@ -433,26 +439,26 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
       boundary = line
       continue
     }
-    const said = saidBy(line)
-    if (said === undefined) continue
-    if (said.kind === "summary") {
-      stretches.push({ _tag: "Compaction", summary: line, boundary: boundary?.boundary, said })
+    const message = messageOf(line)
+    if (message === undefined) continue
+    if (message.kind === "summary") {
+      stretches.push({ _tag: "Compaction", summary: line, boundary: boundary?.boundary, message })
       boundary = undefined
       open = new Map()
       continue
     }
     dropBoundary()
-    const answers = said.role === "user" && said.blocks.some(isAnswer)
+    const answers = message.role === "user" && message.blocks.some(isAnswer)
     const last = stretches.at(-1)
-    const apart = said.marks.message === "new"
+    const apart = message.marks.message === "new"
     const same =
-      said.role === "model" ? open.get(said.message) : answers && isOpenTurn(last, "Answers") ? last : undefined
+      message.role === "model" ? open.get(message.messageId) : answers && isOpenTurn(last, "Answers") ? last : undefined
     if (same !== undefined && !apart) {
       same.lines.push(line)
       continue
     }
-    const turn: Turn = { _tag: said.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
-    if (said.role === "model" && !isClosed(said.marks)) open.set(said.message, turn)
+    const turn: Turn = { _tag: message.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
+    if (message.role === "model" && !isClosed(message.marks)) open.set(message.messageId, turn)
     stretches.push(turn)
   }
   dropBoundary()
@@ -468,11 +474,11 @@ const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): Readonly
   const used = new Set<Line>()
   const byMessage = new Map<string, Turn>()
   for (const turn of stretches) {
-    const message = turn._tag === "Model" ? turn.lines[0]?.said?.message : undefined
+    const message = turn._tag === "Model" ? turn.lines[0]?.message?.messageId : undefined
     if (turn._tag === "Model" && message !== undefined && !byMessage.has(message)) byMessage.set(message, turn)
   }
   for (const line of aside) {
-    const turn = saidBy(line)?.role === "model" ? byMessage.get(line.said?.message ?? "") : undefined
+    const turn = messageOf(line)?.role === "model" ? byMessage.get(line.message?.messageId ?? "") : undefined
     if (turn === undefined) continue
     turn.lines.push(line)
     used.add(line)
@@ -522,9 +528,9 @@ function* deliver(
   taken: ReadonlySet<Line>
 ): SlicedWork<number> {
   const standing = messages.flatMap((line) => {
-    const said = saidBy(line)
-    const isUser = said?.role === "user" && said.kind !== "summary"
-    return isUser ? [{ line, words: wordsIn(said.blocks) }] : []
+    const message = messageOf(line)
+    const isUser = message?.role === "user" && message.kind !== "summary"
+    return isUser ? [{ line, words: wordsIn(message.blocks) }] : []
   })
   const used = new Set<Line>()
   let records = 0
@@ -551,7 +557,7 @@ function* deliver(
     if (same !== undefined) used.add(same.line)
     if (same !== undefined || within) continue
     const uuid = `line ${number}`
-    const said = queuedSaid(blocks, uuid, isNotification(blocks) ? "program" : undefined)
+    const message = queuedMessage(blocks, uuid, isNotification(blocks) ? "program" : undefined)
     const line: Line = {
       number,
       uuid,
@@ -561,7 +567,7 @@ function* deliver(
       sidechain: after?.sidechain ?? false,
       at,
       session: undefined,
-      said,
+      message,
       boundary: undefined,
       previous: after
     }
@@ -587,9 +593,9 @@ const numberOf = (stretch: Stretch | undefined): number => {
 }
 
 /** Returns the pieces of a line. `names`: of calls, by id. */
-const piecesOf = (said: Said | undefined, names: ReadonlyMap<string, string>): ReadonlyArray<Piece> =>
-  said?.exact ??
-  (said?.blocks ?? []).map((block) =>
+const piecesOf = (message: LineMessage | undefined, names: ReadonlyMap<string, string>): ReadonlyArray<Piece> =>
+  message?.exact ??
+  (message?.blocks ?? []).map((block) =>
     block._tag === "Piece"
       ? block.piece
       : answerPiece({ ...block.answer, name: names.get(block.answer.id ?? "") }, block.exact)
@@ -600,24 +606,24 @@ const isSynthetic = (model: string | undefined): boolean => model === undefined 
 const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Draft => {
   const inFileOrder = [...lines].sort((a, b) => a.number - b.number)
   const first = inFileOrder[0]
-  const author = first?.said?.author
+  const author = first?.message?.author
   return draftOf(
-    first?.said?.role ?? "user",
-    inFileOrder.flatMap((line) => piecesOf(line.said, names)),
+    first?.message?.role ?? "user",
+    inFileOrder.flatMap((line) => piecesOf(line.message, names)),
     {
       at: first?.at,
-      author: lines.every((line) => line.said?.author === author) ? author : undefined,
+      author: lines.every((line) => line.message?.author === author) ? author : undefined,
       line: first?.number ?? 0,
       ids: inFileOrder.flatMap((line) => (line.named ? line.uuid : [])),
-      model: inFileOrder.findLast((line) => !isSynthetic(line.said?.model))?.said?.model,
-      usage: inFileOrder.findLast((line) => line.said?.usage !== undefined)?.said?.usage
+      model: inFileOrder.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
+      usage: inFileOrder.findLast((line) => line.message?.usage !== undefined)?.message?.usage
     }
   )
 }
 
 const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
   for (const line of lines) {
-    for (const block of line.said?.blocks ?? []) {
+    for (const block of line.message?.blocks ?? []) {
       if (block._tag === "Piece" && block.call !== undefined && block.name !== undefined)
         names.set(block.call, block.name)
     }
@@ -626,24 +632,24 @@ const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void =
 
 const compact = (
   steps: Steps,
-  { boundary, said, summary }: Extract<Stretch, { readonly _tag: "Compaction" }>,
+  { boundary, message, summary }: Extract<Stretch, { readonly _tag: "Compaction" }>,
   names: ReadonlyMap<string, string>
 ): void =>
   steps.compact(
     {
       // A summary of ours without parts only says that nothing replaced the dropped messages.
-      insert: said.exact?.length === 0 ? [] : [draft([summary], names)],
+      insert: message.exact?.length === 0 ? [] : [draft([summary], names)],
       trigger: boundary?.trigger ?? "auto",
       tokensBefore: boundary?.tokens
     },
-    said.marks
+    message.marks
   )
 
 /** Counts the messages outside the conversation as skipped. */
 const countRest = (tree: Tree, taken: ReadonlySet<Line>, skipped: Skipped): void => {
   const ours = tree.leaf?.sidechain ?? false
   for (const line of tree.messages) {
-    if (line.said?.kind === "api error") skipped.add("api error")
+    if (line.message?.kind === "api error") skipped.add("api error")
     else if (!taken.has(line)) skipped.add(line.sidechain === ours ? "dead branch" : "sidechain")
   }
 }
@@ -679,7 +685,7 @@ function* transcript(
     else {
       callsOf(stretch.lines, names)
       const uuids = stretch.lines.map((line) => line.uuid)
-      steps.message(draft(stretch.lines, names), uuids, stretch.lines[0]?.said?.marks ?? {})
+      steps.message(draft(stretch.lines, names), uuids, stretch.lines[0]?.message?.marks ?? {})
     }
     yield 1_000
   }
@@ -687,7 +693,7 @@ function* transcript(
     format: "claude",
     session: tree.leaf?.session,
     cwd,
-    model: lines.findLast((line) => !isSynthetic(line.said?.model))?.said?.model,
+    model: lines.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
     steps: steps.end(),
     skipped: skipped.counts
   }
@@ -706,7 +712,6 @@ export const claudeReader = (isLenient = false): LineReader => {
   return {
     line: (record, text, number) => {
       if (!isJson(record)) return problemAt(number, recordProblem("", "expected a record: an object with a type"))
-      const message = isMessage(record)
       const named = textAt(record, "uuid")
       const uuid = named ?? `line ${number}`
       if (tree.lines.has(uuid)) {
@@ -718,16 +723,16 @@ export const claudeReader = (isLenient = false): LineReader => {
         return undefined
       }
       const isOwed = readMarks(record).owed === true
-      const said = isOwed
+      const message = isOwed
         ? undefined
-        : message
-          ? readSaid(record, text, uuid, skipped)
+        : isMessage(record)
+          ? readMessage(record, text, uuid, skipped)
           : readQueued(record, text, uuid, skipped)
-      if (isRecordProblem(said)) return problemAt(number, said)
+      if (isRecordProblem(message)) return problemAt(number, message)
       const boundary = boundaryOf(record)
-      if (said === undefined && !isOwed && boundary === undefined) skipped.add(kindName(record))
+      if (message === undefined && !isOwed && boundary === undefined) skipped.add(kindName(record))
       cwd ??= textAt(record, "cwd")
-      if (said === undefined && named === undefined) return undefined
+      if (message === undefined && named === undefined) return undefined
       const sidechain = record.isSidechain === true
       tree.add({
         number,
@@ -738,7 +743,7 @@ export const claudeReader = (isLenient = false): LineReader => {
         sidechain,
         at: timeAt(record),
         session: textAt(record, "sessionId"),
-        said,
+        message,
         boundary,
         previous: tree.previous(sidechain)
       })
@@ -750,8 +755,8 @@ export const claudeReader = (isLenient = false): LineReader => {
 
 /** Reads a line by its own form, without exact parts and marks, for the writer to compare. */
 export const nativeMessage = (record: Json, text: string, names: ReadonlyMap<string, string>): Native => {
-  const said = readSaid(record, text, "", new Skipped())
-  return isRecordProblem(said)
+  const message = readMessage(record, text, "", new Skipped())
+  return isRecordProblem(message)
     ? { pieces: [], author: undefined, usage: undefined }
-    : { pieces: piecesOf({ ...said, exact: undefined }, names), author: said.author, usage: said.usage }
+    : { pieces: piecesOf({ ...message, exact: undefined }, names), author: message.author, usage: message.usage }
 }

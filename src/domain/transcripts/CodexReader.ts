@@ -40,7 +40,7 @@ export type Bit =
   | { readonly _tag: "Answer"; readonly call: string; readonly build: (name: string | undefined) => Piece }
 
 /** The message of a response item. */
-export interface Said {
+export interface ItemMessage {
   readonly role: Content["role"]
   readonly author: Author | undefined
   /** Consecutive items of the same kind form one message. */
@@ -64,7 +64,7 @@ const listAt = ({ root, text, value }: Place, key: string) => locate(value, text
 
 const pieces = (list: ReadonlyArray<Piece>): ReadonlyArray<Bit> => list.map((piece) => ({ _tag: "Piece", piece }))
 
-const said = (role: Content["role"], list: ReadonlyArray<Piece>, author?: Author): Said => ({
+const messageOf = (role: Content["role"], list: ReadonlyArray<Piece>, author?: Author): ItemMessage => ({
   role,
   author,
   joins: role === "model" ? "model" : undefined,
@@ -145,16 +145,16 @@ const isInjected = ({ part }: Piece): boolean => {
 const summaryMark = "Another language model started to solve this problem and produced a summary"
 
 /** Returns the author of a message in the user's role, and the message without an author note. */
-const userSaid = (list: ReadonlyArray<Piece>, summary: string | undefined): Said => {
+const userMessage = (list: ReadonlyArray<Piece>, summary: string | undefined): ItemMessage => {
   const { author, pieces: rest } = splitAuthorNote(list)
-  if (author !== undefined) return said("user", rest, author)
+  if (author !== undefined) return messageOf("user", rest, author)
   const first = list[0]?.part.text
   if (
     first !== undefined &&
     (first.startsWith(summaryMark) || (list.length === 1 && first === summary && first !== ""))
   )
-    return said("user", list, "summary")
-  return said("user", list, list.length > 0 && list.every(isInjected) ? "program" : undefined)
+    return messageOf("user", list, "summary")
+  return messageOf("user", list, list.length > 0 && list.every(isInjected) ? "program" : undefined)
 }
 
 const readMessage = (
@@ -162,7 +162,7 @@ const readMessage = (
   place: Place,
   summary: string | undefined,
   skipped: Skipped
-): Said | RecordProblem | undefined => {
+): ItemMessage | RecordProblem | undefined => {
   const { role } = item
   if (typeof role !== "string") return recordProblem(`${place.name}role`, "expected a text in a message")
   if (!["user", "assistant", "developer", "system"].includes(role)) {
@@ -171,11 +171,11 @@ const readMessage = (
   }
   const list = readBlocks(item, place, skipped)
   if (isRecordProblem(list)) return list
-  if (role === "assistant") return said("model", list)
-  return role === "user" ? userSaid(list, summary) : said("user", list, "program")
+  if (role === "assistant") return messageOf("model", list)
+  return role === "user" ? userMessage(list, summary) : messageOf("user", list, "program")
 }
 
-const readThoughts = (item: Json, place: Place, skipped: Skipped): Said | RecordProblem | undefined => {
+const readThoughts = (item: Json, place: Place, skipped: Skipped): ItemMessage | RecordProblem | undefined => {
   const thoughts: Array<{ readonly text: string; readonly exact: Exact }> = []
   for (const key of ["summary", "content"]) {
     const list = item[key] ?? []
@@ -190,11 +190,11 @@ const readThoughts = (item: Json, place: Place, skipped: Skipped): Said | Record
   }
   const signature = textAt(item, "encrypted_content")
   if (thoughts.length === 0) {
-    if (signature !== undefined) return said("model", [thoughtPiece("", signature, () => undefined)])
+    if (signature !== undefined) return messageOf("model", [thoughtPiece("", signature, () => undefined)])
     skipped.add("response_item: reasoning without text")
     return undefined
   }
-  return said(
+  return messageOf(
     "model",
     thoughts.map(({ exact, text }, index) =>
       thoughtPiece(text, index === thoughts.length - 1 ? signature : undefined, exact)
@@ -236,7 +236,7 @@ const readArguments = (text: string, literal: Exact): Arguments => {
   return args === undefined ? textArgument("arguments", text, literal) : { args, exact: () => text }
 }
 
-const readCall = (item: Json, place: Place, argument: "arguments" | "input"): Said | RecordProblem => {
+const readCall = (item: Json, place: Place, argument: "arguments" | "input"): ItemMessage | RecordProblem => {
   const text = item[argument]
   const { call_id: id, name } = item
   const wrong = (key: string) => recordProblem(`${place.name}${key}`, `expected a text in a ${String(item.type)}`)
@@ -245,16 +245,16 @@ const readCall = (item: Json, place: Place, argument: "arguments" | "input"): Sa
   if (typeof id !== "string") return wrong("call_id")
   const literal = exactAt(place, argument)
   const { args, exact } = argument === "input" ? textArgument("input", text, literal) : readArguments(text, literal)
-  return { ...said("model", [callPiece({ id, name, args }, exact)]), call: { id, name } }
+  return { ...messageOf("model", [callPiece({ id, name, args }, exact)]), call: { id, name } }
 }
 
 const shellCall = "local_shell"
 
-const readShellCall = (item: Json, place: Place): Said | RecordProblem => {
+const readShellCall = (item: Json, place: Place): ItemMessage | RecordProblem => {
   if (!isJson(item.action)) return recordProblem(`${place.name}action`, "expected an object in a local_shell_call")
   const id = textAt(item, "call_id") ?? textAt(item, "id")
   return {
-    ...said("model", [callPiece({ id, name: shellCall, args: item.action }, exactAt(place, "action"))]),
+    ...messageOf("model", [callPiece({ id, name: shellCall, args: item.action }, exactAt(place, "action"))]),
     call: id === undefined ? undefined : { id, name: shellCall }
   }
 }
@@ -284,7 +284,7 @@ const saysItFailed = (name: string | undefined, text: string): boolean => {
  * Reads a result: a text, a list of content items, or `{content, success}`. The text stays unchanged, even when it is JSON
  * around the output. It is an error when `success` says so, or when the text of a shell or a patch does.
  */
-const readAnswer = (item: Json, place: Place): Said | RecordProblem => {
+const readAnswer = (item: Json, place: Place): ItemMessage | RecordProblem => {
   const { call_id: id, output } = item
   if (typeof id !== "string") return recordProblem(`${place.name}call_id`, `expected a text in a ${String(item.type)}`)
   const wrapped = isJson(output)
@@ -325,7 +325,7 @@ export const readItem = (
   place: Place,
   skipped: Skipped,
   summary?: string | undefined
-): Said | RecordProblem | undefined => {
+): ItemMessage | RecordProblem | undefined => {
   switch (item.type) {
     case "message":
       return readMessage(item, place, summary, skipped)
@@ -432,7 +432,7 @@ const readLayout = (record: Json, exact: ReadonlyArray<Piece>): ReadonlyArray<Ar
 }
 
 /** Applies marks and exact parts to an item. */
-const marked = (found: Said, marks: Marks, exact: ReadonlyArray<Piece> | undefined): Said => ({
+const marked = (found: ItemMessage, marks: Marks, exact: ReadonlyArray<Piece> | undefined): ItemMessage => ({
   ...found,
   author: markedAuthor(marks, found.author),
   bits: exact === undefined ? found.bits : pieces(exact)
@@ -444,7 +444,7 @@ const marked = (found: Said, marks: Marks, exact: ReadonlyArray<Piece> | undefin
 interface Turn {
   readonly role: Content["role"]
   readonly author: Author | undefined
-  readonly joins: Said["joins"]
+  readonly joins: ItemMessage["joins"]
   readonly bits: Array<Bit>
   readonly at: number | undefined
   readonly line: number
@@ -486,15 +486,15 @@ const usageOf = (counts: Json): Usage | undefined => {
   }
 }
 
-const carriedBy = (item: Json, name: string): Said | RecordProblem => {
+const carriedBy = (item: Json, name: string): ItemMessage | RecordProblem => {
   const role = roleOf(item.role)
   return role === undefined
     ? recordProblem(`${name}role`, 'expected "user" or "model" in an item of ours')
-    : said(role, [])
+    : messageOf(role, [])
 }
 
 /** Whether an item joins the message before it: consecutive items of the model, and consecutive tool results. */
-export const continuesMessage = (before: Said["joins"], next: Said["joins"]): boolean =>
+export const continuesMessage = (before: ItemMessage["joins"], next: ItemMessage["joins"]): boolean =>
   next !== undefined && before === next
 
 const folder = /<cwd>([^<\n]+)<\/cwd>|^Current working directory: (.+)$/m
@@ -604,7 +604,7 @@ class Rollout {
   /** Returns the message that an item joins or begins. */
   private join(
     open: Turn | undefined,
-    found: Said,
+    found: ItemMessage,
     { message }: Marks,
     line: number,
     at: number | undefined,
@@ -639,7 +639,7 @@ class Rollout {
   }
 
   /** Files of 2025 name the folder only in the message that tells it to the model. */
-  private findFolder({ bits }: Said): void {
+  private findFolder({ bits }: ItemMessage): void {
     for (const bit of this.cwd === undefined ? bits : []) {
       const [, element, line] = folder.exec(bit._tag === "Piece" ? (bit.piece.part.text ?? "") : "") ?? []
       this.cwd ??= element ?? line
@@ -730,7 +730,7 @@ class Rollout {
 
   private summary(message: string, record: Json, text: string, line: number): Turn {
     const piece = textPiece(message, locate(record, text, []).at(["payload", "message"]))
-    return this.join(undefined, said("user", [piece], "summary"), {}, line, timeAt(record), undefined)
+    return this.join(undefined, messageOf("user", [piece], "summary"), {}, line, timeAt(record), undefined)
   }
 
   /** Returns the items that replace all earlier messages, with their marks and exact parts. */
@@ -748,7 +748,11 @@ class Rollout {
     const slices = arraySlices(sliceAt(text, ["payload", "replacement_history"]) ?? "")
     const summary = textAt(payload, "message")
     const turns: Array<Turn> = []
-    const add = (found: Said, id: string | undefined, { exact: own, marks }: Pick<Arranged, "exact" | "marks">) => {
+    const add = (
+      found: ItemMessage,
+      id: string | undefined,
+      { exact: own, marks }: Pick<Arranged, "exact" | "marks">
+    ) => {
       const whole = marked(found, marks, own)
       // The environment stays where it is: a compaction does not insert it again.
       if (whole.author === "environment") return
@@ -759,7 +763,7 @@ class Rollout {
     let next = 0
     const carried = (before: number) => {
       for (let one = layout[next]; one?.missing === true && one.item === before; one = layout[next]) {
-        add(said(one.role, []), undefined, one)
+        add(messageOf(one.role, []), undefined, one)
         next += 1
       }
     }

@@ -22,7 +22,7 @@ import {
   named,
   objectOf,
   readItem,
-  type Said
+  type ItemMessage
 } from "./CodexReader.ts"
 import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
 import { isJson, type Json, textAt } from "./JsonRecord.ts"
@@ -349,19 +349,19 @@ const sumOf = (left: Usage, right: Usage): Usage => ({
 })
 
 /** Returns what a reader makes of an item. The item is spelled as it would be written, so exact texts need no search. */
-const readBack = (item: Json, summary?: string | undefined): Said | undefined => {
-  const said = readItem(item, { value: undefined, text: "", root: [], name: "" }, new Skipped(), summary)
-  return isRecordProblem(said) ? undefined : said
+const readBack = (item: Json, summary?: string | undefined): ItemMessage | undefined => {
+  const message = readItem(item, { value: undefined, text: "", root: [], name: "" }, new Skipped(), summary)
+  return isRecordProblem(message) ? undefined : message
 }
 
-const carriedJoins = (role: Content["role"]): Said["joins"] => (role === "model" ? "model" : undefined)
+const carriedJoins = (role: Content["role"]): ItemMessage["joins"] => (role === "model" ? "model" : undefined)
 
 class Rollout {
   readonly lines: Array<string> = []
   readonly unheld = new Skipped()
   private readonly shown = new VisibleMessages()
   /** The kind of message that a reader would join the next item to. */
-  private open: Said["joins"]
+  private open: ItemMessage["joins"]
   private calls = new Calls()
   /** Names of all calls so far, in file order, by which a reader names their results. */
   private readonly names = new Map<string, string>()
@@ -475,7 +475,7 @@ class Rollout {
     const layout: Array<Layout> = []
     const carried: Array<Piece> = []
     const inserted = new Set(step.insert)
-    let before: Said["joins"]
+    let before: ItemMessage["joins"]
     for (const draft of this.shown.drafts) {
       const { open, units } = this.units(draft, before, message)
       if (inserted.has(draft)) this.leave(draft, units)
@@ -505,9 +505,9 @@ class Rollout {
    */
   private units(
     { author, content, model = this.transcript.model, source }: Draft,
-    before: Said["joins"],
+    before: ItemMessage["joins"],
     summary?: string | undefined
-  ): { readonly units: ReadonlyArray<Unit>; readonly open: Said["joins"] } {
+  ): { readonly units: ReadonlyArray<Unit>; readonly open: ItemMessage["joins"] } {
     const { role } = content
     this.calls.turn(role)
     let open = before
@@ -515,10 +515,10 @@ class Rollout {
       ({ kind, pieces }, index): Unit => {
         const { item, unheld } = this.item(kind, role, pieces)
         const written = item === undefined ? undefined : this.asRead(item, author, pieces, summary)
-        const kindOfMessage = written === undefined ? carriedJoins(role) : written.said.joins
+        const kindOfMessage = written === undefined ? carriedJoins(role) : written.message.joins
         const joins = continuesMessage(open, kindOfMessage)
         if (index === 0) open = kindOfMessage
-        const known = written?.said.author
+        const known = written?.message.author
         return {
           role,
           item: written?.item,
@@ -543,22 +543,22 @@ class Rollout {
     author: Author | undefined,
     pieces: ReadonlyArray<Piece>,
     summary: string | undefined
-  ): { readonly item: Json; readonly said: Said; readonly same: boolean } | undefined {
-    const said = readBack(item)
-    if (said === undefined) return undefined
+  ): { readonly item: Json; readonly message: ItemMessage; readonly same: boolean } | undefined {
+    const message = readBack(item)
+    if (message === undefined) return undefined
     const parts = pieces.map(({ part }) => part)
-    const isForeign = item.type === "message" && said.role === "user" && said.author !== author
+    const isForeign = item.type === "message" && message.role === "user" && message.author !== author
     const noteFirst = withAuthorNote({
-      content: { role: said.role, parts },
+      content: { role: message.role, parts },
       ...(author === undefined ? {} : { author })
     })
     const withNote =
       isForeign && noteFirst.length > pieces.length ? wellFormed(messageItem("user", noteFirst) ?? item) : item
-    const read = withNote === item && summary === undefined ? said : (readBack(withNote, summary) ?? said)
+    const read = withNote === item && summary === undefined ? message : (readBack(withNote, summary) ?? message)
     // A call that comes later would also name the result.
     const isNamed = read.bits.every((bit) => bit._tag === "Piece" || this.names.has(bit.call))
     const list = named(read.bits, (call) => this.names.get(call))
-    return { item: withNote, said: read, same: isNamed && samePieces(list, pieces) }
+    return { item: withNote, message: read, same: isNamed && samePieces(list, pieces) }
   }
 
   /** Writes some parts in Codex's own form. */

@@ -6,7 +6,7 @@ import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
 import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "./ExactParts.ts"
 import { isSummary } from "./GeminiContext.ts"
-import { natural, readMessage, type Said } from "./GeminiRecord.ts"
+import { natural, readMessage, type MessageRecord } from "./GeminiRecord.ts"
 import { isJson, type Json, textAt } from "./JsonRecord.ts"
 import { isRecordProblem, type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
 import { marksOf } from "./RecordLine.ts"
@@ -42,15 +42,15 @@ export class Flow {
   }
 
   /** Returns the messages that a record would give if it came next, followed by `next`. */
-  drafts({ at, gives, id, line, stays }: Said, next?: Said): ReadonlyArray<Draft> {
+  drafts({ at, gives, id, line, stays }: MessageRecord, next?: MessageRecord): ReadonlyArray<Draft> {
     if (gives._tag === "Nothing" || stays) return []
     const ids = id === undefined ? [] : [id]
     if (gives._tag === "Gemini") {
       const { answers, model, usage, whose: author } = gives
-      const said = draftOf("model", gives.pieces, { at, author, line, ids, model, usage })
-      if (answers.length === 0) return [said]
+      const reply = draftOf("model", gives.pieces, { at, author, line, ids, model, usage })
+      if (answers.length === 0) return [reply]
       const about = { at: gives.answeredAt ?? at, author: undefined, line, ids: ids.map((one) => `${one}_response`) }
-      return [said, draftOf("user", answers, about)]
+      return [reply, draftOf("user", answers, about)]
     }
     const pieces = gives.exact ? gives.pieces : gives.pieces.filter((piece) => !this.isRepeated(piece))
     if (pieces.length === 0 && !gives.exact) return []
@@ -67,9 +67,9 @@ export class Flow {
   }
 
   /** Adds a record and returns its messages. `next` is the record after it. */
-  take(said: Said, next?: Said): ReadonlyArray<Draft> {
-    const drafts = this.drafts(said, next)
-    const { gives } = said
+  take(message: MessageRecord, next?: MessageRecord): ReadonlyArray<Draft> {
+    const drafts = this.drafts(message, next)
+    const { gives } = message
     if (gives._tag === "User") {
       this.begun = true
       this.spoken ||= gives.whose !== "context"
@@ -87,7 +87,7 @@ export class Flow {
   }
 
   /** Returns how many results a record only repeats. */
-  repeated({ gives }: Said): number {
+  repeated({ gives }: MessageRecord): number {
     return gives._tag === "User" && !gives.exact ? gives.pieces.filter((piece) => this.isRepeated(piece)).length : 0
   }
 
@@ -98,20 +98,20 @@ export class Flow {
 }
 
 /** Whether a response is the one that this program writes for a call without one. */
-const isOwedResponse = ({ functionResponse: said }: Part): boolean =>
-  said !== undefined && JSON.stringify(said.response) === owedJson
+const isOwedResponse = ({ functionResponse: answer }: Part): boolean =>
+  answer !== undefined && JSON.stringify(answer.response) === owedJson
 const owedJson = JSON.stringify(missingResponse({ name: "" }).functionResponse?.response)
 
 /** A record in its place. */
 interface Held {
-  readonly said: Said
+  readonly message: MessageRecord
   /** Whether it is part of the checkpoint at the beginning of its stretch. */
   readonly inserted: boolean
 }
 
 /** By id. A record without an id is its own key. */
-type Records = Map<string | Said, Held>
-const keyOf = (said: Said): string | Said => said.id ?? said
+type Records = Map<string | MessageRecord, Held>
+const keyOf = (message: MessageRecord): string | MessageRecord => message.id ?? message
 
 type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
@@ -126,12 +126,12 @@ interface Stretch {
 /** Yields each record with the message record after it. */
 const withNext = function* (records: Records) {
   const list = [...records]
-  const speaks = ([, { said }]: (typeof list)[number]) => said.gives._tag !== "Nothing"
+  const speaks = ([, { message }]: (typeof list)[number]) => message.gives._tag !== "Nothing"
   for (const [index, [key, held]] of list.entries()) {
     // Only where it matters: a look ahead from every record could be quadratic.
-    const { gives } = held.said
+    const { gives } = held.message
     const looks = gives._tag === "User" && (gives.whose === "bare" || gives.whose === "marked")
-    const next = looks ? list.slice(index + 1).find(speaks)?.[1].said : undefined
+    const next = looks ? list.slice(index + 1).find(speaks)?.[1].message : undefined
     yield { key, held, next }
   }
 }
@@ -140,12 +140,12 @@ const withNext = function* (records: Records) {
 const shownBy = (records: Records, known: ReadonlyArray<Draft>, owed: Set<string>) => {
   const flow = new Flow(known, owed)
   return [...withNext(records)].flatMap(({ held, next }) =>
-    flow.take(held.said, next).map((draft) => ({ draft, held }))
+    flow.take(held.message, next).map((draft) => ({ draft, held }))
   )
 }
 type ShownDraft = ReturnType<typeof shownBy>[number]
 
-const isContext = ({ said }: Held): boolean => said.gives._tag === "User" && said.gives.whose === "context"
+const isContext = ({ message }: Held): boolean => message.gives._tag === "User" && message.gives.whose === "context"
 const isSpoken = ({ held }: ShownDraft): boolean => !isContext(held)
 
 const joinedText = (pieces: ReadonlyArray<Piece>): string =>
@@ -209,7 +209,7 @@ const partners = (
     }
     at += 1
     // Results may be in their own message now and in their call's record before.
-    if (later.held.said.gives._tag === shown.held.said.gives._tag && !found.has(later.held)) {
+    if (later.held.message.gives._tag === shown.held.message.gives._tag && !found.has(later.held)) {
       found.set(later.held, shown.held)
     }
   }
@@ -220,7 +220,7 @@ const partners = (
  * Merges a record that a checkpoint repeats. On resume Gemini CLI writes all messages again without times, models, counts
  * and results, so these are taken from the earlier record.
  */
-const repeated = (later: Said, earlier: Said): Said => {
+const repeated = (later: MessageRecord, earlier: MessageRecord): MessageRecord => {
   const { at = later.at, line } = earlier
   if (later.gives._tag !== "Gemini" || earlier.gives._tag !== "Gemini") return { ...later, at, line }
   const [now, then] = [later.gives, earlier.gives]
@@ -296,15 +296,15 @@ class Recording {
   }
 
   /** Adds a message of a document, in which each message is separate. */
-  add(said: Said): void {
-    this.now.records.set(said, { said, inserted: false })
+  add(message: MessageRecord): void {
+    this.now.records.set(message, { message, inserted: false })
   }
 
   /** Adds a message record. It replaces an earlier record with the same id. */
-  message(said: Said): void {
+  message(message: MessageRecord): void {
     this.settle()
-    const inserted = this.now.records.get(keyOf(said))?.inserted ?? false
-    this.now.records.set(keyOf(said), { said, inserted })
+    const inserted = this.now.records.get(keyOf(message))?.inserted ?? false
+    this.now.records.set(keyOf(message), { message, inserted })
   }
 
   /** Drops a message and all that follow; an unknown id drops everything. */
@@ -324,9 +324,9 @@ class Recording {
    * Replaces all messages. When the new ones only repeat the earlier ones, and possibly continue them, the conversation did
    * not change; otherwise the agent sees something else from here on.
    */
-  checkpoint(messages: ReadonlyArray<Said>, ours: Stretch["checkpoint"]): void {
+  checkpoint(messages: ReadonlyArray<MessageRecord>, ours: Stretch["checkpoint"]): void {
     const { known, records } = this.now
-    const next: Records = new Map(messages.map((said) => [keyOf(said), { said, inserted: false }]))
+    const next: Records = new Map(messages.map((message) => [keyOf(message), { message, inserted: false }]))
     this.unloaded = undefined
     if (ours === undefined) {
       const owed = new Set(this.owed)
@@ -352,7 +352,7 @@ class Recording {
     const shown = shownBy(records, known, this.owed)
     const environments = shown.flatMap(({ draft }) => (draft.author === "environment" ? [draft] : []))
     this.before.push(this.now)
-    for (const [key, { said }] of next) next.set(key, { said, inserted: true })
+    for (const [key, { message }] of next) next.set(key, { message, inserted: true })
     this.now = {
       records: next,
       known: [...known, ...environments],
@@ -383,7 +383,10 @@ class Recording {
       const before = earlier.get(held) ?? (isContext(held) ? this.now.records.get(key) : undefined)
       const inserted = before?.inserted ?? (isContext(held) && this.now.checkpoint !== undefined)
       if (before !== undefined) skipTo(places.get(before) ?? at)
-      merged.set(key, { said: before === undefined ? held.said : repeated(held.said, before.said), inserted })
+      merged.set(key, {
+        message: before === undefined ? held.message : repeated(held.message, before.message),
+        inserted
+      })
     }
     skipTo(old.length)
     this.now.records = merged
@@ -391,7 +394,7 @@ class Recording {
 
   *end(): SlicedWork<Transcript> {
     const steps: Array<Step> = []
-    const counted = new Set<string | Said>()
+    const counted = new Set<string | MessageRecord>()
     const owed = new Set<string>()
     let seen: ReadonlyArray<Seen> = []
     let messages = 0
@@ -401,12 +404,12 @@ class Recording {
       const inserted: Array<Draft> = []
       const added: Array<Draft> = []
       for (const { held, key, next } of withNext(records)) {
-        const { inserted: old, said } = held
+        const { inserted: old, message } = held
         // A checkpoint repeats records, and each is counted once.
-        if (!counted.has(key)) this.count(said, flow)
+        if (!counted.has(key)) this.count(message, flow)
         counted.add(key)
-        const drafts = flow.take(said, next)
-        if (said.gives._tag === "Gemini") model = said.gives.model ?? model
+        const drafts = flow.take(message, next)
+        if (message.gives._tag === "Gemini") model = message.gives.model ?? model
         for (const draft of drafts) (old ? inserted : added).push(draft)
         yield 1_000
       }
@@ -427,9 +430,9 @@ class Recording {
     return { format: "gemini", session: this.session, cwd: this.cwd, model, steps, skipped: this.skipped.counts }
   }
 
-  private count(said: Said, flow: Flow): void {
-    if (said.gives._tag === "Nothing") this.skip(said.gives.kind)
-    for (let left = flow.repeated(said); left > 0; left -= 1) this.skip("repeated result")
+  private count(message: MessageRecord, flow: Flow): void {
+    if (message.gives._tag === "Nothing") this.skip(message.gives.kind)
+    for (let left = flow.repeated(message); left > 0; left -= 1) this.skip("repeated result")
   }
 }
 
@@ -441,8 +444,8 @@ function* readMessages(
   slices: ReadonlyArray<SourceText>,
   lines: (index: number) => number,
   place: string
-): SlicedWork<ReadonlyArray<Said> | RecordProblem> {
-  const messages: Array<Said> = []
+): SlicedWork<ReadonlyArray<MessageRecord> | RecordProblem> {
+  const messages: Array<MessageRecord> = []
   for (const [index, value] of values.entries()) {
     const slice = slices[index] ?? ""
     const message = readMessage(value, slice, lines(index))
@@ -488,9 +491,9 @@ const readRecord = (recording: Recording, record: unknown, text: string, line: n
     return undefined
   }
   if (typeof record.id === "string") {
-    const said = readMessage(record, text, line)
-    if (isRecordProblem(said)) return said
-    recording.message(said)
+    const message = readMessage(record, text, line)
+    if (isRecordProblem(message)) return message
+    recording.message(message)
     return undefined
   }
   if (isMessage(record)) return recordProblem("id", "expected a text, the id of the message")
@@ -531,6 +534,6 @@ export function* readGeminiDocument(value: unknown, text: string): SlicedWork<Tr
   if (isRecordProblem(read)) return problemAt(0, read)
   const recording = new Recording()
   recording.metadata(value)
-  for (const said of read) recording.add(said)
+  for (const message of read) recording.add(message)
   return yield* recording.end()
 }

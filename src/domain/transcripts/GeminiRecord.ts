@@ -57,7 +57,7 @@ type Gives =
   | { readonly _tag: "Nothing"; readonly kind: string }
 
 /** A message record. */
-export interface Said {
+export interface MessageRecord {
   readonly id: string | undefined
   readonly line: number
   readonly at: number | undefined
@@ -337,7 +337,7 @@ const readGives = (record: Json, text: string): Gives | RecordProblem => {
 }
 
 /** Reads a message record. `text` is its JSON. */
-export const readMessage = (record: unknown, text: string, line: number): Said | RecordProblem => {
+export const readMessage = (record: unknown, text: string, line: number): MessageRecord | RecordProblem => {
   if (!isJson(record)) return recordProblem("", "expected a message, an object with id, type and content")
   const gives = readGives(record, text)
   if (isRecordProblem(gives)) return gives

@@ -398,12 +398,13 @@ class Writing {
     for (const [index, { exact, marks, record }] of attempts.entries()) {
       line = recordLine(record, exact, marks)
       // Own JSON: the line was parsed before.
-      const said = readMessage(JSON.parse(line), line, 0)
-      if (isRecordProblem(said)) continue
-      const isOpen = said.gives._tag === "User" && (said.gives.whose === "bare" || said.gives.whose === "marked")
+      const message = readMessage(JSON.parse(line), line, 0)
+      if (isRecordProblem(message)) continue
+      const isOpen =
+        message.gives._tag === "User" && (message.gives.whose === "bare" || message.gives.whose === "marked")
       // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.
-      if ((isOpen || !isSame(this.flow.drafts(said), expected)) && index < attempts.length - 1) continue
-      this.flow.take(said)
+      if ((isOpen || !isSame(this.flow.drafts(message), expected)) && index < attempts.length - 1) continue
+      this.flow.take(message)
       return { line, exact: Object.keys(exact).length > 0 }
     }
     return { line, exact: true }

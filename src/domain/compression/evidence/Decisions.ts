@@ -18,19 +18,19 @@ export const decisionsIn = (text: string): ReadonlyArray<string> =>
     .filter((piece) => piece.length >= 40 && piece.length <= 400 && !noDecision.test(piece) && settled.test(piece))
 
 /** A decision that an earlier snapshot tells. */
-interface ToldDecision {
+interface StatedDecision {
   readonly entry: EntryId
   readonly text: string
   readonly handle: undefined
 }
 
 /** Matches the agent's last words in a snapshot. */
-const toldNow = /^- now \((e\d+)\), in the agent's words: ([^]*)$/
+const nowLine = /^- now \((e\d+)\), in the agent's words: ([^]*)$/
 
 /** Returns the decisions in the last words that a snapshot tells whole: no other line of it tells them. */
-export const decisionsToldNow = ({ task_state }: Snapshot): ReadonlyArray<ToldDecision> =>
+export const statedDecisions = ({ task_state }: Snapshot): ReadonlyArray<StatedDecision> =>
   task_state.flatMap((item) => {
-    const [, entry, text = ""] = toldNow.exec(item.text) ?? []
+    const [, entry, text = ""] = nowLine.exec(item.text) ?? []
     return entry === undefined || text.includes(" … ")
       ? []
       : decisionsIn(unprotect(text)).map((piece) => ({ entry: EntryId.make(entry), text: piece, handle: undefined }))

@@ -40,7 +40,7 @@ import {
   type ToolFailureEvidence
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
-import { decisionsIn, decisionsToldNow } from "./Decisions.ts"
+import { decisionsIn, statedDecisions } from "./Decisions.ts"
 import { type FiledIssues, followIssues, resumeIssues } from "./FiledIssues.ts"
 import { type Edit, type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
 import { type Anchor, maxScannedChars, type NameWeights, ranking, show, use, weighed } from "./NameWeights.ts"
@@ -242,16 +242,16 @@ const gatherWords = ({ decisions, lastWords }: Gathering, words: QuotedText): vo
 /** Gathers the summary of an earlier compression: what a snapshot still states, or its text. */
 const gatherSummary = (
   state: Gathering,
-  { hasLog, said }: { readonly hasLog: boolean; readonly said: UserWordsWitness },
+  { hasLog, isUserWords }: { readonly hasLog: boolean; readonly isUserWords: UserWordsWitness },
   role: Content["role"],
   words: QuotedText
 ): void => {
   // A snapshot of nothing worth telling is no summary by another program.
   const snapshot = words.text.endsWith(renderSnapshot(emptySnapshot)) ? emptySnapshot : parseSnapshot(words.text)
   if (isSnapshot(snapshot)) {
-    const known = attributeWords(snapshot, said)
+    const known = attributeWords(snapshot, isUserWords)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
-    state.decisions.push(...decisionsToldNow(known))
+    state.decisions.push(...statedDecisions(known))
     if (!hasLog) {
       for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
       resumeFailures(state.commands, known)
@@ -348,7 +348,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       let cost = 200
       const handle = entry.handles[at]
       if (author === "summary" && isText(part)) {
-        gatherSummary(state, { hasLog: earlier.length > 0, said: userWords }, content.role, {
+        gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, content.role, {
           entry: id,
           text: part.text,
           handle

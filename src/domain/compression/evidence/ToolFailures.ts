@@ -44,8 +44,8 @@ export const failureText = (answer: string): string => {
     )
   ]
   const text = withoutPosing(answer.slice(0, 200_000))
-  const said = refused.exec(text)?.[1]
-  if (said !== undefined) return ["not allowed; the user said:", ...linesOf(said).slice(0, 4)].join("\n")
+  const reason = refused.exec(text)?.[1]
+  if (reason !== undefined) return ["not allowed; the user said:", ...linesOf(reason).slice(0, 4)].join("\n")
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
   const best = lines.filter((line) => telling.test(line)).slice(0, 3)

@@ -306,9 +306,9 @@ function* withIndex(
   const checked = candidates.slice(0, audited)
   let held = 0
   let tail = 0
-  const told = namesIn(writtenOut(rendered))
+  const written = namesIn(writtenOut(rendered))
   for (const name of checked) {
-    if (told.has(name)) held += 1
+    if (written.has(name)) held += 1
     else if (inTail.has(name)) tail += 1
     yield 100
   }

@@ -69,8 +69,8 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
       const lines = text.replaceAll("\t", "  ").split("\n")
       const shown = lines.filter((line) => line.trim().length > 2 && !importing.test(line)).slice(0, shownEdit.lines)
       // A bracket or a word says nothing; a value does (`port = 9090`).
-      const told = shown.join("").trim()
-      if (told.length < minEditChars && !/\w\s*[=:]\s*\S/.test(told)) return []
+      const whole = shown.join("").trim()
+      if (whole.length < minEditChars && !/\w\s*[=:]\s*\S/.test(whole)) return []
       const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
       return statement(`edit ${entry} ${index}`, `last written to ${nameOf(path)} (${entry}):`, [
         ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
@@ -122,8 +122,8 @@ export const artifactItems = (material: Material): Writer => {
   return (share) => {
     const artifacts = byFolder(within(files, share("changed")), ({ key }) => key)
     // Every changed file is named, whatever else can be said of it.
-    const told = new Set(artifacts.map(({ key }) => key))
-    const others = names.filter(({ path }) => !told.has(path))
+    const named = new Set(artifacts.map(({ key }) => key))
+    const others = names.filter(({ path }) => !named.has(path))
     const budget = share.least("changed")
     artifacts.push(...listing("changed", changedHeading, withHandles(others, budget - headingTokens), budget))
     artifacts.push(...within(edits, share("edits")))

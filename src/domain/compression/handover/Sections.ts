@@ -212,7 +212,7 @@ const taskItems = (material: Material): Writer => {
   }
 }
 
-/** Writes the commits, then the commands with their last results; one whose commit is told needs no line of its own. */
+/** Writes the commits, then the commands with their last results; one whose commit is listed needs no line of its own. */
 const actionItems = ({ evidence, short }: Material): Writer => {
   const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) => ({
     subject,
@@ -226,7 +226,7 @@ const actionItems = ({ evidence, short }: Material): Writer => {
         (command) => evidence.errors.has(command)
       )
     )
-  /** By the number of commits that are told. */
+  /** By the number of commits that are listed. */
   const lists = new Map<number, ReturnType<typeof listedBut>>()
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
@@ -249,23 +249,29 @@ const afterSummary =
   /\n(?:If you need specific details from before compaction|Please continue the conversation)[\s\S]{0,1000}$/
 
 /** Returns what a summary by another program tells. */
-const toldIn = (summary: string): string => summary.trim().replace(beforeSummary, "").replace(afterSummary, "")
+const summaryBody = (summary: string): string => summary.trim().replace(beforeSummary, "").replace(afterSummary, "")
 
 /** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text.replaceAll("\\n", " "))) }))
-  const summaries = evidence.summaries.map((said) => ({ ...said, line: unformatted(short(toldIn(said.text))) }))
+  const summaries = evidence.summaries.map((summary) => ({
+    ...summary,
+    line: unformatted(short(summaryBody(summary.text)))
+  }))
   const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
       `${oneLine(short(withoutView(command)), 60)} failed (${entry}): ${oneLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
-  // The last words are told as what the agent is at.
+  // The last words are listed as what the agent is at.
   const last = evidence.lastWords.at(-1)?.entry
   const stated = newestFirst(evidence.decisions).filter(({ entry }) => entry !== last)
-  const decisions = focused(focus, stated).map((said) =>
-    statement(said.text, `the agent (${said.entry}): ${oneLine(short(said.text).replaceAll("**", ""), 300)}`)
+  const decisions = focused(focus, stated).map((decision) =>
+    statement(
+      decision.text,
+      `the agent (${decision.entry}): ${oneLine(short(decision.text).replaceAll("**", ""), 300)}`
+    )
   )
   const carried = carriedTo(evidence, "key_knowledge")
   return (share) => {

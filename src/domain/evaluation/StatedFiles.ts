@@ -1,6 +1,6 @@
 import { escape as escapeRegExp } from "effect/RegExp"
+import { maxNoteChars, resultIn } from "./StatedResults.ts"
 import { hasWords, type Statement } from "./Statements.ts"
-import { maxNoteChars, resultIn } from "./ToldResults.ts"
 
 /** What the statements of a context say of files. */
 
@@ -119,7 +119,7 @@ const stateOf = ({ after, before, under }: FileMention): string | undefined => {
 }
 
 /** Returns the states that statements tell of a file: `changed`, `deleted`, `not changed`. A name alone counts if it is unique. */
-export const toldStates = (
+export const statedStates = (
   statements: ReadonlyArray<Statement>,
   path: string,
   isUnique: (name: string) => boolean

@@ -4,7 +4,7 @@ import type { ReadContext } from "./Statements.ts"
 /** What the statements of a context say of commands and test runs. */
 
 /** What one statement says, and the number of the entry that it cites: 0 for none. */
-export interface Told {
+export interface Stated {
   readonly answer: string
   readonly entry: number
 }
@@ -88,29 +88,29 @@ export const around = (
 const onlyWhere = /^[\s.:,;]*(?:\((?:e\d+)?[\s,]*(?:h_\w+)?[\s,]*(?:\d+ (?:times|runs?)|×\d+)?\))?[\s.:,;]*$/
 
 /** A commit as a context tells it: its hash, and what stands after it. */
-const toldCommit = /\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b[\s:`"'*–—-]*(.+)$/
+const statedCommit = /\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b[\s:`"'*–—-]*(.+)$/
 const minSubjectChars = 12
 
 /** Whether a statement tells a commit whose message is that of this command: it was made. */
-const isToldCommit = (text: string, command: string): boolean => {
+const isStatedCommit = (text: string, command: string): boolean => {
   if (!/\bgit\b[^|;&]*\bcommit\b/.test(command)) return false
-  const subject = (toldCommit.exec(text)?.[1] ?? "")
+  const subject = (statedCommit.exec(text)?.[1] ?? "")
     .replace(/\s*\([^()]*\)\s*$/, "")
     .replace(/["'…]+$/, "")
     .trim()
   return subject.length >= minSubjectChars && command.includes(subject)
 }
 
-/** Returns the results that a context tells of a command. Of a failure and its end it counts only when nothing else is told. */
-export const toldResults = (
+/** Returns the results that a context tells of a command. Of a failure and its end it counts only when nothing else is stated. */
+export const statedResults = (
   { statements }: ReadContext,
   command: string,
   others: ReadonlyArray<string>
-): ReadonlyArray<Told> => {
-  const told = statements.flatMap(({ isQuoted, text, under }) => {
+): ReadonlyArray<Stated> => {
+  const stated = statements.flatMap(({ isQuoted, text, under }) => {
     const place = isQuoted ? undefined : around(text, command, others)
     if (place === undefined) {
-      return !isQuoted && isToldCommit(text, command) ? [{ answer: "0", entry: citedEntry(text) }] : []
+      return !isQuoted && isStatedCommit(text, command) ? [{ answer: "0", entry: citedEntry(text) }] : []
     }
     const { after, before } = place
     const answer =
@@ -120,11 +120,11 @@ export const toldResults = (
       (onlyWhere.test(after) ? resultBelow(under) : undefined)
     return answer === undefined ? [] : [{ answer, entry: citedEntry(after) }]
   })
-  const states = told.filter(({ answer }) => answer !== resolved)
-  return states.length > 0 ? states : told
+  const states = stated.filter(({ answer }) => answer !== resolved)
+  return states.length > 0 ? states : stated
 }
 
-/** A failure told without its code answers the question for a code other than 0. */
+/** A failure stated without its code answers the question for a code other than 0. */
 export const isResult = (expected: string, answer: string): boolean =>
   expected === answer ||
   answer === resolved ||
@@ -134,7 +134,7 @@ const unsettled =
   /\b(?:should|must|ensure|until|make sure|if|need|will|to (?:pass|run)|verify|let me|going to|run the)\b/i
 
 /** Returns what a context tells of the last test run: the line of its state, else every statement about tests. */
-export const toldTests = ({ statements }: ReadContext): Array<Told> => {
+export const statedTests = ({ statements }: ReadContext): Array<Stated> => {
   const about = statements.filter(({ isQuoted, text }) => !isQuoted && /\b(?:tests?|specs?)\b/i.test(text))
   const state = about.filter(({ text }) =>
     /^(?:last )?tests?(?: run)?:? (?:passed|failed|pass|fail|no clear)\b/i.test(text)
