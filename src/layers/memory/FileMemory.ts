@@ -45,8 +45,8 @@ export const make = Effect.fnUntraced(function* (
     ),
     touched: Effect.fn("Memory.touched")(function* (place: string): Effect.fn.Return<string | undefined> {
       if (!memory.choices.onTouch) return undefined
-      const imported = new Set((yield* loadCached).blocks.flatMap(({ imports }) => imports))
-      const touched = yield* loadTouched(memory, yield* Ref.get(state), imported, place)
+      yield* loadCached
+      const touched = yield* loadTouched(memory, yield* Ref.get(state), place)
       if (touched === undefined) return undefined
       // Logged once, and not sent to the model: it cannot repair the file.
       for (const problem of touched.problems) yield* Effect.logWarning(memoryProblemText(problem))

@@ -36,6 +36,8 @@ export interface MemoryState {
   readonly own: ReadonlyMap<string, string>
   /** Files returned for touched folders. */
   readonly touched: ReadonlyArray<MemorySearch.Candidate>
+  /** Folders that were touched since the last load: their files are in. */
+  readonly visited: ReadonlySet<string>
 }
 
 /** The state before the first load. */
@@ -45,7 +47,8 @@ export const emptyState: MemoryState = {
   version: 0,
   known: new Set(),
   own: new Map(),
-  touched: []
+  touched: [],
+  visited: new Set()
 }
 
 /** A memory file that counts. */
@@ -312,7 +315,16 @@ export const loadAll = Effect.fnUntraced(function* (
   }
   const isChanged = before.last !== undefined && !isSame(before.last, loaded)
   const version = before.version + (isChanged ? 1 : 0)
-  return { loaded, state: { loaded, last: loaded, version, known: knownKeys, own, touched: before.touched } }
+  const state = {
+    loaded,
+    last: loaded,
+    version,
+    known: knownKeys,
+    own,
+    touched: before.touched,
+    visited: new Set<string>()
+  }
+  return { loaded, state }
 })
 
 /** The folder of a path that may not exist, links resolved. */
@@ -328,12 +340,13 @@ const folderOf = Effect.fnUntraced(function* ({ fs, path }: MemoryContext, place
   }
 })
 
-/** Loads the memory of the folders on the way to a touched path, as far as it is new; undefined outside trusted folders. */
+/**
+ * Loads the memory of the folders on the way to a touched path, as far as it is new; undefined outside trusted folders, and in
+ * a folder that was visited since the last load.
+ */
 export const loadTouched = Effect.fnUntraced(function* (
   memory: MemoryContext,
   before: MemoryState,
-  /** Files whose text is part of loaded memory. */
-  imported: ReadonlySet<string>,
   place: string
 ): Effect.fn.Return<
   | { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlyArray<MemoryProblem> }
@@ -341,25 +354,28 @@ export const loadTouched = Effect.fnUntraced(function* (
 > {
   const places = memory.places ?? (yield* currentPlaces(memory))
   const folder = yield* folderOf(memory, place)
+  if (before.visited.has(folder)) return undefined
   const isTrusted = trustCheck(memory)
   const root = yield* trustedRoot(memory, places, folder, isTrusted)
   if (root === undefined) return undefined
-  const folders = yield* Effect.filter(
-    yield* inWorkspace(memory, places, MemorySearch.between(root, folder, searchOptions(memory, places))),
-    isTrusted
-  )
+  const onTheWay = yield* inWorkspace(memory, places, MemorySearch.between(root, folder, searchOptions(memory, places)))
+  const folders = yield* Effect.filter(onTheWay, isTrusted)
   const knownKeys = new Set(before.known)
   const shown = shownPath(memory, places)
   const { problems, report } = collector(shown)
   const files = yield* readerOf(memory, places)
   const candidates = yield* candidatesIn(memory, folders, projectRoots(memory, places))
+  // A file whose text is part of loaded memory is not new.
+  const imported = new Set(before.loaded?.blocks.flatMap(({ imports }) => imports))
   const newFiles = (yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)).filter(
     ({ real }) => !imported.has(real)
   )
   const { blocks, own, problems: fileProblems } = yield* readBlocks(newFiles, before.own, files, shown, memory.choices)
   const touched = [...before.touched, ...newFiles.map(({ candidate }) => candidate)]
+  // A folder below one that is not trusted is looked at again: the user may trust it meanwhile.
+  const visited = folders.length === onTheWay.length ? new Set([...before.visited, folder]) : before.visited
   return {
-    state: { ...before, known: knownKeys, own, touched },
+    state: { ...before, known: knownKeys, own, touched, visited },
     text: blocks.length === 0 ? undefined : touchedMemoryText(blocks),
     problems: distinctProblems([...problems, ...fileProblems])
   }

@@ -44,7 +44,8 @@ export class Memory extends Context.Service<
     readonly version: Effect.Effect<number>
     /**
      * Memory of the folders between a path that a tool touched and the workspace, as text for the model. Undefined when
-     * nothing is new: neither `load` nor an earlier call returned it. The path is absolute.
+     * nothing is new: neither `load` nor an earlier call returned it. A folder is looked at once until memory is read again.
+     * The path is absolute.
      */
     readonly touched: (place: string) => Effect.Effect<string | undefined>
     /** Plans the change that remembers a fact. Writes nothing. */

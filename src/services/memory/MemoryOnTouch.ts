@@ -1,4 +1,4 @@
-import { Effect, Predicate } from "effect"
+import { Effect, Path, Predicate } from "effect"
 import { touchedMemoryKey } from "../../domain/memory/MemoryText.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { wireResponse } from "../../domain/tools/ToolResult.ts"
@@ -46,16 +46,16 @@ const pathsIn = (input: unknown, keys: ReadonlyArray<string>): ReadonlyArray<str
  */
 export const onTouch = Effect.fnUntraced(function* (
   tools: ReadonlyArray<Tool>
-): Effect.fn.Return<ReadonlyArray<Tool>, never, Memory | Workspace> {
+): Effect.fn.Return<ReadonlyArray<Tool>, never, Memory | Path.Path | Workspace> {
   const memory = yield* Memory
-  const workspace = yield* Workspace
+  const path = yield* Path.Path
+  const { root } = yield* Workspace
 
-  /** The new memory for these paths. Paths that no tool may use are skipped. */
+  /** The new memory for these paths; none for paths outside trusted folders of the workspace. */
   const newMemory = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
     const texts: Array<string> = []
     for (const each of paths) {
-      const place = yield* Effect.orElseSucceed(workspace.path(each, "read"), () => undefined)
-      const text = place === undefined ? undefined : yield* memory.touched(place)
+      const text = yield* memory.touched(path.resolve(root, each))
       if (text !== undefined) texts.push(text)
     }
     return texts.length === 0 ? undefined : texts.join("\n\n")

@@ -136,6 +136,8 @@ export const make = (
             Effect.suspend(() => {
               const learn = (before: Calibration.Calibration) => Calibration.observe(before, features, actual)
               const learned = learn(of(model))
+              // A count that is not plausible teaches nothing.
+              if (learned === of(model)) return Effect.void
               models.set(model, learned)
               return save(model, learned, learn)
             })

@@ -926,6 +926,36 @@ layer(NodeServices.layer)("memory files", (it) => {
       })
     )
 
+    it.effect("are looked at once until memory is read again, and again where a folder was not trusted", () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        let trusted: (folder: string) => boolean = (folder) => !folder.endsWith("/b")
+        const { memory, place } = yield* person(
+          { ...git, "work/a/GEMINI.md": "in a", "work/a/b/GEMINI.md": "in b" },
+          {
+            memory: { downward: false },
+            isTrusted: (folder) =>
+              Effect.sync(() => {
+                asked.push(folder)
+                return trusted(folder)
+              })
+          }
+        )
+        assert.include((yield* memory.touched(place("work/a/x"))) ?? "", "in a")
+        asked.length = 0
+        assert.isUndefined(yield* memory.touched(place("work/a/y")))
+        assert.isUndefined(yield* memory.touched(place("work/a")))
+        assert.deepStrictEqual(asked, [])
+        assert.isUndefined(yield* memory.touched(place("work/a/b/x")))
+        trusted = () => true
+        assert.include((yield* memory.touched(place("work/a/b/x"))) ?? "", "in b")
+        yield* memory.refresh
+        asked.length = 0
+        assert.isUndefined(yield* memory.touched(place("work/a/y")))
+        assert.isAbove(asked.length, 0)
+      })
+    )
+
     it.effect("load nothing when disabled, nor what was already imported", () =>
       Effect.gen(function* () {
         const files = { ...git, "work/GEMINI.md": "@a/AGENTS.md", "work/a/AGENTS.md": "a", "work/b/AGENTS.md": "b" }

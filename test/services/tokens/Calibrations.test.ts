@@ -169,6 +169,22 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     })
   )
 
+  it.effect("are not written for counts from which nothing is learned", () =>
+    Effect.gen(function* () {
+      const { file, fs } = yield* place
+      yield* Effect.gen(function* () {
+        const { observe } = yield* Calibrations
+        // A server that reports other numbers than tokens of the request.
+        for (let count = 1; count <= 10; count += 1) yield* observe(model, [prose], 1)
+        assert.isFalse(yield* fs.exists(file))
+        yield* observe(model, [prose], 1_100)
+        yield* fs.remove(file)
+        yield* observe(model, [prose], 1)
+      }).pipe(Effect.provide(FileCalibrations.layer(file)))
+      assert.isFalse(yield* fs.exists(file))
+    })
+  )
+
   it.effect("are written a few times in a long conversation, and whole when the layer closes", () =>
     Effect.gen(function* () {
       const { file, fs } = yield* place
