@@ -47,7 +47,6 @@ export const make = Effect.fnUntraced(function* (
       if (!memory.choices.onTouch) return undefined
       yield* loadCached
       const touched = yield* loadTouched(memory, yield* Ref.get(state), place)
-      if (touched === undefined) return undefined
       // Logged once, and not sent to the model: it cannot repair the file.
       for (const problem of touched.problems) yield* Effect.logWarning(memoryProblemText(problem))
       yield* Ref.set(state, touched.state)

@@ -340,24 +340,29 @@ const folderOf = Effect.fnUntraced(function* ({ fs, path }: MemoryContext, place
   }
 })
 
+/** What a touch adds. */
+interface Touched {
+  readonly state: MemoryState
+  readonly text: string | undefined
+  readonly problems: ReadonlyArray<MemoryProblem>
+}
+
 /**
- * Loads the memory of the folders on the way to a touched path, as far as it is new; undefined outside trusted folders, and in
+ * Loads the memory of the folders on the way to a touched path, as far as it is new. Nothing outside trusted folders, and in
  * a folder that was visited since the last load.
  */
 export const loadTouched = Effect.fnUntraced(function* (
   memory: MemoryContext,
   before: MemoryState,
   place: string
-): Effect.fn.Return<
-  | { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlyArray<MemoryProblem> }
-  | undefined
-> {
+): Effect.fn.Return<Touched> {
   const places = memory.places ?? (yield* currentPlaces(memory))
   const folder = yield* folderOf(memory, place)
-  if (before.visited.has(folder)) return undefined
+  if (before.visited.has(folder)) return { state: before, text: undefined, problems: [] }
+  const visited = new Set([...before.visited, folder])
   const isTrusted = trustCheck(memory)
   const root = yield* trustedRoot(memory, places, folder, isTrusted)
-  if (root === undefined) return undefined
+  if (root === undefined) return { state: { ...before, visited }, text: undefined, problems: [] }
   const onTheWay = yield* inWorkspace(memory, places, MemorySearch.between(root, folder, searchOptions(memory, places)))
   const folders = yield* Effect.filter(onTheWay, isTrusted)
   const knownKeys = new Set(before.known)
@@ -372,8 +377,6 @@ export const loadTouched = Effect.fnUntraced(function* (
   )
   const { blocks, own, problems: fileProblems } = yield* readBlocks(newFiles, before.own, files, shown, memory.choices)
   const touched = [...before.touched, ...newFiles.map(({ candidate }) => candidate)]
-  // A folder below one that is not trusted is looked at again: the user may trust it meanwhile.
-  const visited = folders.length === onTheWay.length ? new Set([...before.visited, folder]) : before.visited
   return {
     state: { ...before, known: knownKeys, own, touched, visited },
     text: blocks.length === 0 ? undefined : touchedMemoryText(blocks),
