@@ -85,9 +85,9 @@ export const gateway = <E extends { readonly message: string }, R>(
       if (threshold !== undefined && !(threshold >= 0.1 && threshold <= 1)) {
         return yield* badInput(`--threshold ${threshold}: expected 0.1 to 1`)
       }
-      const { gateway: settings } = yield* userSettings
+      const settings = yield* userSettings
       const upstreams = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
-      const drainSeconds = settings.drainSeconds ?? defaultDrainSeconds
+      const drainSeconds = settings.gateway.drainSeconds ?? defaultDrainSeconds
       shutdown.graceMillis = drainSeconds * 1_000
       const setup = gatewaySetup(settings)
       const options: GatewayCommandOptions = {

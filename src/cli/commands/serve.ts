@@ -150,7 +150,8 @@ export const serve = <E extends { readonly message: string }, R>(
     Effect.fn("cli.serve")(function* (input) {
       if (input.newToken !== undefined) return yield* printToken(input.newToken)
       yield* ListenAddress.checkPort(input.port)
-      const { gateway: gatewaySettings, serve: own } = yield* userSettings
+      const user = yield* userSettings
+      const own = user.serve
       const configured = own.tokens ?? []
       const store = yield* storeOf(input.store, hasSqlite, input)
       if (configured.length === 0 && !ListenAddress.isLoopback(input.host)) {
@@ -175,7 +176,7 @@ export const serve = <E extends { readonly message: string }, R>(
       const gateway =
         servedGateway === undefined
           ? undefined
-          : { ...gatewaySetup(gatewaySettings), ownKeys: servedGateway === "keys", providerKeys: yield* providerKeys }
+          : { ...gatewaySetup(user), ownKeys: servedGateway === "keys", providerKeys: yield* providerKeys }
       const options = {
         host,
         port,

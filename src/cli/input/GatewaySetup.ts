@@ -2,6 +2,8 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
+import type { Settings } from "../../domain/settings/Settings.ts"
+import { type Prices, pricesWith } from "../../domain/tokens/Prices.ts"
 
 /** The settings of a gateway, served alone or within `serve`. */
 
@@ -14,6 +16,7 @@ export interface GatewaySetup extends Pick<
   readonly threshold: number
   readonly keepDays: number
   readonly maxBodyBytes: number
+  readonly prices: Prices
 }
 
 /** The operator's keys of the providers. */
@@ -37,19 +40,22 @@ export const providerKeys: Effect.Effect<ProviderKeys> = Effect.gen(function* ()
   return keys
 })
 
+const windowsOf = (models: Settings["models"]): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(models).flatMap(([name, { window }]) => (window === undefined ? [] : [[name, window] as const]))
+  )
+
 const defaultBodyBytes = 64 * 1024 * 1024
 const defaultKeepDays = 30
 
-/** Returns the setup that the settings describe, with defaults. */
+/** Returns the setup that the settings describe, with defaults, and the user's windows and prices of single models. */
 export const gatewaySetup = ({
-  bodyBytes,
-  drainSeconds: _,
-  keepDays,
-  threshold,
-  upstreams,
-  ...settings
-}: GatewaySettings): GatewaySetup => ({
+  gateway: { bodyBytes, drainSeconds: _, keepDays, threshold, upstreams, windows, ...settings },
+  models
+}: Pick<Settings, "gateway" | "models">): GatewaySetup => ({
   ...settings,
+  windows: { ...windowsOf(models), ...windows },
+  prices: pricesWith(models),
   upstreams: { ...defaultUpstreams, ...upstreams },
   threshold: threshold ?? defaultThreshold,
   keepDays: keepDays ?? defaultKeepDays,

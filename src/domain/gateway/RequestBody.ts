@@ -96,6 +96,14 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
   }
 }
 
+/** Returns the model of a request, also where its messages are not read; empty if it names none. */
+export const modelOf = ({ model }: Route, text: string): string => {
+  if (model !== undefined) return model
+  const span = objectSpans(text, afterSpace(text, 0), [])?.get("model")
+  const value = span === undefined ? undefined : parsedOrUndefined(text.slice(span.start, span.end))
+  return typeof value === "string" ? value : ""
+}
+
 /** Returns the text of a request without its messages: instructions, tools and options. */
 export const headOf = ({ array, lead, text }: RequestBody): string =>
   text.slice(0, array.start) + lead.join() + text.slice(array.end)

@@ -19,7 +19,7 @@ import { answersIn, recordedCost, summaryRequests, usageOf } from "../evaluation
 import type { Session, SessionEvent } from "../session/Session.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { tokenLimit } from "../tokens/ModelLimits.ts"
-import { builtInPrices, Cost, type Prices } from "../tokens/Prices.ts"
+import { Cost, type ModelPrice, pricesWith } from "../tokens/Prices.ts"
 import { Usage } from "../tokens/Tokens.ts"
 
 /** The ledger of a session: the tokens of each message, the cost, and the compressions. */
@@ -77,11 +77,20 @@ export type SessionLedger = typeof SessionLedger.Type
 
 const ceil = (tokens: number): number => Math.max(0, Math.ceil(tokens))
 
+/** The user's own windows and prices. */
+export interface LedgerSettings {
+  /** The window of every model that `models` does not name, in tokens. */
+  readonly window?: number | undefined
+  readonly models?:
+    | Readonly<Record<string, { readonly window?: number | undefined; readonly price?: ModelPrice | undefined }>>
+    | undefined
+}
+
 /** Returns the totals of a session from its events and the resulting state. */
 export const ledgerTotals = (
   session: Session,
   events: ReadonlyArray<SessionEvent>,
-  prices: Prices = builtInPrices
+  { models = {}, window }: LedgerSettings = {}
 ): LedgerTotals => {
   const { conversation, model } = session
   const log = entries(conversation)
@@ -91,18 +100,25 @@ export const ledgerTotals = (
     messages: log.length,
     tokens: ceil(log.reduce((sum, entry) => sum + entryTokens(entry), 0)),
     shown: ceil(viewTokens(conversation)),
-    window: tokenLimit(model ?? "unknown"),
+    window:
+      (Object.hasOwn(models, model ?? "") ? models[model ?? ""]?.window : undefined) ??
+      window ??
+      tokenLimit(model ?? "unknown"),
     compressions: events.filter(({ _tag }) => _tag === "Compressed").length,
     usage: usage?.recorded ?? null,
-    cost: recordedCost(answers, usage === null, summaryRequests(events), { model, prices })
+    cost: recordedCost(answers, usage === null, summaryRequests(events), { model, prices: pricesWith(models) })
   }
 }
 
 /** The ledger of a session. */
-export const ledgerOf = (session: Session, events: ReadonlyArray<SessionEvent>, prices?: Prices): SessionLedger => {
+export const ledgerOf = (
+  session: Session,
+  events: ReadonlyArray<SessionEvent>,
+  settings?: LedgerSettings
+): SessionLedger => {
   const shown = new Map(view(session.conversation).map((item) => [item.entry.id, itemTokens(item)]))
   return {
-    totals: ledgerTotals(session, events, prices),
+    totals: ledgerTotals(session, events, settings),
     entries: inOrder(session.conversation).map((entry) => ({
       id: entry.id,
       role: entry.content.role,

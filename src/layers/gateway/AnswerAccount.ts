@@ -1,6 +1,6 @@
 import { Effect, Metric } from "effect"
 import { usageOf } from "../../domain/gateway/AnswerUsage.ts"
-import { builtInPrices, priceOf, requestCost } from "../../domain/tokens/Prices.ts"
+import { priceOf, requestCost } from "../../domain/tokens/Prices.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { microDollars, tenantAttribute, tokensCounted } from "../../services/gateway/GatewayMetrics.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
@@ -17,7 +17,7 @@ export const accountAnswer = Effect.fnUntraced(
   ) {
     const usage = route === undefined ? undefined : usageOf(route.dialect, counts)
     if (usage === undefined) return
-    const { learn } = yield* Gateway
+    const { learn, prices } = yield* Gateway
     const limiter = yield* TenantLimiter
     if (estimated !== undefined) learn(model, estimated, usage.prompt)
     const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
@@ -27,7 +27,7 @@ export const accountAnswer = Effect.fnUntraced(
       if (tokens > 0)
         yield* Metric.update(Metric.withAttributes(tokensCounted, { kind, ...tenantAttribute(tenant) }), tokens)
     }
-    const price = priceOf(builtInPrices.table, model)
+    const price = priceOf(prices.table, model)
     if (price !== undefined)
       yield* Metric.update(
         Metric.withAttributes(microDollars, tenantAttribute(tenant)),

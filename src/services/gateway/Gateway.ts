@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import type { RecallCall } from "../../domain/gateway/Answer.ts"
 import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
 import { withMessages } from "../../domain/gateway/RequestBody.ts"
+import { builtInPrices, type Prices } from "../../domain/tokens/Prices.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -42,6 +43,8 @@ export class Gateway extends Context.Service<
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
     /** Stores the part of an answer that the client did not see, or that it has none. */
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
+    /** The prices by which the cost of answers is counted. */
+    readonly prices: Prices
     /** Whether answers mention calls of the gateway's tool. */
     readonly showsRecalls: boolean
     /** Learns from the provider's count of a request how accurate the estimates for its model are. */
@@ -65,6 +68,7 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     plan,
     prepare: ({ next }, ask) => (next === undefined ? Effect.void : prepared.prepare(next, ask)),
     recall,
+    prices: options.prices ?? builtInPrices,
     showsRecalls: options.showRecalls === true,
     following: ({ body, declaration, messages }, since) => withMessages(body, [...messages, ...since], declaration),
     learn: (model, estimated, counted) => counts.learn(model, estimated, counted),

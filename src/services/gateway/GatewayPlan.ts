@@ -5,6 +5,7 @@ import type { Route } from "../../domain/gateway/Dialect.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
 import type { RecallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
+import type { Prices } from "../../domain/tokens/Prices.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import type { GatewayStoreError } from "./GatewayStore.ts"
 
@@ -18,6 +19,8 @@ export interface GatewayOptions extends GatewayWindows {
   readonly showRecalls?: boolean | undefined
   /** Who writes snapshots: code, or the client's own model, in the background and with the client's key. Default: code. */
   readonly snapshots?: "code" | "model" | undefined
+  /** The prices by which the cost of answers is counted. Default: the built-in ones. */
+  readonly prices?: Prices | undefined
 }
 
 /** A request of a client. */

@@ -4,7 +4,13 @@ import { type CompressedView, type SentMessage, sentMessages } from "../../domai
 import { compressFrom, requestLimit, retryAfter } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
-import { headOf, readBody, type RequestBody, withMessages as bodyWith } from "../../domain/gateway/RequestBody.ts"
+import {
+  headOf,
+  modelOf,
+  readBody,
+  type RequestBody,
+  withMessages as bodyWith
+} from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -109,7 +115,7 @@ const plan = Effect.fnUntraced(function* (
   const { counts, memory, options } = planning
   const { isTooLong = false, owner, route, session = "", text } = request
   const body = text.length < minBytes ? undefined : readBody(route, text)
-  if (body === undefined) return { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
+  if (body === undefined) return { _tag: "Unchanged", model: modelOf(route, text), tokens: undefined }
   const { dialect, messages, model } = body
   const factor = Math.max(counts.factor(model), isTooLong ? refusedFactor : 0)
   const limit = Math.floor(requestLimit(options, model, body.maxAnswer) / factor)

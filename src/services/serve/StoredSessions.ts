@@ -2,7 +2,13 @@ import { Clock, Effect, Option, Schedule } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
-import { ledgerOf, type LedgerTotals, ledgerTotals, shownMessages } from "../../domain/serve/SessionLedger.ts"
+import {
+  ledgerOf,
+  type LedgerSettings,
+  type LedgerTotals,
+  ledgerTotals,
+  shownMessages
+} from "../../domain/serve/SessionLedger.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { ChatDefaults, startedWith } from "../chat/ChatSettings.ts"
@@ -95,6 +101,17 @@ const load = (stored: StoredSessions, tenant: string, id: string) =>
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
   )
 
+/** The user's windows and prices. */
+const ledgerSettings = (stored: StoredSessions, tenant: string) =>
+  inTenant(
+    stored,
+    tenant,
+    Settings.use(({ read }) => read)
+  ).pipe(
+    Effect.map(({ settings }): LedgerSettings => settings),
+    Effect.catchTag("SettingsError", internal)
+  )
+
 /** Returns the totals of a session, cached as long as its log is unchanged. */
 const totals = Effect.fnUntraced(function* (
   stored: StoredSessions,
@@ -105,7 +122,7 @@ const totals = Effect.fnUntraced(function* (
   const before = stored.totals.get(key)
   if (before !== undefined) return before
   const { events, session } = yield* load(stored, tenant, id)
-  const sums = ledgerTotals(session, events)
+  const sums = ledgerTotals(session, events, yield* ledgerSettings(stored, tenant))
   if (stored.totals.size >= maxTotals) stored.totals.clear()
   stored.totals.set(key, sums)
   return sums
@@ -197,13 +214,16 @@ export const reading = (
     const shown = shownMessages(session, messages, chars)
     return {
       ...row(tenant, yield* existing(stored, tenant, id)),
-      totals: ledgerTotals(session, events),
+      totals: ledgerTotals(session, events, yield* ledgerSettings(stored, tenant)),
       messages: shown,
       earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
       lastEvent: last
     }
   }),
-  ledger: (tenant, id) => Effect.map(load(stored, tenant, id), ({ events, session }) => ledgerOf(session, events)),
+  ledger: Effect.fnUntraced(function* (tenant, id) {
+    const { events, session } = yield* load(stored, tenant, id)
+    return ledgerOf(session, events, yield* ledgerSettings(stored, tenant))
+  }),
   exported: (tenant, id, format) =>
     Effect.flatMap(load(stored, tenant, id), ({ events }) =>
       Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)

@@ -1,9 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { providerOfOther, routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
-import { headOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import { headOf, modelOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
 
 const at = (path: string, method = "POST") => routeOf(method, new URL(path, "http://gateway"))
+
+describe("the model of a request", () => {
+  it.each([
+    ["/v1/messages", `{"messages":[],"model":"claude-opus-5-5"}`, "claude-opus-5-5"],
+    ["/v1/responses", `{"model":"gpt-5","previous_response_id":"r1","input":"next"}`, "gpt-5"],
+    ["/v1beta/models/gemini-2.5-pro:generateContent", "[", "gemini-2.5-pro"],
+    ["/v1/messages", `{"model":7}`, ""],
+    ["/v1/messages", "no JSON", ""]
+  ])("is known also where its messages are not read: %s %s", (path, text, model) => {
+    const route = at(path)
+    assert.strictEqual(route === undefined ? undefined : modelOf(route, text), model)
+  })
+})
 
 describe("a route", () => {
   it.each([

@@ -3,6 +3,7 @@ import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { hash } from "node:crypto"
 import http from "node:http"
 import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
+import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { type Block, codecs } from "../../support/GatewayDialects.ts"
 import {
   type FakeModel,
@@ -308,6 +309,30 @@ describe("the operator", () => {
       assert.deepStrictEqual(statuses, [200, 200, 429, 429, 401])
       const metrics = yield* raw(`${gateway.url}/metrics`, [], "", "GET")
       assert.match(metrics.body, /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("counts the cost by the operator's prices", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const prices = pricesWith({ "gpt-4o": { price: { input: 1_000_000, output: 1_000_000 } } })
+      const gateway = yield* makeGateway(provider.url, { prices })
+      const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
+      // The counters are those of the process.
+      const sums = Effect.map(raw(`${gateway.url}/metrics`, [], "", "GET"), (metrics) => {
+        const sum = (name: string): number =>
+          [...metrics.body.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))].reduce(
+            (total, [, value]) => total + Number(value),
+            0
+          )
+        return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
+      })
+      const before = yield* sums
+      yield* raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer one"], body)
+      const after = yield* sums
+      assert.isAbove(after.tokens, before.tokens)
+      // A dollar for each token.
+      assert.strictEqual(after.cost - before.cost, (after.tokens - before.tokens) * 1_000_000)
     }).pipe(Effect.scoped)
   )
 

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Scope } from "effect"
+import { writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
+import { join } from "node:path"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
 
 /** One server, and everything that a client can do wrong. */
@@ -518,5 +520,32 @@ describe("a restart", () => {
       const events = eventsOf(yield* Effect.promise(() => status))
       assert.include(JSON.stringify(events.at(-1)), `"status":"stopped"`)
     })
+  )
+})
+
+describe("a server whose user has windows and prices of models", () => {
+  it.live("counts sessions with them", () =>
+    Effect.gen(function* () {
+      const own = newHome()
+      const price = { input: 1_000_000, output: 1_000_000 }
+      writeFileSync(
+        join(own, "settings.json"),
+        JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
+      )
+      const { ask } = yield* startServer({ home: own })
+      yield* Effect.promise(async () => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
+      })
+      interface Read {
+        readonly totals: { readonly window: number; readonly cost: { readonly total: number } }
+      }
+      const { totals } = yield* json<Read>(() => ask("GET", "/v1/sessions/one"))
+      const ledger = yield* json<Read>(() => ask("GET", "/v1/sessions/one/ledger"))
+      assert.strictEqual(totals.window, 50_000)
+      // One token of the message and two of the answer, at a dollar each.
+      assert.strictEqual(totals.cost.total, 3)
+      assert.deepStrictEqual(ledger.totals, totals)
+    }).pipe(Effect.scoped)
   )
 })
