@@ -52,6 +52,22 @@ const decode = <S extends Schema.Codec<unknown, unknown>>(schema: S, stdout: Buf
   Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(schema)))(String(stdout))
 
 describe("the sessions of other agents", () => {
+  it.effect("of this program name secrets in large parts by handles that recall reads", () =>
+    Effect.gen(function* () {
+      const { env: others, home } = yield* machine
+      const env = { ...others, PALIMPSEST_HOME: `${home}-stored` }
+      const file = `${home}-large.jsonl`
+      const text = `${"a line of a large message\n".repeat(500)}deploy with ${token}\n`
+      writeFileSync(file, JSON.stringify([{ role: "user", parts: [{ text }] }]))
+      const imported = yield* run(["sessions", "import", file], { env })
+      const id = String(imported.stdout).trim()
+      const secrets = yield* run(["secrets", id, "--only", "secrets"], { env })
+      const [, handle = ""] = /GitHub token +1 time +(h_[a-z2-7]{10})\n/.exec(String(secrets.stdout)) ?? []
+      const recalled = yield* run(["recall", id, handle], { env })
+      assert.strictEqual(String(recalled.stdout), text)
+    })
+  )
+
   it.effect("are listed, searched, priced, searched for secrets and copied without them, and stay as they are", () =>
     Effect.gen(function* () {
       const { before, env, home } = yield* machine

@@ -86,6 +86,8 @@ const rowOf = (
 
 const titleColumns = 40
 const folderColumns = 24
+/** Width of a line. The title stands last and is cut where the others are wide. */
+const lineColumns = 100
 
 /** Shortens a folder to its last components that fit. */
 const shortFolder = (folder: string | null): string => {
@@ -131,7 +133,11 @@ const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style): s
   const header = ["Agent", "Updated", "Tokens", "Cost", "Folder", "Title"]
   const [first = "", ...lines] = Output.table([header, ...cells], "llrrll").split("\n")
   const sessions = rows.map((row, index) =>
-    [lines[index] ?? "", style.dim(`  ${printableLine(row.path)}`), ...hitLines(row, style)].join("\n")
+    [
+      truncate(lines[index] ?? "", lineColumns),
+      style.dim(`  ${printableLine(row.path)}`),
+      ...hitLines(row, style)
+    ].join("\n")
   )
   return [style.bold(first), ...sessions].join("\n")
 }

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
+import { handleOf, Hash } from "../../domain/content/Handle.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { ReportProgress } from "../../services/platform/Progress.ts"
 import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts"
@@ -37,8 +38,27 @@ export const Secrets = Schema.Struct({
   problems: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))
 })
 
-/** Lines of one kind that are listed. */
-const maxLines = 8
+/** Places of one kind that are listed. */
+const maxPlaces = 8
+
+const isHash = Schema.is(Hash)
+
+/** Where secrets of one kind stand: lines of the session's file, other files with their lines, and handles of stored parts. */
+const placesText = (session: FoundSession, list: FoundSecrets["places"]): string => {
+  const shown = list.slice(0, maxPlaces)
+  const lines = shown.flatMap(({ line, path }) => (path === session.path ? [String(line)] : []))
+  const others = shown.flatMap(({ line, path }) => {
+    const file = path.split(/[\\/]/).at(-1) ?? ""
+    if (path === session.path) return []
+    return [isHash(file) ? handleOf(file) : `${printableLine(file)}:${line}`]
+  })
+  const more = list.length - shown.length
+  return [
+    ...(lines.length === 0 ? [] : [`line ${lines.join(", ")}`]),
+    ...others,
+    ...(more > 0 ? [`${Output.number(more)} more`] : [])
+  ].join(", ")
+}
 
 /** The kinds of secrets of a session, each with its places. */
 const sessionText = (session: FoundSession, { places, values }: FoundSecrets, style: Output.Style): string => {
@@ -47,17 +67,8 @@ const sessionText = (session: FoundSession, { places, values }: FoundSecrets, st
   const rows = [...kinds]
     .sort(([, a], [, b]) => Number(a[0]?.isPersonal) - Number(b[0]?.isPersonal) || b.length - a.length)
     .map(([kind, list]) => {
-      const lines = list.slice(0, maxLines).map(({ line, path }) => {
-        const file = path === session.path ? "" : `${path.split(/[\\/]/).at(-1) ?? ""}:`
-        return `${printableLine(file)}${line}`
-      })
-      const more = list.length - lines.length
       const count = list.reduce((sum, one) => sum + one.count, 0)
-      return [
-        `  ${kind}`,
-        Output.plural(count, "time"),
-        `line ${lines.join(", ")}${more > 0 ? ` and ${Output.number(more)} more` : ""}`
-      ]
+      return [`  ${kind}`, Output.plural(count, "time"), placesText(session, list)]
     })
   return [
     `${style.bold(session.agent)}  ${printableLine(session.path)}  ${style.dim(Output.plural(values, "value"))}`,
