@@ -35,6 +35,8 @@ export interface Fault {
   readonly body?: string
   /** Closes the connection after this many events. */
   readonly breakAfter?: number
+  /** Writes the whole answer itself. */
+  readonly write?: (response: http.ServerResponse) => void
 }
 
 /** Decides what the model says, from the whole text of the request. */
@@ -78,6 +80,10 @@ export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
       }
       const blocks = model(seen, requests.length - 1)
       const fault = isFault(blocks) ? blocks : {}
+      if (fault.write !== undefined) {
+        fault.write(response)
+        return
+      }
       if (fault.status !== undefined) {
         response
           .writeHead(fault.status, { "content-type": "application/json", "retry-after": "1" })
@@ -133,6 +139,7 @@ export const makeGateway = Effect.fnUntraced(function* (
       host: "127.0.0.1",
       port: 0,
       maxBodyBytes: 8_000_000,
+      silentSeconds: 600,
       drainSeconds: 5,
       page: { html: "<p>page</p>", policy: "default-src 'none'" },
       upstreams: { anthropic: provider, gemini: provider, openai: provider },
@@ -183,3 +190,49 @@ export const makeClient = (dialect: Dialect, url: string, isStream: boolean, key
     }
   }
 }
+
+/** A model that says the same each time. */
+export const noted: FakeModel = () => [{ kind: "text", text: "Noted." }]
+
+/** A text of some 1,500 tokens that no other turn has. */
+export const filler = (turn: number): string =>
+  Array.from(
+    { length: 90 },
+    (_, at) => `Line ${at} of turn ${turn} tells of part ${(turn * 61 + at * 17) % 997}.`
+  ).join("\n")
+
+/** Sends exact bytes, and returns the exact answer. */
+export const raw = (url: string, headers: ReadonlyArray<string>, body: string, method = "POST") =>
+  Effect.callback<{ readonly status: number; readonly headers: ReadonlyArray<string>; readonly body: string }, Error>(
+    (resume) => {
+      const request = http.request(url, { method, headers: ["Host", new URL(url).host, ...headers] }, (response) => {
+        let text = ""
+        response.setEncoding("utf8")
+        response.on("data", (piece: string) => {
+          text += piece
+        })
+        response.on("end", () =>
+          resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.rawHeaders, body: text }))
+        )
+        response.on("error", (error) => resume(Effect.fail(error)))
+      })
+      request.on("error", (error) => resume(Effect.fail(error)))
+      request.end(body)
+      return Effect.sync(() => void request.destroy())
+    }
+  )
+
+/** A client whose history is above the threshold of a small window, and compressed. */
+export const compressedClient = Effect.fnUntraced(function* (
+  dialect: Dialect,
+  url: string,
+  isStream = true,
+  key?: string
+) {
+  const client = makeClient(dialect, url, isStream, key)
+  for (let turn = 1; turn <= 6; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
+  return client
+})
+
+/** A window that six turns fill. */
+export const small = { window: 8_192 }

@@ -16,6 +16,7 @@ export interface GatewaySetup extends Pick<
   readonly threshold: number
   readonly keepDays: number
   readonly maxBodyBytes: number
+  readonly silentSeconds: number
   readonly prices: Prices
 }
 
@@ -47,10 +48,12 @@ const windowsOf = (models: Settings["models"]): Readonly<Record<string, number>>
 
 const defaultBodyBytes = 64 * 1024 * 1024
 const defaultKeepDays = 30
+/** As long as the providers' own clients wait (OpenAI and Anthropic, 2026). */
+const defaultSilentSeconds = 600
 
 /** Returns the setup that the settings describe, with defaults, and the user's windows and prices of single models. */
 export const gatewaySetup = ({
-  gateway: { bodyBytes, drainSeconds: _, keepDays, threshold, upstreams, windows, ...settings },
+  gateway: { bodyBytes, drainSeconds: _, keepDays, silentSeconds, threshold, upstreams, windows, ...settings },
   models
 }: Pick<Settings, "gateway" | "models">): GatewaySetup => ({
   ...settings,
@@ -59,5 +62,6 @@ export const gatewaySetup = ({
   upstreams: { ...defaultUpstreams, ...upstreams },
   threshold: threshold ?? defaultThreshold,
   keepDays: keepDays ?? defaultKeepDays,
-  maxBodyBytes: bodyBytes ?? defaultBodyBytes
+  maxBodyBytes: bodyBytes ?? defaultBodyBytes,
+  silentSeconds: silentSeconds ?? defaultSilentSeconds
 })

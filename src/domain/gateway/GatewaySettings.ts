@@ -109,6 +109,12 @@ export const GatewaySettings = Schema.Struct({
       expected: "a whole number of bytes, such as 67108864"
     })
   ),
+  silentSeconds: Schema.optionalKey(
+    whole(1).annotate({
+      description: "Seconds without a byte after which the connection to a provider is closed (default 600)",
+      expected: "a whole number of seconds, such as 600"
+    })
+  ),
   drainSeconds: Schema.optionalKey(
     whole(0).annotate({
       description: "Seconds for running answers to finish when the gateway stops (default 120)",

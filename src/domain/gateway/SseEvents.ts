@@ -9,7 +9,10 @@ export interface SseEvent {
   readonly data: string
 }
 
-const blankLine = /\r\n\r\n|\n\n|\r\r/
+const blankLine = /\r\n\r\n|\n\n|\r\r/g
+
+/** Characters of the longest blank line. */
+const maxBlankLine = 4
 
 const parse = (raw: string): SseEvent => {
   let name = ""
@@ -24,26 +27,50 @@ const parse = (raw: string): SseEvent => {
 
 /** Splits text that arrives in pieces into events. Mutable. */
 export class SseSplitter {
-  private rest = ""
+  /** The pieces of the event that is not complete yet. They are joined once. */
+  private held: Array<string> = []
+  /** Their end, where a blank line may begin. */
+  private tail = ""
+  private length = 0
+
+  /** The length in characters of the event that is not complete yet. */
+  get pending(): number {
+    return this.length
+  }
 
   /** Adds a piece. Returns the events that it completes. */
   push(piece: string): ReadonlyArray<SseEvent> {
-    this.rest += piece
-    const events: Array<SseEvent> = []
-    for (;;) {
-      const end = blankLine.exec(this.rest)
-      if (end === null) return events
-      const length = end.index + end[0].length
-      events.push(parse(this.rest.slice(0, length)))
-      this.rest = this.rest.slice(length)
+    const searched = this.tail + piece
+    blankLine.lastIndex = 0
+    if (!blankLine.test(searched)) {
+      this.held.push(piece)
+      this.hold(this.held, searched.slice(1 - maxBlankLine), this.length + piece.length)
+      return []
     }
+    const text = this.held.join("") + piece
+    blankLine.lastIndex = this.length - this.tail.length
+    const events: Array<SseEvent> = []
+    let start = 0
+    while (blankLine.test(text)) {
+      events.push(parse(text.slice(start, blankLine.lastIndex)))
+      start = blankLine.lastIndex
+    }
+    const rest = text.slice(start)
+    this.hold([rest], rest.slice(1 - maxBlankLine), rest.length)
+    return events
   }
 
   /** Returns the text after the last blank line as an event. Call it when the stream has ended. */
   end(): ReadonlyArray<SseEvent> {
-    const { rest } = this
-    this.rest = ""
+    const rest = this.held.join("")
+    this.hold([], "", 0)
     return rest === "" ? [] : [parse(rest)]
+  }
+
+  private hold(held: Array<string>, tail: string, length: number): void {
+    this.held = held
+    this.tail = tail
+    this.length = length
   }
 }
 

@@ -23,6 +23,8 @@ export interface GatewayHandlerOptions extends GatewayAccess {
   readonly upstreams: Readonly<Record<Provider, string>>
   /** Bodies above this size are streamed through unread. */
   readonly maxBodyBytes: number
+  /** Seconds without a byte after which the connection to a provider is closed. */
+  readonly silentSeconds: number
   /** Tokens of the server that clients may use in place of keys. Absent: keys only. */
   readonly tokens?: TokenAccess | undefined
 }
@@ -84,7 +86,7 @@ const work = Effect.fnUntraced(function* (
   const { account, headers, owner, tenant } = access
   const base = new URL(options.upstreams[provider])
   const path = `${base.pathname.replace(/\/$/, "")}${access.path}`
-  const upstream = { url: base, path, method, headers }
+  const upstream = { url: base, path, method, headers, silentSeconds: options.silentSeconds }
   const passing: ProxiedRequest = { request, response, route, account, tenant, upstream }
   const counted = (view: string) =>
     Metric.update(
@@ -125,15 +127,18 @@ export const handle = (
 ): Effect.Effect<void, never, Gateway | TenantLimiter> =>
   work(options, request, response).pipe(
     Effect.catchCause((cause) => {
-      const isUpstream = cause.reasons.some(
-        (reason) => reason._tag === "Fail" && reason.error instanceof UpstreamFailed
-      )
+      const upstream = cause.reasons.flatMap((reason) =>
+        reason._tag === "Fail" && reason.error instanceof UpstreamFailed ? [reason.error] : []
+      )[0]
+      const status = upstream?.status ?? 502
       const route = routeOf(request.method ?? "", addressOf(request))
       const error = Cause.squash(cause)
       const message = error instanceof Error ? error.message : String(error)
       return Effect.andThen(
-        isUpstream ? Effect.void : reportFailure(cause),
-        Effect.sync(() => sendJson(response, 502, failureBody(route?.dialect, 502, `palimpsest gateway: ${message}`)))
+        upstream === undefined ? reportFailure(cause) : Effect.void,
+        Effect.sync(() =>
+          sendJson(response, status, failureBody(route?.dialect, status, `palimpsest gateway: ${message}`))
+        )
       )
     })
   )

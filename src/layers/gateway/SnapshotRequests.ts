@@ -31,6 +31,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
       if (answer.statusCode !== 200) {
         return yield* new UpstreamFailed({
           message: `no snapshot by a model: the provider answered ${answer.statusCode}`,
+          status: 502,
           cause: undefined
         })
       }

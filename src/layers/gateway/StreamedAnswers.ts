@@ -10,7 +10,7 @@ import type { SentView } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, typeOf, withText, write } from "./ProxiedRequest.ts"
-import { endToEnd, readAll, UpstreamFailed } from "./UpstreamRequests.ts"
+import { endToEnd, maxAnswerBytes, readAll, tooLarge, UpstreamFailed } from "./UpstreamRequests.ts"
 
 /** Passes an answer on to the client while it is read. */
 const relay = (answer: IncomingMessage, { response }: ProxiedRequest, stream: AnswerStream) =>
@@ -18,7 +18,7 @@ const relay = (answer: IncomingMessage, { response }: ProxiedRequest, stream: An
     const splitter = new SseSplitter()
     const decoder = new TextDecoder()
     const failed = (cause: unknown) =>
-      resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", cause })))
+      resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", status: 502, cause })))
     const pass = (event: SseEvent) => {
       const text = stream.push(event)
       // One piece may contain many events, so one listener handles them all.
@@ -36,7 +36,12 @@ const relay = (answer: IncomingMessage, { response }: ProxiedRequest, stream: An
       }
     }
     answer.on("data", (piece: Buffer) =>
-      safely(() => splitter.push(decoder.decode(piece, { stream: true })).forEach(pass))
+      safely(() => {
+        splitter.push(decoder.decode(piece, { stream: true })).forEach(pass)
+        if (splitter.pending <= maxAnswerBytes) return
+        answer.destroy()
+        resume(Effect.fail(tooLarge("an event")))
+      })
     )
     answer.once("end", () =>
       safely(() => {

@@ -8,11 +8,16 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
  * backpressure. A client that parses them would take more time.
  */
 
-/** A provider could not be reached, or closed the connection. */
+/** A provider could not be reached, sent nothing for too long, sent too much, or closed the connection. */
 export class UpstreamFailed extends Schema.TaggedError<UpstreamFailed>()("UpstreamFailed", {
   message: Schema.String,
+  /** The status that the client gets: 504 for a provider that sent nothing, else 502. */
+  status: Schema.Literals([502, 504]),
   cause: Schema.Defect()
 }) {}
+
+/** Maximum bytes of an answer that is read as a whole, and characters of one event of a stream. */
+export const maxAnswerBytes = 64 * 1_024 * 1_024
 
 const options = { keepAlive: true, maxFreeSockets: 64 }
 const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) }
@@ -55,6 +60,8 @@ export interface UpstreamRequest {
   readonly method: string
   /** Names and values in turn, without the host. */
   readonly headers: ReadonlyArray<string>
+  /** Seconds without a byte after which the connection is closed. */
+  readonly silentSeconds: number
 }
 
 const open = ({ headers, method, path, url }: UpstreamRequest): ClientRequest => {
@@ -67,6 +74,15 @@ const open = ({ headers, method, path, url }: UpstreamRequest): ClientRequest =>
 const reasonOf = (error: Error): string =>
   "code" in error && error.code !== undefined ? String(error.code) : error.message
 
+class Silent extends Error {}
+
+const failedAt = (origin: string, error: Error): UpstreamFailed =>
+  new UpstreamFailed({
+    message: `${origin}: ${reasonOf(error)}`,
+    status: error instanceof Silent ? 504 : 502,
+    cause: error
+  })
+
 /**
  * Sends a request, whose body `write` writes, and returns the answer once its headers are there. Interruption closes the
  * connection.
@@ -78,8 +94,9 @@ export const send = (
   Effect.callback((resume) => {
     const request = open(upstream)
     request.once("response", (response) => resume(Effect.succeed(response)))
-    request.once("error", (error) =>
-      resume(Effect.fail(new UpstreamFailed({ message: `${upstream.url.origin}: ${reasonOf(error)}`, cause: error })))
+    request.once("error", (error) => resume(Effect.fail(failedAt(upstream.url.origin, error))))
+    request.setTimeout(upstream.silentSeconds * 1_000, () =>
+      request.destroy(new Silent(`nothing came for ${upstream.silentSeconds} s`))
     )
     // Errors after the answer began are those of the answer.
     request.on("error", () => {})
@@ -87,20 +104,32 @@ export const send = (
     return Effect.sync(() => void request.destroy())
   })
 
-/** Reads the rest of a message as one buffer. */
+/** Reads the rest of a message as one buffer. Fails above `maxAnswerBytes`. */
 export const readAll = (message: IncomingMessage): Effect.Effect<Buffer, UpstreamFailed> =>
   Effect.callback((resume) => {
     const pieces: Array<Buffer> = []
-    message.on("data", (piece: Buffer) => void pieces.push(piece))
+    let bytes = 0
+    message.on("data", (piece: Buffer) => {
+      pieces.push(piece)
+      bytes += piece.length
+      if (bytes <= maxAnswerBytes) return
+      message.destroy()
+      resume(Effect.fail(tooLarge("an answer")))
+    })
     message.once("end", () => resume(Effect.succeed(joined(pieces))))
-    message.once("error", (error) =>
-      resume(Effect.fail(new UpstreamFailed({ message: reasonOf(error), cause: error })))
-    )
+    message.once("error", (error) => resume(Effect.fail(failedAt("the provider", error))))
     message.once("close", () => {
-      if (!message.complete)
-        resume(Effect.fail(new UpstreamFailed({ message: "the connection closed", cause: undefined })))
+      if (!message.complete) resume(Effect.fail(failedAt("the provider", new Error("the connection closed"))))
     })
     return Effect.sync(() => void message.destroy())
+  })
+
+/** The failure for something larger than `maxAnswerBytes`. */
+export const tooLarge = (what: string): UpstreamFailed =>
+  new UpstreamFailed({
+    message: `the provider sent ${what} of more than ${maxAnswerBytes / 1_048_576} MiB`,
+    status: 502,
+    cause: undefined
   })
 
 const joined = (pieces: ReadonlyArray<Buffer>): Buffer => {

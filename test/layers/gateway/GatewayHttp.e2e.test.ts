@@ -2,56 +2,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { hash } from "node:crypto"
 import http from "node:http"
-import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
+import { dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { type Block, codecs } from "../../support/GatewayDialects.ts"
 import {
-  type FakeModel,
+  compressedClient,
+  filler,
   makeClient,
   makeGateway,
   makeProvider,
-  type ProviderRequest
+  noted,
+  type ProviderRequest,
+  raw,
+  small
 } from "../../support/GatewayScene.ts"
 
 /** What the gateway does over sockets besides compressing: pass bytes, and tell both sides of failures. */
-
-const noted: FakeModel = () => [{ kind: "text", text: "Noted." }]
-
-const filler = (turn: number): string =>
-  Array.from(
-    { length: 90 },
-    (_, at) => `Line ${at} of turn ${turn} tells of part ${(turn * 61 + at * 17) % 997}.`
-  ).join("\n")
-
-/** Sends exact bytes, and returns the exact answer. */
-const raw = (url: string, headers: ReadonlyArray<string>, body: string, method = "POST") =>
-  Effect.callback<{ readonly status: number; readonly headers: ReadonlyArray<string>; readonly body: string }, Error>(
-    (resume) => {
-      const request = http.request(url, { method, headers: ["Host", new URL(url).host, ...headers] }, (response) => {
-        let text = ""
-        response.setEncoding("utf8")
-        response.on("data", (piece: string) => {
-          text += piece
-        })
-        response.on("end", () =>
-          resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.rawHeaders, body: text }))
-        )
-        response.on("error", (error) => resume(Effect.fail(error)))
-      })
-      request.on("error", (error) => resume(Effect.fail(error)))
-      request.end(body)
-      return Effect.sync(() => void request.destroy())
-    }
-  )
-
-/** A client whose history is above the threshold of a small window, and compressed. */
-const compressedClient = Effect.fnUntraced(function* (dialect: Dialect, url: string, isStream = true, key?: string) {
-  const client = makeClient(dialect, url, isStream, key)
-  for (let turn = 1; turn <= 6; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
-  return client
-})
-
-const small = { window: 8_192 }
 
 describe("a request that fits", () => {
   it.live("goes out byte for byte, and so does its answer", () =>

@@ -25,6 +25,7 @@ const start = Effect.fnUntraced(function* (provider: string, more: Partial<Serve
     gateway: {
       upstreams: { anthropic: provider, gemini: provider, openai: provider },
       maxBodyBytes: 8_000_000,
+      silentSeconds: 600,
       window: 8_192,
       threshold: 0.75,
       keepDays: 30,

@@ -1,0 +1,283 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { createHash } from "node:crypto"
+import http from "node:http"
+import { dialects } from "../../../src/domain/gateway/Dialect.ts"
+import { maxAnswerBytes } from "../../../src/layers/gateway/UpstreamRequests.ts"
+import { codecs } from "../../support/GatewayDialects.ts"
+import {
+  compressedClient,
+  type Fault,
+  makeClient,
+  makeGateway,
+  makeProvider,
+  noted,
+  raw,
+  small
+} from "../../support/GatewayScene.ts"
+
+/** What a gateway bears: providers and clients that are silent, slow, many, large or broken. After each it works as before. */
+
+const healthy = Effect.fnUntraced(function* (url: string) {
+  const health = yield* raw(`${url}/health`, [], "", "GET")
+  assert.strictEqual(health.status, 200)
+})
+
+/** A provider that answers until `fault` is set. */
+const faultyProvider = Effect.fnUntraced(function* () {
+  const state: { fault: Fault | undefined } = { fault: undefined }
+  const provider = yield* makeProvider((request, at) => state.fault ?? noted(request, at))
+  return { ...provider, state }
+})
+
+/** Writes a stream of `bytes` as fast as its reader takes it, and counts what was written. */
+const stream = (response: http.ServerResponse, bytes: number, event: string, written: { bytes: number }) => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  const more = (): void => {
+    while (written.bytes < bytes) {
+      written.bytes += event.length
+      if (!response.write(event)) return void response.once("drain", more)
+    }
+    response.end()
+  }
+  more()
+}
+
+describe.each(dialects)("a provider that sends nothing (%s)", (dialect) => {
+  const silent: Fault = { write: () => {} }
+  const silentAfterHeaders: Fault = {
+    write: (response) => void response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+  }
+
+  it.live("is status 504", () =>
+    Effect.gen(function* () {
+      const { state, url } = yield* faultyProvider()
+      state.fault = silent
+      const gateway = yield* makeGateway(url, { silentSeconds: 0.05 })
+      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
+      const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, [], body)
+      assert.strictEqual(answer.status, 504)
+      assert.include(JSON.parse(answer.body).error.message, "nothing came for 0.05 s")
+      yield* healthy(gateway.url)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("after its headers breaks the client's connection, compressed or not", () =>
+    Effect.gen(function* () {
+      const { state, url } = yield* faultyProvider()
+      const patient = yield* makeGateway(url, small)
+      const { history } = yield* compressedClient(dialect, patient.url)
+      state.fault = silentAfterHeaders
+      const gateway = yield* makeGateway(url, { ...small, silentSeconds: 0.05 }, patient.held)
+      const client = makeClient(dialect, gateway.url, true)
+      client.history.push(...history)
+      yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
+      const other = makeClient(dialect, gateway.url, true)
+      yield* Effect.flip(Effect.tryPromise(() => other.say("hello", () => "")))
+      yield* healthy(gateway.url)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe.each(dialects)("a provider's garbage (%s)", (dialect) => {
+  it.live.each([
+    ["text/event-stream", "data: {not json\n\n: comment\n\nevent: \u0000\ndata\n\n\uFFFD"],
+    ["application/json", `{"choices": [[[`],
+    ["application/json", "null"],
+    ["text/html", "<html>502</html>"]
+  ] as const)("comes back as it is, as %s %j", ([type, body]) =>
+    Effect.gen(function* () {
+      const { state, url } = yield* faultyProvider()
+      const gateway = yield* makeGateway(url, small)
+      const client = yield* compressedClient(dialect, gateway.url)
+      state.fault = { write: (response) => void response.writeHead(200, { "content-type": type }).end(body) }
+      const sent = JSON.stringify(
+        codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], type === "text/event-stream")
+      )
+      const answer = yield* raw(
+        `${gateway.url}${codecs[dialect].path(type === "text/event-stream")}`,
+        ["Authorization", "Bearer secret-key"],
+        sent
+      )
+      assert.deepStrictEqual([answer.status, answer.body], [200, body])
+      state.fault = undefined
+      yield* Effect.promise(() => client.say("and now?", () => ""))
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("an answer without an end", () => {
+  const piece = "x".repeat(1_048_576)
+  const endless = (type: string): Fault => ({
+    write: (response) => {
+      response.writeHead(200, { "content-type": type })
+      const more = (): void => {
+        while (!response.destroyed) if (!response.write(piece)) return void response.once("drain", more)
+      }
+      more()
+    }
+  })
+
+  it.live.each([
+    ["text/event-stream", true],
+    ["application/json", false]
+  ] as const)("is broken off at 64 MiB, where it has to be read (%s)", ([type, isStream]) =>
+    Effect.gen(function* () {
+      assert.strictEqual(maxAnswerBytes, 64 * piece.length)
+      const { state, url } = yield* faultyProvider()
+      const gateway = yield* makeGateway(url, small)
+      const client = yield* compressedClient("anthropic", gateway.url, isStream)
+      state.fault = endless(type)
+      const error = yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
+      if (!isStream) assert.include(String(error.cause), "502")
+      state.fault = undefined
+      client.history.pop()
+      yield* Effect.promise(() => client.say("and now?", () => ""))
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a storm of refusals", () => {
+  it.live.each(dialects)("reaches each client once, and repeats no request (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const { requests, state, url } = yield* faultyProvider()
+      const gateway = yield* makeGateway(url, small)
+      const client = yield* compressedClient(dialect, gateway.url)
+      const before = requests.length
+      state.fault = { status: 429, body: `{"error":{"message":"slow down"}}` }
+      const body = JSON.stringify(codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], true))
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 60 }),
+        () => raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Authorization", "Bearer secret-key"], body),
+        { concurrency: "unbounded" }
+      )
+      for (const answer of answers) {
+        assert.deepStrictEqual([answer.status, answer.body], [429, `{"error":{"message":"slow down"}}`])
+        assert.include(answer.headers.join("\n"), "retry-after\n1")
+      }
+      assert.strictEqual(requests.length, before + 60)
+      assert.strictEqual(new Set(requests.slice(before).map(({ text }) => text)).size, 1)
+      state.fault = undefined
+      yield* Effect.promise(() => client.say("and now?", () => ""))
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a client that reads slowly", () => {
+  it.live.each([false, true])("slows the provider down (compressed: %s)", (isCompressed) =>
+    Effect.gen(function* () {
+      const { state, url } = yield* faultyProvider()
+      const gateway = yield* makeGateway(url, small)
+      const client = isCompressed
+        ? yield* compressedClient("anthropic", gateway.url)
+        : makeClient("anthropic", gateway.url, true)
+      const total = 64 * 1_048_576
+      const written = { bytes: 0 }
+      state.fault = { write: (response) => stream(response, total, `: ${"x".repeat(65_532)}\n\n`, written) }
+      const history = [...client.history, ...codecs.anthropic.user("and now?")]
+      const response = yield* Effect.promise(() =>
+        fetch(`${gateway.url}/v1/messages`, {
+          method: "POST",
+          headers: { authorization: "Bearer secret-key" },
+          body: JSON.stringify(codecs.anthropic.body(history, true))
+        })
+      )
+      const reader = response.body?.getReader()
+      let read = 0
+      let ahead = 0
+      for (;;) {
+        const next = yield* Effect.promise(async () => reader?.read())
+        if (next?.value === undefined) break
+        read += next.value.length
+        // Others have their turn before the next piece is read.
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        ahead = Math.max(ahead, written.bytes - read)
+      }
+      assert.strictEqual(read, written.bytes)
+      // What the sockets of the system hold.
+      assert.isBelow(ahead, total / 2)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a body of 100 MB", () => {
+  it.live("reaches the provider byte for byte", () =>
+    Effect.gen(function* () {
+      const server = http.createServer((request, response) => {
+        const hash = createHash("sha256")
+        request.on("data", (piece: Buffer) => void hash.update(piece))
+        request.on("end", () => response.end(hash.digest("hex")))
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void server.close().closeAllConnections())
+      )
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const gateway = yield* makeGateway(`http://127.0.0.1:${port}`)
+      const body = `{"messages":[{"role":"user","content":"${"0123456789".repeat(10_000_000)}"}]}`
+      for (const headers of [
+        ["Content-Length", String(body.length)],
+        ["Transfer-Encoding", "chunked"]
+      ]) {
+        const answer = yield* raw(`${gateway.url}/v1/messages`, headers, body)
+        assert.strictEqual(answer.body, createHash("sha256").update(body).digest("hex"))
+      }
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("two clients in one conversation", () => {
+  it.live.each(dialects)("get their own answers, and send the same beginning (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(({ text }) => [
+        { kind: "text", text: text.includes("from the other") ? "To the other." : "To the first." }
+      ])
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = yield* compressedClient(dialect, gateway.url)
+      const other = makeClient(dialect, gateway.url, true)
+      other.history.push(...client.history)
+      const [one, two] = yield* Effect.all(
+        [
+          Effect.promise(() => client.say("from the first", () => "")),
+          Effect.promise(() => other.say("from the other", () => ""))
+        ],
+        { concurrency: 2 }
+      )
+      assert.deepStrictEqual([one.words, two.words], ["To the first.", "To the other."])
+      const [a = [], b = []] = provider.requests.slice(-2).map(({ text }) => codecs[dialect].messages(text))
+      assert.deepStrictEqual(a.slice(0, -1), b.slice(0, -1))
+      assert.isBelow(a.length, client.history.length)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a client that leaves in the middle of an answer", () => {
+  it.live("ends the provider's answer, also where the gateway reads it", () =>
+    Effect.gen(function* () {
+      const { state, url } = yield* faultyProvider()
+      const gateway = yield* makeGateway(url, small)
+      const client = yield* compressedClient("anthropic", gateway.url)
+      const closed = yield* Deferred.make<void>()
+      state.fault = {
+        write: (response) => {
+          response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
+          response.writeHead(200, { "content-type": "text/event-stream" }).write("event: ping\ndata: {}\n\n")
+        }
+      }
+      const leaving = new AbortController()
+      const history = [...client.history, ...codecs.anthropic.user("and now?")]
+      const response = yield* Effect.promise(() =>
+        fetch(`${gateway.url}/v1/messages`, {
+          method: "POST",
+          headers: { authorization: "Bearer secret-key" },
+          body: JSON.stringify(codecs.anthropic.body(history, true)),
+          signal: leaving.signal
+        })
+      )
+      yield* Effect.promise(async () => response.body?.getReader().read())
+      leaving.abort()
+      yield* Deferred.await(closed)
+    }).pipe(Effect.scoped)
+  )
+})
