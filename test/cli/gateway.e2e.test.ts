@@ -1,7 +1,10 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as GatewayPage from "../../src/cli/page/GatewayPage.ts"
 import { codecs } from "../support/GatewayDialects.ts"
-import { makeProvider } from "../support/GatewayScene.ts"
+import { makeGateway, makeProvider, noted, raw } from "../support/GatewayScene.ts"
+import { needs } from "../support/machine.ts"
+import { fits, open, seriousProblems } from "./browserPage.ts"
 import { run } from "./program.ts"
 
 /** The gateway as a program. */
@@ -41,3 +44,34 @@ it.live("passes requests on, and lets the last answer end when it is stopped", (
     assert.strictEqual(provider.requests[0]?.text, body)
   }).pipe(Effect.scoped)
 )
+
+needs("Chromium")("the gateway's page", () => {
+  it.live("shows the totals, light and dark, wide and narrow", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, { page: yield* GatewayPage.render })
+      const ask = raw(
+        `${gateway.url}/v1/messages`,
+        [],
+        JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), true))
+      )
+      yield* Effect.repeat(ask, { times: 2 })
+      for (const [width, scheme] of [
+        [1_280, "light"],
+        [360, "dark"]
+      ] as const) {
+        const { page, problems } = yield* open(gateway.url, width, scheme)
+        yield* Effect.promise(async () => {
+          const row = page.locator("#rows tr", { hasText: "anthropic" }).filter({ hasText: "unchanged" })
+          await row.waitFor()
+          assert.isAtLeast(Number(await row.locator("td").last().innerText()), 3)
+          assert.match(await page.locator("#state").innerText(), /^[\d,]+ requests$/)
+          assert.match(await page.locator("#facts").innerText(), /Tokens, input[^]*\$0\.|\$0\.[^]*Tokens, input/)
+          assert.isTrue(await fits(page))
+          assert.deepStrictEqual(await seriousProblems(page), [])
+          assert.deepStrictEqual(problems, [])
+        })
+      }
+    }).pipe(Effect.scoped)
+  )
+})

@@ -4,9 +4,9 @@ import { spawn } from "node:child_process"
 import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { chromium, type Page } from "playwright-core"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import { needs, programOf } from "../support/machine.ts"
+import { needs } from "../support/machine.ts"
+import { fits, open } from "./browserPage.ts"
 import { program, run } from "./program.ts"
 import { says } from "./scene.ts"
 
@@ -54,41 +54,6 @@ const serving = Effect.gen(function* () {
   const started: { readonly url: string; readonly token: string } = JSON.parse(line)
   return { ...started, child, ended }
 })
-
-const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-
-/** A page of the server, and everything that should never happen to one. */
-const open = Effect.fnUntraced(function* (address: string, width: number, colorScheme: "light" | "dark") {
-  const profile = yield* folder
-  const context = yield* Effect.acquireRelease(
-    Effect.promise(() =>
-      chromium.launchPersistentContext(profile, {
-        headless: true,
-        executablePath: programOf("Chromium") ?? "",
-        args: flags
-      })
-    ),
-    (opened) => Effect.promise(() => opened.close())
-  )
-  return yield* Effect.promise(async () => {
-    const page = await context.newPage()
-    page.setDefaultTimeout(60_000)
-    const problems: Array<string> = []
-    page.on("console", (message) => problems.push(`console: ${message.text()}`))
-    page.on("pageerror", (error) => problems.push(`error: ${error.message}`))
-    page.on("dialog", (dialog) => {
-      problems.push(`dialog: ${dialog.message()}`)
-      void dialog.dismiss()
-    })
-    await page.setViewportSize({ width, height: 800 })
-    await page.emulateMedia({ colorScheme })
-    await page.goto(address)
-    return { page, problems }
-  })
-})
-
-/** Whether nothing is wider than the window. */
-const fits = (page: Page) => page.evaluate<boolean>("document.documentElement.scrollWidth <= innerWidth")
 
 needs("Chromium")("the page", () => {
   it.live("shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard", () =>

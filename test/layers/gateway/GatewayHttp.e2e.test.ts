@@ -358,6 +358,50 @@ describe("what is kept", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("belongs to the conversation that the header names, which is not sent on", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, small)
+      const { history } = yield* compressedClient("chat", gateway.url)
+      const body = JSON.stringify(codecs.chat.body([...history, ...codecs.chat.user("Go on.")], true))
+      const ask = (headers: ReadonlyArray<string>) =>
+        Effect.map(
+          raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer secret-key", ...headers], body),
+          () => provider.requests.at(-1)
+        )
+      const unnamed = yield* ask([])
+      const named = yield* ask(["X-Palimpsest-Session", "another"])
+      const again = yield* ask(["X-Palimpsest-Session", "another"])
+      assert.include(unnamed?.text, "left the window")
+      // It has a compression of its own.
+      assert.notStrictEqual(named?.text, unnamed?.text)
+      assert.strictEqual(again?.text, named?.text)
+      assert.isUndefined(named?.headers["x-palimpsest-session"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each([
+    ["anthropic", "/v1/messages/count_tokens"],
+    ["gemini", "/v1beta/models/gemini-2.5-flash:countTokens"]
+  ] as const)("is what a count of tokens counts (%s)", ([dialect, path]) =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, small)
+      const { history } = yield* compressedClient(dialect, gateway.url)
+      const body = JSON.stringify(codecs[dialect].body([...history, ...codecs[dialect].user("Go on.")], false))
+      const headers = ["Authorization", "Bearer secret-key"]
+      const counted = yield* raw(`${gateway.url}${path}`, headers, body)
+      // The provider of the tests repeats what a path asks that it does not know.
+      const { text = provider.requests.at(-1)?.text ?? "" }: { readonly text?: string } = JSON.parse(counted.body)
+      yield* raw(`${gateway.url}${codecs[dialect].path(false)}`, headers, body)
+      assert.include(text, "left the window")
+      assert.deepStrictEqual(
+        codecs[dialect].messages(text),
+        codecs[dialect].messages(provider.requests.at(-1)?.text ?? "")
+      )
+    }).pipe(Effect.scoped)
+  )
+
   it.live("is left where the client goes back before it", () =>
     Effect.gen(function* () {
       const provider = yield* makeProvider(noted)
