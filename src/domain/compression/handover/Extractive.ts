@@ -60,7 +60,7 @@ export interface ExtractedSnapshot {
 /** The largest share of the index. */
 const indexShare = 0.4
 /** Its share where the sections hardly fit. */
-const leastIndexShare = 0.25
+const leastIndexShare = 0.34
 
 /** Items of a kind that are looked at, by tokens of the budget: more than fit. */
 const itemsPerToken = 1 / 40

@@ -32,6 +32,9 @@ const placeholder = /(?:^|\/)path\/(?:to\/|\w+\.\w+$)|(?:^|\/)(?:file|your)\/pat
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
 const alternativesWeight = 0.4
 
+/** What only an output showed, in no file, is seldom used later: the fields of an answer, a time of day. */
+const shownWeight = 0.5
+
 /** What stands for a secret leads nowhere. */
 const redacted = /REDACTED/
 
@@ -78,7 +81,7 @@ export const rankedNames = (
   isWanted: (name: string) => boolean,
   cwd?: string | undefined
 ): ReadonlyArray<string> => {
-  const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number }>()
+  const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number; isShownOnly: boolean }>()
   for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
     const name =
       kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
@@ -88,11 +91,20 @@ export const rankedNames = (
     if (kind === "symbol" && file === undefined && wordMember.test(name)) continue
     if (!isTelling(name, kind, used, evidence.declared)) continue
     const known = weights.get(name)
-    weights.set(name, { kind, weight: weight + (known?.weight ?? 0), aimed: aimed + (known?.aimed ?? 0) })
+    weights.set(name, {
+      kind,
+      weight: weight + (known?.weight ?? 0),
+      aimed: aimed + (known?.aimed ?? 0),
+      isShownOnly: !used && file === undefined && (known?.isShownOnly ?? true)
+    })
   }
   const scores: Array<readonly [name: string, score: number]> = []
-  for (const [name, { aimed, kind, weight }] of weights) {
-    const factor = kindWeight[kind] * (alternatives.test(name) ? alternativesWeight : 1) * (isWanted(name) ? 20 : 1)
+  for (const [name, { aimed, isShownOnly, kind, weight }] of weights) {
+    const factor =
+      kindWeight[kind] *
+      (alternatives.test(name) ? alternativesWeight : 1) *
+      (isShownOnly && kind === "symbol" ? shownWeight : 1) *
+      (isWanted(name) ? 20 : 1)
     scores.push([name, (Math.sqrt(weight) * (1 + aimed) * factor) / (estimateText(name) + 1)])
   }
   return scores.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name)

@@ -42,7 +42,7 @@ const clippings: readonly [Clipping, ...ReadonlyArray<Clipping>] = [
   { whole: 26, tokens: 26, endChars: 26, hasHandle: false }
 ]
 const shortestClipping = clippings.at(-1) ?? briefly
-/** Ends of code have more tokens than ends of prose: they may take this much of the room before they are cut further. */
+/** Ends of code have more tokens than ends of prose: they may take this much of their room, if all messages fit then. */
 const denseText = 1.3
 /** Tokens of what stands around the ends of a clipped message. */
 const clipTokens = 20
@@ -85,12 +85,14 @@ interface ItemOptions {
   readonly limit: number
   readonly isEnd: boolean
   readonly clipping: Clipping
+  /** How much more than `limit` the shortest ends may take, as a factor. */
+  readonly excess: number
 }
 
 /** Shows a message whole, or clipped so that it takes no more tokens than `limit`. */
 const itemOf = (
   span: Span,
-  { clipping: { endChars, hasHandle }, dating, isEnd, limit, whole }: ItemOptions
+  { clipping: { endChars, hasHandle }, dating, excess, isEnd, limit, whole }: ItemOptions
 ): { readonly item: SnapshotItem; readonly isClipped: boolean } => {
   const key = keyOf(span)
   const size = sizeOf(whole, isEnd)
@@ -108,7 +110,7 @@ const itemOf = (
       tail
     )
     const isLeast = chars <= 2 * endChars
-    if (left > 0 && sizeOf(item, isEnd) <= limit * (isLeast ? denseText : 1)) return { item, isClipped: true }
+    if (left > 0 && sizeOf(item, isEnd) <= limit * (isLeast ? excess : 1)) return { item, isClipped: true }
     // A clipped message that takes as much as the whole one says less.
     if (chars < 16)
       return left > 0 && sizeOf(item, isEnd) < size ? { item, isClipped: true } : { item: whole, isClipped: false }
@@ -269,30 +271,35 @@ export const showMessages = (
     )
     const known = new Set(shown.map(({ span }) => span))
     const leftOut = messages.filter((span) => !known.has(span))
-    const clipped = new Set<Span>(leftOut)
-    const items: Array<SnapshotItem> = []
-    for (const [index, { dating, isEnd, item: whole, span }] of shown.entries()) {
-      if (index === 1 && leftOut.length > 0) {
-        const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
-        items.push(
-          statement(
-            "messages left out",
-            `${leftOut.length} messages of the user (${names}) are not shown here; recall finds them`
+    const written = (excess: number): ShownMessages => {
+      const clipped = new Set<Span>(leftOut)
+      const items: Array<SnapshotItem> = []
+      for (const [index, { dating, isEnd, item: whole, span }] of shown.entries()) {
+        if (index === 1 && leftOut.length > 0) {
+          const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
+          items.push(
+            statement(
+              "messages left out",
+              `${leftOut.length} messages of the user (${names}) are not shown here; recall finds them`
+            )
           )
-        )
+        }
+        const limit = limits[index] ?? 0
+        const { isClipped, item } = itemOf(span, {
+          whole,
+          dating,
+          limit,
+          isEnd,
+          clipping: isEnd ? clippedEnd : clipping,
+          excess
+        })
+        if (isClipped) clipped.add(span)
+        const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
+        items.push(label === undefined ? item : labelled(label, item))
       }
-      const limit = limits[index] ?? 0
-      const { isClipped, item } = itemOf(span, {
-        whole,
-        dating,
-        limit,
-        isEnd,
-        clipping: isEnd ? clippedEnd : clipping
-      })
-      if (isClipped) clipped.add(span)
-      const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
-      items.push(label === undefined ? item : labelled(label, item))
+      return { items, clipped }
     }
-    return { items, clipped }
+    const all = written(denseText)
+    return all.items.reduce((sum, item) => sum + cost(item), 0) <= budget ? all : written(1)
   }
 }
