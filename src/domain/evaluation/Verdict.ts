@@ -136,7 +136,7 @@ const brokenSentence = ({ inspection: { broken } }: Findings): ReadonlyArray<Sen
         }
       ]
 
-const mostSentence = ({ inspection, kindNames }: Findings): Sentence => {
+const largestKindSentence = ({ inspection, kindNames }: Findings): Sentence => {
   const { compactions, kinds, tokens, tools } = inspection
   const [kind] = kinds
   const [tool] = tools
@@ -159,7 +159,7 @@ export const verdictOf = (findings: Findings): ReadonlyArray<string> =>
     ...[lostSentence, readSentence, breakSentence, largestSentence, brokenSentence]
       .flatMap((make) => make(findings))
       .sort((a, b) => b.weight - a.weight),
-    mostSentence(findings)
+    largestKindSentence(findings)
   ]
     .slice(0, maxSentences)
     .map(({ text }) => text)

@@ -475,7 +475,7 @@ export const Settings = Schema.Struct({
   memoryFlush: flag("Let the model save facts to memory shortly before a compression", false),
   repeatRules: field(
     repeatRules,
-    "Sections of memory files that the model is told again after a compression",
+    "Sections of memory files to repeat to the model after a compression",
     `an object such as {"headings": ["Red Lines"]}`,
     {}
   ),
@@ -495,12 +495,7 @@ export const Settings = Schema.Struct({
     {}
   ),
   hooksConfig: field(hooksConfig, "Options for all hooks", `an object such as {"enabled": true, "timeout": 60000}`, {}),
-  ide: field(
-    ide,
-    "What the model is told about the editor",
-    `an object such as {"enabled": true, "openFiles": 10}`,
-    {}
-  ),
+  ide: field(ide, "What the model learns about the editor", `an object such as {"enabled": true, "openFiles": 10}`, {}),
   files: field(files, "How files are read", `an object such as {"lines": 2000, "respectGitIgnore": true}`, {}),
   includeDirectories: field(
     Names,

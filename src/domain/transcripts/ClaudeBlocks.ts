@@ -59,7 +59,7 @@ export const resultOf = (part: Part, call: NativeCall): Json => {
   }
 }
 
-const saidInResult = ({ functionResponse }: Part, unheld: Skipped): void => {
+const noteMediaInResult = ({ functionResponse }: Part, unheld: Skipped): void => {
   if (functionResponse?.parts !== undefined) unheld.add("media in results")
 }
 
@@ -110,7 +110,7 @@ export const blocksOf = (
       if (native.left !== undefined) unheld.add(native.left)
       continue
     }
-    saidInResult(part, unheld)
+    noteMediaInResult(part, unheld)
     if (part.thoughtSignature !== undefined && !isThought(part)) unheld.add("signatures")
     if (isResponse(part)) results.push(native.block)
     else others.push(native.block)

@@ -104,7 +104,7 @@ interface Attempt {
   readonly marks: Marks
 }
 
-const wantedOf = (draft: Draft): ExpectedDraft => ({
+const expectedOf = (draft: Draft): ExpectedDraft => ({
   role: draft.content.role,
   author: draft.author,
   pieces: piecesOf(draft)
@@ -314,7 +314,7 @@ class Writing {
     const isEnvironment = draft.author === "environment"
     const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
     const record = { id: this.ids.of(draft), timestamp: this.stamp(draft), type: "user", content: native }
-    const expected = stays ? [] : [{ ...wantedOf(draft), pieces }]
+    const expected = stays ? [] : [{ ...expectedOf(draft), pieces }]
     const base: Marks = stays ? { again: record.id } : {}
     const author: Marks = { ...base, author: draft.author ?? null }
     const exact = { parts: pieces }
@@ -373,7 +373,7 @@ class Writing {
       ...(draft.usage?.cacheWrite === undefined ? {} : { usage: draft.usage })
     }
     const expected = [
-      ...(stays ? [] : [{ ...wantedOf(draft), pieces }]),
+      ...(stays ? [] : [{ ...expectedOf(draft), pieces }]),
       ...(answered.length === 0 ? [] : [{ role: "user" as const, author: undefined, pieces: answered }])
     ]
     const inOrder = isInOrder(parts)

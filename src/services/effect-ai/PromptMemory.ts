@@ -155,7 +155,7 @@ const continued = ({ ends, prompts }: PromptMemory, content: Messages): Place | 
 }
 
 /** The longest known beginning. */
-const longestKnown = ({ places }: PromptMemory, beginnings: ReadonlyArray<Hash>): Place | undefined => {
+const deepestPlace = ({ places }: PromptMemory, beginnings: ReadonlyArray<Hash>): Place | undefined => {
   const name = beginnings.findLast((each) => places.get(each) !== undefined)
   return name === undefined ? undefined : places.get(name)
 }
@@ -177,7 +177,7 @@ export const placeOf = Effect.fnUntraced(function* (
   const { count, names, places, prompts } = memory
   const same = continued(memory, content)
   const beginnings = yield* namesOf(names, content, same?.length ?? 0, same?.name ?? "")
-  const from = same ?? longestKnown(memory, beginnings)
+  const from = same ?? deepestPlace(memory, beginnings)
   const length = from?.length ?? 0
   if (from !== undefined && length === content.length) return keep(memory, from, content)
   const mark = yield* marked(count, from?.mark ?? noMark, content.slice(length))

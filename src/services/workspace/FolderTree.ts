@@ -57,7 +57,7 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
   const { files } = yield* Workspace
   const fs = files(yield* FileSystem.FileSystem)
   const path = yield* Path.Path
-  const mostEntries = limits.entries ?? defaultMaxEntries
+  const maxEntries = limits.entries ?? defaultMaxEntries
   const top = emptyFolder(folder)
 
   interface Open {
@@ -69,7 +69,7 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
   const readOne = Effect.fnUntraced(function* ({ node, place, rules: enter }: Open, left: number) {
     const all = yield* Effect.option(fs.readDirectoryEntries(place))
     if (all._tag === "None") return []
-    const looked = all.value.slice(0, mostEntries)
+    const looked = all.value.slice(0, maxEntries)
     const isAll = looked.length === all.value.length
     const rules = yield* enter(isAll ? new Set(looked.map(({ name }) => name)) : undefined)
     const deeper: Array<Open> = []

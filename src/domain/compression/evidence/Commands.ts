@@ -124,7 +124,7 @@ const printedNothing = /^\s*(?:\(.*no output.*\)|\(empty\)|\(none\))?\s*$/i
  */
 export const succeeded = (command: string, exit: number | undefined, output: string): boolean | undefined => {
   if (exit === undefined) return undefined
-  if (foundNothing(command, exit, output)) return undefined
+  if (isEmptySearch(command, exit, output)) return undefined
   if (exit !== 0) return false
   const hidden = simpleCommands(command).filter(({ isHidden, program }) => isHidden && !auxiliary.has(program))
   if (hidden.length === 0) return true
@@ -140,7 +140,7 @@ export const succeeded = (command: string, exit: number | undefined, output: str
 }
 
 /** Whether the exit code 1 of a command says that its search found nothing, which is no failure. */
-export const foundNothing = (command: string, exit: number | undefined, output: string): boolean =>
+export const isEmptySearch = (command: string, exit: number | undefined, output: string): boolean =>
   exit === 1 &&
   /^(?:e?grep|rg|diff|which|test|\[)$/.test(simpleCommands(command).at(-1)?.program ?? "") &&
   printedNothing.test(output.replace(/^(?:Exit code:?|Command exited with code) 1$/gm, ""))

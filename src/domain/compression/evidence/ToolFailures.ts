@@ -2,7 +2,7 @@ import { isErrorResponse, type Part } from "../../content/Content.ts"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { type Action, answerText, printedText } from "../ToolCalls.ts"
-import { foundNothing } from "./Commands.ts"
+import { isEmptySearch } from "./Commands.ts"
 import { withoutPosing } from "./PosingText.ts"
 
 /** Whether a call failed, what it was about, and the lines that say why. */
@@ -60,7 +60,7 @@ const signalled = /(?:^|\n)Signal: (?!\(none\))\S/
  */
 export const isFailure = (actions: ReadonlyArray<Action>, answer: Part): boolean => {
   const command = actions.find((action) => action._tag === "Command")
-  if (command?.exit === 1 && foundNothing(command.command, 1, printedText(answerText(answer)))) return false
+  if (command?.exit === 1 && isEmptySearch(command.command, 1, printedText(answerText(answer)))) return false
   if (isErrorResponse(answer)) return true
   if (command === undefined) return false
   return command.exit === undefined ? signalled.test(lastUnits(answerText(answer), 2_000)) : command.exit !== 0
@@ -92,10 +92,10 @@ export const subjectOf = (call: Part, actions: ReadonlyArray<Action>): string =>
 }
 
 /** Returns the form in which a snapshot names the subject of a failure. */
-export const shortSubject = (subject: string): string => visibleLine(oneLine(subject, 100))
+export const shortSubject = (subject: string): string => visibleLine(clippedLine(subject, 100))
 
 /** Returns a text on one line, clipped without splitting a character. */
-export const oneLine = (text: string, length: number): string => {
+export const clippedLine = (text: string, length: number): string => {
   const line = text.replace(/\s+/g, " ").trim()
   return line.length > length ? `${firstUnits(line, length)}…` : line
 }

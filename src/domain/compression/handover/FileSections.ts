@@ -1,5 +1,5 @@
 import { changedHeading, type FileState, listedFile, namesOf, readHeading } from "../evidence/FileHistory.ts"
-import { oneLine } from "../evidence/ToolFailures.ts"
+import { clippedLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { carriedTo } from "./CarriedStatements.ts"
 import {
@@ -82,7 +82,7 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
 /** Returns a line with its indentation, clipped. */
 const oneLineKeeping = (line: string, length: number): string => {
   const indent = /^ */.exec(line)?.[0].length ?? 0
-  return `${" ".repeat(Math.min(indent, 8))}${oneLine(line, length)}`
+  return `${" ".repeat(Math.min(indent, 8))}${clippedLine(line, length)}`
 }
 
 /** A file in a list: by its name, and with the handle of its content. */

@@ -1,6 +1,6 @@
 import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
 import { withoutView } from "../evidence/ReadOnlyCommands.ts"
-import { oneLine, shortSubject } from "../evidence/ToolFailures.ts"
+import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import type { Action } from "../ToolCalls.ts"
@@ -129,13 +129,13 @@ const actionText = (action: Action, failed: boolean): string => {
     case "Delete":
       return `deleted ${action.path}`
     case "Command":
-      return `ran ${oneLine(action.command, 160)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
+      return `ran ${clippedLine(action.command, 160)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
     case "Search":
-      return `searched ${oneLine(action.query, 80)}${failed ? " (failed)" : ""}`
+      return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
       return `wrote the todo list (${action.todos.length})`
     case "Other":
-      return action.summary === "" ? "called" : oneLine(action.summary, 100)
+      return action.summary === "" ? "called" : clippedLine(action.summary, 100)
   }
 }
 
@@ -148,7 +148,7 @@ const checkItems = ({ evidence, short }: Material): Writer => {
     [...evidence.checks].map(([kind, { command, entry, ok }]) =>
       statement(
         kind,
-        `${kind} ${resultOf(ok)}${chars === 0 ? "" : `: ${oneLine(short(withoutView(command)), chars)}`} (${entry})`
+        `${kind} ${resultOf(ok)}${chars === 0 ? "" : `: ${clippedLine(short(withoutView(command)), chars)}`} (${entry})`
       )
     )
   const [brief, long] = [itemsWith(0), itemsWith(80)]
@@ -167,7 +167,7 @@ const nowItems = (material: Material): Writer => {
   const next =
     intended === undefined
       ? []
-      : [statement("next", `next (${intended.entry}), in the agent's words: ${oneLine(short(intended.text), 300)}`)]
+      : [statement("next", `next (${intended.entry}), in the agent's words: ${clippedLine(short(intended.text), 300)}`)]
   const doing = recent === undefined ? [] : [statement("last action", short(lastActionText(recent)))]
   const checks = checkItems(material)
   return (share) => {
@@ -196,7 +196,7 @@ const taskItems = (material: Material): Writer => {
   const now = nowItems(material)
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
-    .map((todo) => statement(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`))
+    .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
   const failures = newestFirst(evidence.errors).map(([what, failure]) =>
     statement(
       what,
@@ -216,7 +216,7 @@ const taskItems = (material: Material): Writer => {
 const actionItems = ({ evidence, short }: Material): Writer => {
   const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) => ({
     subject,
-    item: statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
+    item: statement(`commit ${hash}`, `commit ${hash}: ${clippedLine(subject, 120)} (${entry})`)
   }))
   const listedBut = (subjects: ReadonlyArray<string>) =>
     commandItems(
@@ -261,7 +261,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
-      `${oneLine(short(withoutView(command)), 60)} failed (${entry}): ${oneLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+      `${clippedLine(short(withoutView(command)), 60)} failed (${entry}): ${clippedLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
   // The last words are listed as what the agent is at.
@@ -270,7 +270,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const decisions = focused(focus, stated).map((decision) =>
     statement(
       decision.text,
-      `the agent (${decision.entry}): ${oneLine(short(decision.text).replaceAll("**", ""), 300)}`
+      `the agent (${decision.entry}): ${clippedLine(short(decision.text).replaceAll("**", ""), 300)}`
     )
   )
   const carried = carriedTo(evidence, "key_knowledge")

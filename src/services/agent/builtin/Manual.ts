@@ -92,7 +92,7 @@ palimpsest config import gemini    takes over a ~/.gemini folder; --dry-run only
 A variable for each plain setting: memory.maxDirs is PALIMPSEST_MEMORY_MAX_DIRS. For single models: {"models": {"NAME": {"compressionThreshold": 0.3}}}.
 approve, allowed, askForBuildFiles, allowPrivateNetwork, passEnvironment, mcpServers, sessionRetention, telemetry, ide, includeDirectories,
 loadMemoryFromIncludeDirectories and folderTrust count in PALIMPSEST_HOME only.
-An invalid file is told with the key and what was expected before anything runs.`
+An invalid file is reported with the key and the expected value before anything runs.`
   },
   memory: {
     about: "GEMINI.md and its like, imports, trust, @ references",
@@ -120,7 +120,7 @@ An editor may write what is open into ide.json in PALIMPSEST_HOME.
   },
   agents: {
     about: "agents: built-in ones, your own as files, running them",
-    text: `palimpsest agents list              all agents and where each comes from; broken files are told on stderr
+    text: `palimpsest agents list              all agents and where each comes from; broken files are reported on stderr
 palimpsest agents show NAME         an agent's definition as it is used
 palimpsest agents run NAME PROMPT   runs one: what it does on stderr, its result on stdout
 
@@ -142,7 +142,7 @@ You review changes. \${query} is the task.
 
 name: lower-case letters, digits, hyphens, underscores. description: what it is good for. tools: names, or "*", "mcp_*",
 "mcp_<server>_*"; absent: all. mcp_servers: servers of its own. model: a name, or inherit. temperature (default 1), top_p (0.95), max_turns (30),
-timeout_mins (10), display_name. runner: process runs it in a process of its own. The text below is what it is told; \${query} stands
+timeout_mins (10), display_name. runner: process runs it in a process of its own. The text below is its system prompt; \${query} stands
 for its task. Files whose name begins with _ are left out. A remote agent: kind: remote with agent_card_url or agent_card_json, and auth.
 Of two agents with the same name your own counts before the workspace's, and that before a built-in one.`
   }

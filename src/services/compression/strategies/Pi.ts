@@ -49,14 +49,14 @@ const write = Effect.fnUntraced(function* (
       { focus: wanted.focus, previous }
     )
     const contents = [user(text(body))]
-    const wantedAnswer = { ...common, purpose: "generate" as const, contents, maxOutputTokens: summaryTokens.history }
-    return yield* askInOrder(chain, ask, wantedAnswer)
+    const request = { ...common, purpose: "generate" as const, contents, maxOutputTokens: summaryTokens.history }
+    return yield* askInOrder(chain, ask, request)
   })
   const prefixCall = Effect.gen(function* () {
     if (prefix.length === 0) return undefined
     const contents = [user(text(message(yield* Work.run(serialized(prefix, serialization)), prefixPrompt)))]
-    const wantedAnswer = { ...common, purpose: "prefix" as const, contents, maxOutputTokens: summaryTokens.prefix }
-    return yield* askInOrder(chain, ask, wantedAnswer)
+    const request = { ...common, purpose: "prefix" as const, contents, maxOutputTokens: summaryTokens.prefix }
+    return yield* askInOrder(chain, ask, request)
   })
   const [ofHistory, ofPrefix] = yield* Effect.all([historyCall, prefixCall], { concurrency: 2 })
   // Pi drops the earlier summary when only the beginning of a turn leaves.
