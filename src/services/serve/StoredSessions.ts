@@ -61,6 +61,8 @@ export interface StoredSessions {
   readonly model: string | undefined
   /** The totals of sessions that were read. */
   readonly totals: Map<string, LedgerTotals>
+  /** How many sessions each tenant may create before its sessions are counted again. */
+  readonly uncounted: Map<string, number>
 }
 
 /** Makes the state of stored sessions. */
@@ -69,7 +71,8 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
     runtimes: yield* TenantRuntimes,
     limiter: yield* TenantLimiter,
     model,
-    totals: new Map()
+    totals: new Map(),
+    uncounted: new Map()
   } satisfies StoredSessions as StoredSessions
 })
 
@@ -128,13 +131,22 @@ const totals = Effect.fnUntraced(function* (
   return sums
 })
 
-/** Fails when the tenant has reached its limit of sessions. */
+/** The share of a tenant's room that one server uses before it counts again. Up to four servers stay below the limit. */
+const uncountedShare = 1 / 4
+
+/** Fails when the tenant has reached its limit of sessions. Not every creation counts them all. */
 const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
+  const uncounted = stored.uncounted.get(tenant) ?? 0
+  if (uncounted > 0) {
+    stored.uncounted.set(tenant, uncounted - 1)
+    return
+  }
   const limit = stored.limiter.limits(tenant).sessions
   const count = (yield* store(stored, tenant, ({ list }) => list)).length
   if (count >= limit) {
     return yield* new TooMany({ message: `the limit of ${limit} stored sessions is reached; delete one first` })
   }
+  stored.uncounted.set(tenant, Math.floor((limit - count - 1) * uncountedShare))
 })
 
 /** Stores a new session. */

@@ -549,3 +549,23 @@ describe("a server whose user has windows and prices of models", () => {
     }).pipe(Effect.scoped)
   )
 })
+
+describe("the limit of sessions", () => {
+  it.live("is exact, though not every creation counts them", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* startServer({
+        home: newHome(),
+        settings: { tenants: { acme: { limits: { sessions: 11 } } } }
+      })
+      const create = (id: string) =>
+        Effect.map(
+          Effect.promise(() => ask("POST", "/v1/sessions", { body: { id } })),
+          ({ status }) => status
+        )
+      const made = yield* Effect.forEach(Array.from({ length: 13 }), (_, at) => create(`s${at}`))
+      assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
+      yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
+      assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
+    }).pipe(Effect.scoped)
+  )
+})
