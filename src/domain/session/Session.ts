@@ -70,7 +70,9 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
   /** The handle under which everything that was dropped can be recalled, as JSON Lines. */
   dropped: Schema.optionalKey(Handle),
   /** The model calls it took; absent when it took none, or when it was prepared before (`Prepared`). */
-  calls: Schema.optionalKey(Schema.Array(PaidCall))
+  calls: Schema.optionalKey(Schema.Array(PaidCall)),
+  /** The request of a server's client that asked for it. A server that is asked again, after a crash, does not compress again. */
+  request: Schema.optionalKey(Schema.String)
 })
 
 /** Old tool results are shown shorter from here on. This is not a compression and cannot be undone. */

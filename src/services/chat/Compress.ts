@@ -52,6 +52,8 @@ export interface CompressOptions {
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** Carries out this plan instead of making a new one. */
   readonly plan?: Plan | undefined
+  /** The id of the request that asks for it, which is stored with it. */
+  readonly request?: string | undefined
   /** Receives messages of hooks, one line each. */
   readonly onNotice?: ((line: string) => Effect.Effect<void>) | undefined
 }
@@ -133,7 +135,7 @@ const compressWith = Effect.fnUntraced(function* (
         ? prepared
         : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
       const made: Counted = { outcome, policy, strategy, isOwnPolicy, requestBefore, scale }
-      yield* record(chat, made, forced, dropped, isPrepared, turn)
+      yield* record(chat, made, options, dropped, isPrepared, turn)
       return made
     })
   )
@@ -229,7 +231,7 @@ const refuseInflated = Effect.fnUntraced(function* (conversation: Conversation, 
 const record = Effect.fnUntraced(function* (
   chat: ChatState,
   counted: Counted,
-  forced: boolean,
+  { forced = true, request }: CompressOptions,
   dropped: CompressionResult["dropped"],
   isPrepared: boolean,
   turn: BeforeRequest | undefined
@@ -253,6 +255,7 @@ const record = Effect.fnUntraced(function* (
       after: TokenCount.make(after),
       patch,
       ...(dropped === undefined ? {} : { dropped }),
+      ...(request === undefined ? {} : { request }),
       ...calls
     }
     const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {

@@ -95,25 +95,32 @@ const fork = Effect.fnUntraced(function* (
 
 const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
 
-const compress = (state: State, tenant: string, id: string, { focus, force }: Arguments<"compress">[2]) =>
-  Effect.andThen(
-    accepting(state),
-    within(state, tenant, id, (session) =>
-      session.agent.chat.compress({ focus, forced: force ?? true }).pipe(
-        Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
-        Effect.catchTags({
-          ChatBusy: busy,
-          PlanRefused: busy,
-          SessionStoreError: storeError,
-          TokenCountError: internal
-        }),
-        Effect.map(doneOf),
-        Effect.tap(() =>
-          Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } }))
-        )
+const compress = Effect.fnUntraced(function* (
+  state: State,
+  tenant: string,
+  id: string,
+  { focus, force, request }: Arguments<"compress">[2]
+) {
+  yield* accepting(state)
+  const before =
+    request === undefined ? undefined : yield* StoredSessions.compressionBy(state.stored, tenant, id, request)
+  if (before !== undefined) return before
+  return yield* within(state, tenant, id, (session) =>
+    session.agent.chat.compress({ focus, forced: force ?? true, request }).pipe(
+      Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
+      Effect.catchTags({
+        ChatBusy: busy,
+        PlanRefused: busy,
+        SessionStoreError: storeError,
+        TokenCountError: internal
+      }),
+      Effect.map(doneOf),
+      Effect.tap(() =>
+        Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } }))
       )
     )
   )
+})
 
 const turnBack = (state: State, tenant: string, id: string, by: Arguments<"turnBack">[2]) =>
   within(state, tenant, id, (session) =>

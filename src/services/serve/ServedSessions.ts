@@ -82,7 +82,12 @@ export class ServedSessions extends Context.Service<
     readonly compress: (
       tenant: string,
       id: string,
-      options: { readonly focus?: string | undefined; readonly force?: boolean | undefined }
+      options: {
+        readonly focus?: string | undefined
+        readonly force?: boolean | undefined
+        /** Its id. A request that was carried out before is not carried out again. */
+        readonly request?: string | undefined
+      }
     ) => Effect.Effect<CompressionDone, ServeError>
     /** Returns the plan of a compression without carrying it out. */
     readonly plan: (tenant: string, id: string) => Effect.Effect<Decision, ServeError>

@@ -141,9 +141,9 @@ export const handlers = SessionEntity.toLayer(
             : local.turn(tenant, id, message, lastId ?? undefined)
         ).pipe(Stream.scoped, Rpc.fork),
       Cancel: () => Rpc.fork(local.cancel(tenant, id)),
-      Compress: ({ payload: { focus, force } }) =>
+      Compress: ({ payload: { focus, force, request } }) =>
         Rpc.fork(
-          Effect.retry(local.compress(tenant, id, { focus: focus ?? undefined, force: force ?? undefined }), {
+          Effect.retry(local.compress(tenant, id, { focus: focus ?? undefined, force: force ?? undefined, request }), {
             schedule: again,
             while: ({ _tag }) => _tag === "Unavailable"
           })

@@ -17,7 +17,7 @@ import { SessionStore, type SessionStoreError, type SessionSummary } from "../se
 import { Settings } from "../settings/Settings.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
-import type { SessionRow } from "./ServeApi.ts"
+import type { CompressionDone, SessionRow } from "./ServeApi.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
 import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
@@ -103,6 +103,20 @@ const load = (stored: StoredSessions, tenant: string, id: string) =>
     store(stored, tenant, ({ events }) => events(id)),
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
   )
+
+/** Returns what a compression did that this request asked for earlier; undefined if it was not carried out. */
+export const compressionBy = Effect.fnUntraced(function* (
+  stored: StoredSessions,
+  tenant: string,
+  id: string,
+  request: string
+) {
+  const { events } = yield* load(stored, tenant, id)
+  const event = events.findLast((each) => each._tag === "Compressed" && each.request === request)
+  if (event?._tag !== "Compressed") return undefined
+  const { after, before, status } = event
+  return { status, outcome: "Compressed", before, after, reason: null, snapshot: null } satisfies CompressionDone
+})
 
 /** The user's windows and prices. */
 const ledgerSettings = (stored: StoredSessions, tenant: string) =>

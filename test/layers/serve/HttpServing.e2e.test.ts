@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Scope } from "effect"
-import { writeFileSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
 import { join } from "node:path"
+import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
 
 /** One server, and everything that a client can do wrong. */
@@ -566,6 +567,43 @@ describe("the limit of sessions", () => {
       assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
       yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
       assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the tools of served sessions", () => {
+  const played = Effect.fnUntraced(function* (settings: ServeSettings) {
+    const folder = newHome()
+    const declared = new Set<string>()
+    const write = { name: "write_file", args: { file_path: "made.txt", content: "by a tool" } }
+    const { ask } = yield* startServer({
+      home: newHome(),
+      settings: { ...settings, tenants: { acme: { folder } } },
+      answers: ({ contents, tools = [] }) => {
+        for (const { name } of tools.flatMap((tool) => Object(tool).functionDeclarations ?? [])) declared.add(name)
+        return contents.some(({ parts }) => parts.some((part) => part.functionResponse !== undefined))
+          ? "done"
+          : { content: { role: "model", parts: [{ functionCall: write }] }, finishReason: "STOP", usage: null }
+      }
+    })
+    yield* Effect.promise(async () => {
+      await ask("POST", "/v1/sessions", { body: { id: "one" } })
+      await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "Make a file." } })).text()
+    })
+    return { declared, isWritten: existsSync(join(folder, "made.txt")) }
+  })
+
+  it.live("are off unless the settings allow them, and run what the settings approve", () =>
+    Effect.gen(function* () {
+      const off = yield* played({})
+      assert.isFalse(off.declared.has("write_file"))
+      assert.isFalse(off.isWritten)
+      const reading = yield* played({ tools: true })
+      assert.isTrue(reading.declared.has("read_file"))
+      assert.isFalse(reading.isWritten)
+      const all = yield* played({ tools: true, approve: "all" })
+      assert.isTrue(all.declared.has("write_file"))
+      assert.isTrue(all.isWritten)
     }).pipe(Effect.scoped)
   )
 })
