@@ -149,7 +149,7 @@ const commands = {
     return Command.provide(cost, layer)
   }),
   mcp: command("Serve sessions to other agents over MCP, for exact recall", async () => {
-    const [{ mcp }, { layer }, { userHome }] = await Promise.all([
+    const [{ mcp }, { sessions }, { userHome }] = await Promise.all([
       import("./commands/mcp.ts"),
       import("../layers/assembly/LiveAgentSessions.ts"),
       import("../layers/platform/HomeFolder.ts")
@@ -159,7 +159,7 @@ const commands = {
         Effect.promise(() => import("../layers/serve/McpHttpServing.ts")),
         ({ serveMcp }) => serveMcp(...given)
       )
-    return Command.provide(mcp(userHome, serve), layer)
+    return Command.provide(mcp(userHome, serve), sessions)
   }),
   secrets: command("Find keys, passwords and personal data in sessions, without showing them", async () => {
     const [{ secrets }, { layer }] = await Promise.all([
