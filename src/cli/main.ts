@@ -106,14 +106,20 @@ const live = Layer.unwrap(
   )
 )
 
-/** A command that is loaded when it is needed, with its description in the list of commands. */
-const command = <Name extends string, Input, E, R>(
+/** A command that is loaded when it is needed, with its description in the list of commands. It brings the layers that it needs. */
+const ownCommand = <Name extends string, Input, E, R>(
   description: string,
   load: () => Promise<Command.Command<Name, Input, {}, E, R>>
 ) => ({
   stub: (name: string) => Command.make(name).pipe(Command.withDescription(description)),
   load: async () => Command.withDescription(await load(), description)
 })
+
+/** A command that gets the layers of the whole program. */
+const command = <Name extends string, Input, E, R>(
+  description: string,
+  load: () => Promise<Command.Command<Name, Input, {}, E, R>>
+) => ownCommand(description, async () => Command.provide(await load(), live))
 
 /** The commands, each in a part of the bundle that is loaded only when the command line contains the command's name. */
 const commands = {
@@ -148,10 +154,11 @@ const commands = {
     ])
     return Command.provide(cost, layer)
   }),
-  mcp: command("Serve sessions to other agents over MCP, for exact recall", async () => {
-    const [{ mcp }, { sessions }, { userHome }] = await Promise.all([
+  mcp: ownCommand("Serve sessions to other agents over MCP, for exact recall", async () => {
+    const [{ mcp }, { sessions }, { layer }, { userHome }] = await Promise.all([
       import("./commands/mcp.ts"),
       import("../layers/assembly/LiveAgentSessions.ts"),
+      import("../layers/assembly/LiveTranscripts.ts"),
       import("../layers/platform/HomeFolder.ts")
     ])
     const serve: ServeMcp = (...given) =>
@@ -159,7 +166,7 @@ const commands = {
         Effect.promise(() => import("../layers/serve/McpHttpServing.ts")),
         ({ serveMcp }) => serveMcp(...given)
       )
-    return Command.provide(mcp(userHome, serve), sessions)
+    return Command.provide(mcp(userHome, serve), Layer.provideMerge(sessions, layer))
   }),
   secrets: command("Find keys, passwords and personal data in sessions, without showing them", async () => {
     const [{ secrets }, { layer }] = await Promise.all([
@@ -294,7 +301,7 @@ const program = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
       )
     )
   )
-  return Command.make("palimpsest", {}, () => start).pipe(
+  return Command.make("palimpsest", {}, () => Effect.provide(start, live)).pipe(
     Command.withDescription("Compress agent conversations; what leaves the context window stays recallable"),
     Command.withSubcommands(subcommands),
     Command.withExamples([
@@ -302,7 +309,7 @@ const program = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
       { command: `palimpsest -p "Why does the build fail?"`, description: "Ask once: short for ask" },
       { command: "palimpsest -c", description: "Continue the newest conversation: short for chat --continue" }
     ]),
-    Command.provide(Layer.merge(live, diagnostics))
+    Command.provide(diagnostics)
   )
 })
 

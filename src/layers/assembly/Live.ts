@@ -1,5 +1,4 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
-import { getHeapStatistics } from "node:v8"
 import { Compression } from "../../services/compression/Compression.ts"
 import * as ModelSummarizer from "../../services/compression/summary/ModelSummarizer.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
@@ -7,24 +6,19 @@ import type { Model } from "../../services/model/Model.ts"
 import type { SessionFiles } from "../../services/session/SessionFiles.ts"
 import { GeminiImport } from "../../services/settings/GeminiImport.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { MemoryLimit } from "../../services/transcripts/ChooseReader.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
-import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import { geminiFolder, homeFolder } from "../platform/HomeFolder.ts"
 import * as PhotonImages from "../platform/PhotonImages.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 import * as FileCalibrations from "../tokens/FileCalibrations.ts"
 import * as TokenTable from "../tokens/TokenTable.ts"
-import * as OpencodeSessionDatabase from "../transcripts/OpencodeSessionDatabase.ts"
 import * as LiveFiles from "./LiveFiles.ts"
 import * as LiveModels from "./LiveModels.ts"
+import { transcripts } from "./LiveTranscripts.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
 const geminiImport = Layer.unwrap(Effect.map(homeFolder, (home) => GeminiImport.layer({ home, gemini: geminiFolder })))
-
-/** The memory that Node allows this program to use. */
-const memoryLimit = Layer.sync(MemoryLimit, () => getHeapStatistics().heap_size_limit)
 
 /** Sessions by their id, with what lists them loaded when it is used. */
 const sessionLocator = Layer.effect(
@@ -46,7 +40,7 @@ const sessionLocator = Layer.effect(
  */
 export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
   Layer.mergeAll(
-    Transcripts.layer.pipe(Layer.provide([memoryLimit, OpencodeSessionDatabase.layer])),
+    transcripts,
     Compression.layer.pipe(Layer.provide(PhotonImages.layer)),
     geminiImport,
     sessionLocator,

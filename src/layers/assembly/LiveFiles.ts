@@ -1,5 +1,4 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
-import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import * as EnvFiles from "../platform/EnvFiles.ts"
 import { homeFolder } from "../platform/HomeFolder.ts"
@@ -9,11 +8,7 @@ import * as FileSettings from "../settings/FileSettings.ts"
 import * as SettingsSources from "../settings/SettingsSources.ts"
 import * as FileTrust from "../workspace/FileTrust.ts"
 import * as LiveStores from "./LiveStores.ts"
-
-const sessionFiles = Layer.effect(
-  SessionFiles,
-  Effect.map(homeFolder, (home) => ({ folder: `${home}/sessions`, of: (id: string) => `${home}/sessions/${id}.jsonl` }))
-)
+import { sessionFiles } from "./LiveTranscripts.ts"
 
 /** The folders that the user trusts. */
 const trust = Layer.unwrap(
