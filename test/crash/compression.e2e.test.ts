@@ -23,7 +23,8 @@ const moments = [
   { step: "commit", asked: [1, 1] }
 ] as const
 
-const shown = process.env["MODE"] === "kills" ? moments : moments.filter(({ step }) => step === "generate" || step === "commit")
+const shown =
+  process.env["MODE"] === "kills" ? moments : moments.filter(({ step }) => step === "generate" || step === "commit")
 
 /** A hook that kills the server that runs it, once this file exists. */
 const killing = (armed: string) => [
