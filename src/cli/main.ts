@@ -155,10 +155,8 @@ const commands = {
     return Command.provide(cost, layer)
   }),
   mcp: ownCommand("Serve sessions to other agents over MCP, for exact recall", async () => {
-    const [{ mcp }, { sessions }, { layer }, { userHome }] = await Promise.all([
+    const [{ mcp }, { userHome }] = await Promise.all([
       import("./commands/mcp.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts"),
-      import("../layers/assembly/LiveTranscripts.ts"),
       import("../layers/platform/HomeFolder.ts")
     ])
     const serve: ServeMcp = (...given) =>
@@ -166,7 +164,12 @@ const commands = {
         Effect.promise(() => import("../layers/serve/McpHttpServing.ts")),
         ({ serveMcp }) => serveMcp(...given)
       )
-    return Command.provide(mcp(userHome, serve), Layer.provideMerge(sessions, layer))
+    return mcp(userHome, serve, (scope) =>
+      Effect.flatMap(
+        Effect.promise(() => import("../layers/assembly/LiveSessionAnswers.ts")),
+        ({ open }) => open(scope)
+      )
+    )
   }),
   secrets: command("Find keys, passwords and personal data in sessions, without showing them", async () => {
     const [{ secrets }, { layer }] = await Promise.all([

@@ -34,7 +34,9 @@ const folderFor = (name: string) =>
 describe("compress --summarizer model", () => {
   it.effect("makes two requests, checks the answers, and reports the cost", () =>
     Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(FakeGemini.queue(said(snapshot), said(snapshot)), {
+      const usage = { promptTokenCount: 20_000, candidatesTokenCount: 5, totalTokenCount: 20_005 }
+      const counted = FakeGemini.json(FakeGemini.response([{ text: snapshot }], { usage }))
+      const fake = yield* FakeGemini.make(FakeGemini.queue(said(snapshot), counted), {
         describe: (name) => FakeGemini.description(name, 1_000_000, 8_192)
       })
       const { status, stderr, stdout } = yield* run(
@@ -56,7 +58,8 @@ describe("compress --summarizer model", () => {
         ]
       )
       assert.notInclude(`${stdout}${stderr}${JSON.stringify(requests)}`, key)
-      // What the model's own counts taught is kept for the next run, readable by its owner alone.
+      // What the model's own count taught is kept, that of the second request: no tokenizer needs 10 tokens for the first. It is for the next run,
+      // and readable by its owner alone.
       const { folder } = yield* program
       const learned = path.join(`${folder}-home`, "calibrations.json")
       assert.property(JSON.parse(readFileSync(learned, "utf8")).models, "gemini-test")

@@ -44,6 +44,7 @@ import { type Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { hasApiKey } from "../input/ApiKey.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as FileWindow from "../input/FileWindow.ts"
 import * as Input from "../input/Input.ts"
 import * as StrategyFlag from "../input/StrategyFlag.ts"
@@ -481,7 +482,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
       const handlers = yield* RuntimeText.handlers
       yield* addHooks(input.file, hooking, handlers.notify)
-      const loaded = yield* Input.load(input)
+      const loaded = yield* ConversationInput.load(input)
       const { session } = loaded
       const settings = yield* FileWindow.settings
       const { models = {} } = settings

@@ -7,6 +7,7 @@ import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import { accountsOf, dimensions } from "../../services/transcripts/SessionAccounts.ts"
 import { Transcripts } from "../../services/transcripts/Transcripts.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import * as PageFlag from "../input/PageFlag.ts"
 import * as PricesFlag from "../input/PricesFlag.ts"
@@ -55,7 +56,9 @@ export const cost = Command.make(
       listSessions(name === undefined ? filter : { agents: undefined, folder: undefined, since: undefined })
     )
     const one =
-      name === undefined ? undefined : yield* Effect.mapError(chooseSession(name, list.sessions), Input.unreadable)
+      name === undefined
+        ? undefined
+        : yield* Effect.mapError(chooseSession(name, list.sessions), ConversationInput.unreadable)
     const zone = DateTime.zoneMakeLocal()
     const day = (at: number) => DateTime.formatIsoDate(DateTime.makeZonedUnsafe(at, { timeZone: zone }))
     const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, {

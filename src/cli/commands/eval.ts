@@ -7,6 +7,7 @@ import { measures } from "../../domain/evaluation/Measures.ts"
 import { type OwnQuestion, ownQuestions, parseQuestions } from "../../domain/evaluation/OwnQuestions.ts"
 import { evaluateRecording } from "../../services/evaluation/Evaluation.ts"
 import { sumPlanted } from "../../services/evaluation/PlantedRun.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import * as StrategyFlag from "../input/StrategyFlag.ts"
 import { describeEvaluation } from "../output/EvaluationTable.ts"
@@ -75,7 +76,7 @@ export const evaluate = Command.make(
     const seed = Math.abs(input.seed)
     const files: Array<MeasuredFile> = []
     for (const file of input.files) {
-      const recording = yield* Input.load({ file, from: input.from, lenient: input.lenient })
+      const recording = yield* ConversationInput.load({ file, from: input.from, lenient: input.lenient })
       const points = yield* evaluateRecording(recording, {
         measures: used,
         strategies: names,

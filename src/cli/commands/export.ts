@@ -8,6 +8,7 @@ import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import { redactFile } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import * as SecretFlags from "../input/SecretFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
@@ -58,7 +59,7 @@ const writeConversation = Effect.fnUntraced(function* (
   format: FormatName | "markdown",
   secrets: SessionSecrets | undefined
 ) {
-  const loaded = yield* Input.load({ file: session.path, from: undefined, lenient: false })
+  const loaded = yield* ConversationInput.load({ file: session.path, from: undefined, lenient: false })
   const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)
   yield* writeExport(file, format, copy, session.title ?? session.id, secrets)
   return replaced
@@ -84,7 +85,7 @@ export const exported = Command.make(
     const list = yield* Output.progress("reading the sessions of your agents")(
       listSessions({ agents: undefined, folder: undefined, since: undefined })
     )
-    const session = yield* Effect.mapError(chooseSession(name, list.sessions), Input.unreadable)
+    const session = yield* Effect.mapError(chooseSession(name, list.sessions), ConversationInput.unreadable)
     const fs = yield* FileSystem.FileSystem
     const [read, written] = yield* Effect.forEach([session.path, file], (one) => Effect.option(fs.realPath(one)))
     if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {

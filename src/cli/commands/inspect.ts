@@ -3,6 +3,7 @@ import { Command, Flag } from "effect/cli"
 import { type Compaction, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import { inspected, writePage } from "../input/InspectedFile.ts"
 import * as PageFlag from "../input/PageFlag.ts"
@@ -339,7 +340,7 @@ export const inspect = Command.make(
     if (input.beside === "-" && input.file === "-") return yield* badInput("standard input has one conversation only")
     const prices = yield* PricesFlag.read(input.prices)
     const read = Effect.fnUntraced(function* (file: string, surveys: boolean) {
-      const conversation = yield* Input.load({ ...input, file, surveys })
+      const conversation = yield* ConversationInput.load({ ...input, file, surveys })
       const { loaded, name } = yield* sharing.clean(
         conversation,
         sharing.isClean ? (file.split(/[\\/]/).at(-1) ?? file) : file

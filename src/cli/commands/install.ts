@@ -1,15 +1,8 @@
 import { Config, Effect, FileSystem, Option, Path, Stdio } from "effect"
 import { Argument, Command, Prompt } from "effect/cli"
 import { hookFile, isHooked, withHooks, withoutHooks } from "../../domain/settings/CompactionHookSettings.ts"
-import {
-  clients,
-  type McpClient,
-  type SetupFile,
-  setupFile,
-  type SetupResult,
-  withoutServer,
-  withServer
-} from "../../domain/settings/McpClients.ts"
+import { clients, type McpClient, type SetupFile, setupFile } from "../../domain/settings/McpClients.ts"
+import { type SetupResult, withoutServer, withServer } from "../../domain/settings/McpClientSettings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine, visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"

@@ -5,7 +5,7 @@ import { clients, setupLine } from "../../domain/settings/McpClients.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { newToken } from "../../services/serve/ApiTokens.ts"
 import type { McpHttpOptions, ServeMcp } from "../../services/transcripts/McpHttp.ts"
-import { makeSessionAnswers } from "../../services/transcripts/SessionAnswers.ts"
+import type { SessionAnswers, SessionScope } from "../../services/transcripts/SessionAnswers.ts"
 import * as SessionMcpTools from "../../services/transcripts/SessionMcpTools.ts"
 import * as Input from "../input/Input.ts"
 import { listenFailure } from "../input/ListenAddress.ts"
@@ -49,11 +49,27 @@ const overHttp = Effect.fnUntraced(function* (
   )
 })
 
+/** Answers that are made when the first question comes: until then, nothing is loaded that reads sessions. */
+const answersWhenAsked = Effect.fnUntraced(function* (opening: Effect.Effect<SessionAnswers>) {
+  const opened = yield* Effect.cached(opening)
+  return {
+    list: Effect.flatMap(opened, ({ list }) => list),
+    recall: (...asked) => Effect.flatMap(opened, ({ recall }) => recall(...asked)),
+    search: (...asked) => Effect.flatMap(opened, ({ search }) => search(...asked)),
+    changes: (...asked) => Effect.flatMap(opened, ({ changes }) => changes(...asked)),
+    snapshot: (...asked) => Effect.flatMap(opened, ({ snapshot }) => snapshot(...asked))
+  } satisfies SessionAnswers as SessionAnswers
+})
+
 /** The environment variable with the token of the HTTP server. */
 const tokenVariable = "PALIMPSEST_MCP_TOKEN"
 
-/** The command `palimpsest mcp`. `home`: the user's home folder. `serve`: serves over HTTP. */
-export const mcp = (home: string, serve: ServeMcp) =>
+/** The command `palimpsest mcp`. `home`: the user's home folder. `serve`: serves over HTTP. `open`: reads the sessions. */
+export const mcp = <R>(
+  home: string,
+  serve: ServeMcp,
+  open: (scope: SessionScope) => Effect.Effect<SessionAnswers, never, R>
+) =>
   Command.make(
     "mcp",
     {
@@ -103,13 +119,9 @@ export const mcp = (home: string, serve: ServeMcp) =>
           `${printableLine(input.session ?? "")}: no such file; "palimpsest find" lists the sessions`
         )
       }
-      const answers = yield* makeSessionAnswers({
-        file,
-        agents: input.agent,
-        folder,
-        others: input.others,
-        showsSecrets: input.secrets
-      })
+      const scope = { file, agents: input.agent, folder, others: input.others, showsSecrets: input.secrets }
+      const context = yield* Effect.context<R>()
+      const answers = yield* answersWhenAsked(Effect.provideContext(open(scope), context))
       const about = { name: program, version, instructions: SessionMcpTools.instructions, protocols }
       const registrations = SessionMcpTools.layer(answers, input.others)
       if (input.http !== undefined) return yield* overHttp(serve, input.http, about, registrations)
@@ -119,7 +131,7 @@ export const mcp = (home: string, serve: ServeMcp) =>
       const exit = yield* Fiber.await(running)
       if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause))
         return yield* Effect.failCause(exit.cause).pipe(Effect.orDie)
-    })
+    }, Effect.scoped)
   ).pipe(
     Command.withExamples([
       { command: "palimpsest mcp --setup claude", description: "Print the command that adds it to Claude Code" },

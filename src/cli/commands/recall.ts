@@ -11,6 +11,7 @@ import { decode, encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { BlobFolder, blobFolderOf, search, select, TempStore } from "../../services/session/TempStore.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -92,13 +93,13 @@ export const recall = Command.make(
     maxTokens: Input.optional(Input.size("max-tokens"), "Print at most this many tokens")
   },
   Effect.fn("cli.recall")(function* (flags) {
-    const input = { ...flags, file: yield* Input.locate(flags.file) }
+    const input = { ...flags, file: yield* ConversationInput.locate(flags.file) }
     const { grep, lines, maxTokens } = input
     const file = printableLine(input.file)
     if (input.handle === undefined && (grep === undefined || lines !== undefined)) {
       return yield* badInput("give a handle, or --grep alone to search everything that left the window")
     }
-    const { session, sidecar } = yield* Input.load(input)
+    const { session, sidecar } = yield* ConversationInput.load(input)
     if (input.handle === undefined)
       return yield* searchAll({ session, sidecar }, grep ?? "", maxTokens ?? defaultTokens)
     const name = printableLine(input.handle)

@@ -11,6 +11,7 @@ import { entries } from "../../domain/conversation/Conversation.ts"
 import { recordedTurns } from "../../domain/evaluation/Replay.ts"
 import type { ContextOverflow } from "../../services/chat/FitRequest.ts"
 import { playRecording } from "../../services/evaluation/Replay.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import * as PageFlag from "../input/PageFlag.ts"
 import * as PricesFlag from "../input/PricesFlag.ts"
@@ -59,7 +60,7 @@ export const replay = Command.make(
     yield* PageFlag.checkPlace(input.file, input.html)
     const prices = yield* PricesFlag.read(input.prices)
     const threshold = thresholdOf(input.threshold, undefined)
-    const { format, session, transcript } = yield* Input.load(input)
+    const { format, session, transcript } = yield* ConversationInput.load(input)
     const model = session.model ?? transcript?.model
     const turns = recordedTurns(session.conversation)
     const name = input.file === "-" ? "standard input" : input.file

@@ -7,6 +7,7 @@ import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSecrets, secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import * as SecretFlags from "../input/SecretFlags.ts"
 import * as SessionFlags from "../input/SessionFlags.ts"
@@ -98,7 +99,7 @@ export const secrets = Command.make(
     const sessions =
       name === undefined
         ? list.sessions
-        : [yield* Effect.mapError(chooseSession(name, list.sessions), Input.unreadable)]
+        : [yield* Effect.mapError(chooseSession(name, list.sessions), ConversationInput.unreadable)]
     const style = yield* Output.style
     const problems: Array<SessionProblem> = name === undefined ? [...list.problems] : []
     const rows: Array<(typeof Secrets.Type)["sessions"][number]> = []

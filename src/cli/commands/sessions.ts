@@ -16,6 +16,7 @@ import { isSessionId, SessionStore, type SessionSummary } from "../../services/s
 import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
 import { secretsIn } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import * as ConversationInput from "../input/ConversationInput.ts"
 import * as Input from "../input/Input.ts"
 import { inspected, writePage } from "../input/InspectedFile.ts"
 import * as PricesFlag from "../input/PricesFlag.ts"
@@ -322,7 +323,7 @@ const imported = Command.make(
     title: Input.optional(Flag.String("title"), "Title of the new session")
   },
   Effect.fn("cli.sessions.import")(function* (input) {
-    const loaded = yield* Input.load(input)
+    const loaded = yield* ConversationInput.load(input)
     if (entries(loaded.session.conversation).length === 0) {
       return yield* badInput(`${printableLine(input.file)} holds no messages; nothing was imported`)
     }

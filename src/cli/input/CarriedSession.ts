@@ -13,6 +13,7 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { redactEvents } from "../../services/transcripts/RedactSession.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import * as ConversationInput from "./ConversationInput.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as Input from "./Input.ts"
 import * as SecretFlags from "./SecretFlags.ts"
@@ -67,7 +68,7 @@ const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
       : yield* Output.progress("reading the sessions of your agents")(
           listSessions({ agents: undefined, folder: undefined, since: undefined })
         )
-  return yield* Effect.mapError(chooseSession(name, sessions), Input.unreadable)
+  return yield* Effect.mapError(chooseSession(name, sessions), ConversationInput.unreadable)
 })
 
 /** Returns the conversation without its secrets. */
@@ -133,7 +134,7 @@ export const run = Effect.fnUntraced(function* (input: {
   const fs = yield* FileSystem.FileSystem
   const found = yield* sessionOf(input.session, input.redact)
   const file = path.resolve(found.path)
-  const whole = yield* Input.load({ file, from: undefined, lenient: true })
+  const whole = yield* ConversationInput.load({ file, from: undefined, lenient: true })
   const loaded = input.redact ? yield* redacted(whole, found) : whole
   const from = agentOf(loaded.format)
   const agent = input.agent ?? from

@@ -1,5 +1,6 @@
 import { Predicate, Result } from "effect"
-import type { McpClient, SetupFile, SetupResult } from "./McpClients.ts"
+import type { McpClient, SetupFile } from "./McpClients.ts"
+import type { SetupResult } from "./McpClientSettings.ts"
 import { jsonOf, settingsProblemText, withoutBranch, withValue } from "./SettingsText.ts"
 
 /** Installs this program's hooks in the settings of agents that have hooks around a compaction. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hookCommand, withHooks, withoutHooks } from "../../../src/domain/settings/CompactionHookSettings.ts"
-import { clients, withoutServer, withServer } from "../../../src/domain/settings/McpClients.ts"
-import type { SetupResult } from "../../../src/domain/settings/McpClients.ts"
+import { clients } from "../../../src/domain/settings/McpClients.ts"
+import { type SetupResult, withoutServer, withServer } from "../../../src/domain/settings/McpClientSettings.ts"
 import { strictJson } from "../../../src/domain/settings/SettingsText.ts"
 
 const written = (result: SetupResult): string => (result._tag === "Written" ? result.text : assert.fail(result._tag))

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { clients, setupLine, withServer } from "../../../src/domain/settings/McpClients.ts"
+import { clients, setupLine } from "../../../src/domain/settings/McpClients.ts"
+import { withServer } from "../../../src/domain/settings/McpClientSettings.ts"
 
 const written = (text: string, client: (typeof clients)[number]): string => {
   const result = withServer(text, client, "palimpsest")

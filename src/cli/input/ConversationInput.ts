@@ -1,0 +1,66 @@
+import { Effect, FileSystem, Stdio } from "effect"
+import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
+import { sizeText } from "../../services/transcripts/ChooseReader.ts"
+import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
+import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
+import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
+import { Transcripts } from "../../services/transcripts/Transcripts.ts"
+import { badInput, type ExitError } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+
+/** Finds and reads the conversation that a command works on. */
+
+const advice = ({ kind, memory = 0 }: TranscriptError): string => {
+  switch (kind) {
+    case "BrokenLine":
+      return "; use --lenient to skip broken lines"
+    case "UnknownFormat":
+      return ", or name the format with --from FORMAT"
+    case "TooLarge":
+      return `; to read it all the same set NODE_OPTIONS=--max-old-space-size=${Math.ceil(memory / 1e6)}`
+    case "UnknownSession":
+      return "; palimpsest find lists the sessions"
+    case "Unusable":
+      return ""
+  }
+}
+
+/** Bad input: a conversation cannot be read, and which flag or command helps. */
+export const unreadable = (error: TranscriptError): ExitError => badInput(`${error.message}${advice(error)}`)
+
+/**
+ * Returns the path of a conversation: a file, `-`, or, when there is no such file, the session of any agent whose id is this or
+ * begins with it. Then the sessions are listed, as `find` does.
+ */
+export const locate = Effect.fn("ConversationInput.locate")(function* (name: string) {
+  const isThere = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
+  if (name === "-" || isThere || !sessionName.test(name)) return name
+  const find = yield* SessionLocator
+  return yield* find(name).pipe(Output.progress("reading the sessions of your agents"), Effect.mapError(unreadable))
+})
+
+/** What can be the id of a session, or its path in a database: no name of a file with an ending. */
+const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/
+
+/**
+ * Reads the conversation of a command. An unreadable one is bad input: status 2. Before a read that takes much memory it prints
+ * how much. `surveys` accepts a survey of a log too large to load.
+ */
+export const load = Effect.fn("ConversationInput.load")(function* (flags: {
+  readonly file: string
+  readonly from: SourceFormat | undefined
+  readonly lenient: boolean
+  readonly surveys?: boolean
+}) {
+  const transcripts = yield* Transcripts
+  const stdio = yield* Stdio.Stdio
+  const { from, lenient, surveys = false } = flags
+  const file = yield* locate(flags.file)
+  const warn = ({ bytes, memory }: MemoryNeed) =>
+    Output.notice(`${file} has ${sizeText(bytes)}; reading it needs about ${sizeText(memory)} of memory`).pipe(
+      Effect.provideService(Stdio.Stdio, stdio)
+    )
+  return yield* transcripts
+    .load(file, { ...(from === undefined ? {} : { from }), lenient, surveys, warn })
+    .pipe(Output.progress(`reading ${file === "-" ? "standard input" : file}`), Effect.mapError(unreadable))
+})
