@@ -176,7 +176,7 @@ const remote =
 /** What only reads conversations: commands of this kind need not load what compresses and writes them. */
 const reading = /\/(?:LiveTranscripts|LiveAgentSessions|LiveSessionAnswers)\.ts$/
 /** What an MCP client gets before its first question. */
-const greeting = /\/commands\/mcp\.ts$/
+const greeting = /\/(?:commands\/mcp|platform\/HomeFolder)\.ts$/
 
 /** Modules that only servers load. They have their own parts and do not affect those of other commands. */
 const serving = /\/(?:commands\/(?:serve|gateway)|LiveServe|LiveGateway)\.ts$/
