@@ -6,6 +6,7 @@ import { Found } from "../../src/cli/commands/find.ts"
 import { Secrets } from "../../src/cli/commands/secrets.ts"
 import { CostReport } from "../../src/cli/output/CostReport.ts"
 import { root } from "../support/paths.ts"
+import { sessionFile } from "../support/sessions.ts"
 import { example, program, run } from "./program.ts"
 
 /** The commands that work on the sessions of other agents, on a machine with three of them. */
@@ -52,6 +53,17 @@ const decode = <S extends Schema.Codec<unknown, unknown>>(schema: S, stdout: Buf
   Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(schema)))(String(stdout))
 
 describe("the sessions of other agents", () => {
+  it.effect("cost what their agent recorded, to the cent", () =>
+    Effect.gen(function* () {
+      const { env } = yield* machine
+      const lines = readFileSync(sessionFile("pi-1019-lines"), "utf8").trim().split("\n")
+      const recorded = lines.reduce((sum, line) => sum + (JSON.parse(line).message?.usage?.cost?.total ?? 0), 0)
+      assert.isAbove(recorded, 30)
+      const cost = yield* run(["cost", sessionFile("pi-1019-lines")], { env })
+      assert.match(String(cost.stdout), new RegExp(`^\\$${recorded.toFixed(2).replace(".", "\\.")} for `))
+    })
+  )
+
   it.effect("of this program name secrets in large parts by handles that recall reads", () =>
     Effect.gen(function* () {
       const { env: others, home } = yield* machine

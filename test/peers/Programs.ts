@@ -131,7 +131,7 @@ const lastModel = (text: string): string =>
 const claude: Program = {
   name: "claude",
   title: "Claude Code 2.1.197",
-  resume: (file, prompt, home, server, { args = [], models = server.url } = {}) => {
+  resume: (file, prompt, home, server, { args = [], env = {}, models = server.url } = {}) => {
     const cwd = path.join(home, "work")
     const config = path.join(home, "config")
     const text = textOf(file)
@@ -156,7 +156,8 @@ const claude: Program = {
           CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
           DISABLE_AUTOUPDATER: "1",
           DISABLE_TELEMETRY: "1",
-          DISABLE_ERROR_REPORTING: "1"
+          DISABLE_ERROR_REPORTING: "1",
+          ...env
         }
       },
       server

@@ -70,6 +70,28 @@ describe("a compaction of the program itself", () => {
     assert.notInclude(last, "Full hook output saved")
   })
 
+  it(
+    "Claude Code: its summary is asked for with our focus, and what it lost follows",
+    { timeout: 300_000 },
+    async () => {
+      const { file, home } = installed("claude")
+      const claude = programOf("claude")
+      const compacted = await claude.resume(file, "/compact", home, server, { env: withOurs })
+      assert.strictEqual(compacted.status, 0, compacted.output.slice(-2_000))
+      const asked = JSON.stringify(compacted.requests.at(-1)?.body)
+      assert.include(asked, "Say of each of these files what was changed and why")
+      // The agent can ask for the rest over MCP.
+      assert.include(asked, "mcp__palimpsest__recall")
+      const projects = path.join(home, "config", "projects")
+      const [log = ""] = readdirSync(projects, { recursive: true })
+        .map(String)
+        .filter((name) => name.endsWith(".jsonl"))
+      cpSync(path.join(projects, log), file)
+      const next = await claude.resume(file, "What comes next?", home, server, { env: withOurs })
+      assert.include(JSON.stringify(next.requests.at(-1)?.body), origin)
+    }
+  )
+
   it("Pi: its summary is ours, and no model is asked", { timeout: 300_000 }, async () => {
     const { file, home } = installed("pi")
     const ran = await programOf("pi").resume(file, "", home, server, { env: withOurs, input: `{"type":"compact"}\n` })
