@@ -71,6 +71,7 @@ const backing = (rows: Map<string, Row>, blobs: Map<string, Uint8Array>) => {
       }),
     read: (id, from, to) => Effect.sync(() => rows.get(id)?.lines.slice(from - 1, to - 1) ?? []),
     lastCheckpoint: (id) => Effect.sync(() => rows.get(id)?.lines.findLast((line) => line.isCheckpoint)?.sequence),
+    ids: Effect.sync(() => [...rows.keys()]),
     list: (only) =>
       Effect.sync(() =>
         [...rows]

@@ -291,12 +291,7 @@ const make = (backing: Backing): SessionStore["Service"] => {
     open: Effect.fn("SessionStore.open")((id, options) =>
       withValidId(id, allOrNothing(openSession(backing, id, options?.takeOver ?? false)))
     ),
-    list: Effect.map(backing.list(), (found) =>
-      found
-        .map(({ id }) => id)
-        .sort()
-        .reverse()
-    ).pipe(Effect.withSpan("SessionStore.list")),
+    list: Effect.map(backing.ids, (ids) => ids.toSorted().reverse()).pipe(Effect.withSpan("SessionStore.list")),
     summaries: Effect.map(rows(), (found) => found.map(summaryOf)).pipe(Effect.withSpan("SessionStore.summaries")),
     summary: Effect.fn("SessionStore.summary")((id) =>
       withValidId(

@@ -362,6 +362,7 @@ const makeBacking = Effect.fnUntraced(function* ({ prefix = "palimpsest/" }: Key
       withStoreErrors("append")(alone(state, owner.session)(append(state, owner, line, head))),
     read: (id, from, to) => withStoreErrors("read")(read(state, id, from, to)),
     lastCheckpoint: (id) => withStoreErrors("read")(lastCheckpoint(state, id)),
+    ids: withStoreErrors("list")(Effect.map(lastLines(state), ({ ids }) => ids)),
     list: (id) => withStoreErrors("list")(list(state, id)),
     rename: (id, title) => withStoreErrors("rename")(rename(state, id, title)),
     remove: (id) => withStoreErrors("remove")(alone(state, id)(remove(state, id))),

@@ -128,6 +128,7 @@ export const make: Layer.Layer<SessionBacking> = Layer.sync(SessionBacking, () =
     read: (id, from, to) => Effect.sync(() => sessions.get(id)?.lines.slice(from - 1, to - 1) ?? []),
     // Sessions in memory are read whole.
     lastCheckpoint: () => Effect.undefined,
+    ids: Effect.sync(() => [...sessions.keys()]),
     list: (only) =>
       Effect.sync(() =>
         [...sessions].flatMap(([id, stored]) => (only === undefined || only === id ? [rowOf(id, stored)] : []))

@@ -168,6 +168,12 @@ interface ListedRow extends OwnedRow {
   readonly size: number | string | null
 }
 
+const ids = ({ sql, tenant }: SessionTables) =>
+  Effect.map(
+    sql<Pick<ListedRow, "id">>`SELECT id FROM palimpsest_sessions WHERE tenant = ${tenant}`,
+    (rows): ReadonlyArray<string> => rows.map(({ id }) => id)
+  )
+
 const list = Effect.fnUntraced(function* (tables: SessionTables, id: string | undefined) {
   const { now, sql, tenant } = tables
   const where: Statement.Fragment =
@@ -283,6 +289,7 @@ const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
         retried,
         withSqlErrors("read")
       ),
+    ids: withSqlErrors("list")(retried(ids(tables))),
     list: (id) => withSqlErrors("list")(retried(list(tables, id))),
     rename: (id, title) =>
       sql`UPDATE palimpsest_sessions SET title = ${title ?? null} WHERE session = ${key(id)} RETURNING id`.pipe(

@@ -61,8 +61,6 @@ export interface StoredSessions {
   readonly model: string | undefined
   /** The totals of sessions that were read. */
   readonly totals: Map<string, LedgerTotals>
-  /** How many sessions each tenant may create before its sessions are counted again. */
-  readonly uncounted: Map<string, number>
 }
 
 /** Makes the state of stored sessions. */
@@ -71,8 +69,7 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
     runtimes: yield* TenantRuntimes,
     limiter: yield* TenantLimiter,
     model,
-    totals: new Map(),
-    uncounted: new Map()
+    totals: new Map()
   } satisfies StoredSessions as StoredSessions
 })
 
@@ -129,38 +126,30 @@ const ledgerSettings = (stored: StoredSessions, tenant: string) =>
     Effect.catchTag("SettingsError", internal)
   )
 
-/** Returns the totals of a session, cached as long as its log is unchanged. */
+/** Returns the totals of a session, cached as long as its log and the settings are unchanged. */
 const totals = Effect.fnUntraced(function* (
   stored: StoredSessions,
   tenant: string,
-  { bytes, id, updatedAt }: SessionSummary
+  { bytes, id, updatedAt }: SessionSummary,
+  settings: LedgerSettings
 ) {
-  const key = `${tenant} ${id} ${bytes} ${updatedAt}`
+  const key = `${tenant} ${id} ${bytes} ${updatedAt} ${JSON.stringify([settings.window, settings.models])}`
   const before = stored.totals.get(key)
   if (before !== undefined) return before
   const { events, session } = yield* load(stored, tenant, id)
-  const sums = ledgerTotals(session, events, yield* ledgerSettings(stored, tenant))
+  const sums = ledgerTotals(session, events, settings)
   if (stored.totals.size >= maxTotals) stored.totals.clear()
   stored.totals.set(key, sums)
   return sums
 })
 
-/** The share of a tenant's room that one server uses before it counts again. Up to four servers stay below the limit. */
-const uncountedShare = 1 / 4
-
-/** Fails when the tenant has reached its limit of sessions. Not every creation counts them all. */
+/** Fails when the tenant has reached its limit of sessions. */
 const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
-  const uncounted = stored.uncounted.get(tenant) ?? 0
-  if (uncounted > 0) {
-    stored.uncounted.set(tenant, uncounted - 1)
-    return
-  }
   const limit = stored.limiter.limits(tenant).sessions
   const count = (yield* store(stored, tenant, ({ list }) => list)).length
   if (count >= limit) {
     return yield* new TooMany({ message: `the limit of ${limit} stored sessions is reached; delete one first` })
   }
-  stored.uncounted.set(tenant, Math.floor((limit - count - 1) * uncountedShare))
 })
 
 /** Stores a new session. */
@@ -222,12 +211,13 @@ export const reading = (
   list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
     const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
     const shown = all.slice(0, limit)
+    const settings = isSummed ? yield* ledgerSettings(stored, tenant) : {}
     const rows = yield* Effect.forEach(
       shown,
       Effect.fnUntraced(function* (summary, index) {
         const plain = row(tenant, summary)
         if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
-        const sums = yield* Effect.option(totals(stored, tenant, summary))
+        const sums = yield* Effect.option(totals(stored, tenant, summary, settings))
         return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
       })
     )

@@ -63,6 +63,8 @@ export class SessionBacking extends Context.Service<
     readonly read: (id: string, from: number, to: number) => Effect.Effect<ReadonlyArray<BackedLine>, SessionStoreError>
     /** The position of the last line that is a checkpoint. */
     readonly lastCheckpoint: (id: string) => Effect.Effect<number | undefined, SessionStoreError>
+    /** The ids of all sessions, in any order. A server asks for them whenever it creates a session. */
+    readonly ids: Effect.Effect<ReadonlyArray<string>, SessionStoreError>
     /** The rows of all sessions, or of the one with this id, in any order. */
     readonly list: (id?: string | undefined) => Effect.Effect<ReadonlyArray<BackedRow>, SessionStoreError>
     /** Sets the title of a session, or removes it. Fails with `SessionNotFound`. Needs no owner. */

@@ -547,12 +547,22 @@ describe("a server whose user has windows and prices of models", () => {
       // One token of the message and two of the answer, at a dollar each.
       assert.strictEqual(totals.cost.total, 3)
       assert.deepStrictEqual(ledger.totals, totals)
+      const listed = Effect.map(
+        json<{ readonly sessions: ReadonlyArray<Read> }>(() => ask("GET", "/v1/sessions?totals=true")),
+        ({ sessions }) => sessions[0]?.totals.cost.total
+      )
+      assert.strictEqual(yield* listed, 3)
+      writeFileSync(
+        join(own, "settings.json"),
+        JSON.stringify({ models: { "gemini-2.5-flash": { price: { input: 500_000, output: 500_000 } } } })
+      )
+      assert.strictEqual(yield* listed, 1.5)
     }).pipe(Effect.scoped)
   )
 })
 
 describe("the limit of sessions", () => {
-  it.live("is exact, though not every creation counts them", () =>
+  it.live("is exact", () =>
     Effect.gen(function* () {
       const { ask } = yield* startServer({
         home: newHome(),
