@@ -56,11 +56,22 @@ const readBody = (message: http.IncomingMessage) =>
 
 const isFault = (said: ReadonlyArray<Block> | Fault): said is Fault => !Array.isArray(said)
 
+/** Listens on loopback until the scope closes. Returns the address. */
+export const listening = Effect.fnUntraced(function* (handler: http.RequestListener) {
+  const server = http.createServer(handler)
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+    () => Effect.sync(() => void server.close().closeAllConnections())
+  )
+  const address = server.address() as AddressInfo
+  return `http://127.0.0.1:${address.port}`
+})
+
 /** A provider of all dialects. It answers 400 to what a real one would refuse. */
 export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
   const requests: Array<ProviderRequest> = []
   const counted: Array<Answer["counts"]> = []
-  const server = http.createServer((request, response) => {
+  const address = yield* listening((request, response) => {
     void readBody(request).then((text) => {
       const url = request.url ?? ""
       const dialect = dialectOf(url)
@@ -109,12 +120,7 @@ export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
       } else response.writeHead(200, { "content-type": "application/json" }).end(codec.json(answer))
     })
   })
-  yield* Effect.acquireRelease(
-    Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-    () => Effect.sync(() => void server.close().closeAllConnections())
-  )
-  const address = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${address.port}`, requests, counted }
+  return { url: address, requests, counted }
 })
 
 const compression = Compression.layer.pipe(

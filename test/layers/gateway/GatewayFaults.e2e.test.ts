@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { createHash } from "node:crypto"
-import http from "node:http"
+import type http from "node:http"
 import { dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { maxAnswerBytes } from "../../../src/layers/gateway/UpstreamRequests.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
   type Fault,
+  listening,
   makeClient,
   makeGateway,
   makeProvider,
@@ -203,18 +204,12 @@ describe("a client that reads slowly", () => {
 describe("a body of 100 MB", () => {
   it.live("reaches the provider byte for byte", () =>
     Effect.gen(function* () {
-      const server = http.createServer((request, response) => {
+      const url = yield* listening((request, response) => {
         const hash = createHash("sha256")
         request.on("data", (piece: Buffer) => void hash.update(piece))
         request.on("end", () => response.end(hash.digest("hex")))
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => void server.close().closeAllConnections())
-      )
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      const gateway = yield* makeGateway(`http://127.0.0.1:${port}`)
+      const gateway = yield* makeGateway(url)
       const body = `{"messages":[{"role":"user","content":"${"0123456789".repeat(10_000_000)}"}]}`
       for (const headers of [
         ["Content-Length", String(body.length)],

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { hash } from "node:crypto"
-import http from "node:http"
 import { dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { type Block, codecs } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
   filler,
+  listening,
   makeClient,
   makeGateway,
   makeProvider,
@@ -425,19 +425,13 @@ describe("connections", () => {
   it.live("of a client that disconnects end the provider's answer", () =>
     Effect.gen(function* () {
       const closed = yield* Deferred.make<void>()
-      const server = http.createServer((request, response) => {
+      const url = yield* listening((request, response) => {
         request.resume()
         response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
         response.writeHead(200, { "content-type": "text/event-stream" })
         response.write("event: ping\ndata: {}\n\n")
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => void server.close().closeAllConnections())
-      )
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      const gateway = yield* makeGateway(`http://127.0.0.1:${port}`)
+      const gateway = yield* makeGateway(url)
       const leaving = new AbortController()
       const response = yield* Effect.promise(() =>
         fetch(`${gateway.url}/v1/messages`, {
@@ -455,20 +449,14 @@ describe("connections", () => {
   it.live("let a running answer end when the gateway stops", () =>
     Effect.gen(function* () {
       let finish: () => void = () => {}
-      const server = http.createServer((request, response) => {
+      const url = yield* listening((request, response) => {
         request.resume()
         response.writeHead(200, { "content-type": "text/event-stream" })
         response.write("data: first\n\n")
         finish = () => void response.end("data: last\n\n")
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => void server.close().closeAllConnections())
-      )
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
       const scope = yield* Scope.make()
-      const gateway = yield* Scope.provide(makeGateway(`http://127.0.0.1:${port}`), scope)
+      const gateway = yield* Scope.provide(makeGateway(url), scope)
       const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
       const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
       // New connections are refused.
