@@ -231,6 +231,44 @@ export const leastRoom = (messages: ReadonlyArray<Span>, most: number): number =
   return Math.min(...needs) <= most ? Math.min(most, needOf(sized, briefly) + noteTokens) : Number.POSITIVE_INFINITY
 }
 
+/** The messages to show, each with the tokens that it may take. */
+interface MessageLayout {
+  readonly shown: ReadonlyArray<ShownMessage & { readonly dating: Dating; readonly item: SnapshotItem }>
+  readonly limits: ReadonlyArray<number>
+  readonly clipping: Clipping
+  readonly leftOut: ReadonlyArray<Span>
+  readonly isFirst: (span: Span) => boolean
+}
+
+/** Writes messages. `excess`: how much more than its limit a clipped one may take, as a factor. */
+const write = ({ clipping, isFirst, leftOut, limits, shown }: MessageLayout, excess: number): ShownMessages => {
+  const clipped = new Set<Span>(leftOut)
+  const items: Array<SnapshotItem> = []
+  for (const [index, { dating, isEnd, item: whole, span }] of shown.entries()) {
+    if (index === 1 && leftOut.length > 0) {
+      const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
+      items.push(
+        statement(
+          "messages left out",
+          `${leftOut.length} messages of the user (${names}) are not shown here; recall finds them`
+        )
+      )
+    }
+    const { isClipped, item } = itemOf(span, {
+      whole,
+      dating,
+      limit: limits[index] ?? 0,
+      isEnd,
+      clipping: isEnd ? clippedEnd : clipping,
+      excess
+    })
+    if (isClipped) clipped.add(span)
+    const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
+    items.push(label === undefined ? item : labelled(label, item))
+  }
+  return { items, clipped }
+}
+
 /**
  * Returns a function that shows messages, oldest first, within a budget in tokens. `first`: the message with which the
  * conversation began.
@@ -270,36 +308,8 @@ export const showMessages = (
       room
     )
     const known = new Set(shown.map(({ span }) => span))
-    const leftOut = messages.filter((span) => !known.has(span))
-    const written = (excess: number): ShownMessages => {
-      const clipped = new Set<Span>(leftOut)
-      const items: Array<SnapshotItem> = []
-      for (const [index, { dating, isEnd, item: whole, span }] of shown.entries()) {
-        if (index === 1 && leftOut.length > 0) {
-          const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
-          items.push(
-            statement(
-              "messages left out",
-              `${leftOut.length} messages of the user (${names}) are not shown here; recall finds them`
-            )
-          )
-        }
-        const limit = limits[index] ?? 0
-        const { isClipped, item } = itemOf(span, {
-          whole,
-          dating,
-          limit,
-          isEnd,
-          clipping: isEnd ? clippedEnd : clipping,
-          excess
-        })
-        if (isClipped) clipped.add(span)
-        const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
-        items.push(label === undefined ? item : labelled(label, item))
-      }
-      return { items, clipped }
-    }
-    const all = written(denseText)
-    return all.items.reduce((sum, item) => sum + cost(item), 0) <= budget ? all : written(1)
+    const layout = { shown, limits, clipping, leftOut: messages.filter((span) => !known.has(span)), isFirst }
+    const all = write(layout, denseText)
+    return all.items.reduce((sum, item) => sum + cost(item), 0) <= budget ? all : write(layout, 1)
   }
 }
