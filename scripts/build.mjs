@@ -175,8 +175,8 @@ const remote =
 
 /** What only reads conversations: commands of this kind need not load what compresses and writes them. */
 const reading = /\/(?:LiveTranscripts|LiveAgentSessions|LiveSessionAnswers)\.ts$/
-/** What an MCP client gets before its first question. */
-const greeting = /\/(?:commands\/mcp|platform\/HomeFolder)\.ts$/
+/** What answers an MCP client's `initialize`: all that `mcp` loads before the first question, and the place of the home folder. */
+const handshake = /\/(?:commands\/mcp|platform\/HomeFolder)\.ts$/
 
 /** Modules that only servers load. They have their own parts and do not affect those of other commands. */
 const serving = /\/(?:commands\/(?:serve|gateway)|LiveServe|LiveGateway)\.ts$/
@@ -203,8 +203,9 @@ const parting = () => {
       if (serving.test(entry)) continue
       for (const id of closure(entry)) users.set(id, [...(users.get(id) ?? []), entry])
     }
-    const of = (kind) => new Set(entries.filter((entry) => kind.test(entry)).flatMap((entry) => [...closure(entry)]))
-    const [greeted, read] = [of(greeting), of(reading)]
+    const loadedBy = (kind) =>
+      new Set(entries.filter((entry) => kind.test(entry)).flatMap((entry) => [...closure(entry)]))
+    const [forHandshake, forReading] = [loadedBy(handshake), loadedBy(reading)]
     const served = [...new Set(entries)].filter((entry) => serving.test(entry)).flatMap((entry) => [...closure(entry)])
     for (const [at, id] of served.entries()) {
       if (!places.has(id) && !users.has(id) && served.indexOf(id) < at) places.set(id, "serving")
@@ -215,7 +216,8 @@ const parting = () => {
       const isRemote = all.some((entry) => remote.test(entry))
       const isElse = all.some((entry) => !working.test(entry) && !remote.test(entry))
       // A module's own imports have all its users, so that no two parts import each other.
-      if (isElse && all.length > 1) places.set(id, greeted.has(id) ? "greeting" : read.has(id) ? "reading" : "shared")
+      if (isElse && all.length > 1)
+        places.set(id, forHandshake.has(id) ? "handshake" : forReading.has(id) ? "reading" : "shared")
       else if (isWork) places.set(id, isRemote ? "wire" : "agent")
       else if (all.length > 1) places.set(id, "remote")
     }
