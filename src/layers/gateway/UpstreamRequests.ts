@@ -74,6 +74,7 @@ const open = ({ headers, method, path, url }: UpstreamRequest): ClientRequest =>
 const reasonOf = (error: Error): string =>
   "code" in error && error.code !== undefined ? String(error.code) : error.message
 
+/** Nothing came from a provider for too long. */
 class Silent extends Error {}
 
 const failedAt = (origin: string, error: Error): UpstreamFailed =>

@@ -86,6 +86,7 @@ export const CompressionDone = Schema.Struct({
   before: Schema.Finite,
   after: Schema.Finite,
   reason: Schema.NullOr(Schema.String),
+  /** Null where nothing was compressed, and where the server that compressed died before it answered. */
   snapshot: Schema.NullOr(Schema.String)
 })
 export type CompressionDone = typeof CompressionDone.Type
