@@ -7,8 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { median, print, ratio } from "./table.ts"
 
 /**
- * `npm run bench:terminal`: from the start of a chat to its prompt, and from a key to its character on the screen, idle and while
- * an answer streams. The built program runs on a terminal that `script` (util-linux) makes.
+ * `npm run bench:terminal`: from the start of a chat to its prompt, to a key that is pressed at once, and to the status line of the
+ * open session; then from a key to its character on the screen, idle and while an answer streams. The built program runs on a
+ * terminal that `script` (util-linux) makes.
  */
 
 const node = process.execPath
@@ -59,15 +60,16 @@ const start = () => {
   const ended = new Promise((resolve) => child.once("exit", resolve))
   return {
     write: (text: string) => child.stdin.write(text),
-    /** Forgets what was written, and waits until something is. */
-    until: (isShown: (text: string) => boolean) =>
+    /** Waits until something is written; `isNew`: after what was written until now, which is forgotten. */
+    until: (isShown: (text: string) => boolean, isNew = true) =>
       new Promise<void>((resolve) => {
-        shown = ""
+        if (isNew) shown = ""
         look = () => {
           if (!isShown(shown)) return
           look = () => {}
           resolve()
         }
+        look()
       }),
     end: async () => {
       child.kill()
@@ -76,22 +78,33 @@ const start = () => {
   }
 }
 
+/** The editor, which takes keys from now on. */
+const isPrompt = (text: string) => text.includes("> ")
 /** The editor of a chat without a message: its status line names a new session. */
 const isReady = (text: string) => text.includes("new session")
 
 const bare: Array<number> = []
 const prompts: Array<number> = []
+const firstKeys: Array<number> = []
+const sessions: Array<number> = []
 for (let round = 0; round <= starts; round += 1) {
   let since = performance.now()
   spawnSync(node, ["-e", "0"])
   const baseline = performance.now() - since
   since = performance.now()
   const chat = start()
-  await chat.until(isReady)
+  await chat.until(isPrompt)
+  const prompt = performance.now() - since
+  chat.write("Ω")
+  await chat.until((text) => text.includes("Ω"), false)
+  const key = performance.now() - since
+  await chat.until(isReady, false)
   // The first start saves what Node compiled.
   if (round > 0) {
     bare.push(baseline)
-    prompts.push(performance.now() - since)
+    prompts.push(prompt)
+    firstKeys.push(key)
+    sessions.push(performance.now() - since)
   }
   await chat.end()
 }
@@ -135,6 +148,8 @@ rmSync(folder, { recursive: true, force: true })
 
 print([
   ratio("from the start of a chat to its prompt, by wall, to node -e 0", median(prompts), median(bare), 6),
+  ratio("the same to the character of a key pressed then", median(firstKeys), median(bare), 6),
+  ratio("the same to the status line of the open session", median(sessions), median(bare)),
   row("from a key to its character on an idle screen", idle),
   row("the same while an answer streams 200 lines a second", streaming)
 ])

@@ -169,6 +169,9 @@ const scriptOf = (code, parts, lazyOf, isDelayed) => {
 /** Modules that only commands with an agent load. */
 const working = /\/(?:agentCommands|AgentAssembly|NodeRequests)\.ts$/
 
+/** What draws the prompt of a chat, before all the rest of it is loaded. */
+const prompting = /\/(?:chatCommand|TerminalUi)\.ts$/
+
 /** Modules that few sessions need: other providers, stores and machines. They do not affect which parts other modules are in. */
 const remote =
   /\/(?:commands\/mcp|McpServers|AnthropicModel|OpenAiModel|LiveNetwork|Otlp|MemorySessionStore|PostgresSessionStore|SqliteSessionStore)\.ts$/
@@ -205,7 +208,11 @@ const parting = () => {
     }
     const loadedBy = (kind) =>
       new Set(entries.filter((entry) => kind.test(entry)).flatMap((entry) => [...closure(entry)]))
-    const [forHandshake, forReading] = [loadedBy(handshake), loadedBy(reading)]
+    const [forPrompt, forHandshake, forReading] = [prompting, handshake, reading].map(loadedBy)
+    const sharedPart = (id) => {
+      if (forPrompt.has(id)) return forHandshake.has(id) ? "start" : "prompt"
+      return forHandshake.has(id) ? "handshake" : forReading.has(id) ? "reading" : "shared"
+    }
     const served = [...new Set(entries)].filter((entry) => serving.test(entry)).flatMap((entry) => [...closure(entry)])
     for (const [at, id] of served.entries()) {
       if (!places.has(id) && !users.has(id) && served.indexOf(id) < at) places.set(id, "serving")
@@ -216,8 +223,7 @@ const parting = () => {
       const isRemote = all.some((entry) => remote.test(entry))
       const isElse = all.some((entry) => !working.test(entry) && !remote.test(entry))
       // A module's own imports have all its users, so that no two parts import each other.
-      if (isElse && all.length > 1)
-        places.set(id, forHandshake.has(id) ? "handshake" : forReading.has(id) ? "reading" : "shared")
+      if (isElse && all.length > 1) places.set(id, sharedPart(id))
       else if (isWork) places.set(id, isRemote ? "wire" : "agent")
       else if (all.length > 1) places.set(id, "remote")
     }
@@ -278,9 +284,16 @@ const bundled = async (input, version, plugins, output, define = {}) => {
   return result.output
 }
 
-/** Whether a part's modules may be evaluated in any order: ours and Effect's. Others' may count on the order of theirs. */
+/**
+ * Whether a part's modules may be evaluated in any order: ours, Effect's, and those that draw the terminal, which compute tables
+ * and expressions. Others' may count on the order of theirs.
+ */
 const mayDelay = ({ moduleIds }) =>
-  moduleIds.every((id) => !id.includes("node_modules") || /node_modules.@?effect\b/.test(id))
+  moduleIds.every(
+    (id) =>
+      !id.includes("node_modules") ||
+      /node_modules.(?:@?effect|@earendil-works.pi-tui|get-east-asian-width|marked)\b/.test(id)
+  )
 
 /** The parts of the program, and the build's name: a digest of all of them. */
 const parted = async (version) => {

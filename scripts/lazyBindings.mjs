@@ -158,7 +158,8 @@ const isCheap = (node, isLazy) => {
     case "Identifier":
       return !isLazy(node.name)
     case "Literal":
-      return true
+      // V8 looks up the properties of characters as it reads an expression with sets of them.
+      return node.regex?.flags.includes("v") !== true
     case "TemplateLiteral":
     case "ArrayExpression":
       return (node.expressions ?? node.elements).every((one) => isCheap(one, isLazy))

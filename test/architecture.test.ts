@@ -27,7 +27,7 @@ const entries = Object.keys(JSON.parse(readFileSync(path.join(root, "package.jso
  * may lie outside a room, re-export, and import layers.
  */
 const isWiring = (file: string): boolean =>
-  /^src\/(?:layers\/assembly\/\w+|cli\/(?:main|agentCommands)|api\/\w+)\.ts$/.test(file) ||
+  /^src\/(?:layers\/assembly\/\w+|cli\/(?:main|agentCommands|chatCommand)|api\/\w+)\.ts$/.test(file) ||
   entries.some((name) => file === `src/${name}.ts`)
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "")

@@ -3,26 +3,22 @@ import { Command } from "effect/cli"
 import { withDefaults } from "../domain/settings/Settings.ts"
 import * as LiveNetwork from "../layers/assembly/LiveNetwork.ts"
 import * as LiveTools from "../layers/assembly/LiveTools.ts"
-import { homeFolder } from "../layers/platform/HomeFolder.ts"
-import * as NodeTerminal from "../layers/terminal/NodeTerminal.ts"
 import { Memory } from "../services/memory/Memory.ts"
 import { untrustedNotice } from "../services/runtime/FolderTrust.ts"
 import * as PromptPreview from "../services/runtime/PromptPreview.ts"
 import { RuntimePlatform } from "../services/runtime/RuntimePlatform.ts"
 import { readSettings } from "../services/runtime/SessionOpening.ts"
 import { Settings } from "../services/settings/Settings.ts"
+import * as ChatSessions from "./chat/ChatSessions.ts"
 import * as Agents from "./commands/agents.ts"
 import * as Ask from "./commands/ask.ts"
-import * as Chat from "./commands/chat.ts"
+import type { Options } from "./commands/chat.ts"
 import * as MemoryCommand from "./commands/memory.ts"
 import { promptCommand } from "./commands/prompt.ts"
 import * as RuntimeText from "./output/RuntimeText.ts"
 import { version } from "./output/Version.ts"
 
 /** The commands that need the services of an agent. They are loaded together when one of them is used. */
-
-const terminal = (isPlain: boolean) =>
-  Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`, isPlain)))
 
 /** The services of tools. */
 export const tools = Layer.provideMerge(
@@ -66,13 +62,8 @@ const remembering = Layer.effect(
   })
 )
 
-const chatting = ({ plain }: Chat.Options) => Layer.merge(terminal(plain === true), working)
-
-/** `chat`. */
-export const chat = Command.provide(Chat.chat, chatting)
-
-/** A chat, as other commands start it. */
-export const converse = (options: Chat.Options) => Effect.provide(Chat.converse(options), chatting(options))
+/** Starts a chat and runs it until the user leaves. */
+export const converse = (options: Options) => Effect.provide(ChatSessions.converse(options), working)
 
 /** `ask`. */
 export const ask = Command.provide(Ask.ask, working)

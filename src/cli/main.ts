@@ -95,7 +95,7 @@ const diagnostics = Layer.effectDiscard(
 const start = Effect.gen(function* () {
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
   if (!canPrompt) return yield* new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] })
-  const { converse } = yield* Effect.promise(() => import("./agentCommands.ts"))
+  const { converse } = yield* Effect.promise(() => import("./chatCommand.ts"))
   return yield* converse({})
 })
 
@@ -245,7 +245,7 @@ const commands = {
     "Ask once and print the answer; saved only with --session or --resume",
     async () => (await import("./agentCommands.ts")).ask
   ),
-  chat: command("Chat with a model in the terminal", async () => (await import("./agentCommands.ts")).chat),
+  chat: ownCommand("Chat with a model in the terminal", async () => (await import("./chatCommand.ts")).chat),
   agents: command("List, show and run agents", async () => (await import("./agentCommands.ts")).agents),
   memory: command(
     "Manage memory: the files that every conversation starts with",
@@ -286,7 +286,7 @@ const commands = {
     ])
     const all = sessions((resume) =>
       Effect.flatMap(
-        Effect.promise(() => import("./agentCommands.ts")),
+        Effect.promise(() => import("./chatCommand.ts")),
         ({ converse }) => converse({ resume })
       )
     )
@@ -304,7 +304,7 @@ const program = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
       )
     )
   )
-  return Command.make("palimpsest", {}, () => Effect.provide(start, live)).pipe(
+  return Command.make("palimpsest", {}, () => start).pipe(
     Command.withDescription("Compress agent conversations; what leaves the context window stays recallable"),
     Command.withSubcommands(subcommands),
     Command.withExamples([

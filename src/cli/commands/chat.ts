@@ -1,233 +1,31 @@
-import { Context, Effect, Layer, Option, Sink, Stdio } from "effect"
+import type { Effect } from "effect"
 import { Command } from "effect/cli"
-import { isResponse } from "../../domain/content/Content.ts"
-import { defaults as settingsDefaults, withDefaults } from "../../domain/settings/Settings.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
-import { ReplayModel } from "../../services/evaluation/ReplayModel.ts"
-import { Model } from "../../services/model/Model.ts"
-import { type AgentHandlers, type HostOptions, mainAgent } from "../../services/runtime/AgentHost.ts"
-import * as Runtime from "../../services/runtime/Runtime.ts"
-import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
-import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
-import * as ChatLoop from "../chat/ChatLoop.ts"
-import { askQuestion, askApproval, askShorten } from "../chat/Questions.ts"
-import type { NextSession } from "../chat/slash/ChatSession.ts"
-import { chooseSession } from "../chat/slash/SessionPicker.ts"
-import { askOnce } from "../chat/TrustPrompt.ts"
+import type { HostOptions } from "../../services/runtime/AgentHost.ts"
 import * as AgentFlags from "../input/AgentFlags.ts"
-import { canAsk } from "../input/ApiKey.ts"
 import * as ChatFlags from "../input/ChatFlags.ts"
 import * as Input from "../input/Input.ts"
-import { badInput, failed } from "../output/ExitError.ts"
-import * as Output from "../output/Output.ts"
-import * as RuntimeText from "../output/RuntimeText.ts"
-import { version } from "../output/Version.ts"
-
-const replayPrefix = "replay:"
-
-/** Loads the recording that `--model replay:FILE` names as a model. */
-const loadRecording = Effect.fnUntraced(function* (file: string) {
-  const context = yield* Layer.build(ReplayModel.layer(file)).pipe(
-    Output.progress(`reading ${file}`),
-    Effect.mapError((error) => badInput(printableLine(error.message)))
-  )
-  const { next, prompt } = Context.get(context, ReplayModel)
-  const results = Effect.map(next, (turn) => (turn?.message.some(isResponse) === true ? turn.message : undefined))
-  const hasEnded = Effect.map(next, (turn) => turn === undefined)
-  const name = `${replayPrefix}${file.replace(/^.*[/\\]/, "")}`
-  return { model: Context.get(context, Model), recording: { name, prompt, results, hasEnded } }
-})
 
 /** The parsed flags of a chat. */
 export type Options = ChatFlags.ChatFlags & HostOptions & { readonly plain?: boolean | undefined }
 
-/** Asks which session `--resume` means. Undefined: the user left the list. Unchanged where no list can be shown. */
-const withChosenSession = Effect.fnUntraced(function* (options: Options, terminal: ChatTerminal["Service"]) {
-  const chosen = yield* chooseSession(terminal).pipe(
-    Effect.catchTag("Closed", () => Effect.succeed(Option.some(""))),
-    RuntimeText.orExit
-  )
-  return Option.isNone(chosen) ? undefined : { ...options, resume: chosen.value }
-})
-
-/** Draws the page of a log as `inspect --html` does. It is loaded when it is used. */
-const drawPage = (log: string, file: string) =>
-  Effect.promise(() => import("./inspect.ts")).pipe(
-    Effect.flatMap(({ inspect }) => Command.runWith(inspect, { version })([log, "--html", file]))
-  )
-
-/** Returns what draws the page of a log, without the notices of `inspect`. */
-const pageWriter = Effect.gen(function* () {
-  const services = yield* Effect.context<Effect.Services<ReturnType<typeof drawPage>>>()
-  const silent = Stdio.make({ ...(yield* Stdio.Stdio), stdout: () => Sink.drain, stderr: () => Sink.drain })
-  return (log: string, file: string) =>
-    drawPage(log, file).pipe(Effect.provideService(Stdio.Stdio, silent), Effect.provideContext(services))
-})
-
-type Recorded = Effect.Success<ReturnType<typeof loadRecording>>
-
-/** What all sessions of a chat share. */
-interface Chat {
-  readonly terminal: ChatTerminal["Service"]
-  readonly options: Options
-  /** The recording that answers in the model's place, if any. */
-  readonly recorded: Recorded | undefined
-}
-
-/** A session to open. */
-interface Opening {
-  readonly flags: ChatFlags.ChatFlags
-  /** Whether the session follows `/clear`. */
-  readonly isCleared: boolean
-  /** A message that a hook sends before the first prompt. */
-  readonly first: string | undefined
-  /** Whether it is the first session of the chat. */
-  readonly isFirst: boolean
-}
-
-/** The end of a session. */
-interface SessionEnd {
-  readonly next: NextSession
-  /** The session id; undefined when the session has no messages. */
-  readonly id: string | undefined
-  /** Whether the session could not be opened. */
-  readonly isRefused: boolean
-}
-
-const greeting = "/help lists the commands and keys. Esc cancels; Ctrl+C twice on an empty line leaves."
-
-/** How the agent of a session reaches the user. On a pipe nobody answers. */
-const handlersOf = ({ recorded, terminal }: Chat): AgentHandlers => ({
-  canRestart: recorded === undefined,
-  ...(terminal.isTerminal
-    ? {
-        ask: askApproval(terminal, mainAgent),
-        answer: askQuestion(terminal),
-        confirmShortening: askShorten(terminal)
+/** The command `palimpsest chat`. `converse` starts a chat and runs it until the user leaves. */
+export const chat = <E, R>(converse: (options: Options) => Effect.Effect<void, E, R>) =>
+  Command.make(
+    "chat",
+    {
+      ...ChatFlags.flags,
+      ...AgentFlags.flags,
+      plain: Input.flag("plain", "Write plain lines that never change, for screen readers and simple terminals")
+    },
+    converse
+  ).pipe(
+    Command.withExamples([
+      { command: "palimpsest chat", description: "Start a conversation" },
+      { command: "palimpsest chat --approve edits", description: "Let the model edit files without asking" },
+      { command: "palimpsest chat --continue", description: "Continue the newest conversation" },
+      {
+        command: "palimpsest chat --model replay:session.jsonl",
+        description: "Step through a recording, without a key"
       }
-    : {}),
-  notify: (notice) => terminal.note(RuntimeText.noticeLine(notice))
-})
-
-/** Runs a session until the user leaves it. */
-const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCleared, isFirst }: Opening) {
-  const { options, recorded, terminal } = chat
-  const opened = yield* RuntimeText.orExit(
-    SessionOpening.open(yield* ChatFlags.sessionOptions(flags), yield* RuntimeText.handlers)
+    ])
   )
-  yield* terminal.panel([])
-  yield* terminal.configure(withDefaults(opened.settings).terminal)
-  if (isFirst && terminal.isTerminal) yield* terminal.note(greeting)
-  // A recording answers its calls itself.
-  const tools = recorded === undefined ? { ...options, isCleared } : { tools: false, isCleared }
-  const host = yield* terminal.during("starting the tools", (interrupted) =>
-    Effect.raceFirst(
-      RuntimeText.orExit(Runtime.host(opened, tools, handlersOf(chat))),
-      Effect.andThen(interrupted, Effect.interrupt)
-    )
-  )
-  const next = yield* ChatLoop.run(opened, host, recorded?.recording, yield* pageWriter, first)
-  if (next._tag === "Switch" && next.resume === undefined) yield* host.leave("clear")
-  const { next: nextEntry } = yield* opened.chat.conversation
-  return { next, id: nextEntry > 1 ? opened.id : undefined }
-}, Effect.scoped)
-
-/** The flags of the first session, of a new one, and of one that is resumed. */
-export const sessionFlags = (
-  options: Options,
-  isRecorded: boolean
-): { readonly first: Options; readonly begun: Options; readonly resumed: Options } => {
-  const { continue: _continue, plain: _plain, resume: _resume, session: _session, ...begun } = options
-  const { model, ...withoutModel } = begun
-  return {
-    // The recording applies to this run only: it is not saved as a session's model.
-    first: isRecorded && model !== undefined ? { ...options, model: undefined } : options,
-    begun: isRecorded ? withoutModel : begun,
-    // Another session continues with its own model.
-    resumed: withoutModel
-  }
-}
-
-/** Runs one session after another until the user leaves. */
-const runSessions = Effect.fnUntraced(function* (chat: Chat) {
-  const { options, recorded, terminal } = chat
-  const flags = sessionFlags(options, recorded !== undefined)
-  let opening: Opening = { flags: flags.first, isCleared: false, first: undefined, isFirst: true }
-  let last: string | undefined
-  let isFallback = false
-  for (;;) {
-    const ended: SessionEnd = yield* runSession(chat, opening).pipe(
-      Effect.map((done) => ({ ...done, isRefused: false })),
-      // If the requested session cannot be opened, the chat returns to the previous one, once.
-      Effect.catch((error) =>
-        opening.isFirst || isFallback
-          ? Effect.fail(error)
-          : Effect.as(terminal.note(error.message), {
-              id: last,
-              next: { _tag: "Switch", resume: last } satisfies NextSession,
-              isRefused: true
-            })
-      )
-    )
-    const { id, next } = ended
-    isFallback = ended.isRefused
-    if (id !== undefined && id !== last && terminal.isTerminal) {
-      yield* terminal.note(`This session is kept: palimpsest chat --resume ${id}`)
-    }
-    last = id
-    // The cause was shown already; the status tells a script.
-    if (next._tag === "Leave") return yield* next.isUnanswered ? failed("") : Effect.void
-    const isCleared = next.resume === undefined
-    opening = {
-      flags: isCleared ? flags.begun : { ...flags.resumed, resume: next.resume },
-      isCleared,
-      first: next.first,
-      isFirst: false
-    }
-  }
-})
-
-/** Starts a chat and runs it until the user leaves. */
-export const converse = Effect.fn("cli.chat")(function* (given: Options) {
-  const terminal = yield* ChatTerminal
-  const options = given.resume === "" && terminal.isTerminal ? yield* withChosenSession(given, terminal) : given
-  if (options === undefined) return
-  const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
-  const recorded = file === undefined ? undefined : yield* loadRecording(file)
-  if (recorded === undefined && !(yield* canAsk(options.model))) {
-    const [how, what] = RuntimeText.missingKeyLines
-    yield* Output.notice(how)
-    return yield* failed(what)
-  }
-  const defaults = yield* ChatDefaults
-  // A recording contains no summaries, so code writes them.
-  const settings =
-    recorded === undefined
-      ? { ...defaults, prepareAt: settingsDefaults.compressionPrepareAt }
-      : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
-  const model = recorded?.model ?? (yield* Model)
-  yield* askOnce(terminal)
-  return yield* runSessions({ terminal, options, recorded }).pipe(
-    Effect.provideService(Model, model),
-    Effect.provideService(ChatDefaults, settings)
-  )
-}, Effect.scoped)
-
-/** The command `palimpsest chat`. */
-export const chat = Command.make(
-  "chat",
-  {
-    ...ChatFlags.flags,
-    ...AgentFlags.flags,
-    plain: Input.flag("plain", "Write plain lines that never change, for screen readers and simple terminals")
-  },
-  converse
-).pipe(
-  Command.withExamples([
-    { command: "palimpsest chat", description: "Start a conversation" },
-    { command: "palimpsest chat --approve edits", description: "Let the model edit files without asking" },
-    { command: "palimpsest chat --continue", description: "Continue the newest conversation" },
-    { command: "palimpsest chat --model replay:session.jsonl", description: "Step through a recording, without a key" }
-  ])
-)

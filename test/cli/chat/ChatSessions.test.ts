@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { sessionFlags } from "../../../src/cli/commands/chat.ts"
+import { sessionFlags } from "../../../src/cli/chat/ChatSessions.ts"
 
 describe("sessionFlags", () => {
   const options = { model: "gemini-2.5-pro", session: "work", threshold: 0.5, plain: true }
