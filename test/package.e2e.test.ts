@@ -5,6 +5,7 @@ import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, sym
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { gunzipSync } from "node:zlib"
+import { publint } from "publint"
 import { rolldown } from "rolldown"
 import packageJson from "../package.json" with { type: "json" }
 
@@ -135,6 +136,7 @@ const setup = Effect.gen(function* () {
     project,
     lean,
     inside: path.join(lean, "node_modules", "palimpsest"),
+    archive: path.join(folder, tarball),
     files: filesOf(readFileSync(path.join(folder, tarball)))
   }
 })
@@ -221,6 +223,39 @@ describe("the tarball", () => {
       }
       assert.deepStrictEqual(missing, [])
       assert.isAbove(followed, 400)
+    })
+  )
+})
+
+describe("the checkers of packages", () => {
+  it.effect("find nothing: publint, strictly", () =>
+    Effect.gen(function* () {
+      const { archive } = yield* fresh
+      const bytes = Uint8Array.from(readFileSync(archive)).buffer
+      const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
+      assert.deepStrictEqual(messages, [])
+    })
+  )
+
+  it.effect("find types for every entry: arethetypeswrong, for modules", () =>
+    Effect.gen(function* () {
+      const { archive } = yield* fresh
+      // Vitest resolves the sources of this checker.
+      const program = `
+        import { readFileSync } from "node:fs"
+        import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core"
+        const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(process.argv[1]))))
+        console.log(JSON.stringify({ entries: Object.keys(checked.entrypoints ?? {}), problems: checked.problems ?? ["no types"] }))
+      `
+      const ended = yield* node(["--input-type=module", "-e", program, archive], root)
+      succeeded(ended, "arethetypeswrong")
+      const checked: { readonly entries: unknown; readonly problems: ReadonlyArray<object> } = JSON.parse(ended.stdout)
+      assert.deepStrictEqual(checked.entries, Object.keys(packageJson.exports))
+      // Programs that are no modules cannot use effect either.
+      const problems = checked.problems.filter(
+        (one) => !("resolutionKind" in one) || ["node16-esm", "bundler"].includes(String(one.resolutionKind))
+      )
+      assert.deepStrictEqual(problems, [])
     })
   )
 })
