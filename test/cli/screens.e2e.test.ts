@@ -8,7 +8,7 @@ import { calls, environment, place, serve } from "./scene.ts"
 import * as Tmux from "./tmux.ts"
 
 /**
- * What a first session looks like on terminals of three sizes. Screens that are meant to look different now are taken again with
+ * What a first session looks like on terminals of four sizes. Screens that are meant to look different now are taken again with
  * `vitest run test/cli/screens.e2e.test.ts -u`, and looked at.
  */
 
@@ -49,7 +49,8 @@ needs("tmux")("a first session", () => {
   for (const [width, height] of [
     [80, 24],
     [120, 40],
-    [40, 20]
+    [40, 20],
+    [200, 50]
   ] as const) {
     it.live(`looks as recorded on ${width} by ${height}`, () =>
       Effect.gen(function* () {

@@ -654,6 +654,42 @@ describe("a narrow screen", () => {
   }
 })
 
+describe("a streamed answer", () => {
+  for (const columns of [40, 80, 120, 200]) {
+    it.effect(`does not flicker on ${columns} columns`, () =>
+      Effect.gen(function* () {
+        const over = streams({ columns, rows: 20 })
+        const { answer, status } = yield* terminal(over)
+        yield* status(() => "a status line")
+        yield* until(over, /a status line/)
+        const drawn = over.shown().length
+        let seen: ReadonlyArray<string> = []
+        for (let at = 0; at < 40; at += 1) {
+          yield* answer(`- item ${at} with **bold** words, \`code\` and 中文\n`)
+          yield* until(over, new RegExp(`item ${at} `))
+          const rows = over.everything().split("\n")
+          const items = rows.filter((row) => /• item \d+ with bold words/.test(row))
+          // What was there stays as it was, and each item is there once.
+          assert.deepStrictEqual(items.slice(0, seen.length), seen)
+          assert.strictEqual(items.length, at + 1)
+          seen = items
+        }
+        // Each frame is drawn at once, and none clears more than single rows.
+        const written = over.shown().slice(drawn)
+        // oxlint-disable-next-line no-control-regex
+        const frames = written.match(/\u001b\[\?2026h[^]*?\u001b\[\?2026l/gu) ?? []
+        assert.isAtLeast(frames.length, 2)
+        // oxlint-disable-next-line no-control-regex
+        const between = written
+          .replace(/\u001b\[\?2026h[^]*?\u001b\[\?2026l/gu, "")
+          .replace(/\u001b\[(?:\?25[hl]|\d*G)/gu, "")
+        assert.strictEqual(between, "")
+        assert.notMatch(written, /\u001b\[[0-3]?J/u)
+      })
+    )
+  }
+})
+
 describe("the history", () => {
   const typed = Effect.fnUntraced(function* (history: string, ...keys: ReadonlyArray<string>) {
     const over = streams(screen)
