@@ -745,10 +745,12 @@ describe("a chat on a pipe", () => {
       const home = yield* homeOf("recorded")
       const recording = sessionFile("claude-code-tools")
       const ended = yield* run(["chat", "--model", `replay:${recording}`], {
-        input: "start\n/quit\n",
+        input: "start\n/cost\n/stats\n/quit\n",
         env: environment(home)
       })
       assert.strictEqual(ended.status, 0)
+      assert.include(ended.stderr, "A recording answers: nothing was spent.")
+      assert.notInclude(ended.stderr + ended.stdout, "$")
       assert.strictEqual((yield* only(home)).model, "gemini-2.5-flash")
     })
   )

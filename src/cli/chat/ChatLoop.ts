@@ -58,11 +58,12 @@ const withEvent = (before: Progress, event: ChatEvent): Progress => {
   }
 }
 
-/** Adds what an answer cost, where its model has a price. */
+/** Adds what an answer cost, where its model has a price. A recording has none. */
 const addCost = Effect.fnUntraced(function* (
-  { chat, cost }: ChatSession.ChatSession,
+  { chat, cost, recording }: ChatSession.ChatSession,
   { usage }: Extract<ChatEvent, { _tag: "Finished" }>
 ) {
+  if (recording !== undefined) return
   const { model, models } = yield* chat.settings
   const price = priceOf(pricesWith(models).table, model)
   if (usage !== null && price !== undefined) yield* Ref.update(cost, (sum) => sum + requestCost(price, usage) / 1e6)

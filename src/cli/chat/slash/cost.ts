@@ -10,6 +10,7 @@ export const cost: SlashCommand = {
   usage: "",
   help: "Show what this conversation cost since you opened it; /stats counts all of it",
   run: Effect.fnUntraced(function* (session) {
+    if (session.recording !== undefined) return yield* say(session, "A recording answers: nothing was spent.")
     const { model, models } = yield* session.chat.settings
     const { source, table } = pricesWith(models)
     const spent = yield* Ref.get(session.cost)

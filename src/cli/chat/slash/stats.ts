@@ -17,7 +17,7 @@ export const stats: SlashCommand = {
   usage: "",
   help: "Show turns, tokens, compressions and cost",
   run: Effect.fnUntraced(function* (session) {
-    const { agent, chat, id, terminal } = session
+    const { agent, chat, id, recording, terminal } = session
     // As the status line counts, with the instruction and the tools.
     const used = yield* chat.usage
     const scale = used.scale ?? 1
@@ -55,7 +55,9 @@ export const stats: SlashCommand = {
             `${number(all.sent)} tokens sent (${share(all.cached, all.sent)} from a cache), ${number(all.answered)} received`
           ]
         : undefined,
-      cost.total === null ? undefined : ["cost", `${costText(cost.total)}${cost.estimated ? " (estimated)" : ""}`],
+      cost.total === null || recording !== undefined
+        ? undefined
+        : ["cost", `${costText(cost.total)}${cost.estimated ? " (estimated)" : ""}`],
       summaries.requests > 0
         ? [
             "summaries",
