@@ -397,6 +397,8 @@ terminal("a chat on a terminal", () => {
       yield* prompt()
       yield* say("!echo one; exit 3")
       yield* until(/✗ echo one; exit 3 · exit code 3\n {2}one\n[^]*next message\?/)
+      yield* say("maybe")
+      yield* until(/"maybe" is not an answer; type y or n\.[^]*\nadd\?$/)
       yield* press("y")
       yield* until(/> \$ echo one; exit 3\n {2}one\n {2}exit code 3$/)
       yield* press("C-c")

@@ -40,7 +40,7 @@ const parseAnswer = (line: string, canGrant: boolean, canKeep: boolean): Answer 
 }
 
 /** The text shown for an answer that is not understood: the answer and the valid keys. */
-const notUnderstood = (line: string, keys: ReadonlyArray<string>): string => {
+export const notUnderstood = (line: string, keys: ReadonlyArray<string>): string => {
   const shown = printableLine(line)
   const expected = `type ${keys.slice(0, -1).join(", ")} or ${keys.at(-1) ?? ""}`
   return shown === ""

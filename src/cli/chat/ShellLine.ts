@@ -3,6 +3,7 @@ import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
 import type { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import * as Output from "../output/Output.ts"
+import { notUnderstood } from "./Questions.ts"
 
 /** A line that begins with `!`: a command of the user, which no model sees unless the user passes its output on. */
 
@@ -66,12 +67,16 @@ export const runLine = Effect.fn("ShellLine.runLine")(function* (
     body: lines.slice(-shownLines),
     more: lines.length > shownLines ? lines : []
   })
+  const keys = ["y", "n"]
   const isWanted = yield* terminal
     .inquire<boolean>({
       text: `${style.dim("Put this into your next message? y yes · n no")}\n`,
       prompt: "add? ",
-      keys: ["y", "n"],
-      read: (line) => ({ _tag: "Answer", value: /^y(?:es)?$/i.test(line) })
+      keys,
+      read: (line) =>
+        /^(?:y|yes|n|no|)$/i.test(line)
+          ? { _tag: "Answer", value: /^y/i.test(line) }
+          : { _tag: "Again", text: notUnderstood(line, keys) }
     })
     .pipe(Effect.catchTag("Closed", () => Effect.succeed(false)))
   return isWanted ? [`$ ${command}`, ...lines, ...(code === 0 ? [] : [`exit code ${code}`])].join("\n") : undefined
