@@ -8,14 +8,7 @@ import * as Chat from "./commands/chat.ts"
 const terminal = (isPlain: boolean) =>
   Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`, isPlain)))
 
-/**
- * The agent, which takes as long to load as all before it. The terminal draws its first frame before: its timer of a millisecond
- * is older than the second of these.
- */
-const agent = Effect.andThen(
-  Effect.repeat(Effect.sleep("1 millis"), { times: 1 }),
-  Effect.promise(() => Promise.all([import("./agentCommands.ts"), import("../layers/assembly/Live.ts")]))
-)
+const agent = Effect.promise(() => Promise.all([import("./agentCommands.ts"), import("../layers/assembly/Live.ts")]))
 
 /** Starts a chat and runs it until the user leaves. */
 export const converse = (options: Chat.Options) =>

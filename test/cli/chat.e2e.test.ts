@@ -709,6 +709,16 @@ terminal("a chat on a terminal", () => {
       })
     )
   }
+
+  it.live("without a key, leaves both lines about it on the screen", () =>
+    Effect.gen(function* () {
+      const { told } = yield* chat({ home: yield* homeOf("no-key-terminal"), width: 120 })
+      yield* told("status 1")
+      yield* told(
+        "palimpsest: no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY palimpsest: without"
+      )
+    })
+  )
 })
 
 describe("a chat on a pipe", () => {

@@ -193,7 +193,8 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   const recorded = file === undefined ? undefined : yield* loadRecording(file)
   if (recorded === undefined && !(yield* canAsk(options.model))) {
     const [how, what] = RuntimeText.missingKeyLines
-    yield* Output.notice(how)
+    // What others write to the screen is wiped when the terminal is left.
+    yield* terminal.note(`palimpsest: ${how}`)
     return yield* failed(what)
   }
   const defaults = yield* ChatDefaults

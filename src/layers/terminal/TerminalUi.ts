@@ -309,7 +309,11 @@ export const make = Effect.fnUntraced(function* (
   screen.addChild(belowConversation(parts, theme))
   screen.addChild(parts.slot)
   yield* Effect.acquireRelease(
-    Effect.sync(() => screen.start()),
+    Effect.sync(() => {
+      screen.start()
+      // Whatever is loaded next keeps timers waiting, and the frame that was requested too.
+      screen.renderNow()
+    }),
     () => Effect.sync(() => screen.finish())
   )
   return ChatTerminal.of(service(parts))
