@@ -18,9 +18,9 @@ export {
   NetworkError,
   QuotaExhaustedError,
   RateLimitError,
-  TimeoutError,
-  isRetryable
+  TimeoutError
 } from "../services/model/Model.ts"
+export { isRetryable } from "../services/model/Retry.ts"
 export { type RoutedModels, Router, type Routing, type RoutingQuestion } from "../services/model/Router.ts"
 export { layerLanguageModel as layerFromLanguageModel } from "../services/effect-ai/LanguageModelBridge.ts"
 export { type LanguageModelOptions, layerLanguageModel } from "../services/effect-ai/ModelLanguageModel.ts"

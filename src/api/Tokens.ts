@@ -7,6 +7,6 @@ export {
   modelTable,
   tokenLimit,
   assumedWindow
-} from "../domain/tokens/ModelLimits.ts"
+} from "../domain/model/ModelLimits.ts"
 export { TokenCountError, TokenCounter } from "../services/tokens/TokenCounter.ts"
 export { Calibrations, countRequest, estimateContents } from "../services/tokens/Calibrations.ts"

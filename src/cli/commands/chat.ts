@@ -1,9 +1,9 @@
 import type { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { HostOptions } from "../../services/runtime/AgentHost.ts"
-import * as AgentFlags from "../input/AgentFlags.ts"
-import * as ChatFlags from "../input/ChatFlags.ts"
-import * as Input from "../input/Input.ts"
+import * as AgentFlags from "../flags/AgentFlags.ts"
+import * as ChatFlags from "../flags/ChatFlags.ts"
+import * as Input from "../flags/SharedFlags.ts"
 
 /** The parsed flags of a chat. */
 export type Options = ChatFlags.ChatFlags & HostOptions & { readonly plain?: boolean | undefined }

@@ -3,7 +3,7 @@ import { Command, Flag } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { GeminiImport } from "../../services/settings/GeminiImport.ts"
 import { type ImportReport, skipReasonText } from "../../services/settings/ImportReport.ts"
-import * as Input from "../input/Input.ts"
+import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 

@@ -8,7 +8,7 @@ import { printableLine, visibleBlock } from "../../domain/text/InvisibleCharacte
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { fileDiff } from "../../domain/tools/FileDiff.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
-import * as Input from "../input/Input.ts"
+import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 

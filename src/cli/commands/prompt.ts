@@ -4,7 +4,7 @@ import { PromptSize } from "../../domain/prompt/PromptInputs.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { PromptPreview, PromptPreviewOptions } from "../../services/runtime/PromptPreview.ts"
-import * as Input from "../input/Input.ts"
+import * as Input from "../flags/SharedFlags.ts"
 import type { ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import * as CarriedSession from "../input/CarriedSession.ts"
+import * as CarriedSession from "../flags/CarriedSession.ts"
 
 /** The command `palimpsest rescue SESSION`. */
 export const rescue = Command.make(

@@ -7,10 +7,10 @@ import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSecrets, secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
-import * as ConversationInput from "../input/ConversationInput.ts"
-import * as Input from "../input/Input.ts"
-import * as SecretFlags from "../input/SecretFlags.ts"
-import * as SessionFlags from "../input/SessionFlags.ts"
+import * as ConversationInput from "../flags/ConversationInput.ts"
+import * as SecretFlags from "../flags/SecretFlags.ts"
+import * as SessionFlags from "../flags/SessionFlags.ts"
+import * as Input from "../flags/SharedFlags.ts"
 import * as Output from "../output/Output.ts"
 
 /** The output of `--json`. It holds no value of a secret. */

@@ -4,7 +4,7 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { offersIn } from "../../services/runtime/FolderTrust.ts"
 import { type Offer, offerText } from "../../services/workspace/FolderOffers.ts"
 import { type TrustState, Trust, TrustEntry } from "../../services/workspace/Trust.ts"
-import * as Input from "../input/Input.ts"
+import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 

@@ -1,8 +1,8 @@
 import { type Content, isResponse, type Part, withoutSignatures, withSignature } from "../content/Content.ts"
 import { wireContent } from "../content/WireContent.ts"
+import { makerOf } from "../model/ModelLimits.ts"
 import type * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import { makerOf } from "../tokens/ModelLimits.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
 

@@ -1,4 +1,4 @@
-import { isJson, type Json } from "../model/MessageForm.ts"
+import { isJson, type Json } from "../model/MessageCodec.ts"
 import { valueEnd } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"

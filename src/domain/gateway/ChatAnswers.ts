@@ -1,4 +1,4 @@
-import { isJson, type Json, textAt } from "../model/MessageForm.ts"
+import { isJson, type Json, textAt } from "../model/MessageCodec.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
 import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"

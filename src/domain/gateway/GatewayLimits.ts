@@ -1,5 +1,5 @@
 import { defaultPolicy, type Policy } from "../compression/strategies/Policy.ts"
-import { modelLimits, reserveFor, tokenLimit } from "../tokens/ModelLimits.ts"
+import { modelLimits, reserveFor, tokenLimit } from "../model/ModelLimits.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 
 /** When the gateway compresses a conversation, and how much it keeps. */

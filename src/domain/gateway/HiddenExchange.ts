@@ -1,4 +1,4 @@
-import { isJson, type Json, textAt } from "../model/MessageForm.ts"
+import { isJson, type Json, textAt } from "../model/MessageCodec.ts"
 import { objectSpans } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { VisibleBlock } from "./Answer.ts"

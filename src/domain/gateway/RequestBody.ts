@@ -1,4 +1,4 @@
-import { isJson } from "../model/MessageForm.ts"
+import { isJson } from "../model/MessageCodec.ts"
 import { afterSpace, type ArraySpans, type MemberSpan, objectSpans, type Span } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Dialect, Route } from "./Dialect.ts"

@@ -1,4 +1,4 @@
-import { isJson, type Json } from "../model/MessageForm.ts"
+import { isJson, type Json } from "../model/MessageCodec.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
 import type { Ending, ReadAnswer, WholeAnswer } from "./Answer.ts"

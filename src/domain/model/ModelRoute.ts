@@ -1,4 +1,4 @@
-import { makerOf } from "../tokens/ModelLimits.ts"
+import { makerOf } from "./ModelLimits.ts"
 
 /** Chooses the provider of a model by its name. */
 

@@ -16,9 +16,9 @@ import {
 } from "../conversation/Conversation.ts"
 import { viewSizes } from "../evaluation/Compactions.ts"
 import { answersIn, recordedCost, summaryRequests, usageOf } from "../evaluation/RecordedUse.ts"
+import { tokenLimit } from "../model/ModelLimits.ts"
 import type { Session, SessionEvent } from "../session/Session.ts"
 import { firstUnits } from "../text/Bytes.ts"
-import { tokenLimit } from "../tokens/ModelLimits.ts"
 import { Cost, type ModelPrice, pricesWith } from "../tokens/Prices.ts"
 import { Usage } from "../tokens/Tokens.ts"
 

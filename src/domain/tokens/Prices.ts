@@ -1,6 +1,6 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { bareName } from "../model/ModelLimits.ts"
 import { parseJson } from "../text/JsonText.ts"
-import { bareName } from "./ModelLimits.ts"
 import type { Usage } from "./Tokens.ts"
 
 /** Prices of models, and the cost of a conversation. */

@@ -3,7 +3,10 @@ import type { Part } from "../content/Content.ts"
 import { clipped, lastUnits } from "../text/Bytes.ts"
 import { maxOutputChars, truncateOutput } from "./LoggedOutputLimit.ts"
 
-/** The result of a tool, and its conversion to the answer for the model. */
+/**
+ * The result of a tool, and its conversion to the answer for the model. What the model sees of a large result is decided in
+ * `conversation/ToolOutputBound`; here only the log and the display are bounded.
+ */
 
 /** One step of the `write_todos` plan. */
 export const Todo = Schema.Struct({

@@ -1,6 +1,6 @@
 import { Config, Effect, Layer, Record, Stream } from "effect"
+import { modelLimits } from "../../domain/model/ModelLimits.ts"
 import { makerKeys, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
-import { modelLimits } from "../../domain/tokens/ModelLimits.ts"
 import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { ReadAnswer } from "../../domain/gateway/Answer.ts"
 import type { Dialect } from "../../domain/gateway/Dialect.ts"
-import { answerDialects } from "../../domain/gateway/DialectForms.ts"
+import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingMessage } from "node:http"
-import { answerDialects } from "../../domain/gateway/DialectForms.ts"
+import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"

@@ -1,17 +1,16 @@
 import { type Config, Effect, Layer, Schema, Stream } from "effect"
 import { type AnthropicRequest, betaOf, countBody, requestBody } from "../../domain/model/AnthropicMessages.ts"
-import { defaultReserve, modelLimits, tokenLimit } from "../../domain/tokens/ModelLimits.ts"
+import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
 import { Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { makeReader } from "./AnthropicAnswer.ts"
-import { unusable } from "./ModelFailures.ts"
+import { hideKey, unusable } from "./ModelFailures.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
 import {
   call,
   chunks,
   collect,
   events,
-  hideKey,
   naming,
   opened,
   optionsConfig,

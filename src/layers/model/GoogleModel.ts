@@ -15,7 +15,7 @@ import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, un
 import { isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts"
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
 import type { Next } from "./GoogleStream.ts"
-import { failed } from "./ModelFailures.ts"
+import { failed, hideKey } from "./ModelFailures.ts"
 import { naming, type ProviderOptions } from "./ProviderExchange.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
 
@@ -111,11 +111,6 @@ interface Call {
   /** The signal it gives aborts the request until the promise settles, no longer. */
   readonly run: <A>(call: (signal: AbortSignal) => Promise<A>) => Effect.Effect<A, ModelError>
 }
-
-const hideKey =
-  ({ key }: Client) =>
-  (text: string): string =>
-    key === undefined ? text : text.replaceAll(key, "<key>")
 
 const newExchange = (): Exchange => ({
   sent: false,

@@ -27,6 +27,15 @@ export const tooLarge = (tokens: number | undefined, limit: number | undefined):
     ...(limit === undefined ? {} : { limit })
   })
 
+/** The shortest key that is hidden. Local servers are given keys such as `x` or `none`, whose letters are in every message. */
+const minHiddenKey = 8
+
+/** Returns a function that removes the key from a text of the server. */
+export const hideKey =
+  ({ key }: { readonly key: string | undefined }) =>
+  (text: string): string =>
+    key === undefined || key.length < minHiddenKey ? text : text.replaceAll(key, "<key>")
+
 /** The code of a failed connection, which Node puts somewhere in the chain of causes. */
 export const codeOf = (error: unknown): string | undefined => {
   if (!Predicate.isObject(error)) return undefined

@@ -3,13 +3,13 @@ import { chatBody, responsesBody } from "../../domain/model/OpenAiMessages.ts"
 import { Model, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
+import { hideKey } from "./ModelFailures.ts"
 import { makeChatReader, makeResponsesReader } from "./OpenAiAnswer.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
 import {
   chunks,
   collect,
   events,
-  hideKey,
   naming,
   opened,
   optionsConfig,

@@ -14,7 +14,7 @@ import {
   TimeoutError
 } from "../../services/model/Model.ts"
 import { bounded } from "./BoundedResponse.ts"
-import { failed, unusable } from "./ModelFailures.ts"
+import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import {
   faultOf,
   keyError,
@@ -123,12 +123,6 @@ export const optionsConfig = (names: ProviderNames): Config.Config<ProviderOptio
 
 /** Whether a key can be a header. `fetch` would refuse any other, with the key in its message. */
 const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
-
-/** Removes the key from a text of the server. */
-export const hideKey =
-  ({ key }: Provider) =>
-  (text: string): string =>
-    key === undefined ? text : text.replaceAll(key, "<key>")
 
 /** The state of an exchange, for its error. Mutable. */
 interface Exchange {

@@ -11,15 +11,8 @@ import { AnswerFault, type ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { isCall, isText, isThought, type Part, text } from "../../domain/content/Content.ts"
 import { type EntryId, sum } from "../../domain/conversation/Conversation.ts"
 import * as ModelHooks from "../hooks/ModelHooks.ts"
-import {
-  AnswerTooLargeError,
-  backoff,
-  Model,
-  type ModelChunk,
-  ModelError,
-  type ModelRequest,
-  retrySchedule
-} from "../model/Model.ts"
+import { AnswerTooLargeError, Model, type ModelChunk, ModelError, type ModelRequest } from "../model/Model.ts"
+import { backoff, retrySchedule } from "../model/Retry.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { type ChatSettings, defaultTurnRetries } from "./ChatSettings.ts"

@@ -5,7 +5,8 @@ import type { OutputBound } from "../../domain/conversation/ToolOutputBound.ts"
 import { logVersion, type Started } from "../../domain/session/Session.ts"
 import type { ModelPrice } from "../../domain/tokens/Prices.ts"
 import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
-import type { Generation, ModelRequest, RetryPolicy } from "../model/Model.ts"
+import type { Generation, ModelRequest } from "../model/Model.ts"
+import type { RetryPolicy } from "../model/Retry.ts"
 
 /** How often and how long a turn retries: after a failed call, and after an unusable answer. */
 export interface TurnRetries {

@@ -7,12 +7,12 @@ import { type Conversation, type Draft, entries, type Entry, view } from "../../
 import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { droppedEntries, recall, recallable } from "../../domain/conversation/Recall.ts"
 import { arrange } from "../../domain/effect-ai/PromptView.ts"
-import { anthropicForm } from "../../domain/model/AnthropicForm.ts"
-import { chatCompletionsForm } from "../../domain/model/ChatCompletionsForm.ts"
-import { geminiForm } from "../../domain/model/GeminiForm.ts"
-import { type MessageForm, shortenedMessages } from "../../domain/model/MessageForm.ts"
-import { responsesForm } from "../../domain/model/ResponsesForm.ts"
-import { modelLimits } from "../../domain/tokens/ModelLimits.ts"
+import { anthropicCodec } from "../../domain/model/AnthropicCodec.ts"
+import { chatCompletionsCodec } from "../../domain/model/ChatCompletionsCodec.ts"
+import { geminiCodec } from "../../domain/model/GeminiCodec.ts"
+import { type MessageCodec, shortenedMessages } from "../../domain/model/MessageCodec.ts"
+import { modelLimits } from "../../domain/model/ModelLimits.ts"
+import { responsesCodec } from "../../domain/model/ResponsesCodec.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -110,11 +110,11 @@ export const compressDrafts = Effect.fnUntraced(function* (
 
 /** Compresses messages of a form. */
 const compressIn = Effect.fnUntraced(function* <M>(
-  form: MessageForm,
+  codec: MessageCodec,
   messages: ReadonlyArray<M>,
   options: CompressMessagesOptions
 ): Effect.fn.Return<CompressedMessages<M>, never, CompressMessagesServices> {
-  const groups = form.read(messages)
+  const groups = codec.read(messages)
   const { after, outcome, recall } = yield* compressDrafts(
     groups.map(({ content }, index) => ({ content, origin: { line: index + 1, ids: [] } })),
     options
@@ -131,7 +131,7 @@ const compressIn = Effect.fnUntraced(function* <M>(
       const group = own.has(entry) ? groups[groupAt(entry)] : undefined
       if (group !== undefined) return shortenedMessages(messages, group, shortened)
       const content = inserted.get(entry.id)
-      return content === undefined ? [] : [form.write(content)]
+      return content === undefined ? [] : [codec.write(content)]
     },
     trailing: between(groups.length)
   })
@@ -140,24 +140,24 @@ const compressIn = Effect.fnUntraced(function* <M>(
 })
 
 const compressing =
-  (name: string, form: MessageForm) =>
+  (name: string, codec: MessageCodec) =>
   <M extends object>(
     messages: ReadonlyArray<M>,
     options: CompressMessagesOptions = {}
   ): Effect.Effect<CompressedMessages<M>, never, CompressMessagesServices> =>
-    Effect.withSpan(compressIn(form, messages, options), name)
+    Effect.withSpan(compressIn(codec, messages, options), name)
 
 /** Compresses contents of the Gemini API. */
-export const gemini = compressing("Compress.gemini", geminiForm)
+export const gemini = compressing("Compress.gemini", geminiCodec)
 
 /** Compresses messages of OpenAI's Chat Completions API and the many servers that implement it. */
-export const openAi = compressing("Compress.openAi", chatCompletionsForm)
+export const openAi = compressing("Compress.openAi", chatCompletionsCodec)
 
 /** Compresses input items of OpenAI's Responses API. Reasoning stays with the calls that it led to. */
-export const responses = compressing("Compress.responses", responsesForm)
+export const responses = compressing("Compress.responses", responsesCodec)
 
 /**
  * Compresses messages of Anthropic's Messages API. The system instruction is not one of them: pass its size as
  * `overhead`.
  */
-export const anthropic = compressing("Compress.anthropic", anthropicForm)
+export const anthropic = compressing("Compress.anthropic", anthropicCodec)

@@ -9,7 +9,7 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
 import { countedParts } from "../../domain/effect-ai/PromptContent.ts"
-import { defaultReserve, modelLimits, assumedWindow } from "../../domain/tokens/ModelLimits.ts"
+import { defaultReserve, modelLimits, assumedWindow } from "../../domain/model/ModelLimits.ts"
 import * as WindowGuard from "../chat/WindowGuard.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 
@@ -17,7 +17,7 @@ import { TokenCounter } from "../tokens/TokenCounter.ts"
 export interface WindowOptions {
   /**
    * The window in tokens. Default: looked up by `model`, or by the name that the model's layer provides. For a model that is not in
-   * the table (`domain/tokens/ModelLimits`) 32,768 tokens are assumed, with a warning.
+   * the table (`domain/model/ModelLimits`) 32,768 tokens are assumed, with a warning.
    */
   readonly window?: number | undefined
   /** The model's name, for its window and its calibration. */

@@ -1,8 +1,8 @@
-import { Context, Duration, Effect, Layer, Random, Schedule, Schema, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Schema, Stream } from "effect"
 import { Content, Part } from "../../domain/content/Content.ts"
 import { Usage } from "../../domain/tokens/Tokens.ts"
 
-/** The contract of a language model. Error reasons have the names of `effect/ai`'s `AiError`. */
+/** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
 
 /** The connection failed or broke: no network, unknown host, refused, TLS, a body that ended too early. */
 export class NetworkError extends Schema.TaggedError<NetworkError>()("NetworkError", { detail: Schema.String }) {
@@ -153,10 +153,6 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   }
 }
 
-/** Whether the same call may succeed later. */
-export const isRetryable = ({ reason }: ModelError): boolean =>
-  reason._tag === "NetworkError" || reason._tag === "RateLimitError" || reason._tag === "InternalProviderError"
-
 /** A request to a model. */
 export interface ModelRequest {
   readonly model: string
@@ -249,55 +245,3 @@ export const unavailableModel: Model["Service"] = {
 }
 
 const missingKey = () => new ModelError({ reason: new AuthenticationError({ kind: "MissingKey" }) })
-
-/** How often and after which delays a call is retried. */
-export interface RetryPolicy {
-  /** The number of calls, including the first. */
-  readonly attempts: number
-  /** The delay before the second call; it doubles each time, with jitter. */
-  readonly initialDelayMillis: number
-  /** The longest delay of the doubling. */
-  readonly maxDelayMillis: number
-  /** The longest delay that a server may request. If it requests more, its error is final. */
-  readonly maxServerDelayMillis: number
-}
-
-/** For unimportant calls that the user waits for. */
-export const briefRetries: RetryPolicy = {
-  attempts: 3,
-  initialDelayMillis: 1_000,
-  maxDelayMillis: 15_000,
-  maxServerDelayMillis: 15_000
-}
-
-/** A schedule of this many attempts, with doubling delays and jitter. */
-export const backoff = ({
-  attempts,
-  initialDelayMillis: first,
-  maxDelayMillis: maxDelay
-}: Omit<RetryPolicy, "maxServerDelayMillis">): Schedule.Schedule<unknown> =>
-  Schedule.exponential(first).pipe(
-    Schedule.modifyDelay(({ duration }) =>
-      Effect.map(Random.next, (random) =>
-        Duration.millis(Math.min(Duration.toMillis(duration) * (0.75 + random * 0.5), maxDelay))
-      )
-    ),
-    Schedule.while(({ attempt }) => attempt < attempts)
-  )
-
-/**
- * Retries what may succeed later (`isRetryable`), with doubling delays and jitter, or the delay that the server requests. Pass it to `Effect.retry`;
- * every delay is interruptible.
- */
-export const retrySchedule = (patience: RetryPolicy): Schedule.Schedule<unknown, ModelError> =>
-  backoff(patience).pipe(
-    Schedule.setInputType<ModelError>(),
-    Schedule.modifyDelay(({ duration, input: { reason } }) =>
-      Effect.succeed("retryAfter" in reason ? (reason.retryAfter ?? duration) : duration)
-    ),
-    Schedule.while(
-      ({ duration, input }) =>
-        isRetryable(input) &&
-        Duration.toMillis(duration) <= Math.max(patience.maxServerDelayMillis, patience.maxDelayMillis)
-    )
-  )

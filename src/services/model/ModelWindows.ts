@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
+import { assumedWindow, isGoogleModel, makerOf, modelLimits, suggestModel } from "../../domain/model/ModelLimits.ts"
 import { makerKeys } from "../../domain/model/ModelRoute.ts"
-import { assumedWindow, isGoogleModel, makerOf, modelLimits, suggestModel } from "../../domain/tokens/ModelLimits.ts"
 import { Model } from "./Model.ts"
 
 /** Determines a model's window and whether the model exists, from the settings, the table or the provider. */

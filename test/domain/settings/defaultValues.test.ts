@@ -7,6 +7,7 @@ import { defaultMasking } from "../../../src/domain/conversation/Masking.ts"
 import { defaultBound } from "../../../src/domain/conversation/ToolOutputBound.ts"
 import { defaultSize } from "../../../src/domain/conversation/ToolOutputShortening.ts"
 import { defaultHookTimeoutMillis } from "../../../src/domain/hooks/HookSettings.ts"
+import { tokenLimit, assumedWindow } from "../../../src/domain/model/ModelLimits.ts"
 import {
   editCorrectionOf,
   defaults,
@@ -16,7 +17,6 @@ import {
   type SettingsFile
 } from "../../../src/domain/settings/Settings.ts"
 import { valueAt, withValue } from "../../../src/domain/settings/SettingsKey.ts"
-import { tokenLimit, assumedWindow } from "../../../src/domain/tokens/ModelLimits.ts"
 import { defaultMaxLines, maxLineChars } from "../../../src/domain/workspace/FileText.ts"
 import { defaultIdeLimits } from "../../../src/domain/workspace/IdeContext.ts"
 import { defaultTurnRetries } from "../../../src/services/chat/ChatSettings.ts"

@@ -6,7 +6,8 @@ import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { layerLanguageModel, toModelError, toPrompt } from "../../../src/services/effect-ai/LanguageModelBridge.ts"
-import { isRetryable, Model, type ModelRequest } from "../../../src/services/model/Model.ts"
+import { Model, type ModelRequest } from "../../../src/services/model/Model.ts"
+import { isRetryable } from "../../../src/services/model/Retry.ts"
 
 type Fake = Parameters<typeof LanguageModel.make>[0]
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Logger, Stream } from "effect"
+import { assumedWindow } from "../../../src/domain/model/ModelLimits.ts"
 import { emptySession } from "../../../src/domain/session/Session.ts"
-import { assumedWindow } from "../../../src/domain/tokens/ModelLimits.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as GoogleModel from "../../../src/layers/model/GoogleModel.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"

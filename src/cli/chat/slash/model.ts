@@ -1,6 +1,6 @@
 import { Effect, Option, Ref } from "effect"
+import { modelTable } from "../../../domain/model/ModelLimits.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
-import { modelTable } from "../../../domain/tokens/ModelLimits.ts"
 import * as ModelWindows from "../../../services/model/ModelWindows.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"

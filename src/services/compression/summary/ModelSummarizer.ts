@@ -19,16 +19,9 @@ import { projecting } from "../../../domain/conversation/Projection.ts"
 import { redact } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { estimateText } from "../../../domain/tokens/Tokens.ts"
-import {
-  type Generation,
-  Model,
-  type ModelAnswer,
-  type ModelError,
-  type ModelRequest,
-  retrySchedule,
-  briefRetries
-} from "../../model/Model.ts"
+import { type Generation, Model, type ModelAnswer, type ModelError, type ModelRequest } from "../../model/Model.ts"
 import * as ModelWindows from "../../model/ModelWindows.ts"
+import { retrySchedule, briefRetries } from "../../model/Retry.ts"
 import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrations.ts"
 import { CompressionSteps } from "./CompressionSteps.ts"
 import {

@@ -2,7 +2,8 @@ import { Effect, Schema } from "effect"
 import { text, user } from "../../../domain/content/Content.ts"
 import { withCitations } from "../../../domain/conversation/Citations.ts"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { Model, type ModelError, retrySchedule, briefRetries } from "../../model/Model.ts"
+import { Model, type ModelError } from "../../model/Model.ts"
+import { retrySchedule, briefRetries } from "../../model/Retry.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
 const Parameters = Schema.Struct({

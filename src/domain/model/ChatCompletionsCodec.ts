@@ -5,14 +5,14 @@ import {
   isJson,
   type Json,
   mediaAt,
-  type MessageForm,
+  type MessageCodec,
   type MessageGroup,
   opaque,
   plainMessage,
   type ReadPart,
   shortText,
   textAt
-} from "./MessageForm.ts"
+} from "./MessageCodec.ts"
 
 /** Messages of OpenAI's Chat Completions, which many other servers speak. */
 
@@ -65,7 +65,7 @@ const readResult = (message: Json, at: number, names: Map<string, string>): Read
 }
 
 /** Messages in the dialect of Chat Completions. The results of one turn are a group: they answer one message. */
-export const chatCompletionsForm: MessageForm = {
+export const chatCompletionsCodec: MessageCodec = {
   read: (messages) => {
     const names = new Map<string, string>()
     const groups: Array<MessageGroup> = []

@@ -15,8 +15,8 @@ import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as ConversationInput from "./ConversationInput.ts"
 import * as FileWindow from "./FileWindow.ts"
-import * as Input from "./Input.ts"
 import * as SecretFlags from "./SecretFlags.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** Writes a session so that an agent can continue it: `rescue` for the same agent, `resume` for another one. */
 

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { unreadable } from "../../../src/cli/input/ConversationInput.ts"
+import { unreadable } from "../../../src/cli/flags/ConversationInput.ts"
 import { transcriptError, type TranscriptError } from "../../../src/services/transcripts/TranscriptError.ts"
 
 const advice: ReadonlyArray<readonly [kind: TranscriptError["kind"], advice: string]> = [

@@ -1,14 +1,14 @@
 import { Schema } from "effect"
 import { ContentShape, type Part } from "../content/Content.ts"
-import type { MessageForm, ReadPart } from "./MessageForm.ts"
-import { groupOf } from "./MessageForm.ts"
+import type { MessageCodec, ReadPart } from "./MessageCodec.ts"
+import { groupOf } from "./MessageCodec.ts"
 
 /** Contents of the Gemini API. */
 
 const isContent = Schema.is(ContentShape)
 
 /** Contents as the Gemini API and its SDK have them. */
-export const geminiForm: MessageForm = {
+export const geminiCodec: MessageCodec = {
   read: (messages) =>
     messages.flatMap((message, at) => {
       if (!isContent(message)) return []

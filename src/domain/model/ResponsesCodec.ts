@@ -5,14 +5,14 @@ import {
   isJson,
   type Json,
   mediaAt,
-  type MessageForm,
+  type MessageCodec,
   type MessageGroup,
   opaque,
   plainMessage,
   type ReadPart,
   shortText,
   textAt
-} from "./MessageForm.ts"
+} from "./MessageCodec.ts"
 
 /** Items of OpenAI's Responses API. */
 
@@ -83,7 +83,7 @@ const kindOf = (role: Content["role"], item: Json): string =>
   role === "model" ? "model" : "call_id" in item ? "results" : `message ${String(item["id"])}`
 
 /** Items in the dialect of the Responses API. */
-export const responsesForm: MessageForm = {
+export const responsesCodec: MessageCodec = {
   read: (messages) => {
     const names = new Map<string, string>()
     const groups: Array<MessageGroup> = []

@@ -1,6 +1,6 @@
 import { Option } from "effect"
 import { Flag } from "effect/cli"
-import * as Input from "./Input.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** The flag `--since`: a duration before now, or a date. */
 

@@ -4,8 +4,8 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { redactLoaded } from "../../services/transcripts/RedactSession.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-import * as Input from "./Input.ts"
 import * as SecretFlags from "./SecretFlags.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** The flags for output that others will see. */
 export const flags = {

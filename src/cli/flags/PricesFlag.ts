@@ -4,7 +4,7 @@ import { parsePrices, priceProblemText, type Prices, pricesWith } from "../../do
 import type { Settings } from "../../services/settings/Settings.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as FileWindow from "./FileWindow.ts"
-import * as Input from "./Input.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** The flag `--prices`. */
 export const flag = Input.optional(

@@ -5,7 +5,7 @@ import type { StrategyName } from "../../domain/compression/strategies/Strategie
 import { latestName } from "../../domain/session/SessionName.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
-import * as Input from "./Input.ts"
+import * as Input from "./SharedFlags.ts"
 import * as StrategyFlag from "./StrategyFlag.ts"
 
 /** The flags of every command that talks to a model. */

@@ -9,7 +9,7 @@ import {
   reserveFor,
   tokenLimit,
   assumedWindow
-} from "../../../src/domain/tokens/ModelLimits.ts"
+} from "../../../src/domain/model/ModelLimits.ts"
 import { builtInPrices, priceOf } from "../../../src/domain/tokens/Prices.ts"
 
 /** A name as providers, gateways and transcripts write it, and the row that is meant. */

@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import { type Content, outputText, type Part, plainText } from "../content/Content.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 
-/** Messages of a dialect, and the contents that represent them. */
+/** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
 
 /** A place in a message that holds one part, and how a shorter part is written there. */
 export interface PartSlot {
@@ -24,7 +24,7 @@ export interface MessageGroup {
 }
 
 /** How a dialect writes its messages. */
-export interface MessageForm {
+export interface MessageCodec {
   /** Groups messages. A message in no group is an instruction or has an unknown form, and stays as it is. */
   readonly read: (messages: ReadonlyArray<unknown>) => ReadonlyArray<MessageGroup>
   /** Writes a content of texts. */

@@ -1,7 +1,7 @@
 import { Effect, type Stdio } from "effect"
+import { isGoogleModel, assumedWindow } from "../../domain/model/ModelLimits.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { isGoogleModel, assumedWindow } from "../../domain/tokens/ModelLimits.ts"
 import type { Model } from "../../services/model/Model.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import { Settings } from "../../services/settings/Settings.ts"

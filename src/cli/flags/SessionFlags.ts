@@ -5,7 +5,7 @@ import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts
 import type { SessionFilter } from "../../services/transcripts/FindSessions.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-import * as Input from "./Input.ts"
+import * as Input from "./SharedFlags.ts"
 import * as SinceFlag from "./SinceFlag.ts"
 
 /** The flags that select sessions of the agents, and the notices about those that cannot be read. */

@@ -4,13 +4,13 @@ import {
   isJson,
   type Json,
   mediaAt,
-  type MessageForm,
+  type MessageCodec,
   opaque,
   plainMessage,
   type ReadPart,
   shortText,
   textAt
-} from "./MessageForm.ts"
+} from "./MessageCodec.ts"
 
 /** Messages of Anthropic's Messages API. */
 
@@ -67,7 +67,7 @@ const readBlock = (block: unknown, message: number, at: number, names: Map<strin
 }
 
 /** Messages in Anthropic's dialect. The system instruction is not one of them. */
-export const anthropicForm: MessageForm = {
+export const anthropicCodec: MessageCodec = {
   read: (messages) => {
     const names = new Map<string, string>()
     return messages.flatMap((message, at) => {

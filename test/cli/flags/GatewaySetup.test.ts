@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { gatewaySetup } from "../../../src/cli/input/GatewaySetup.ts"
+import { gatewaySetup } from "../../../src/cli/flags/GatewaySetup.ts"
 import { requestLimit } from "../../../src/domain/gateway/GatewayLimits.ts"
 import { priceOf } from "../../../src/domain/tokens/Prices.ts"
 

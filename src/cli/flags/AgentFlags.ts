@@ -1,6 +1,6 @@
 import { Flag } from "effect/cli"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
-import * as Input from "./Input.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** The flags of every command that runs an agent. */
 export const flags = {

@@ -4,7 +4,7 @@ import { accountOf } from "../../domain/text/AccountNames.ts"
 import type { SecretSearch } from "../../domain/transcripts/RecordSecrets.ts"
 import { Environment } from "../../services/platform/Environment.ts"
 import { environmentSecrets } from "../../services/transcripts/FindSecrets.ts"
-import * as Input from "./Input.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** The flag that chooses what counts as a secret. */
 export const only = Input.optional(

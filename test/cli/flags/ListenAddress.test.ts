@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { listenFailure } from "../../../src/cli/input/ListenAddress.ts"
+import { listenFailure } from "../../../src/cli/flags/ListenAddress.ts"
 import { listenError } from "../../../src/services/platform/ListenError.ts"
 
 const of = (code: string) => listenError({ host: "127.0.0.1", port: 80 }, Object.assign(new Error(code), { code }))

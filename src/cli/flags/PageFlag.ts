@@ -3,7 +3,7 @@ import { Flag } from "effect/cli"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-import * as Input from "./Input.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** The flag `--html`, and writing the page that it names. */
 export const flag = Input.optional(

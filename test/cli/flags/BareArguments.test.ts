@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { withCommand, withResume } from "../../../src/cli/input/BareArguments.ts"
+import { withCommand, withResume } from "../../../src/cli/flags/BareArguments.ts"
 
 describe("flags without a command", () => {
   const rows: ReadonlyArray<readonly [given: string, expected: string]> = [
