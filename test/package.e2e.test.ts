@@ -532,7 +532,7 @@ describe("the reference", () => {
       const { copy } = yield* fresh
       // Written again from the sources, beside what was packed.
       const [one, other] = [folder(), path.join(copy, "docs", "api")]
-      succeeded(yield* docs(copy, "--out", one), "docs")
+      succeeded(yield* docs(copy, "--out", one, "--declarations", path.join("dist", "lib")), "docs")
       const pages = new Map(
         globSync("**/*.md", { cwd: one }).map((file) => [
           file.replaceAll("\\", "/"),

@@ -102,8 +102,8 @@ const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
  * variable. Undefined for a name that comes with a language.
  */
 const searchedName = (name: string, kind: AnchorKind, relative: (text: string) => string): string | undefined => {
-  if (kind !== "symbol") return comparable(name, relative)
   if (isStandardName(name)) return undefined
+  if (kind !== "symbol") return comparable(name, relative)
   const own = /^[a-z_$][\w$]*\./.test(name) ? name.slice(name.lastIndexOf(".") + 1) : name
   return own !== name && anchorKindOf(own) === "symbol" ? own : name
 }

@@ -8,5 +8,10 @@ const standardMember =
 const standardName =
   /^(?:__(?:file|init|main|name)__|addEventListener|className|console|forEach|hasOwnProperty|indexOf|innerHTML|isArray|isinstance|parseFloat|parseInt|querySelector(?:All)?|removeEventListener|setTimeout|startsWith|endsWith|stringify|textContent|toLowerCase|toString|toUpperCase|use(?:Callback|Effect|Memo|Ref|State)|\/dev\/null)$/
 
-/** Whether a name comes with a language, such as `fmt.Sprintf` or `Enum.map/2`. */
-export const isStandardName = (name: string): boolean => standardMember.test(name) || standardName.test(name)
+/** Packages of Go's standard library, which look like paths. */
+const standardPackage =
+  /^(?:archive|compress|container|crypto|encoding|hash|html|io|log|math|mime|net|os|path|regexp|runtime|sync|testing|text|unicode)\/(?:atomic|base64|binary|csv|exec|filepath|fs|fstest|gzip|hex|http|httptest|ioutil|json|rand|sha1|sha256|signal|slog|syntax|template|url|user|utf8|xml|zip|zlib)$/
+
+/** Whether a name comes with a language or with every machine, such as `fmt.Sprintf`, `Enum.map/2`, `os/exec` or `/dev/null`. */
+export const isStandardName = (name: string): boolean =>
+  standardMember.test(name) || standardName.test(name) || standardPackage.test(name)

@@ -74,7 +74,8 @@ const searches: ReadonlyArray<object> = [
   { pattern: "(?i)ONE", case_sensitive: true },
   { pattern: "^one$" },
   { pattern: "\\bone\\b" },
-  { pattern: "\\w+\\s\\w+" },
+  // Not without the \\b: in one long word every character would be a start, which is quadratic.
+  { pattern: "\\b\\w+\\s\\w+" },
   { pattern: "\\d" },
   { pattern: "[\\d&]" },
   { pattern: "[^\\w\\s]{2}" },
