@@ -9,9 +9,11 @@ export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
 
 /**
  * Matches words, and numbers with thousands separators as one word. The letter of a spelled-out escape (`\\n`) does not
- * begin a word.
+ * begin a word, and neither does the end of a terminal escape (the `32m` of a colour), which is matched as a whole.
  */
-const token = /(?<!\\)(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|,\d)|[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?)/g
+const token =
+  // oxlint-disable-next-line no-control-regex
+  /\u001b\[[\d;]*[A-Za-z]|(?<!\\)(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|,\d)|[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?)/g
 
 const extension =
   /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
@@ -84,6 +86,8 @@ export const anchorKindOf = (word: string): AnchorKind | undefined => {
   return classified
 }
 
+const escape = 0x1b
+
 const trimmed = (word: string): string => word.replace(/^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g, "")
 
 /** Calls `visit` for every occurrence of an anchor in `text`, in order. `visit` may itself search for anchors. */
@@ -91,7 +95,7 @@ export const eachAnchor = (text: string, visit: (anchor: string, kind: AnchorKin
   const words = new RegExp(token)
   for (let match = words.exec(text); match !== null; match = words.exec(text)) {
     const word = match[0]
-    if (word.length < 3) continue
+    if (word.length < 3 || word.charCodeAt(0) === escape) continue
     const kind = anchorKindOf(word)
     if (kind !== undefined) {
       visit(word, kind, match.index)

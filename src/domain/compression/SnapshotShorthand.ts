@@ -57,7 +57,13 @@ const withoutMessageGroups = (text: string): string =>
 const fileState = /^- ((?:\/|~\/)?(?:[\w@.+-]+\/)+)([\w@.+-]+: (?:read|created|modified|deleted) \([^(){}\n]*\))$/
 /** Matches a file of a list, in the same way. */
 const listedFile = /^ {4}((?:\/|~\/)?(?:[\w@.+-]+\/)+)([\w@.+-]+(?: h_[a-z2-7]+)?(?: \((?:created|deleted)\))?)$/
-const lists: ReadonlySet<string> = new Set(["- changed, too:", "- read, but not changed:", "- seen, but not read:"])
+/** The headings of lists of files. Snapshots until November 2026 have `changed, too`. */
+const lists: ReadonlySet<string> = new Set([
+  "- changed:",
+  "- changed, too:",
+  "- read, but not changed:",
+  "- seen, but not read:"
+])
 
 /** Returns the folder that two folders share. */
 const sharedFolder = (one: string, other: string): string => {

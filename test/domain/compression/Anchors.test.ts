@@ -238,3 +238,10 @@ describe("origin of the words", () => {
     )
   })
 })
+
+it("the colours of a terminal belong to no name", () => {
+  assert.deepStrictEqual(found("\u001b[0;32mAdded \u001b[1mmain.py\u001b[0m \u001b[31mstate_file.ts\u001b[0m"), [
+    "path main.py",
+    "path state_file.ts"
+  ])
+})

@@ -146,8 +146,9 @@ export const readHeading = "read, but not changed:"
 const readList = `- ${readHeading}\n`
 
 /** The statement that lists changed files for which no more room is left than for their names. */
-export const changedHeading = "changed, too:"
-const changedList = `- ${changedHeading}\n`
+export const changedHeading = "changed:"
+/** Snapshots until November 2026 have the second heading. */
+const changedLists = [`- ${changedHeading}\n`, "- changed, too:\n"]
 
 /** Returns how such a list names a file, with the handle of its content or without. */
 export const listedFile = (path: string, { handle, state }: FileState, isShort = true): string =>
@@ -156,7 +157,7 @@ export const listedFile = (path: string, { handle, state }: FileState, isShort =
 /** Returns the files of a list, the last first. */
 const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, state: FileState]> | undefined => {
   const isRead = text.startsWith(readList)
-  if (!isRead && !text.startsWith(changedList)) return undefined
+  if (!isRead && !changedLists.some((list) => text.startsWith(list))) return undefined
   const lines = text.split("\n").slice(1).reverse()
   return lines.map((line) => {
     const [, path = "", handle = "", state = isRead ? "read" : "modified"] =
