@@ -71,21 +71,40 @@ interface FileMention {
   readonly under: ReadonlyArray<string>
 }
 
-/** The forms under which a path may stand in a context, the longest first, each with the folder that is left out. */
-const formsOf = (path: string): ReadonlyArray<readonly [form: string, folder: string]> => {
+/** A form under which a path may stand in a context. */
+interface PathForm {
+  readonly form: string
+  /** The folder that is left out. */
+  readonly folder: string
+  readonly pattern: RegExp
+}
+
+/** The forms of a path, the longest first. */
+interface PathForms {
+  /** The end that every form has. */
+  readonly name: string
+  readonly forms: ReadonlyArray<PathForm>
+}
+
+const formsOf = (path: string): PathForms => {
   const segments = path.split("/")
-  return segments.map((_, index) => [segments.slice(index).join("/"), segments.slice(0, index).join("/")])
+  const forms = segments.map((_, index): PathForm => {
+    const form = segments.slice(index).join("/")
+    const pattern = new RegExp(`(?<![\\w./@-])${escapeRegExp(form)}(?![\\w/-]|\\.\\w)`)
+    return { form, folder: segments.slice(0, index).join("/"), pattern }
+  })
+  return { name: segments.at(-1) ?? "", forms }
 }
 
 const mentionOf = (
   { isQuoted, text, under }: Statement,
-  path: string,
+  { forms, name }: PathForms,
   isUnique: (name: string) => boolean
 ): FileMention | undefined => {
-  if (isQuoted) return undefined
-  for (const [form, folder] of formsOf(path)) {
+  if (isQuoted || !text.includes(name)) return undefined
+  for (const { folder, form, pattern } of forms) {
     if (!text.includes(form)) continue
-    const at = text.search(new RegExp(`(?<![\\w./@-])${escapeRegExp(form)}(?![\\w/-]|\\.\\w)`))
+    const at = text.search(pattern)
     if (at < 0) continue
     const isBelow = folder !== "" && under.some((each) => hasWords(each.replace(/[/:]+$/, ""), folder))
     if (folder !== "" && !isBelow && !(form.includes("/") || isUnique(form))) continue
@@ -123,17 +142,19 @@ export const statedStates = (
   statements: ReadonlyArray<Statement>,
   path: string,
   isUnique: (name: string) => boolean
-): ReadonlyArray<string> =>
-  statements.flatMap((statement) => {
-    const mention = mentionOf(statement, path, isUnique)
+): ReadonlyArray<string> => {
+  const forms = formsOf(path)
+  return statements.flatMap((statement) => {
+    const mention = mentionOf(statement, forms, isUnique)
     if (mention !== undefined) return stateOf(mention) ?? []
     // What is said below the name of a file is said of the file.
     const [heading] = statement.under
     if (statement.isQuoted || heading === undefined) return []
-    const above = mentionOf({ ...statement, text: heading, under: [] }, path, isUnique)
+    const above = mentionOf({ ...statement, text: heading, under: [] }, forms, isUnique)
     const verb =
       /^(?:created|added|wrote|modified|changed|edited|updated|rewrote|fixed|implemented|new|deleted|removed)\b/i.exec(
         statement.text
       )?.[0]
     return above?.before.trim() === "" && verb !== undefined ? (stateIn(verb) ?? []) : []
   })
+}
