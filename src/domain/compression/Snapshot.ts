@@ -279,9 +279,9 @@ export const attributeWords = (snapshot: Snapshot, isUserWords: (words: UserWord
         .replace(/^- /, "")
         .trim()}`
     )
-  const judged: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+  const checked: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
   for (const name of sectionNames) {
-    judged[name] = snapshot[name].map((known) => {
+    checked[name] = snapshot[name].map((known) => {
       const words = userWordsIn(known.text)
       const text = withoutForgedWords(known.text, isUserWords)
       if (words.length > 0) return text === known.text ? known : marked(known)
@@ -291,7 +291,7 @@ export const attributeWords = (snapshot: Snapshot, isUserWords: (words: UserWord
         : changeItem(known, () => text)
     })
   }
-  return judged
+  return checked
 }
 
 /** Why a text is not a usable snapshot. */

@@ -69,12 +69,12 @@ export function* summaryPlan(
   const kept = items.slice(at)
   const keptIds = new Set(kept.map(({ entry }) => entry.id))
   const droppedTokens = dropped.reduce((sum, item) => sum + itemTokens(item), 0)
-  const wanted =
+  const requested =
     policy.snapshotBudget ??
     (policy.summarizer === "model"
       ? strategy.maxSummaryTokens
       : Math.max(byCode.minTokens, droppedTokens * byCode.share))
-  const budget = TokenCount.make(Math.round(Math.min(strategy.maxSummaryTokens, wanted)))
+  const budget = TokenCount.make(Math.round(Math.min(strategy.maxSummaryTokens, requested)))
   const tail = kept.reduce((sum, item) => sum + itemTokens(item), 0)
   return {
     _tag: "Go",

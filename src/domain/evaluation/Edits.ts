@@ -48,10 +48,10 @@ function* neededEdits({ after, before, roots }: Compaction): SlicedWork<Readonly
   for (const entry of after) {
     for (const part of entry.content.parts.filter(isCall)) {
       for (const { path, replaced } of editsOf(part.functionCall.args)) {
-        const wanted = relative(replaced)
+        const searched = relative(replaced)
         yield [...known, ...since].reduce((sum, text) => sum + text.length, 0) / 8
-        if (since.some((text) => text.includes(wanted)) || !known.some((text) => text.includes(wanted))) continue
-        edits.push({ path: comparable(path, relative), replaced: wanted })
+        if (since.some((text) => text.includes(searched)) || !known.some((text) => text.includes(searched))) continue
+        edits.push({ path: comparable(path, relative), replaced: searched })
         if (edits.length >= maxEdits) return edits
       }
     }

@@ -169,14 +169,14 @@ export class OneRecall {
 
   /** Whether one recall shows this text, to the letter. */
   *showsText(text: string): SlicedWork<boolean> {
-    const wanted = this.relative(text)
+    const searched = this.relative(text)
     for (const content of yield* this.behindHandles()) {
       yield content.text.length / 8
-      if (content.text.includes(wanted)) return true
+      if (content.text.includes(searched)) return true
     }
-    const lineCount = wanted.split("\n").length
+    const lineCount = searched.split("\n").length
     if (lineCount > 3) return false
     const dropped = yield* this.dropped()
-    return yield* dropped.isFound(wanted, undefined, this.replacement.context, lineCount)
+    return yield* dropped.isFound(searched, undefined, this.replacement.context, lineCount)
   }
 }

@@ -226,8 +226,8 @@ const plantOne: Readonly<
   instruction: ({ pick, word }, { at, facts }, round, index) => {
     // One that looks like a name may get into an index of names.
     const canary = index % 2 === 0 ? `zq${word()}qz` : `zq_${word()}_qz`
-    const said = instructions[index % instructions.length]?.(canary) ?? canary
-    at(round, pick(foreign)(said, word()))
+    const instruction = instructions[index % instructions.length]?.(canary) ?? canary
+    at(round, pick(foreign)(instruction, word()))
     facts.push({ kind: "instruction", from: round, text: canary })
   },
   secret: (making, { at, facts }, round, index) => {

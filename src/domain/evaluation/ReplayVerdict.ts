@@ -1,6 +1,6 @@
 import { dollars, number, plural, share } from "../text/NumberText.ts"
 
-/** Says in at most three sentences what a replay showed: what it costs, what stays at hand, and what to do. */
+/** Says in at dearest three sentences what a replay showed: what it costs, what stays at hand, and what to do. */
 
 /** The figures of one strategy. */
 export interface PlayedStrategy {
@@ -29,16 +29,16 @@ const costSentence = (played: ReadonlyArray<PlayedStrategy>, window: number, tur
   const sizeOf = (one: PlayedStrategy) => (isPriced ? (one.cost ?? 0) : one.sent)
   const figure = (one: PlayedStrategy) => (isPriced ? dollars(one.cost ?? 0) : plural(one.sent, "token"))
   const [least, ...others] = [...played].sort((a, b) => sizeOf(a) - sizeOf(b))
-  const most = others.at(-1)
+  const dearest = others.at(-1)
   const place = `in a window of ${number(window)} tokens`
   if (least === undefined) return ""
-  if (most === undefined) {
+  if (dearest === undefined) {
     const paid = isPriced ? `, ${figure(least)}` : ""
     return `${plural(turns, "turn")} ${place} took ${plural(least.compressions, "compression")} with ${named(least)}: ${plural(least.sent, "token")} sent${paid}.`
   }
-  if (sizeOf(most) === sizeOf(least))
+  if (sizeOf(dearest) === sizeOf(least))
     return `All strategies ${isPriced ? "cost" : "send"} the same ${place}: ${figure(least)}.`
-  return `${named(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${figure(least)}, ${share(sizeOf(most) - sizeOf(least), sizeOf(most))} less than ${named(most)} (${figure(most)}).`
+  return `${named(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${figure(least)}, ${share(sizeOf(dearest) - sizeOf(least), sizeOf(dearest))} less than ${named(dearest)} (${figure(dearest)}).`
 }
 
 const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<string> => {

@@ -18,8 +18,8 @@ import { maxWholeChars, type StateQuestion } from "./StateQuestions.ts"
 const verdicts = ["right", "stale", "wrong", "absent"] as const
 export type Verdict = (typeof verdicts)[number]
 
-/** Judges what was stated: the statement that cites the latest entry counts, and of equal ones the last. */
-const judged = (
+/** The verdict on what was stated: the statement that cites the latest entry counts, and of equal ones the last. */
+const verdictOn = (
   { earlier }: StateQuestion,
   stated: ReadonlyArray<Stated>,
   isRight: (answer: string) => boolean
@@ -127,18 +127,18 @@ export function* answerQuestions(
     const { earlier, expected, kind, subject } = question
     switch (kind) {
       case "exit code":
-        return judged(question, statedResults(context, subject, subjects), (answer) => isResult(expected, answer))
+        return verdictOn(question, statedResults(context, subject, subjects), (answer) => isResult(expected, answer))
       case "test run":
-        return judged(question, statedTests(context), (answer) => answer === expected)
+        return verdictOn(question, statedTests(context), (answer) => answer === expected)
       case "file": {
         const stated = statedStates(files, subject, isUnique)
         if (stated.includes(expected)) return "right"
         return stated.length === 0 ? "absent" : stated.some((answer) => earlier.includes(answer)) ? "stale" : "wrong"
       }
       case "value":
-        return judged(question, statedValues(context, question), (answer) => answer === expected)
+        return verdictOn(question, statedValues(context, question), (answer) => answer === expected)
       case "item":
-        return judged(question, statedItems(context, subject, subjects), (answer) => answer === expected)
+        return verdictOn(question, statedItems(context, subject, subjects), (answer) => answer === expected)
       case "constraint":
       case "order":
         return isShown(context.said, plain(subject, folders), kind === "order") ? "right" : "absent"

@@ -23,7 +23,8 @@ const periods = { requests: 60_000, tokens: 86_400_000 } as const
 /** A limit that is reached, and the seconds until it is lifted. */
 export interface LimitReached {
   readonly limit: keyof TenantUsage
-  readonly most: number
+  /** The most that the period allows. */
+  readonly maximum: number
   readonly retryAfter: number
 }
 
@@ -47,7 +48,7 @@ export const limitReached = (
   if (window.used < limits[kind]) return undefined
   return {
     limit: kind,
-    most: limits[kind],
+    maximum: limits[kind],
     retryAfter: Math.max(1, Math.ceil((window.from + periods[kind] - now) / 1_000))
   }
 }

@@ -298,7 +298,7 @@ const orEmptyObject = (text: string): string => (text.trim() === "" ? "{}\n" : t
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /** The edited text, checked as a whole: it must parse, and the path must have the expected value. */
-const judged = (
+const checkedEdit = (
   next: string,
   path: SettingsPath,
   isThere: (value: unknown) => boolean,
@@ -316,7 +316,7 @@ const judged = (
  * when the result would be invalid.
  */
 export const withSetting = (text: string, path: SettingsPath, value: unknown): Result.Result<string, SettingsProblem> =>
-  Result.flatMap(withValue(text, path, value), (next) => judged(next, path, (there) => isSame(there, value)))
+  Result.flatMap(withValue(text, path, value), (next) => checkedEdit(next, path, (there) => isSame(there, value)))
 
 /** Like `withSetting`, for the settings of another program: JSON with comments, whose other values can be anything. */
 export const withValue = (text: string, path: SettingsPath, value: unknown): Result.Result<string, SettingsProblem> => {
@@ -335,13 +335,13 @@ export const withValue = (text: string, path: SettingsPath, value: unknown): Res
   const next = isMember
     ? withMember(before, deepestNode, (indent) => `${JSON.stringify(name)}: ${written(whole, indent)}`)
     : `${before.slice(0, deepestNode.from)}${written(whole, /^[^\S\n]*/.exec(before.slice(before.lastIndexOf("\n", deepestNode.from) + 1))?.[0] ?? "")}${before.slice(deepestNode.to)}`
-  return judged(next, path, (there) => isSame(there, value), jsonOf)
+  return checkedEdit(next, path, (there) => isSame(there, value), jsonOf)
 }
 
 /** Removes a value from the text of a settings file. Returns the same text when it was not set. */
 export const withoutSetting = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> =>
   Result.flatMap(withoutValue(text, path), (next) =>
-    next === text ? Result.succeed(text) : judged(next, path, (there) => there === undefined)
+    next === text ? Result.succeed(text) : checkedEdit(next, path, (there) => there === undefined)
   )
 
 /** Like `withoutSetting`, for the settings of another program. */
@@ -362,7 +362,7 @@ const withoutValue = (text: string, path: SettingsPath): Result.Result<string, S
     )
   }
   if (next === orEmptyObject(text)) return Result.succeed(text)
-  return judged(next, path, (there) => there === undefined, jsonOf)
+  return checkedEdit(next, path, (there) => there === undefined, jsonOf)
 }
 
 /** Like `withoutValue`; objects around the value that are empty without it go too, unless the text has comments. */
@@ -388,5 +388,5 @@ export const withAllowed = (text: string, grants: ReadonlyArray<string>): Result
   if (list?.kind !== "list") return withSetting(before, ["allowed"], all)
   const at = list.items === 0 ? list.from + 1 : list.last
   const next = `${before.slice(0, at)}${list.items === 0 ? "" : ", "}${added.map((grant) => JSON.stringify(grant)).join(", ")}${before.slice(at)}`
-  return judged(next, ["allowed"], (there) => isSame(there, all))
+  return checkedEdit(next, ["allowed"], (there) => isSame(there, all))
 }

@@ -64,10 +64,10 @@ interface Row extends TokenShape {
 const rowsByStart: ReadonlyMap<string, ReadonlyArray<readonly [start: string, row: Row]>> = (() => {
   const rows = new Map<string, Array<readonly [string, Row]>>()
   for (const shape of tokenShapes) {
-    const bound = shape.most < 100 ? "(?![A-Za-z0-9])" : ""
+    const bound = shape.max < 100 ? "(?![A-Za-z0-9])" : ""
     const row = {
       ...shape,
-      pattern: shape.shape ?? new RegExp(`${shape.of}{${shape.least},${shape.most}}${bound}`, "y")
+      pattern: shape.shape ?? new RegExp(`${shape.of}{${shape.min},${shape.max}}${bound}`, "y")
     }
     for (const start of shape.starts) {
       const sameStart = rows.get(start.slice(0, 2)) ?? []
@@ -115,7 +115,7 @@ const tokenAt = (text: string, at: number, runEnd: number): Finding | undefined 
       if (row.mixed === true && (!hasDigitAndLetter(text.slice(body, end)) || branch.test(text.slice(body, end))))
         continue
       // A run longer than any token is removed to its end.
-      return { start: at, end: end - body >= row.most ? Math.max(end, runEnd) : end, kind: row.kind }
+      return { start: at, end: end - body >= row.max ? Math.max(end, runEnd) : end, kind: row.kind }
     } else if (
       start.length >= 4 &&
       runEnd - body >= minCutTokenChars &&

@@ -11,8 +11,8 @@ export interface TokenShape {
   readonly starts: ReadonlyArray<string>
   /** The characters that follow: a character class and a count. */
   readonly of: string
-  readonly least: number
-  readonly most: number
+  readonly min: number
+  readonly max: number
   /** Whether ordinary words have this form too, so that a digit is required in what follows. */
   readonly mixed?: boolean
   /** The pattern of the whole token, for tokens with several parts. Matched at the token's start. */
@@ -30,10 +30,10 @@ const row = (
   kind: string,
   starts: ReadonlyArray<string>,
   of: string,
-  least: number,
-  most = 255,
+  min: number,
+  max = 255,
   rest: Pick<TokenShape, "mixed" | "shape"> = {}
-): TokenShape => ({ kind, starts, of, least, most, ...rest })
+): TokenShape => ({ kind, starts, of, min, max, ...rest })
 
 const mixed = { mixed: true }
 

@@ -141,11 +141,11 @@ const readUser = (record: Json, text: string, at: At): Gives | RecordProblem => 
   const kind = exact === undefined ? leadingJunkNote(native) : undefined
   if (kind !== undefined) return { _tag: "Nothing", kind }
   const marks = readMarks(record)
-  const said = marks.author === undefined ? splitAuthorNote(native) : { author: undefined, pieces: native }
+  const authored = marks.author === undefined ? splitAuthorNote(native) : { author: undefined, pieces: native }
   return {
     _tag: "User",
-    whose: marks.author === undefined ? (said.author ?? whoseOf(native)) : markedAuthor(marks, undefined),
-    pieces: exact ?? said.pieces,
+    whose: marks.author === undefined ? (authored.author ?? whoseOf(native)) : markedAuthor(marks, undefined),
+    pieces: exact ?? authored.pieces,
     exact: exact !== undefined
   }
 }

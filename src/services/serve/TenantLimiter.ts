@@ -42,7 +42,7 @@ const make = (settings: ServeSettings): TenantLimiter["Service"] => {
     if (reached === undefined) return now
     const period = kind === "requests" ? "a minute" : "a day"
     return yield* new TooMany({
-      message: `the limit of ${reached.most} ${kind} ${period} is reached; try again in ${reached.retryAfter} seconds`,
+      message: `the limit of ${reached.maximum} ${kind} ${period} is reached; try again in ${reached.retryAfter} seconds`,
       retryAfter: reached.retryAfter
     })
   })

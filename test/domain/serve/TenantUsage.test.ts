@@ -10,7 +10,7 @@ describe("the use of a tenant", () => {
     assert.isUndefined(limitReached(used(unused, "requests", 1, 1_000), "requests", limits, 2_000))
     assert.deepStrictEqual(limitReached(two, "requests", limits, 31_000), {
       limit: "requests",
-      most: 2,
+      maximum: 2,
       retryAfter: 30
     })
     assert.isUndefined(limitReached(two, "requests", limits, 61_000))

@@ -18,12 +18,14 @@ import { postgres } from "../../support/postgres.ts"
 import { answers, says } from "../../support/prompts.ts"
 
 /**
- * Conversations with a key on the stores that outlive a process: what was shown before a restart answers after it, with its own text. The variable
- * TENANTS sets how many there are (default 100; 25 in a KeyValueStore, which writes a file for each message).
+ * Conversations with a key on the stores that outlive a process: what was shown before a restart answers after it, with its own text. Forty
+ * of them; a hundred where `npm run test:load` asks for them, or as many as the variable TENANTS says. A quarter of them in a KeyValueStore, which writes a file for each
+ * message.
  */
 
-const tenantsOf = (count: number): ReadonlyArray<string> =>
-  Array.from({ length: Number(process.env["TENANTS"] ?? count) }, (_, index) => `tenant/${index}`)
+const count = Number(process.env["TENANTS"] ?? (process.env["MODE"] === "load" ? 100 : 40))
+const tenantsOf = (share = 1): ReadonlyArray<string> =>
+  Array.from({ length: Math.ceil(count * share) }, (_, index) => `tenant/${index}`)
 const turns = 4
 const page = (tenant: string, turn: number): string =>
   Array.from({ length: 14 }, (_, line) => `${tenant} ${turn}.${line} src/module${turn}.ts is red`).join("\n")
@@ -40,25 +42,25 @@ const keyed = KeyValueSessionStore.layer().pipe(
 const stores = [
   {
     name: "files",
-    tenants: tenantsOf(100),
+    tenants: tenantsOf(),
     program: undefined,
     store: Effect.succeed(ContextWindow.layer({ ...bounds, home: path.join(folder, "home") }))
   },
   {
     name: "SQLite",
-    tenants: tenantsOf(100),
+    tenants: tenantsOf(),
     program: undefined,
     store: Effect.succeed(ContextWindow.layer({ ...bounds, store: sqlite }))
   },
   {
     name: "a KeyValueStore",
-    tenants: tenantsOf(25),
+    tenants: tenantsOf(1 / 4),
     program: undefined,
     store: Effect.succeed(ContextWindow.layer({ ...bounds, store: keyed }))
   },
   {
     name: "PostgreSQL",
-    tenants: tenantsOf(100),
+    tenants: tenantsOf(),
     program: "PostgreSQL",
     store: Effect.map(postgres, (url) => ContextWindow.layer({ ...bounds, store: PostgresSessionStore.layer(url) }))
   }

@@ -123,7 +123,8 @@ export function* composeSnapshot(
   // No statement takes the room of all others.
   const bounded = fitToBudget(clippedStatements(written, writtenTokens / 3), writtenTokens)
   // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
-  const usual = options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
+  const sectionsBudget =
+    options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
   const writeSections = sectionWriter(material)
   // Both searches begin with the same scales.
   const known = new Map<number, SizedSnapshot>()
@@ -133,7 +134,7 @@ export function* composeSnapshot(
     return sections
   }
   const least = Math.min(sectionsOf(scales.full).tokens, options.budget * (1 - leastIndexShare))
-  const budget = Math.max(usual, least)
+  const budget = Math.max(sectionsBudget, least)
   const inTail = new Set<string>()
   for (const kept of options.kept) {
     for (const name of namesIn(kept)) inTail.add(name)

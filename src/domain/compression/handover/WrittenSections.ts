@@ -17,7 +17,7 @@ import {
  */
 
 /** Sections in which the model's statements come first. */
-const judged: ReadonlySet<SectionName> = new Set(["overall_goal", "key_knowledge", "task_state"])
+const byJudgement: ReadonlySet<SectionName> = new Set(["overall_goal", "key_knowledge", "task_state"])
 /** Sections about files, in which a statement about a file of the log is the log's. */
 const aboutFiles: ReadonlySet<SectionName> = new Set(["artifact_trail", "file_system_state"])
 
@@ -88,7 +88,7 @@ const replaced: ReadonlySet<string> = new Set(["next"])
 
 /** Whether the statement with this key came from an earlier snapshot. */
 const isCarried = (key: string, name: SectionName, { previous }: Evidence): boolean =>
-  judged.has(name) && previous !== undefined && previous[name].some((item) => item.key === key)
+  byJudgement.has(name) && previous !== undefined && previous[name].some((item) => item.key === key)
 
 /** Returns the sections of code and model together. */
 export const mergeWritten = (own: Snapshot, written: Snapshot, evidence: Evidence): Snapshot => {
@@ -102,7 +102,7 @@ export const mergeWritten = (own: Snapshot, written: Snapshot, evidence: Evidenc
       if (keys.has(key)) return false
       return !isCarried(key, name, evidence) || !texts.some((words) => saysNoMore(wordsOf(text), words))
     })
-    merged[name] = judged.has(name) ? [...added[name], ...known] : [...known, ...added[name]]
+    merged[name] = byJudgement.has(name) ? [...added[name], ...known] : [...known, ...added[name]]
   }
   return merged
 }

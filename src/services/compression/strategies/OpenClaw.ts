@@ -70,7 +70,7 @@ import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 /** The state that the functions of one compaction share. */
 interface Writing {
   readonly request: CompressRequest
-  readonly wanted: SummaryRequest
+  readonly summaryRequest: SummaryRequest
   readonly window: number
   readonly chain: ModelChain
 }
@@ -86,7 +86,7 @@ const noAnswer = new SummarizerError({
 
 /** Asks for one record. Each request has its own time limit. */
 const ask = (
-  { chain, wanted: { family, promptId } }: Writing,
+  { chain, summaryRequest: { family, promptId } }: Writing,
   purpose: AskRequest["purpose"],
   body: string
 ): Asked<string> =>
@@ -103,7 +103,7 @@ const ask = (
     return answer.trim()
   })
 
-const textOf = ({ wanted }: Writing, groups: ReadonlyArray<Group>, window: number): Effect.Effect<string> =>
+const textOf = ({ summaryRequest }: Writing, groups: ReadonlyArray<Group>, window: number): Effect.Effect<string> =>
   Effect.gen(function* () {
     const texts: Array<string> = []
     for (const group of groups) {
@@ -112,7 +112,7 @@ const textOf = ({ wanted }: Writing, groups: ReadonlyArray<Group>, window: numbe
       )
     }
     return texts.filter((each) => each !== "").join("\n\n")
-  }).pipe(Effect.annotateSpans("entries", wanted.entries.length))
+  }).pipe(Effect.annotateSpans("entries", summaryRequest.entries.length))
 
 /**
  * Makes the record of consecutive chunks, each from the record so far. If a later chunk fails, the record says what
@@ -123,13 +123,13 @@ const rolling = Effect.fnUntraced(function* (
   groups: ReadonlyArray<Group>,
   { again, earlier }: { readonly again?: string | undefined; readonly earlier: string | undefined }
 ): Effect.fn.Return<string, SummarizerError, Summarizer> {
-  const { wanted, window } = writing
+  const { summaryRequest, window } = writing
   const chunks = chunksOf(groups, chunkTokens(groups, window))
   let record = earlier
   for (const [index, chunk] of chunks.entries()) {
     const body = message(yield* textOf(writing, chunk, window), chunkPrompt, {
       earlier: record,
-      focus: wanted.focus,
+      focus: summaryRequest.focus,
       again: index === chunks.length - 1 ? again : undefined
     })
     const answered = yield* Effect.result(ask(writing, chunks.length === 1 ? "generate" : "stage", body))
@@ -155,7 +155,7 @@ const staged = Effect.fnUntraced(function* (
   return yield* ask(
     writing,
     "merge",
-    message(partsText(parts), mergePrompt, { focus: writing.wanted.focus, again: options.again })
+    message(partsText(parts), mergePrompt, { focus: writing.summaryRequest.focus, again: options.again })
   )
 })
 
@@ -187,11 +187,11 @@ const audited = Effect.fnUntraced(function* (
 /** Writes the summary of what leaves the window with a model. */
 const write = Effect.fnUntraced(function* (
   request: CompressRequest,
-  wanted: SummaryRequest
+  summaryRequest: SummaryRequest
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
   const { conversation, policy } = request
-  const writing: Writing = { request, wanted, window: policy.limit, chain: chainOf(policy.model) }
-  const messages = wanted.entries.filter(({ author }) => author !== "summary")
+  const writing: Writing = { request, summaryRequest, window: policy.limit, chain: chainOf(policy.model) }
+  const messages = summaryRequest.entries.filter(({ author }) => author !== "summary")
   const items = movable(conversation)
   const { at, turn } = cutIn(openclawPlan, items, policy)
   const inPrefix = new Set(items.slice(turn, at).map(({ entry }) => entry.id))
@@ -203,7 +203,7 @@ const write = Effect.fnUntraced(function* (
   const summarised = groupsOf(older.length === 0 ? whole : older)
   const made = Effect.gen(function* () {
     const [oldest, rest] = beyondShare(summarised, (policy.limit * historyShare) / safetyMargin)
-    const first = previousSummary(wanted.entries)
+    const first = previousSummary(summaryRequest.entries)
     const earlier = oldest.length === 0 ? first : yield* rolling(writing, oldest, { earlier: first })
     const { degraded, record } =
       rest.length === 0
@@ -215,7 +215,9 @@ const write = Effect.fnUntraced(function* (
         : yield* ask(
             writing,
             "prefix",
-            message(yield* textOf(writing, groupsOf(prefix), policy.limit), prefixPrompt, { focus: wanted.focus })
+            message(yield* textOf(writing, groupsOf(prefix), policy.limit), prefixPrompt, {
+              focus: summaryRequest.focus
+            })
           )
     return { beginning, degraded, record }
   })
@@ -225,9 +227,9 @@ const write = Effect.fnUntraced(function* (
     beginning === "" ? "" : `## Turn in progress, its beginning\n${beginning}`,
     recentTurnsText(recent),
     toolFailuresText(messages),
-    boundedFileLists(fileLists(wanted.entries))
+    boundedFileLists(fileLists(summaryRequest.entries))
   ])
-  const clean = asModelWrote(summary, wanted.userWords)
+  const clean = asModelWrote(summary, summaryRequest.userWords)
   return { ...unverified(`<summary>\n${clean}\n</summary>`, writing.chain.calls), degraded }
 })
 

@@ -101,8 +101,8 @@ export const summarizeInOrder = Effect.fn("ModelChain.summarizeInOrder")(functio
   const { failed, value } = yield* inOrder(
     chain,
     (model, isLast) => {
-      const wanted = chain.models.length === 1 ? request : { ...request, model, fallback: isLast && request.fallback }
-      return Effect.flatMap(summarize(wanted), (summary) => verifySnapshot(summary, wanted))
+      const sent = chain.models.length === 1 ? request : { ...request, model, fallback: isLast && request.fallback }
+      return Effect.flatMap(summarize(sent), (summary) => verifySnapshot(summary, sent))
     },
     () => false
   )
