@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdirSync, readFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
@@ -94,6 +94,17 @@ describe("sessions", () => {
       })
     )
   }
+
+  it.effect("are not looked for in the files while settings that may name another store cannot be read", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderOf("broken")
+      mkdirSync(path.join(folder, "home"))
+      writeFileSync(path.join(folder, "home", "settings.json"), '{ "store": "sqlite:sessions.db", ')
+      const { status, stderr, stdout } = yield* at(folder, undefined)("sessions", "list")
+      assert.deepStrictEqual([status, stdout], [1, ""])
+      assert.match(stderr, /^palimpsest: .*settings\.json: expected JSON.*\n$/)
+    })
+  )
 })
 
 needs("PostgreSQL")("sessions", () => {

@@ -1,6 +1,7 @@
 import { Predicate, Result, Schema } from "effect"
 import { parse } from "effect/encoding/Yaml"
 import { firstUnits } from "../text/Bytes.ts"
+import { errorText } from "../text/ErrorText.ts"
 import { fromJson, parseJson } from "../text/JsonText.ts"
 import { oneLine } from "../text/OneLine.ts"
 import { McpServersSettings } from "../tools/McpServer.ts"
@@ -390,7 +391,7 @@ export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<Agen
   // One line is added in front so that line numbers match the file.
   const yaml = Result.try({
     try: (): unknown => parse(`\n${front}`),
-    catch: (error) => (error instanceof Error ? error.message : String(error))
+    catch: (error) => errorText(error)
   })
   if (Result.isFailure(yaml)) return broken({ _tag: "NoYaml", detail: yaml.failure })
   const value = yaml.success

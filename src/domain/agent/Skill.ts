@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { parse } from "effect/encoding/Yaml"
+import { errorText } from "../text/ErrorText.ts"
 import { oneLine } from "../text/OneLine.ts"
 
 /** A skill: a folder with a `SKILL.md` whose front matter says what it is good for. */
@@ -50,7 +51,7 @@ export const parseSkill = (file: string): Result.Result<SkillFile, SkillProblem>
   if (whole === undefined) return Result.fail({ _tag: "NoFrontMatter" })
   const yaml = Result.try({
     try: (): unknown => parse(front),
-    catch: (error) => (error instanceof Error ? error.message : String(error))
+    catch: (error) => errorText(error)
   })
   if (Result.isFailure(yaml)) return Result.fail({ _tag: "NoYaml", detail: yaml.failure })
   const read = decodeFront(yaml.success)

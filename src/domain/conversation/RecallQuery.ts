@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { escape as escapeRegExp } from "effect/RegExp"
+import { errorText } from "../text/ErrorText.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
@@ -114,7 +115,7 @@ export const parsePattern = (pattern: string, flags = "u"): Result.Result<LinePa
     try: () => new RegExp(pattern, flags),
     catch: (error): PatternProblem => ({
       _tag: "Invalid",
-      detail: error instanceof Error ? error.message : String(error)
+      detail: errorText(error)
     })
   })
   if (Result.isFailure(valid)) return Result.fail(valid.failure)

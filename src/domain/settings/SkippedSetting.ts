@@ -24,7 +24,7 @@ const plainReasons = {
   NoServer: "is no server",
   ServerSentEvents: "is reached by server-sent events, which this program does not speak",
   VariablesElsewhere: "names variables outside of env and headers, where they are not filled in here",
-  VariableDefaults: "names variables with a value for when they are not set, which means nothing here",
+  VariableDefaults: "gives variables default values, which have no counterpart here",
   UnknownEvent: "there is no such event",
   NoHookList: "it has no list of hooks",
   NoUsableHook: "it has no hook that could be used",
@@ -50,7 +50,7 @@ export interface SkippedKey {
 
 const approvalReason = "what may run unasked is not taken over; approve and allowed say it here"
 const toolsReason = "which tools there are cannot be set here"
-const appearanceReason = "how Gemini CLI looks and behaves at the terminal means nothing here"
+const appearanceReason = "the look of Gemini CLI at the terminal has no counterpart here"
 
 /** Why a key has no counterpart, by path. The longest matching path wins. */
 const untranslated: Readonly<Record<string, string>> = {

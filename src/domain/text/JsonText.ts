@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { errorText } from "./ErrorText.ts"
 
 /**
  * Reads JSON. All JSON from outside is read here, because values nested deeper than the stack break the code that walks through
@@ -77,7 +78,7 @@ export const parseJson = (text: string, levels = maxDepth): Result.Result<unknow
   }
   return Result.try({
     try: (): unknown => JSON.parse(text),
-    catch: (error) => ({ _tag: "NotJson", message: error instanceof Error ? error.message : String(error) })
+    catch: (error) => ({ _tag: "NotJson", message: errorText(error) })
   })
 }
 

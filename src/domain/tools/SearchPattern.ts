@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { escape as escapeRegExp } from "effect/RegExp"
+import { errorText } from "../text/ErrorText.ts"
 
 /** Regular expressions with the same meaning in both search engines: JavaScript's `RegExp` and ripgrep. */
 
@@ -37,7 +38,7 @@ const syntaxProblem = (source: string, flags: string): string | undefined => {
     void new RegExp(source, flags)
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return errorText(error)
   }
 }
 

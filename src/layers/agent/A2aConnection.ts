@@ -6,12 +6,14 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory
 } from "@a2a-js/sdk/client"
-import { Duration, Effect, Predicate, Redacted, Ref, Result, Schema, type Scope } from "effect"
+import { Duration, Effect, Redacted, Ref, Result, Schema, type Scope } from "effect"
 import type { RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { AgentFailure } from "../../services/agent/AgentRunner.ts"
 import { bounded } from "../model/BoundedResponse.ts"
+import { codeOf } from "../platform/ConnectionCode.ts"
 import { type Header, withoutSecret } from "./A2aAuth.ts"
 
 /** Connects to a remote agent: loads its card, restricts the hosts of its requests, and limits their size and time. */
@@ -58,7 +60,7 @@ export const failed = ({ name }: Pick<Endpoint, "name">, why: string): AgentFail
 
 /** Makes the failure of a request, without the credentials. */
 export const failure = (endpoint: Pick<Endpoint, "name">, exchange: Exchange, error: unknown): AgentFailure =>
-  failed(endpoint, withoutSecret(errorText(error, exchange), exchange.header))
+  failed(endpoint, withoutSecret(failureText(error, exchange), exchange.header))
 
 /** Runs a request of the SDK. */
 export const request = <A>(
@@ -198,20 +200,11 @@ const originOf = (url: string): string | undefined => Result.getOrUndefined(Resu
 
 const readJson = Schema.decodeUnknownEffect(fromJson(Schema.Unknown))
 
-/** The code of a failed connection, which Node puts somewhere in the chain of causes. */
-const codeOf = (error: unknown): string | undefined => {
-  if (!Predicate.isObject(error)) return undefined
-  if ("code" in error && Predicate.isString(error.code)) return error.code
-  return "cause" in error ? codeOf(error.cause) : undefined
-}
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
 const isOf = (error: unknown, name: string): boolean =>
   error instanceof Error && (error.name === name || (error.cause !== undefined && isOf(error.cause, name)))
 
 /** The error message for the user. */
-const errorText = (error: unknown, exchange: Exchange): string => {
+const failureText = (error: unknown, exchange: Exchange): string => {
   if (exchange.refusal !== undefined) return exchange.refusal
   if (isOf(error, "TaskNotFoundError")) return "it no longer has this task; send the message again to start a new one"
   if (exchange.status === 401 || exchange.status === 403) {
@@ -224,7 +217,7 @@ const errorText = (error: unknown, exchange: Exchange): string => {
   if (exchange.status !== undefined && exchange.status >= 500) {
     return `the server failed (HTTP ${exchange.status}); try again later`
   }
-  const message = messageOf(error)
+  const message = errorText(error)
   const code = codeOf(error)
   if (exchange.status === undefined) return `it cannot be reached (${code ?? clip(message)}); is it running?`
   if (code?.startsWith("UND_ERR") === true || message === "terminated") return "the connection broke off; try again"

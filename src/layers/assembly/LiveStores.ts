@@ -28,9 +28,9 @@ export const storeAddress = Effect.gen(function* () {
     Effect.orElseSucceed(Option.none)
   )
   if (Option.isSome(variable)) return yield* addressFrom("PALIMPSEST_STORE", variable.value)
-  // Invalid settings are reported where they are used.
-  const text = yield* Effect.orElseSucceed(settings.read, () => undefined)
-  return yield* addressFrom("the setting store", text?.settings.store ?? "files")
+  // With settings that cannot be read, the sessions may be anywhere: those of another store are not shown in their place.
+  const { settings: effective } = yield* Effect.mapError(settings.read, ({ message }) => openError(message))
+  return yield* addressFrom("the setting store", effective.store ?? "files")
 })
 
 /** The layer of a store, whose driver is loaded only here. */

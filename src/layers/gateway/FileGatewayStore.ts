@@ -16,10 +16,12 @@ export const removeOld = Effect.fnUntraced(function* (folder: string, oldest: nu
   const path = yield* Path.Path
   for (const name of yield* Effect.orElseSucceed(fs.readDirectory(folder, { recursive: true }), () => [])) {
     const file = path.join(folder, name)
-    const { mtime, type } = yield* fs.stat(file)
-    if (type === "File" && Option.getOrElse(mtime, () => new Date()).getTime() < oldest) {
-      yield* Effect.ignore(fs.remove(file))
-    }
+    // A file that another process removes meanwhile is gone, as it should be.
+    yield* Effect.ignore(
+      Effect.flatMap(fs.stat(file), ({ mtime, type }) =>
+        type === "File" && Option.getOrElse(mtime, () => new Date()).getTime() < oldest ? fs.remove(file) : Effect.void
+      )
+    )
   }
 })
 

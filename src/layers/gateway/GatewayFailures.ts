@@ -1,4 +1,5 @@
 import { Cause, Effect, Metric } from "effect"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { failuresPassed } from "../../services/gateway/GatewayMetrics.ts"
 
 const reported = new Set<string>()
@@ -8,7 +9,7 @@ export const reportFailure = (cause: Cause.Cause<unknown>, meanwhile = "requests
   Effect.suspend(() => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.void
     const error = Cause.squash(cause)
-    const message = error instanceof Error ? error.message : String(error)
+    const message = errorText(error)
     const counted = Metric.update(failuresPassed, 1)
     if (reported.has(message)) return counted
     reported.add(message)

@@ -5,6 +5,7 @@ import { pipeline } from "node:stream"
 import { type Provider, providerOf, providerOfOther, routeOf } from "../../domain/gateway/Dialect.ts"
 import { failureBody } from "../../domain/gateway/FailureBody.ts"
 import type { GatewayAccess } from "../../domain/gateway/GatewayAccess.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
@@ -133,7 +134,7 @@ export const handle = (
       const status = upstream?.status ?? 502
       const route = routeOf(request.method ?? "", addressOf(request))
       const error = Cause.squash(cause)
-      const message = error instanceof Error ? error.message : String(error)
+      const message = errorText(error)
       return Effect.andThen(
         upstream === undefined ? reportFailure(cause) : Effect.void,
         Effect.sync(() =>

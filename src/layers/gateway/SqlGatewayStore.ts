@@ -56,7 +56,7 @@ export const layer = (keepDays: number): Layer.Layer<GatewayStore, GatewayStoreE
         )
       )
       const oldest = (yield* Clock.currentTimeMillis) - keepDays * dayMillis
-      yield* Effect.forkScoped(Effect.ignore(sql`DELETE FROM ${sql(table)} WHERE used_at < ${oldest}`))
+      yield* Effect.forkScoped(Effect.ignore(sql`DELETE FROM ${sql(table)} WHERE used_at < ${oldest}`, { log: "Warn" }))
       return {
         hash: (text) => hash("sha256", text, "hex"),
         names: (owner, kind) =>

@@ -1,4 +1,5 @@
 import { Duration, Option, Predicate, Schema } from "effect"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import {
   AuthenticationError,
@@ -10,8 +11,9 @@ import {
   QuotaExhaustedError,
   RateLimitError
 } from "../../services/model/Model.ts"
+import { codeOf } from "../platform/ConnectionCode.ts"
 import type { Exchange } from "./GoogleExchange.ts"
-import { clip, codeOf, ofConnection, tooLarge } from "./ModelFailures.ts"
+import { clip, ofConnection, tooLarge } from "./ModelFailures.ts"
 
 /** Turns failures of the SDK, of the Gemini API and of the connection into reasons of a `ModelError`. */
 
@@ -128,12 +130,9 @@ const isCutOff = (error: unknown): boolean => error instanceof TypeError && erro
 const statusOf = (error: unknown): number | undefined =>
   Predicate.hasProperty(error, "status") && Predicate.isNumber(error.status) ? error.status : undefined
 
-/** The message of an error, or the value as text. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
 /** Whether the API has no such model, or does not accept the text as a model name. An unknown path at a gateway or a rejected key does not count. */
 export const isUnknownModel = (error: unknown): boolean => {
-  const serverError = serverErrorOf(messageOf(error))
+  const serverError = serverErrorOf(errorText(error))
   return statusOf(error) === 404
     ? serverError.status === "NOT_FOUND"
     : statusOf(error) === 400 && serverError.status === "INVALID_ARGUMENT" && !isKeyRefused(serverError)

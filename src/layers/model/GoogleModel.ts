@@ -1,6 +1,7 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { Config, Duration, Effect, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
 import { geminiContent } from "../../domain/model/GeminiContents.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import {
   Model,
   type ModelAnswer,
@@ -12,7 +13,7 @@ import {
 } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, unusable } from "./GoogleAnswer.ts"
-import { isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts"
+import { isUnknownModel, keyError, reasonOf } from "./GoogleErrors.ts"
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
 import type { Next } from "./GoogleStream.ts"
 import { failed, hideKey } from "./ModelFailures.ts"
@@ -128,7 +129,7 @@ const sendableKey = ({ key }: Client): Effect.Effect<string, ModelError> => {
 
 /** The error of a request. */
 const errorOf = (client: Client, exchange: Exchange, error: unknown): ModelError =>
-  failed(reasonOf(error, hideKey(client)(messageOf(error)), exchange, client.baseUrl.host))
+  failed(reasonOf(error, hideKey(client)(errorText(error)), exchange, client.baseUrl.host))
 
 const openCall = Effect.fnUntraced(function* (client: Client): Effect.fn.Return<Call, ModelError> {
   const key = yield* sendableKey(client)

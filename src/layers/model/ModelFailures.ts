@@ -1,4 +1,3 @@
-import { Predicate } from "effect"
 import { clipped } from "../../domain/text/Bytes.ts"
 import {
   ContextLengthError,
@@ -35,13 +34,6 @@ export const hideKey =
   ({ key }: { readonly key: string | undefined }) =>
   (text: string): string =>
     key === undefined || key.length < minHiddenKey ? text : text.replaceAll(key, "<key>")
-
-/** The code of a failed connection, which Node puts somewhere in the chain of causes. */
-export const codeOf = (error: unknown): string | undefined => {
-  if (!Predicate.isObject(error)) return undefined
-  if ("code" in error && Predicate.isString(error.code)) return error.code
-  return "cause" in error ? codeOf(error.cause) : undefined
-}
 
 /** Node's own time limits, for a head and between two pieces of a body. */
 const isNodeTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)

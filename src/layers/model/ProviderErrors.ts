@@ -11,7 +11,8 @@ import {
   QuotaExhaustedError,
   RateLimitError
 } from "../../services/model/Model.ts"
-import { clip, codeOf, ofConnection, tooLarge } from "./ModelFailures.ts"
+import { codeOf } from "../platform/ConnectionCode.ts"
+import { clip, ofConnection, tooLarge } from "./ModelFailures.ts"
 
 /** Turns failures of providers that speak the dialects of Anthropic and OpenAI, and of the connection, into reasons of a `ModelError`. */
 

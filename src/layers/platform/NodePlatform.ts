@@ -2,6 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, PlatformError } from "effect"
 import { realpath } from "node:fs"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { direct } from "./AppendedFile.ts"
 import { failed } from "./CheckedPaths.ts"
 import { makingFolders } from "./MakeFolders.ts"
@@ -19,7 +20,7 @@ const realPath = Effect.effectify(
     PlatformError.badArgument({
       module: "FileSystem",
       method: "realPath",
-      description: error instanceof Error ? error.message : String(error)
+      description: errorText(error)
     })
 )
 

@@ -6,6 +6,7 @@ import { closeSync, openSync } from "node:fs"
 import path from "node:path"
 import process from "node:process"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { makeFoldersSync } from "./MakeFolders.ts"
 import { sqlite } from "./NodeSqlite.ts"
 
@@ -21,8 +22,6 @@ const maxStatements = 200
 /** How long SQLite itself waits for another process, which blocks this thread. After that, the fiber waits. */
 const busyMillis = 50
 const busySchedule = Schedule.spaced("20 millis").pipe(Schedule.upTo({ times: 100 }))
-
-const errorText = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.Return<DatabaseSync, SqliteUnavailable> {
   const failed = (message: string) => (cause: unknown) => new SqliteUnavailable({ filename, message, cause })

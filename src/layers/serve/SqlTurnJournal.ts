@@ -128,6 +128,7 @@ const lastId = Effect.fnUntraced(
     const isRunning = message !== null && event._tag !== "TurnEnded"
     return eventId(last.name, isRunning ? first.number - 1 : last.number)
   },
+  Effect.tapError((error) => Effect.logWarning("the last event of a session cannot be read", error)),
   Effect.orElseSucceed(() => null)
 )
 

@@ -4,6 +4,7 @@ import { lstatSync, readFileSync } from "node:fs"
 import { platform } from "node:process"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { newTemporaryName } from "../../services/platform/ProcessIdentity.ts"
 import {
   BlobDamaged,
@@ -55,7 +56,7 @@ const readNow = (file: string, name: Hash): Uint8Array => {
   try {
     bytes = readFileSync(file)
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = errorText(cause)
     throw new TempStoreError({ reason: new BlobUnavailable({ operation: "get", message, cause }) })
   }
   if (Sha256.hashSync(bytes) !== name) throw damaged(name)

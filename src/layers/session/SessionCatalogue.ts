@@ -238,7 +238,7 @@ export const forgetSession = (catalogue: Catalogue, id: string): Effect.Effect<v
     if (rows.size > 0 && !rows.has(id)) return
     rows.delete(id)
     yield* writeRows(catalogue, [...rows.values()]).pipe(
-      Effect.catch(() => Effect.ignore(fs.remove(file, { force: true })))
+      Effect.catch(() => Effect.ignore(fs.remove(file, { force: true }), { log: "Warn" }))
     )
   }).pipe(catalogue.mutex.withPermit)
 

@@ -2,6 +2,7 @@ import { Array, Clock, Effect, Layer, Schedule, Schema, type Scope, Semaphore } 
 import { type Migrator, SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import {
   type BackedLine,
   type BackedRow,
@@ -49,7 +50,7 @@ const isHash = Schema.is(Hash)
 
 /** The innermost message: drivers wrap what the database said. */
 const innermost = (error: unknown): string => {
-  let text = error instanceof Error ? error.message : String(error)
+  let text = errorText(error)
   for (let at = error; typeof at === "object" && at !== null;) {
     if ("message" in at && typeof at.message === "string" && at.message !== "") text = at.message
     at = "cause" in at ? at.cause : undefined

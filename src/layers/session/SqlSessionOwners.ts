@@ -1,4 +1,4 @@
-import { Clock, Effect, Schema, Scope, type Semaphore } from "effect"
+import { Cause, Clock, Effect, Schema, Scope, type Semaphore } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -24,7 +24,14 @@ const finalizerDeadline = "5 seconds"
 
 const withinDeadline = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
   // Also if the connections were closed first, which interrupts the query.
-  Effect.asVoid(Effect.exit(Effect.timeoutOption(Effect.interruptible(effect), finalizerDeadline)))
+  Effect.interruptible(effect).pipe(
+    Effect.timeoutOption(finalizerDeadline),
+    Effect.tapCause((cause) =>
+      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logDebug("a session could not be released", cause)
+    ),
+    Effect.exit,
+    Effect.asVoid
+  )
 
 const decodeProcess = Schema.decodeUnknownOption(fromJson(ProcessOwner))
 
@@ -89,7 +96,10 @@ const register = Effect.fnUntraced(function* (tables: SessionTables) {
       leave
     )
   )
-  yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep(renewal), Effect.ignore(renew))), scope)
+  yield* Effect.forkIn(
+    Effect.forever(Effect.andThen(Effect.sleep(renewal), Effect.ignore(renew, { log: "Warn" }))),
+    scope
+  )
   tables.registered = id
   return id
 })

@@ -2,6 +2,7 @@ import { Effect, type FileSystem, Layer, type Path, Schedule, type Scope } from 
 import process, { env } from "node:process"
 import type * as Playwright from "playwright-core"
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { Browser, BrowserFailure, type BrowserPage, type Snapshot, type Targets } from "../../services/tools/Browser.ts"
 import * as BrowserProxy from "./BrowserProxy.ts"
 import { executable, playwright } from "./ChromiumProgram.ts"
@@ -30,7 +31,9 @@ const launchFlags = [
 ]
 
 const firstLine = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).split("\n")[0]?.replace(/^\w+\.\w+: /, "") ?? "it failed"
+  errorText(error)
+    .split("\n")[0]
+    ?.replace(/^\w+\.\w+: /, "") ?? "it failed"
 
 const notStarted = (error: unknown) => fail(`Chromium did not start: ${firstLine(error)}`)
 

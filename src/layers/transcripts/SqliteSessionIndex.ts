@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer"
 import { chmodSync, closeSync, openSync, readSync, rmSync } from "node:fs"
 import path from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import {
@@ -21,6 +22,7 @@ import {
   type SessionProblem
 } from "../../services/transcripts/AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "../../services/transcripts/SessionIndex.ts"
+import { transcriptError } from "../../services/transcripts/TranscriptError.ts"
 import { makeFoldersSync } from "../platform/MakeFolders.ts"
 import { sqlite } from "../platform/NodeSqlite.ts"
 import { hashSync } from "../platform/Sha256.ts"
@@ -218,6 +220,10 @@ const problemOf = (file: SessionFile, error: unknown): SessionProblem => ({
   message: error instanceof Error ? error.message.replace(`${file.path}: `, "") : "cannot be read"
 })
 
+/** Reads a part of a file. The file may be gone since it was listed. */
+const attempt = <A>(file: SessionFile, read: () => A) =>
+  Effect.try({ try: read, catch: (error) => transcriptError(file.path, 0, errorText(error)) })
+
 /** The index that is open. */
 interface Index {
   readonly database: DatabaseSync
@@ -232,7 +238,7 @@ const readFile = Effect.fnUntraced(function* (
   row: FileRow | undefined,
   now: number
 ) {
-  const grown = row === undefined ? undefined : yield* Effect.try(() => grownFrom(file, row))
+  const grown = row === undefined ? undefined : yield* attempt(file, () => grownFrom(file, row))
   const id = row?.id
   const state = newScan()
   if (id !== undefined && grown === undefined) forget(statements, id)
@@ -254,7 +260,7 @@ const readFile = Effect.fnUntraced(function* (
     .pipe(Effect.onError(() => Effect.sync(() => abandon(statements, key))))
   words.close()
   const broken = read.broken + (grown === undefined ? 0 : (row?.broken ?? 0))
-  const marks = yield* Effect.try(() =>
+  const marks = yield* attempt(file, () =>
     canGrow(file)
       ? [
           markOf(file.path, 0, Math.min(markBytes, read.end)),
@@ -388,7 +394,10 @@ export const layer = (folder: string): Layer.Layer<SessionIndex, never, AgentSes
     Effect.gen(function* () {
       const found = yield* sqlite
       if (found === undefined) return SessionIndex.layerReading
-      const database = yield* Effect.option(Effect.try(() => openIndex(found.DatabaseSync, folder)))
+      const database = yield* Effect.try({ try: () => openIndex(found.DatabaseSync, folder), catch: errorText }).pipe(
+        Effect.tapError((message) => Effect.logDebug(`the index of sessions cannot be opened: ${message}`)),
+        Effect.option
+      )
       if (Option.isNone(database)) return SessionIndex.layerReading
       return Layer.effect(
         SessionIndex,

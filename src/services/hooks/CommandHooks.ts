@@ -18,6 +18,7 @@ import {
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import type { KeptOutput } from "../../domain/text/HeadAndTail.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { awaitOutput, emptyOutput, signalOf, captureOutput } from "../platform/ChildOutput.ts"
@@ -170,7 +171,7 @@ const startCommand = Effect.fnUntraced(function* (
   })
   return yield* spawner.spawn(handed).pipe(
     Effect.mapError(failureOf),
-    Effect.catchDefect((defect) => Effect.fail(notStarted(defect instanceof Error ? defect.message : String(defect))))
+    Effect.catchDefect((defect) => Effect.fail(notStarted(errorText(defect))))
   )
 })
 

@@ -9,6 +9,7 @@ import {
 } from "../../domain/hooks/Hook.ts"
 import type { HookAnswer } from "../../domain/hooks/HookAnswer.ts"
 import { changedBy, type HookReply, matchesEvent, outcomeOf } from "../../domain/hooks/HookOutcome.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 
 /** Where an event happens. Absent fields: the working folder, no session. */
 export interface HookPlace {
@@ -228,6 +229,6 @@ const runHook = Effect.fnUntraced(function* (
     }
   }
   const error = Cause.hasInterruptsOnly(exit.cause) ? "it was interrupted" : Cause.squash(exit.cause)
-  const message = error instanceof Error ? error.message : String(error)
+  const message = errorText(error)
   return { reply: undefined, succeeded: false, failure: { hook: hook.name, message } }
 })

@@ -122,7 +122,7 @@ const watch = (
     Stream.timeout("20 seconds"),
     Stream.interruptWhen(over),
     // The runner is gone, which appears as an interruption too, or it has not started the message yet.
-    Stream.catchCause(() => Stream.empty),
+    Stream.catchCause((cause) => Stream.fromEffectDrain(Effect.logDebug("watching a session failed", cause))),
     Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
     Stream.forever,
     // When the runner dies, the engine repeats the request unchanged, and the next runner starts from the beginning.

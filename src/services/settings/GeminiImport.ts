@@ -457,11 +457,11 @@ const commit = Effect.fnUntraced(function* (
       yield* Effect.uninterruptible(AtomicFile.fill(temporary, bytes, mode & 0o777))
       return temporary
     },
-    Effect.mapError((error) => notDone(`${diskErrorText(error)}; what was taken over so far stays, do it again then`))
+    Effect.mapError((error) => notDone(`${diskErrorText(error)}; files imported so far stay; run the import again`))
   )
-  const changed = (file: string) => notDone(`${quotedPath(file)} was changed meanwhile; do it again`)
+  const changed = (file: string) => notDone(`${quotedPath(file)} changed during the import; run it again`)
   const move = (temporary: string, target: string) =>
-    Effect.mapError(fs.rename(temporary, target), (error) => notDone(`${diskErrorText(error)}; do it again then`))
+    Effect.mapError(fs.rename(temporary, target), (error) => notDone(`${diskErrorText(error)}; run the import again`))
   /** Creates the file without replacing one created meanwhile, where the file system has hard links. */
   const place = (temporary: string, target: string) =>
     Effect.catch(fs.link(temporary, target), ({ reason }) =>

@@ -19,8 +19,8 @@ const plainReasons = {
   NoSkill: "is not the folder of a skill; links are not followed",
   NoPartOfSkill: "is not part of a skill",
   NotRegular: "is not a regular file; links are not followed",
-  BesideMemory: "beside what memory imports nothing of it is taken",
-  NoMeaning: "means nothing here"
+  BesideMemory: "only the files that memory imports are copied",
+  NoMeaning: "has no counterpart here"
 }
 
 /** Why an entry of the folder is not imported. */
@@ -49,7 +49,7 @@ const neverReasons: Readonly<Record<string, string>> = {
   commands: "commands of one's own are not known here; a skill can say the same",
   extensions: "extensions are not taken over; memory, skills and servers that they bring can be copied one by one",
   tmp: "sessions stay where they are and are read there",
-  history: "what Gemini CLI keeps to put files back means nothing here",
+  history: "what Gemini CLI keeps to restore files has no counterpart here",
   "trustedFolders.json": "trust is not taken over; each folder is trusted here by itself",
   "oauth_creds.json": signInReason,
   "google_accounts.json": signInReason,

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { isMedia, outputText, type Part, payload } from "../../domain/content/Content.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { partTokens } from "../../domain/tokens/Tokens.ts"
 
@@ -39,8 +40,7 @@ const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<n
     ? Effect.suspend(() => Work.run(partTokens(part, outputText(part))))
     : Effect.try({
         try: () => count(outputText(part) ?? payload(part).text),
-        catch: (cause) =>
-          failed(`the token counter failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
+        catch: (cause) => failed(`the token counter failed: ${errorText(cause)}`, cause)
       }).pipe(
         Effect.flatMap((tokens) =>
           Number.isFinite(tokens) && tokens >= 0

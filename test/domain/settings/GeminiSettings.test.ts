@@ -424,7 +424,7 @@ describe("completeness", () => {
   })
 })
 
-/** What of the checked-in settings means nothing here. */
+/** The checked-in settings that have no counterpart here. */
 const fixtureLeft: ReadonlyArray<string> = [
   "$schema: is for editors only",
   "agents.overrides.codebase_investigator.runConfig: an agent can only be switched on or off here; the rest stands in its own file",
@@ -433,7 +433,7 @@ const fixtureLeft: ReadonlyArray<string> = [
   "general.checkpointing: files are not put back here; sessions are always kept",
   "general.sessionRetention.enabled: is settled by maxAge and maxCount alone; a session of the last day always stays",
   "general.sessionRetention.minRetention: is settled by maxAge and maxCount alone; a session of the last day always stays",
-  "general.vimMode: how Gemini CLI looks and behaves at the terminal means nothing here",
+  "general.vimMode: the look of Gemini CLI at the terminal has no counterpart here",
   "hooksConfig.notifications: that a hook runs is not announced here",
   "mcpServers.legacy: is reached by server-sent events, which this program does not speak",
   "mcpServers.weather.includeTools: all its tools are offered here, and ask before they run",
@@ -443,5 +443,5 @@ const fixtureLeft: ReadonlyArray<string> = [
   "telemetry.target: there is nothing like it in telemetry here",
   "tools.allowed: what may run unasked is not taken over; approve and allowed say it here",
   "tools.shell.showColor: there is no such setting here",
-  "ui: how Gemini CLI looks and behaves at the terminal means nothing here"
+  "ui: the look of Gemini CLI at the terminal has no counterpart here"
 ]

@@ -74,7 +74,7 @@ describe("the fixture folder", () => {
       assert.deepStrictEqual(whys(others), [
         "GEMINI.md: @../outside.md: leads out of the folder",
         "commands: commands of one's own are not known here; a skill can say the same",
-        "notes: beside what memory imports nothing of it is taken"
+        "notes: only the files that memory imports are copied"
       ])
 
       const { "settings.json": settings = "", ...files } = yield* filesIn("kept")
@@ -161,7 +161,7 @@ describe("existing files", () => {
       assert.deepStrictEqual(whys(report.notTaken), [
         `GEMINI.md: ${at("kept/GEMINI.md")} is there and differs`,
         `skills/s: ${at("kept/skills/s/more.md")} is there and differs`,
-        "more.md: means nothing here"
+        "more.md: has no counterpart here"
       ])
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -285,7 +285,7 @@ describe("nothing outside of the folder is read", () => {
         "skills/s/link.md: is not a regular file; links are not followed",
         "skills/s/pipe: is not a regular file; links are not followed",
         "skills/t: is not the folder of a skill; links are not followed",
-        "agents: means nothing here"
+        "agents: has no counterpart here"
       ])
     }).pipe(Effect.provide(NodeServices.layer))
   )

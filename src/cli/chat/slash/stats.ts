@@ -23,7 +23,12 @@ export const stats: SlashCommand = {
     const scale = used.scale ?? 1
     const whole = yield* chat.whole
     // Only the log has the cost of compressions, and a new session has no log yet.
-    const events = yield* SessionStore.use((store) => store.events(id)).pipe(Effect.orElseSucceed(() => []))
+    const events = yield* SessionStore.use((store) => store.events(id)).pipe(
+      Effect.catchIf(
+        ({ reason }) => reason._tag === "SessionNotFound",
+        () => Effect.succeed([])
+      )
+    )
     const { compactions, compressing, cost, messages, tokens, turns, usage } = yield* Work.run(
       inspect(whole.conversation, {
         events,

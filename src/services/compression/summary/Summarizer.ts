@@ -5,6 +5,7 @@ import type { UserWordsWitness, Span } from "../../../domain/compression/evidenc
 import { type AnchorAudit, composeSnapshot } from "../../../domain/compression/handover/Extractive.ts"
 import type { Content } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
+import { errorText } from "../../../domain/text/ErrorText.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 
@@ -136,7 +137,7 @@ const noModel = () =>
 
 /** The failure of a program's own summarizer. */
 const failed = (request: SummaryRequest, cause: unknown): Effect.Effect<Summary, SummarizerError> => {
-  const message = `the summarizer failed: ${cause instanceof Error ? cause.message : String(cause)}`
+  const message = `the summarizer failed: ${errorText(cause)}`
   const reason = "SummarizerFailed"
   return request.fallback || request.by === "extractive"
     ? extractiveSummary(request, { degraded: { reason, message } })

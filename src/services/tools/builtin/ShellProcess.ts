@@ -13,6 +13,7 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { withAbsolutePath } from "../../../domain/platform/SearchPath.ts"
 import { childEnvironment, type HiddenValue, hiddenValues } from "../../../domain/text/ChildEnvironment.ts"
 import { diskErrorText } from "../../../domain/text/DiskErrors.ts"
+import { errorText } from "../../../domain/text/ErrorText.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { captureOutput, type ChildOutput, emptyOutput } from "../../platform/ChildOutput.ts"
 import { Environment } from "../../platform/Environment.ts"
@@ -157,7 +158,7 @@ const failureOf = ({ reason }: PlatformError.PlatformError): ToolFailure =>
 
 /** Errors that Node throws directly: the folder is none, or the command is longer than the system accepts. */
 const thrown = (defect: unknown): ToolFailure => {
-  const message = defect instanceof Error ? defect.message : String(defect)
+  const message = errorText(defect)
   return notStarted(
     message.includes("E2BIG")
       ? "it is too long for the system; write it into a file and run that"
