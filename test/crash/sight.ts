@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { type Entry, itemParts, itemTokens, view, viewTokens } from "../../src/domain/conversation/Conversation.ts"
 import { seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
 import type { Session } from "../../src/domain/session/Session.ts"
-import * as Chain from "../../src/domain/text/PersistentList.ts"
+import * as PersistentList from "../../src/domain/text/PersistentList.ts"
 
 /** What a process that is killed says before, and how its words are compared with what is on the disk. */
 
@@ -72,7 +72,7 @@ export const seenOf = (session: Session): string =>
   hashOf({
     started: session.started,
     model: session.model,
-    pins: Chain.toArray(session.pins),
+    pins: PersistentList.toArray(session.pins),
     memory: session.memory,
     next: session.conversation.next,
     tokens: viewTokens(session.conversation),

@@ -5,7 +5,7 @@ import { empty as nothingSaid, view as conversationView } from "../../domain/con
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { inspect as inspectConversation } from "../../domain/evaluation/Inspection.ts"
 import type { Session } from "../../domain/session/Session.ts"
-import * as Chain from "../../domain/text/PersistentList.ts"
+import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
@@ -22,7 +22,7 @@ import * as PageFlag from "./PageFlag.ts"
 /** Makes the report and the page of a conversation, for the commands that show one. */
 
 const droppedRanges = (session: Session): Report["dropped"] =>
-  Chain.toArray(session.ranges).flatMap(({ entries, handle }) => {
+  PersistentList.toArray(session.ranges).flatMap(({ entries, handle }) => {
     const [first] = entries
     const last = entries.at(-1)
     return first === undefined || last === undefined

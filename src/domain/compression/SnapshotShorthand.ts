@@ -13,7 +13,7 @@ const message = new RegExp(
   `^<${wordsTag} entry="(e\\d+)"(?: at="([\\d :-]+)")?>([^]*?)</${wordsTag}>` +
     `(?:\\n- … (\\d+) more characters(?:: (h_[a-z2-7]+))? …(?:\\n<${wordsTag} entry="\\1">([^]*?)</${wordsTag}>)?)?$`
 )
-/** Opens what is left out of a message within a group. A message that has it stays on its own. */
+/** Starts the note of what is left out of a message. A message that contains it is not grouped. */
 const gap = "[…"
 
 /** Lines after the first are indented, so that none can pass for another message. */
@@ -33,7 +33,7 @@ const grouped = new RegExp(`<${wordsTag} entries="e\\d+ to e\\d+">\\n([^]*?)\\n<
 const groupedMessage = /^\[(e\d+)(?: ([\d :-]+))?\] ([^]*)$/
 const groupedGap = /^([^]*) \[…(\d+) more(?:: (h_[a-z2-7]+))?…\](?: ([^]*))?$/
 
-/** Returns a message of a group on its own; undefined for what is none. */
+/** Expands a line of a group to a message; undefined for any other line. */
 const messageOf = (line: string): string | undefined => {
   const [whole, entry, at, text = ""] = groupedMessage.exec(unindented(line)) ?? []
   if (whole === undefined) return undefined

@@ -1,4 +1,4 @@
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import {
   type Conversation,
   entries,
@@ -41,8 +41,8 @@ const momentIn = ({ from, to }: Stretch, id: EntryId | null): Moment | undefined
   return tipOf(from) === id ? from : undefined
 }
 
-const stretchesOf = (self: Conversation): Chain.PersistentList<Stretch> =>
-  Chain.append(self.past, { from: self.since, to: momentOf(self) }, 0)
+const stretchesOf = (self: Conversation): PersistentList.PersistentList<Stretch> =>
+  PersistentList.append(self.past, { from: self.since, to: momentOf(self) }, 0)
 
 /**
  * Goes back to where this entry stood at the end, or with null to before the first message. The view is the one that was left
@@ -61,9 +61,9 @@ export const branched = (self: Conversation, from: EntryId | null): Conversation
 export const stretches = (
   self: Conversation
 ): ReadonlyArray<{ readonly after: EntryId | null; readonly appended: ReadonlyArray<Entry> }> =>
-  Chain.toArray(stretchesOf(self)).map(({ from, to }) => ({
+  PersistentList.toArray(stretchesOf(self)).map(({ from, to }) => ({
     after: tipOf(from),
-    appended: Chain.drop(to.log, Chain.length(from.log))
+    appended: PersistentList.drop(to.log, PersistentList.length(from.log))
   }))
 
 /** Returns the appended entries that are not on the current path, oldest first. Their handles stay valid. */

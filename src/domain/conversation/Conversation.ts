@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Content, hasResponses, isCall, isResponse, Part } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
 import { callPairs, type PartPlace } from "./CallPairs.ts"
 import { BoundedResult, boundedPart } from "./ToolOutputBound.ts"
@@ -140,17 +140,17 @@ export type Patch = typeof Patch.Type
 /** A compression in force, and the view before it. */
 export interface Layer {
   readonly patch: Patch
-  readonly before: Chain.PersistentList<ViewItem>
+  readonly before: PersistentList.PersistentList<ViewItem>
   /** Number of log entries when the patch was applied. */
   readonly entries: number
 }
 
 /** A state of a conversation that a branch can go back to. */
 export interface Moment {
-  readonly log: Chain.PersistentList<Entry>
-  readonly view: Chain.PersistentList<ViewItem>
-  readonly undoable: Chain.PersistentList<Layer>
-  readonly redoable: Chain.PersistentList<Patch>
+  readonly log: PersistentList.PersistentList<Entry>
+  readonly view: PersistentList.PersistentList<ViewItem>
+  readonly undoable: PersistentList.PersistentList<Layer>
+  readonly redoable: PersistentList.PersistentList<Patch>
 }
 
 /** A part of the past in which messages were appended and nothing else changed: the moments before and after them. */
@@ -167,11 +167,11 @@ export interface Stretch {
 export interface Conversation extends Moment {
   /** The moment at which the present stretch began, and the earlier stretches, oldest first. */
   readonly since: Moment
-  readonly past: Chain.PersistentList<Stretch>
+  readonly past: PersistentList.PersistentList<Stretch>
   /** Whether the conversation went back at least once. */
   readonly isBranched: boolean
   /** The entries that compressions inserted, including undone ones: their handles stay valid. */
-  readonly inserted: Chain.PersistentList<Entry>
+  readonly inserted: PersistentList.PersistentList<Entry>
   /** The number of the next entry. */
   readonly next: number
   /** Counts every change. A plan is made for one version. */
@@ -192,23 +192,23 @@ export const empty: Conversation = {
 }
 
 /** Returns the log: the appended entries of the current path, oldest first. Compressions never remove entries from it. */
-export const entries = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.log)
+export const entries = (self: Conversation): ReadonlyArray<Entry> => PersistentList.toArray(self.log)
 /** Returns the view of the model, oldest first: the entries that compressions left, and those that they inserted. */
-export const view = (self: Conversation): ReadonlyArray<ViewItem> => Chain.toArray(self.view)
+export const view = (self: Conversation): ReadonlyArray<ViewItem> => PersistentList.toArray(self.view)
 /** Returns the tokens of the view. */
-export const viewTokens = (self: Conversation): number => Chain.total(self.view)
+export const viewTokens = (self: Conversation): number => PersistentList.total(self.view)
 
 /** Returns the tokens of the environment message, which is part of every request but not of the dialogue. Walks the view. */
 export const environmentTokens = (self: Conversation): number =>
   sum(view(self).map(({ entry }) => (entry.author === "environment" ? entryTokens(entry) : 0)))
 
-const appendItem = (chain: Chain.PersistentList<ViewItem>, item: ViewItem) =>
-  Chain.append(chain, item, itemTokens(item))
+const appendItem = (chain: PersistentList.PersistentList<ViewItem>, item: ViewItem) =>
+  PersistentList.append(chain, item, itemTokens(item))
 
 /** Appends an entry. Its id has to be the next one (`entryId(self.next)`). */
 export const append = (self: Conversation, entry: Entry): Conversation => ({
   ...self,
-  log: Chain.append(self.log, entry, entryTokens(entry)),
+  log: PersistentList.append(self.log, entry, entryTokens(entry)),
   view: appendItem(self.view, viewItem(entry)),
   next: sequenceOf(entry.id) + 1,
   version: self.version + 1
@@ -218,7 +218,7 @@ export const append = (self: Conversation, entry: Entry): Conversation => ({
 export const appendAll = (self: Conversation, entries: ReadonlyArray<Entry>): Conversation => {
   let { log, next, view } = self
   for (const entry of entries) {
-    log = Chain.append(log, entry, entryTokens(entry))
+    log = PersistentList.append(log, entry, entryTokens(entry))
     view = appendItem(view, viewItem(entry))
     next = sequenceOf(entry.id) + 1
   }
@@ -237,8 +237,8 @@ export const shown = (
   let { inserted, log, view }: Conversation = empty
   for (const item of items) {
     view = appendItem(view, item)
-    if (isInserted(item.entry)) inserted = Chain.append(inserted, item.entry, 0)
-    else log = Chain.append(log, item.entry, entryTokens(item.entry))
+    if (isInserted(item.entry)) inserted = PersistentList.append(inserted, item.entry, 0)
+    else log = PersistentList.append(log, item.entry, entryTokens(item.entry))
   }
   return { ...empty, log, view, since: { ...start, log, view }, inserted, next, version }
 }
@@ -253,24 +253,27 @@ export const turned = (self: Conversation, changes: Partial<Moment>): Conversati
     ...self,
     ...since,
     since,
-    past: Chain.append(self.past, { from: self.since, to: momentOf(self) }, 0),
+    past: PersistentList.append(self.past, { from: self.since, to: momentOf(self) }, 0),
     version: self.version + 1
   }
 }
 
-const applyPatch = (chain: Chain.PersistentList<ViewItem>, patch: Patch): Chain.PersistentList<ViewItem> => {
+const applyPatch = (
+  chain: PersistentList.PersistentList<ViewItem>,
+  patch: Patch
+): PersistentList.PersistentList<ViewItem> => {
   const shortened = new Map<EntryId, Map<number, ShortenedPart>>()
   for (const { entry, part, replacement, tokens } of patch.shorten) {
     const parts = shortened.get(entry) ?? new Map<number, ShortenedPart>()
     shortened.set(entry, parts.set(part, { part: replacement, tokens }))
   }
-  let next: Chain.PersistentList<ViewItem>
+  let next: PersistentList.PersistentList<ViewItem>
   let dropping = false
   const insert = () => {
     for (const entry of patch.insert) next = appendItem(next, viewItem(entry))
   }
   let isInserted = patch.insert.length === 0
-  const nodes = Array.from<Chain.Node<ViewItem>>({ length: Chain.length(chain) })
+  const nodes = Array.from<PersistentList.Node<ViewItem>>({ length: PersistentList.length(chain) })
   for (let node = chain; node !== undefined; node = node.before) nodes[node.length - 1] = node
   for (const { before, tokens, value: item } of nodes) {
     // When nothing is dropped, the inserted entry opens the conversation, after the environment message.
@@ -284,7 +287,7 @@ const applyPatch = (chain: Chain.PersistentList<ViewItem>, patch: Patch): Chain.
       const parts = shortened.get(item.entry.id)
       next =
         parts === undefined
-          ? Chain.append(next, item, tokens - Chain.total(before))
+          ? PersistentList.append(next, item, tokens - PersistentList.total(before))
           : appendItem(next, { entry: item.entry, shortened: new Map([...item.shortened, ...parts]) })
     }
     if (item.entry.id === patch.drop?.to) dropping = false
@@ -300,7 +303,11 @@ export const masked = (self: Conversation, shorten: Patch["shorten"]): Conversat
 const lay = (self: Conversation, patch: Patch, redoable: Conversation["redoable"]): Conversation => ({
   ...turned(self, {
     view: applyPatch(self.view, patch),
-    undoable: Chain.append(self.undoable, { patch, before: self.view, entries: Chain.length(self.log) }, 0),
+    undoable: PersistentList.append(
+      self.undoable,
+      { patch, before: self.view, entries: PersistentList.length(self.log) },
+      0
+    ),
     redoable
   }),
   next: Math.max(self.next, ...patch.insert.map((entry) => sequenceOf(entry.id) + 1))
@@ -315,8 +322,8 @@ export const compressed = (self: Conversation, patch: Patch): Conversation => {
   if (known?.self === self) return known.next
   const next = {
     ...lay(self, patch, undefined),
-    inserted: patch.insert.reduce<Chain.PersistentList<Entry>>(
-      (chain, entry) => Chain.append(chain, entry, 0),
+    inserted: patch.insert.reduce<PersistentList.PersistentList<Entry>>(
+      (chain, entry) => PersistentList.append(chain, entry, 0),
       self.inserted
     )
   }
@@ -334,11 +341,12 @@ export const undone = (self: Conversation): Conversation => {
   const last = self.undoable
   if (last === undefined) return self
   let restored = last.value.before
-  for (const entry of Chain.drop(self.log, last.value.entries)) restored = appendItem(restored, viewItem(entry))
+  for (const entry of PersistentList.drop(self.log, last.value.entries))
+    restored = appendItem(restored, viewItem(entry))
   return turned(self, {
     view: restored,
     undoable: last.before,
-    redoable: Chain.append(self.redoable, last.value.patch, 0)
+    redoable: PersistentList.append(self.redoable, last.value.patch, 0)
   })
 }
 
@@ -350,10 +358,10 @@ export const redone = (self: Conversation): Conversation => {
 
 /** Returns the compressions in force, oldest first: the patch of each, and the number of log entries at that time. */
 export const compressions = (self: Conversation): ReadonlyArray<{ readonly patch: Patch; readonly entries: number }> =>
-  Chain.toArray(self.undoable)
+  PersistentList.toArray(self.undoable)
 
 /** Returns the entries that compressions inserted. The log stores them in the compressions' events and not as entries. */
-export const inserted = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.inserted)
+export const inserted = (self: Conversation): ReadonlyArray<Entry> => PersistentList.toArray(self.inserted)
 
 /** Calls and their responses, in both directions. Keys are those of `placeKey`; `CallPairs` needs none. */
 export interface Pairing {

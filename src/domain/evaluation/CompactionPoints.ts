@@ -2,7 +2,7 @@ import { isCall } from "../content/Content.ts"
 import { entries, type Entry, itemParts, type Patch, view, type ViewItem } from "../conversation/Conversation.ts"
 import { currentPath } from "../session/CurrentPath.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../session/Session.ts"
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import type { Compaction } from "./Measure.ts"
 import { entryText } from "./RecordedNames.ts"
 
@@ -26,7 +26,7 @@ export const shownEntry = (item: ViewItem): Entry => ({
   content: { ...item.entry.content, parts: itemParts(item) }
 })
 
-const logLength = ({ conversation }: Session): number => Chain.length(conversation.log)
+const logLength = ({ conversation }: Session): number => PersistentList.length(conversation.log)
 
 /** Working directories: the session's, and those that commands changed to. */
 export const rootsOf = (session: Session, log: ReadonlyArray<Entry>): ReadonlyArray<string> => {

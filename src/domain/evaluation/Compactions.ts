@@ -16,7 +16,7 @@ import {
 } from "../conversation/Conversation.ts"
 import { currentPath } from "../session/CurrentPath.ts"
 import type { SessionEvent } from "../session/Session.ts"
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
@@ -67,12 +67,12 @@ export const appliedCompactions = (
   conversation: Conversation,
   log: ReadonlyArray<Entry>
 ): ReadonlyArray<AppliedCompaction> => {
-  const layers = Chain.toArray(conversation.undoable)
+  const layers = PersistentList.toArray(conversation.undoable)
   return layers.map((layer, index) => {
     const next = layers[index + 1]
     const appended = sum(log.slice(layer.entries, next?.entries).map(countedTokens))
-    const later = next === undefined ? viewTokens(conversation) : Chain.total(next.before)
-    return { entries: layer.entries, before: Chain.total(layer.before), after: later - appended }
+    const later = next === undefined ? viewTokens(conversation) : PersistentList.total(next.before)
+    return { entries: layer.entries, before: PersistentList.total(layer.before), after: later - appended }
   })
 }
 
@@ -244,9 +244,9 @@ export function* lostFacts(
   index: number,
   snapshot?: string
 ): SlicedWork<ReadonlyArray<string> | undefined> {
-  const layer = Chain.toArray(conversation.undoable)[index]
+  const layer = PersistentList.toArray(conversation.undoable)[index]
   if (layer === undefined) return undefined
-  const { dropped, kept } = parted(Chain.toArray(layer.before), layer.patch)
+  const { dropped, kept } = parted(PersistentList.toArray(layer.before), layer.patch)
   if (dropped.length === 0) return undefined
   const inserted =
     snapshot === undefined ? layer.patch.insert.flatMap(({ content }) => content.parts) : [{ text: snapshot }]
@@ -260,7 +260,7 @@ export function* compactionsOf(
   laid: ReadonlyArray<AppliedCompaction>,
   events: ReadonlyArray<SessionEvent>
 ): SlicedWork<ReadonlyArray<Compaction>> {
-  const layers = Chain.toArray(conversation.undoable)
+  const layers = PersistentList.toArray(conversation.undoable)
   const decided = inForce(events)
   const found: Array<Compaction> = []
   let left = searched.tokens
@@ -269,7 +269,7 @@ export function* compactionsOf(
     const layer = layers[index]
     const sizes = laid[index]
     if (layer === undefined || sizes === undefined) continue
-    const { dropped, kept } = parted(Chain.toArray(layer.before), layer.patch)
+    const { dropped, kept } = parted(PersistentList.toArray(layer.before), layer.patch)
     yield (dropped.length + kept.length) * 50
     const shares = { dropped: shareOf(dropped), kept: shareOf(kept) }
     left -= shares.dropped.tokens + shares.kept.tokens

@@ -3,7 +3,7 @@ import type { Handle } from "../content/Handle.ts"
 import { allEntries } from "../conversation/Branches.ts"
 import { type Entry, sourceOf } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import type { Replacement } from "./Measure.ts"
 import { entryText } from "./RecordedNames.ts"
 
@@ -24,7 +24,7 @@ export const recaller = (
   for (const entry of allEntries(conversation)) {
     for (const [index, handle] of entry.handles.entries()) contents.set(handle, () => partText(entry, index))
   }
-  for (const range of Chain.toArray(ranges)) contents.set(range.handle, () => rangeText(range.entries))
+  for (const range of PersistentList.toArray(ranges)) contents.set(range.handle, () => rangeText(range.entries))
   if (dropped !== undefined) contents.set(dropped.handle, () => rangeText(dropped.entries))
   return (handle) => contents.get(handle)?.().slice(0, maxRecallChars)
 }

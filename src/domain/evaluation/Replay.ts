@@ -12,7 +12,7 @@ import {
   view
 } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { partTokens } from "../tokens/Tokens.ts"
 import { entryText } from "./RecordedNames.ts"
@@ -156,7 +156,7 @@ export interface FactsAfterReplay {
 
 /** Returns the texts that the handles of a context lead to, directly or through other handles. */
 function* reachable(session: Session, context: string): SlicedWork<ReadonlyArray<string>> {
-  const ranges = new Map(Chain.toArray(session.ranges).map((range) => [range.handle, range.entries]))
+  const ranges = new Map(PersistentList.toArray(session.ranges).map((range) => [range.handle, range.entries]))
   const parts = new Map<Handle, { readonly entry: Entry; readonly part: number }>()
   for (const entry of allEntries(session.conversation)) {
     for (const [part, handle] of entry.handles.entries()) parts.set(handle, { entry, part })

@@ -27,7 +27,7 @@ export interface WasteCount {
   readonly wasted: number
 }
 
-/** Counts bare numbers, HTML tags, names of standard libraries, and repeats of one folder. The number of a list item is none. */
+/** Counts bare numbers, HTML tags, names of standard libraries, and repeats of one folder. The numbers of list items do not count. */
 export const countWaste = (text: string): WasteCount => {
   const folders = new Map<string, number>()
   let words = 0
@@ -68,7 +68,7 @@ const withoutBraces = (line: string): string =>
       .join(" ")
   )
 
-/** Whether a line is a list of names: nearly all of its words are names. A label before a colon, such as a file, is none of them. */
+/** Whether a line is a list of names: nearly all of its words are names. A label before a colon, such as a file, does not count. */
 export const isListOfNames = (line: string): boolean => {
   const [, label = "", list = ""] = /^\s*(?:[-*] )?([^\s:]+:\s)?(.*)$/.exec(withoutBraces(line)) ?? []
   const words = list.split(/[\s,]+/).filter((word) => /\w/.test(word))

@@ -66,7 +66,7 @@ const mark = { cache_control: { type: "ephemeral" } }
 const withMark = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
   blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...mark } : block))
 
-/** Marks the ends of the last two messages of the user: the cache written there, and the one that the request before wrote. */
+/** Puts cache marks on the last two messages of the user: one to read the cache of the request before, one to write the next. */
 const marked = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
   messages.map((message, at) =>
     message.role === "user" && at >= messages.length - 3 ? { ...message, content: withMark(message.content) } : message

@@ -12,7 +12,7 @@ import {
   type ViewItem,
   Pin
 } from "../conversation/Conversation.ts"
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import { type Session, type SessionEvent, type Started, entriesOf } from "./Session.ts"
 
 /**
@@ -184,7 +184,7 @@ export class LogLines {
       version: after.conversation.version,
       memory: after.memory,
       ...(after.model === undefined ? {} : { model: after.model }),
-      pins: Chain.toArray(after.pins)
+      pins: PersistentList.toArray(after.pins)
     }
   }
 
@@ -227,7 +227,10 @@ export const restoreSession = (checkpoint: Checkpoint, events: ReadonlyArray<Ses
   return {
     started,
     model: checkpoint.model,
-    pins: checkpoint.pins.reduce<Chain.PersistentList<Pin>>((chain, pin) => Chain.append(chain, pin, 0), undefined),
+    pins: checkpoint.pins.reduce<PersistentList.PersistentList<Pin>>(
+      (chain, pin) => PersistentList.append(chain, pin, 0),
+      undefined
+    ),
     conversation: shown(items, (entry) => inserted.has(sequenceOf(entry.id)), checkpoint),
     labels: undefined,
     memory: checkpoint.memory,

@@ -6,7 +6,7 @@ import { Entry, EntryId, Patch, Pin } from "../conversation/Conversation.ts"
 import * as Conversation from "../conversation/Conversation.ts"
 import { afterBranch, afterUndo, type FailureMemory, freshMemory, remember } from "../conversation/FailureMemory.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
-import * as Chain from "../text/PersistentList.ts"
+import * as PersistentList from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
 import { FileChanged, type RecordedChange } from "./ChangedFiles.ts"
 
@@ -147,15 +147,15 @@ export interface Session {
   /** The model that answers: the first one, or the one switched to last. */
   readonly model: string | undefined
   /** What the user pinned, oldest first. */
-  readonly pins: Chain.PersistentList<Pin>
+  readonly pins: PersistentList.PersistentList<Pin>
   /** The labels in the order in which they were given; the last one for an entry counts. */
-  readonly labels: Chain.PersistentList<Pick<Labelled, "entry" | "label">>
+  readonly labels: PersistentList.PersistentList<Pick<Labelled, "entry" | "label">>
   readonly conversation: Conversation.Conversation
   readonly memory: FailureMemory
   /** What each compression dropped, oldest first. Undone ones are included, as their handles stay valid. */
-  readonly ranges: Chain.PersistentList<DroppedRange>
+  readonly ranges: PersistentList.PersistentList<DroppedRange>
   /** What tools and rewinds changed in files, oldest first. */
-  readonly changes: Chain.PersistentList<RecordedChange>
+  readonly changes: PersistentList.PersistentList<RecordedChange>
 }
 
 /** The state before the first event. */
@@ -172,12 +172,12 @@ export const emptySession: Session = {
 
 /** Everything in a session that a handle can name. */
 export const recallableOf = (session: Session): Recallable =>
-  recallable(session.conversation, Chain.toArray(session.ranges))
+  recallable(session.conversation, PersistentList.toArray(session.ranges))
 
 const dropped = (session: Session, handle: Handle | undefined, { drop }: Patch): Session["ranges"] =>
   handle === undefined || drop === undefined
     ? session.ranges
-    : Chain.append(
+    : PersistentList.append(
         session.ranges,
         { handle, entries: droppedEntries(Conversation.view(session.conversation), drop) },
         0
@@ -198,7 +198,7 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
     case "ModelSwitched":
       return { ...session, model: event.model }
     case "Pinned":
-      return { ...session, pins: Chain.append(session.pins, event.pin, 0) }
+      return { ...session, pins: PersistentList.append(session.pins, event.pin, 0) }
     case "Compressed": {
       const next = Conversation.compressed(conversation, event.patch)
       return {
@@ -246,12 +246,12 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
     }
     case "Labelled": {
       const { entry, label } = event
-      return { ...session, labels: Chain.append(session.labels, { entry, label }, 0) }
+      return { ...session, labels: PersistentList.append(session.labels, { entry, label }, 0) }
     }
     case "FileChanged": {
       const { after, before, by, path } = event
       const change = { after, before, by, path, position: conversation.next }
-      return { ...session, changes: Chain.append(session.changes, change, 0) }
+      return { ...session, changes: PersistentList.append(session.changes, change, 0) }
     }
   }
 }

@@ -22,7 +22,7 @@ const notDomain =
   /\.(?:png|jpe?g|gif|svg|webp|[cm]?[jt]sx?|json|ya?ml|toml|md|py|rb|go|rs|lock|html?|css|sh|service|mount|target|\d+)$/i
 const email =
   /(?<![\w.+/@%=-])[A-Za-z0-9][\w.+-]{0,63}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,4}[A-Za-z]{2,18}(?![\w@-])/g
-/** A country code and groups of digits, so that a sum or a difference in a diff is none. */
+/** A telephone number: a country code and groups of digits. Sums and lines of a diff do not match. */
 const telephone = /(?<![\w.+*/-])\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]\d{2,8}){1,4}(?![\w.-]?\d)/g
 const iban = /(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])/g
 /** Four groups of four digits, or as American Express writes them, all apart in the same way. */

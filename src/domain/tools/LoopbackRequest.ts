@@ -1,3 +1,5 @@
+import { isEqualSecret } from "../text/SecretComparison.ts"
+
 /** Which requests a server answers that only programs of this machine may use. */
 
 /** The headers that decide. */
@@ -21,13 +23,6 @@ const isLoopbackOrigin = (origin: string): boolean => {
   return place !== undefined && loopbackName.test(place)
 }
 
-/** Compares all characters, so that the time tells nothing. */
-const isSame = (one: string, other: string): boolean => {
-  let difference = one.length ^ other.length
-  for (let at = 0; at < other.length; at += 1) difference |= (one.charCodeAt(at) || 0) ^ other.charCodeAt(at)
-  return difference === 0
-}
-
 /**
  * Returns why a request is refused; undefined when it is answered. A page of another site can make a browser send requests to
  * this machine, also under a name of that site which it resolves to this machine (DNS rebinding): then `Host` or `Origin` names
@@ -43,7 +38,7 @@ export const refusalOf = (
     return { status: 403, message: "this server does not answer pages of other sites" }
   }
   const sentToken = /^Bearer (.+)$/i.exec(authorization)?.[1] ?? ""
-  return isSame(token, sentToken)
+  return isEqualSecret(token, sentToken)
     ? undefined
     : { status: 401, message: "the header Authorization: Bearer TOKEN is missing or wrong" }
 }

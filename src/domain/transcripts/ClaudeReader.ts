@@ -305,8 +305,8 @@ const callsIn = (line: Line): ReadonlyArray<string> =>
   (messageOf(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
 
 /** Whether a line of the agent may join this turn. */
-const isOpenTurn = (turn: Stretch | undefined, tag: Turn["_tag"]): turn is Turn => {
-  const marks = turn?._tag === tag ? turn.lines[0]?.message?.marks : undefined
+const isOpenTurn = (turn: Stretch | undefined): turn is Turn => {
+  const marks = turn?._tag === "Answers" ? turn.lines[0]?.message?.marks : undefined
   return marks !== undefined && !isClosed(marks)
 }
 
@@ -451,8 +451,7 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
     const answers = message.role === "user" && message.blocks.some(isAnswer)
     const last = stretches.at(-1)
     const apart = message.marks.message === "new"
-    const same =
-      message.role === "model" ? open.get(message.messageId) : answers && isOpenTurn(last, "Answers") ? last : undefined
+    const same = message.role === "model" ? open.get(message.messageId) : answers && isOpenTurn(last) ? last : undefined
     if (same !== undefined && !apart) {
       same.lines.push(line)
       continue
@@ -504,7 +503,7 @@ const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): Readonly
   for (const [caller, lines] of late) {
     const at = stretches.indexOf(caller) + 1
     const next = stretches[at]
-    if (isOpenTurn(next, "Answers")) next.lines.push(...lines)
+    if (isOpenTurn(next)) next.lines.push(...lines)
     else stretches.splice(at, 0, { _tag: "Answers", lines })
   }
   return used

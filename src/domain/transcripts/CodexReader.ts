@@ -18,7 +18,7 @@ import {
   textPiece,
   thoughtPiece
 } from "./ExactParts.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { isJson, type Json, textAt, timeAt, natural } from "./JsonRecord.ts"
 import { isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces, marksOf } from "./RecordLine.ts"
 import { markedAuthor, type Marks, readMarks } from "./RecordMarks.ts"
@@ -466,9 +466,6 @@ const isTyped = ({ author, joins, role }: Turn): boolean =>
   role === "user" && author === undefined && joins === undefined
 
 const isTypedTurn = (one: Stretch | undefined): boolean => one?._tag === "Turn" && isTyped(one.turn)
-
-const natural = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 
 /** Returns the counts of the last request; undefined when there was none. */
 const usageOf = (counts: Json): Usage | undefined => {

@@ -6,8 +6,8 @@ import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
 import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "./ExactParts.ts"
 import { isSummary } from "./GeminiContext.ts"
-import { natural, readMessage, type MessageRecord } from "./GeminiRecord.ts"
-import { isJson, type Json, textAt } from "./JsonRecord.ts"
+import { readMessage, type MessageRecord } from "./GeminiRecord.ts"
+import { isJson, type Json, textAt, natural } from "./JsonRecord.ts"
 import { isRecordProblem, type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
 import { marksOf } from "./RecordLine.ts"
 import { readMarks } from "./RecordMarks.ts"
@@ -97,7 +97,7 @@ export class Flow {
   }
 }
 
-/** Whether a response is the one that this program writes for a call without one. */
+/** Whether this program made up the response, for a call that has none. */
 const isOwedResponse = ({ functionResponse: answer }: Part): boolean =>
   answer !== undefined && JSON.stringify(answer.response) === owedJson
 const owedJson = JSON.stringify(missingResponse({ name: "" }).functionResponse?.response)

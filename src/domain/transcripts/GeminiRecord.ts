@@ -15,7 +15,7 @@ import type { Usage } from "../tokens/Tokens.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
 import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
 import { environmentOpenings, snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { isJson, type Json, textAt, timeAt, natural } from "./JsonRecord.ts"
 import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces } from "./RecordLine.ts"
 import { markedAuthor, readMarks } from "./RecordMarks.ts"
@@ -272,10 +272,6 @@ const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
     })
   )
 }
-
-/** Returns a count; undefined for any other value. */
-export const natural = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 
 const usageOf = ({ tokens }: Json): Usage | undefined => {
   if (!isJson(tokens)) return undefined

@@ -17,3 +17,7 @@ export const timeAt = (record: Json): number | undefined => {
   const time = typeof value === "string" ? Date.parse(value) : value
   return typeof time === "number" && Number.isFinite(time) ? time : undefined
 }
+
+/** Returns a count; undefined for any other value. */
+export const natural = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined

@@ -11,7 +11,7 @@ import {
   type SessionEvent,
   type Started
 } from "../../domain/session/Session.ts"
-import * as Chain from "../../domain/text/PersistentList.ts"
+import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { storableText } from "./TempStoreContract.ts"
 
@@ -48,7 +48,7 @@ export const sessionOf = (events: ReadonlyArray<SessionEvent>): Session => event
 export const visibleState = (session: Session) => ({
   started: session.started,
   model: session.model,
-  pins: Chain.toArray(session.pins),
+  pins: PersistentList.toArray(session.pins),
   memory: session.memory,
   next: session.conversation.next,
   version: session.conversation.version,

@@ -1,7 +1,7 @@
 import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
 import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
-import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../../services/tools/Skills.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
@@ -37,10 +37,6 @@ const maxListedFiles = 200
 const maxFolderDepth = 8
 /** Folders whose files are never listed. */
 const skippedFolders = new Set(["node_modules", ".git"])
-
-/** Includes a path with a file in place of a folder. */
-const isNotThere = ({ reason }: PlatformError.PlatformError) =>
-  reason._tag === "NotFound" || reason._tag === "BadResource"
 
 interface FoundSkill {
   readonly skill: Skill
@@ -88,7 +84,7 @@ const read = Effect.fnUntraced(
   },
   (work, { path }, folder) =>
     work.pipe(
-      Effect.catchIf(isNotThere, () => Effect.undefined),
+      Effect.catchIf(isMissingPath, () => Effect.undefined),
       Effect.catch((error) => Effect.succeed(unreadable(path.join(folder, skillFile), error)))
     )
 )
@@ -99,7 +95,7 @@ const inside = Effect.fnUntraced(function* (shelf: SkillShelf, { folder: place, 
   const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(place), () => undefined)
   if (real !== undefined && !(yield* isTrusted(real))) return [elsewhere(place, real)]
   const names = yield* fs.readDirectory(place).pipe(
-    Effect.catchIf(isNotThere, () => Effect.succeed([])),
+    Effect.catchIf(isMissingPath, () => Effect.succeed([])),
     Effect.result
   )
   if (Result.isFailure(names)) return [unreadable(place, names.failure)]

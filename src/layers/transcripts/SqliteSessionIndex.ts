@@ -19,7 +19,8 @@ import {
   AgentSessions,
   type RecordRange,
   type SessionFile,
-  type SessionProblem
+  type SessionProblem,
+  hasRecordLines
 } from "../../services/transcripts/AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "../../services/transcripts/SessionIndex.ts"
 import { transcriptError } from "../../services/transcripts/TranscriptError.ts"
@@ -134,9 +135,6 @@ const requestsIn = (text: unknown): ScanState["requests"] => {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether only records of a file that are new have to be read: it has records, one a line. */
-const canGrow = (file: SessionFile): boolean => file.agent !== "opencode" && file.path.endsWith(".jsonl")
-
 const hasFile = (file: SessionFile): boolean => file.agent !== "opencode"
 
 const makeStatements = (database: DatabaseSync) => ({
@@ -208,7 +206,7 @@ const stretches = (statements: Statements, id: number) => {
 
 /** Returns where reading goes on: after what was read, when the file only grew; else undefined. */
 const grownFrom = (file: SessionFile, row: FileRow): RecordRange | undefined => {
-  if (!canGrow(file) || file.bytes < row.done || row.done === 0) return undefined
+  if (!hasRecordLines(file) || file.bytes < row.done || row.done === 0) return undefined
   const isSame =
     markOf(file.path, 0, Math.min(markBytes, row.done)) === row.head &&
     markOf(file.path, Math.max(0, row.done - markBytes), row.done) === row.tail
@@ -261,7 +259,7 @@ const readFile = Effect.fnUntraced(function* (
   words.close()
   const broken = read.broken + (grown === undefined ? 0 : (row?.broken ?? 0))
   const marks = yield* attempt(file, () =>
-    canGrow(file)
+    hasRecordLines(file)
       ? [
           markOf(file.path, 0, Math.min(markBytes, read.end)),
           markOf(file.path, Math.max(0, read.end - markBytes), read.end)

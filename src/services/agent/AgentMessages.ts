@@ -1,5 +1,4 @@
 import { Clock, Deferred, Duration, Effect, Exit, Latch, Ref, Schema, Scope } from "effect"
-import type { Activity } from "../../domain/chat/ChatEvent.ts"
 import * as AgentHistory from "../../domain/conversation/AgentHistory.ts"
 import { type CallContext, type Question, ToolFailure } from "../tools/Tool.ts"
 import {
@@ -59,10 +58,6 @@ export interface ChildrenOptions {
   readonly mailbox: Mailbox
   /** Whether an agent may begin with a copy of the parent's conversation (`Task.context`). */
   readonly canFork?: boolean | undefined
-  /** The number of agents above this one. 0: the agent that talks to the user. */
-  readonly depth?: number | undefined
-  /** Receives the activities of the agents as they happen. */
-  readonly activity?: ((id: string, agent: string, activity: Activity) => Effect.Effect<void>) | undefined
 }
 
 /** The state of one started agent. */
@@ -207,7 +202,7 @@ const spawn = Effect.fn("Children.spawn")(function* (
   task: string,
   context: AgentContextMode | undefined
 ): Effect.fn.Return<string, ToolFailure> {
-  const { agents, bounds, depth = 0 } = parent
+  const { agents, bounds } = parent
   const agent = agents.find((candidate) => candidate.name === name.trim())
   if (agent === undefined) {
     return yield* failed(
@@ -215,9 +210,7 @@ const spawn = Effect.fn("Children.spawn")(function* (
     )
   }
   if (task.trim() === "") return yield* failed(`the task for ${name} is empty; describe it in task`)
-  if (depth >= bounds.depth) {
-    return yield* failed(`an agent at depth ${depth} may not start others; do the work yourself`)
-  }
+  if (bounds.depth < 1) return yield* failed("agents may not start others here; do the work yourself")
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const child = yield* place(parent, agent, task)
@@ -254,7 +247,7 @@ const place = Effect.fnUntraced(function* (parent: Parent, agent: SpawnableAgent
 })
 
 /** The task as the runner gets it: activity and questions go to the call that waits for the agent, if any. */
-const taskOf = (parent: Parent, { agent, id, task }: Child): Task => {
+const taskOf = (parent: Parent, { id, task }: Child): Task => {
   const waiterOf = Effect.sync(() => parent.registry.children.get(id)?.waiter)
   return {
     prompt: task,
@@ -263,7 +256,6 @@ const taskOf = (parent: Parent, { agent, id, task }: Child): Task => {
       if (text !== undefined) yield* note(parent, id, "agent", text)
       const waiter = yield* waiterOf
       if (waiter !== undefined) yield* waiter.activity(id, activity)
-      else if (parent.activity !== undefined) yield* parent.activity(id, agent.name, activity)
     }),
     waiting: (work) => Effect.flatMap(waiterOf, (waiter) => (waiter === undefined ? work : waiter.waiting(work)))
   }

@@ -123,8 +123,8 @@ const compressWith = Effect.fnUntraced(function* (
   }
   const { window } = yield* requestContext(chat)
   const maxTokens = turn === undefined ? Infinity : Math.min(window.trigger, window.maxRequestTokens) / scale
-  const prepared = prepare(chat, policy, options, turn, promptId, hooks, maxTokens)
   const { strategy } = yield* (yield* Compression).runner(policy.strategy)
+  const prepared = prepare(chat, policy, strategy, options, turn, promptId, hooks, maxTokens)
   const isOwnPolicy = options.policy !== undefined
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
@@ -178,6 +178,7 @@ const cancelled: Made = { outcome: Cancelled.make({}), dropped: undefined, isPre
 const prepare = Effect.fnUntraced(function* (
   chat: ChatState,
   policy: Policy,
+  strategy: Strategy,
   { forced = true, plan }: CompressOptions,
   turn: BeforeRequest | undefined,
   promptId: string,
@@ -186,7 +187,6 @@ const prepare = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false
-  const { strategy } = yield* compression.runner(policy.strategy)
   const veto = turn?.hookDecision?.stopped ?? turn?.hookDecision?.blocked
   const prepared =
     strategy.heedsHooks && !mustFit && veto !== undefined

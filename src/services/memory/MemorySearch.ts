@@ -1,7 +1,7 @@
 import { ByteSize, Effect, FileSystem, Option, Path, Schema } from "effect"
 import type { MemoryFault, MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import type { MemorySource } from "../../domain/memory/MemoryText.ts"
-import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { type FolderRules, type IgnoreChoice, rulesOf } from "../workspace/IgnoreRules.ts"
@@ -215,10 +215,7 @@ export const extensionFiles = Effect.fn("MemorySearch.extensionFiles")(function*
       Effect.catchTag("SchemaError", ({ message }) =>
         Effect.succeed(faultOf({ _tag: "Unreadable", detail: quotedPath(message.split("\n", 1).join()) }))
       ),
-      Effect.catchIf(
-        ({ reason }) => reason._tag === "NotFound" || reason._tag === "BadResource",
-        () => Effect.undefined
-      ),
+      Effect.catchIf(isMissingPath, () => Effect.undefined),
       Effect.catch((error) => Effect.succeed(faultOf({ _tag: "Unreadable", detail: diskErrorText(error) })))
     )
     if (described === undefined) continue

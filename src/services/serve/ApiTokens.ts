@@ -4,6 +4,7 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import * as Hex from "effect/encoding/Hex"
 import type { TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
+import { isEqualSecret } from "../../domain/text/SecretComparison.ts"
 
 /** The valid API tokens. Only their hashes are stored. */
 export class ApiTokens extends Context.Service<
@@ -20,16 +21,10 @@ export class ApiTokens extends Context.Service<
         Effect.map(hashOf(token), (hash) => {
           let tenant: string | undefined
           // Compares with all hashes in full, so that the time reveals nothing.
-          for (const one of tokens) if (isSame(one.hash, hash)) tenant = one.tenant
+          for (const one of tokens) if (isEqualSecret(one.hash, hash)) tenant = one.tenant
           return tenant
         })
     })
-}
-
-const isSame = (one: string, other: string): boolean => {
-  let difference = one.length ^ other.length
-  for (let at = 0; at < other.length; at += 1) difference |= (one.charCodeAt(at) || 0) ^ other.charCodeAt(at)
-  return difference === 0
 }
 
 /** Returns the hash of a token, as stored in the settings. A token is random, so a plain hash does not reveal it. */

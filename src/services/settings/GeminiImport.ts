@@ -284,12 +284,21 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
   return seen
 })
 
-/** The sorted names in a folder below the imported one; none when it cannot be read. */
+/** The sorted names in a folder below the imported one. */
 const namesIn = ({ folder, fs, path }: ImportRun, name: string) =>
-  Effect.map(
-    Effect.orElseSucceed(fs.readDirectory(path.join(folder, name)), (): ReadonlyArray<string> => []),
-    (names) => names.toSorted()
+  fs.readDirectory(path.join(folder, name)).pipe(
+    Effect.map((names) => names.toSorted()),
+    Effect.mapError((error): SkipReason => ({ _tag: "Unreadable", detail: diskErrorText(error) })),
+    Effect.result
   )
+
+/** The names in a folder of the imported one; of one that cannot be read, none, and a row that says why. */
+const entriesOf = (run: ImportRun, kind: "agent" | "skill", name: string) =>
+  Effect.map(namesIn(run, name), (names) => {
+    if (Result.isSuccess(names)) return names.success
+    skip(run, kind, name, names.failure)
+    return []
+  })
 
 /** The type of an entry below the folder, without following links. */
 const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, file: string) {
@@ -299,7 +308,7 @@ const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, fil
 
 const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
   if (run.entries.includes("agents") && (yield* typeOf(run, "agents")) === "Directory") {
-    for (const name of yield* namesIn(run, "agents")) {
+    for (const name of yield* entriesOf(run, "agent", "agents")) {
       const file = joined("agents", name)
       if (!name.endsWith(".md")) {
         skip(run, "agent", file, { _tag: "NoDefinition" })
@@ -325,7 +334,9 @@ const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
   for (let depth = 0; depth < maxSkillDepth && level.length > 0; depth += 1) {
     const further: Array<string> = []
     for (const at of level) {
-      for (const name of yield* namesIn(run, at)) {
+      const names = yield* namesIn(run, at)
+      if (Result.isFailure(names)) return Result.fail<SkipReason>({ _tag: "File", file: at, reason: names.failure })
+      for (const name of names.success) {
         const file = joined(at, name)
         const type = yield* typeOf(run, file)
         if (type === "File") files.push(file)
@@ -376,7 +387,7 @@ const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) 
 
 const importSkills = Effect.fnUntraced(function* (run: ImportRun) {
   if (run.entries.includes("skills") && (yield* typeOf(run, "skills")) === "Directory") {
-    for (const name of yield* namesIn(run, "skills")) {
+    for (const name of yield* entriesOf(run, "skill", "skills")) {
       const skill = joined("skills", name)
       if ((yield* typeOf(run, skill)) === "Directory") yield* importSkill(run, skill)
       else skip(run, "skill", skill, { _tag: "NoSkill" })

@@ -293,9 +293,6 @@ const kindOf = (tool: AiTool.Any): ToolKind => (Context.get(tool.annotations, Ai
 const sentenceOf = (error: unknown): string =>
   error instanceof Error ? error.message : typeof error === "string" ? error : JSON.stringify(error)
 
-/** Accepts any arguments: a toolkit decodes its arguments itself and reports what is wrong with them. */
-const isForToolkit = <Encoded>(_args: unknown): _args is Encoded => true
-
 const handled = <Tools extends Record<string, AiTool.Any>>(
   toolkit: Toolkit.WithHandler<Tools>,
   name: keyof Tools,
@@ -303,8 +300,8 @@ const handled = <Tools extends Record<string, AiTool.Any>>(
   { id, progress }: CallContext
 ): Effect.Effect<ToolResult, ToolFailure, AiTool.HandlerServices<Tools[keyof Tools]>> =>
   Effect.gen(function* () {
-    if (!isForToolkit<AiTool.ParametersEncoded<Tools[keyof Tools]>>(args)) return { value: "" }
-    const results = yield* toolkit.handle(name, args, id)
+    // A toolkit decodes its arguments itself, and reports what is wrong with them.
+    const results = yield* toolkit.handle(name, args as AiTool.ParametersEncoded<Tools[keyof Tools]>, id)
     let last: AiTool.HandlerResult<Tools[keyof Tools]> | undefined
     yield* Stream.runForEach(results, (result) => {
       last = result

@@ -14,6 +14,9 @@ export interface SessionFile extends SessionPlace {
   readonly folder: string | undefined
 }
 
+/** Whether a file has one record a line, so that the beginning can be read alone, and what was added since. */
+export const hasRecordLines = (file: SessionFile): boolean => file.agent !== "opencode" && file.path.endsWith(".jsonl")
+
 /** A folder or file that cannot be read. */
 export interface SessionProblem {
   readonly path: string

@@ -14,7 +14,7 @@ import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolder
 import { changesText, entriesSince, parseSince } from "../../domain/transcripts/SessionChanges.ts"
 import { newScan, scanRecord, type SessionFacts } from "../../domain/transcripts/SessionScan.ts"
 import { search, select } from "../session/TempStore.ts"
-import { AgentSessions, type SessionFile } from "./AgentSessions.ts"
+import { AgentSessions, type SessionFile, hasRecordLines } from "./AgentSessions.ts"
 import { Transcripts } from "./Transcripts.ts"
 
 /** Answers an agent's questions about recorded sessions: exact texts, a search, what changed, a handover. It only reads. */
@@ -59,9 +59,8 @@ const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
         scanRecord(state, file.agent, record)
       )
     )
-  yield* Effect.ignore(
-    read(file.bytes > headBytes && !file.path.includes("#") && file.path.endsWith("l") ? headBytes : undefined)
-  )
+  // Facts of a file that cannot be read are missing in a list; the file itself says why when it is opened.
+  yield* Effect.ignore(read(file.bytes > headBytes && hasRecordLines(file) ? headBytes : undefined))
   return state.facts
 })
 

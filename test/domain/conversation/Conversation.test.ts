@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
-import * as Chain from "../../../src/domain/text/PersistentList.ts"
+import * as PersistentList from "../../../src/domain/text/PersistentList.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -258,7 +258,7 @@ describe("any history of changes", () => {
         ids(back),
         Conversation.entries(now).map((one) => one.id)
       )
-      assert.strictEqual(Chain.length(now.log), Conversation.entries(back).length)
+      assert.strictEqual(PersistentList.length(now.log), Conversation.entries(back).length)
     },
     { arbitrary: { runs: runsOf(1_000), seed: "conversation", size: 16 } }
   )

@@ -69,9 +69,9 @@ const makeAgent = Effect.fnUntraced(function* (
 })
 
 /** A parent with these agents, and its tools by name. */
-const makeParent = Effect.fnUntraced(function* (agents: ReadonlyArray<SpawnableAgent>, depth?: number) {
+const makeParent = Effect.fnUntraced(function* (agents: ReadonlyArray<SpawnableAgent>) {
   const mailbox = yield* Mailbox.make
-  const children = yield* makeChildren({ agents, mailbox, depth })
+  const children = yield* makeChildren({ agents, mailbox })
   const known = new Map(tools(children, mailbox).map((tool) => [tool.name, tool]))
   const call = (
     name: string,
@@ -182,8 +182,10 @@ describe("sessions_spawn", () => {
         "broken could not be started: its card cannot be read"
       )
       assert.deepStrictEqual(yield* children.list, [])
-      const deep = yield* makeParent([agent], 2)
-      assert.include(yield* deep.refusal("sessions_spawn", { agent: "scout", task: "x" }), "may not start others")
+      const alone = yield* makeParent([agent]).pipe(
+        Effect.provideService(AgentBounds, { depth: 0, children: 2, running: 2 })
+      )
+      assert.include(yield* alone.refusal("sessions_spawn", { agent: "scout", task: "x" }), "may not start others")
     })
   )
 

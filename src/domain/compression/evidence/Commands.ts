@@ -115,7 +115,7 @@ const passed =
 /** The line of a test that passed, whose name may speak of errors. */
 const passedLine = /^\s*(?:✓|✔|√|ok\b|PASS\b|--- PASS).*$/gm
 const colours = new RegExp(`${String.fromCodePoint(27)}\\[[\\d;]*m`, "g")
-/** What stands in the place of an output by tools that print something for nothing. */
+/** Matches what tools print for a command without output. */
 const printedNothing = /^\s*(?:\(.*no output.*\)|\(empty\)|\(none\))?\s*$/i
 
 /**

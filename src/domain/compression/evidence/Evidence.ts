@@ -51,6 +51,12 @@ import { isFailure, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
 /**
+ * What code can read from the messages and calls of a conversation, gathered entry by entry.
+ *
+ * One file: all gatherers write to one state, in the order of the entries.
+ */
+
+/**
  * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
  * failures, decisions. The extractive snapshot is written from it.
  */

@@ -1,6 +1,6 @@
 import { anchorKindOf } from "../Anchors.ts"
 
-/** Names that say nothing of a project, and what a name says beyond the variable before it. */
+/** Names that every program has, and a name without the variable before it. */
 
 /** Modules of the standard libraries of common languages: every program has them, and no agent needs to be told. */
 const standard =

@@ -1,12 +1,12 @@
 import { type Conversation, type Entry, sequenceOf } from "../../../conversation/Conversation.ts"
-import * as Chain from "../../../text/PersistentList.ts"
+import * as PersistentList from "../../../text/PersistentList.ts"
 import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 
 /** Whether a message states a request: "hi", "yes" and "continue" do not; a sentence of a script without spaces may. */
 const asks = ({ text }: Span): boolean => text.trim().split(/\s+/).length >= 3 || /\P{ASCII}/u.test(text)
 
 /** By version of a log: its first request, which is that of every later version. */
-const known = new WeakMap<Chain.Node<Entry>, Span>()
+const known = new WeakMap<PersistentList.Node<Entry>, Span>()
 
 /**
  * Returns the user's first request in the log. Earlier compressions removed it from the view, but not from the log.
@@ -16,7 +16,7 @@ export const originalRequest = ({ log }: Conversation): Span | undefined => {
   let node = log
   while (node !== undefined && !known.has(node)) node = node.before
   const before = node === undefined ? undefined : known.get(node)
-  const first = before ?? firstRequest(Chain.toArray(log))
+  const first = before ?? firstRequest(PersistentList.toArray(log))
   // A later message may take the place of one that states no request.
   if (log !== undefined && first !== undefined && asks(first)) known.set(log, first)
   return first
