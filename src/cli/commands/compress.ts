@@ -22,7 +22,7 @@ import { Handle } from "../../domain/content/Handle.ts"
 import { type Conversation, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
-import { type Session, type SessionEvent, minSpillBytes } from "../../domain/session/Session.ts"
+import { type Session, minSpillBytes } from "../../domain/session/Session.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -40,6 +40,7 @@ import * as SessionObservers from "../../services/runtime/SessionObservers.ts"
 import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
 import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import { blobFolderOf, TempStore } from "../../services/session/TempStore.ts"
+import { recording } from "../../services/transcripts/CarryOver.ts"
 import { type Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
@@ -419,12 +420,6 @@ const describePlan = (plan: Plan): string =>
       })
     ).split("\n")
   ].join("\n")
-
-/** A log that collects events in memory, so that they can be written at the end or discarded. */
-const recording = (events: Ref.Ref<ReadonlyArray<SessionEvent>>, id: string) => ({
-  id,
-  append: (event: SessionEvent) => Ref.update(events, (before) => [...before, event])
-})
 
 const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conversation, decision: Decision) {
   if (decision._tag === "Skip") {

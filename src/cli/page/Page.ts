@@ -13,7 +13,7 @@ import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
-import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
+import { comparisonChart, growthChart, marksOf, usageChart, maxOf } from "./PageCharts.ts"
 import * as Sections from "./Sections.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
@@ -45,8 +45,6 @@ export interface Surveyed {
   /** Times of the first and the last message. */
   readonly span: { readonly from: number; readonly to: number }
 }
-
-const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** A shell word, quoted if necessary. */
 const word = (text: string): string =>

@@ -12,7 +12,8 @@ import type { Chart, Mark, Point } from "./Charts.ts"
 
 /** The data of the charts on the page of `inspect`. */
 
-const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
+/** The largest of these values; 0 of none. */
+export const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** Maximum points of a chart line; more cannot be distinguished. */
 const pointLimit = 800

@@ -7,6 +7,7 @@ import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
 import { number, share, plural } from "../output/Output.ts"
 import { bar, kindOrder, swatch } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
+import { maxOf } from "./PageCharts.ts"
 
 /**
  * The sections of the page that show figures. A section without data is left out.
@@ -98,8 +99,6 @@ const inView = (tokens: number, shown: number, whole: number, of: string): Html 
     ],
     whole
   )
-
-const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** Markup for the verdict: names between backticks are code, and messages are links. */
 export const verdict = (sentences: ReadonlyArray<string>, link: Link): Html =>

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { type Conversation, compressed, EntryId, Patch } from "../conversation/Conversation.ts"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
-import { TokenCount, Usage } from "../tokens/Tokens.ts"
+import { TokenCount, Usage, tokenCount } from "../tokens/Tokens.ts"
 
 /** The plan of a compression and its possible outcomes: the values that strategies, the workflow and the log share. */
 
@@ -236,7 +236,7 @@ export const paidRangeOf = (outcome: Outcome): { readonly from: EntryId; readonl
 
 /** Returns the outcome with other token counts for the request before and after: the counts that the user sees. */
 export const withCounts = (outcome: Outcome, before: number, after: number): Outcome => {
-  const counts = { before: count(before), after: count(after) }
+  const counts = { before: tokenCount(before), after: tokenCount(after) }
   return Outcome.matchOrElse(
     outcome,
     {
@@ -252,8 +252,6 @@ export const withCounts = (outcome: Outcome, before: number, after: number): Out
     () => outcome
   )
 }
-
-const count = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
 
 /** Returns the model calls that were made. They cost money however the compression ended. */
 export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> =>

@@ -8,6 +8,9 @@ import { costBits, machine } from "./TokenMachine.ts"
 export const TokenCount = Schema.Natural.pipe(Schema.brand("TokenCount"))
 export type TokenCount = typeof TokenCount.Type
 
+/** Rounds tokens to a whole count of at least 0. */
+export const tokenCount = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
+
 /** Tokens of one model call, as counted by the provider. */
 export const Usage = Schema.Struct({
   /** The whole request, including what came from a cache. */

@@ -1,4 +1,13 @@
-import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
+import {
+  isCall,
+  isErrorResponse,
+  isResponse,
+  isText,
+  isThought,
+  outputText,
+  type Part,
+  isMedia
+} from "../content/Content.ts"
 import type { Draft } from "../conversation/Conversation.ts"
 import type { NativeCall } from "./CompactionLayout.ts"
 import { isJson, type Json } from "./JsonRecord.ts"
@@ -73,8 +82,6 @@ const thoughtBlock = (part: Part, model: string | undefined): Native =>
 
 const textBlock = (part: Part): Native =>
   part.text === undefined || part.text === "" ? left() : { block: { type: "text", text: part.text } }
-
-const isMedia = (part: Part): boolean => part.inlineData !== undefined || part.fileData !== undefined
 
 const modelBlock = (part: Part, call: NativeCall | undefined, model: string | undefined): Native => {
   if (isCall(part)) {

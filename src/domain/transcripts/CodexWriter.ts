@@ -30,7 +30,7 @@ import { isRecordProblem } from "./Problem.ts"
 import { recordLine } from "./RecordLine.ts"
 import type { Marks } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Step, type Transcript, type Writer, type Written } from "./Transcript.ts"
+import { VisibleMessages, type Step, type Transcript, type Writer, type Written, draftsOf } from "./Transcript.ts"
 
 /**
  * Writes Codex CLI rollouts. Every item is read back before it is written. When its own form would not give the same parts,
@@ -322,8 +322,6 @@ const sessionId = (session: string): string => {
 
 /** Whether a time can be written with a year of four digits. */
 const isTime = (at: number | undefined): at is number => at !== undefined && at >= 0 && at < 253_402_300_800_000
-
-const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)
 
 const firstTime = (steps: ReadonlyArray<Step>): number => {
   for (const step of steps) for (const { at } of draftsOf(step)) if (isTime(at)) return at

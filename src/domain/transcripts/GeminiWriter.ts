@@ -14,7 +14,7 @@ import { isRecordProblem } from "./Problem.ts"
 import { recordLine } from "./RecordLine.ts"
 import type { Marks } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
+import { VisibleMessages, type Transcript, type Writer, draftsOf } from "./Transcript.ts"
 
 /**
  * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same
@@ -422,8 +422,6 @@ class Writing {
     }
   }
 }
-
-const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)
 
 /** Returns the metadata besides the messages. `last`: the time of the last message. */
 const metadataOf = (transcript: Transcript, last: string, lines: ReadonlyArray<string>) => {

@@ -91,3 +91,6 @@ export class VisibleMessages {
     ]
   }
 }
+
+/** Returns the messages of a step: the one of a message, or those that a compaction inserts. */
+export const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)

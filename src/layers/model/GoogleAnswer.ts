@@ -7,12 +7,11 @@ import {
   AnswerTooLargeError,
   ContentPolicyError,
   type Grounding,
-  InvalidResponseError,
   type ModelAnswer,
   type ModelChunk,
   type ModelError
 } from "../../services/model/Model.ts"
-import { clip, failed } from "./ModelFailures.ts"
+import { clip, failed, unusable } from "./ModelFailures.ts"
 
 /** Decodes the answers of the Gemini API. */
 
@@ -94,9 +93,6 @@ const refusals: ReadonlySet<string> = new Set([
   "IMAGE_PROHIBITED_CONTENT",
   "IMAGE_RECITATION"
 ])
-
-/** The error of an answer that cannot be used. */
-export const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))
 
 const citationsOf = ({
   citationSources = [],

@@ -12,11 +12,11 @@ import {
   TimeoutError
 } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, unusable } from "./GoogleAnswer.ts"
+import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished } from "./GoogleAnswer.ts"
 import { isUnknownModel, keyError, reasonOf } from "./GoogleErrors.ts"
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
 import type { Next } from "./GoogleStream.ts"
-import { failed, hideKey } from "./ModelFailures.ts"
+import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import { naming, type ProviderOptions } from "./ProviderExchange.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
 

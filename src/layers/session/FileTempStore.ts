@@ -1,7 +1,6 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { lstatSync, readFileSync } from "node:fs"
-import { platform } from "node:process"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
@@ -17,6 +16,7 @@ import {
 } from "../../services/session/TempStore.ts"
 import * as Sha256 from "../platform/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
+import { discard, syncFolder } from "./SessionFolder.ts"
 
 const isHash = Schema.is(Hash)
 const isHandle = Schema.is(Handle)
@@ -29,9 +29,6 @@ const unavailable = (operation: string) => (cause: PlatformError.PlatformError) 
 const isTagged = (tag: PlatformError.SystemErrorTag) => (error: PlatformError.PlatformError) =>
   error.reason._tag === tag
 const isNotFound = isTagged("NotFound")
-
-/** A finalizer does not wait for a disk that hangs. */
-const finalizerDeadline = "5 seconds"
 
 /** A folder of blobs. */
 interface BlobFiles {
@@ -90,11 +87,6 @@ const claim = Effect.fnUntraced(function* ({
   }
 })
 
-const discard = ({ fs }: BlobFiles, file: string) =>
-  fs
-    .remove(file, { force: true })
-    .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
-
 const fill = Effect.fnUntraced(function* ({ fs }: BlobFiles, file: string, bytes: Uint8Array) {
   const handle = yield* fs.open(file, { flag: "r+" })
   // An interrupted write would continue in the background, into whatever file gets this descriptor next.
@@ -119,12 +111,6 @@ const write = Effect.fnUntraced(function* (files: BlobFiles, name: Hash, bytes: 
   )
 })
 
-/** A new name is durable when its folder is synced. Windows has no such call. */
-const syncDirectory = ({ directory, fs }: BlobFiles) =>
-  platform === "win32"
-    ? Effect.void
-    : Effect.scoped(Effect.flatMap(fs.open(directory, { flag: "r" }), (handle) => handle.sync))
-
 const put = Effect.fn("TempStore.put")(
   function* (files: BlobFiles, bytes: Uint8Array, hash: Hash | undefined) {
     const { directory, fs } = files
@@ -136,7 +122,7 @@ const put = Effect.fn("TempStore.put")(
       yield* write(files, name, bytes)
     }
     // Also for a stored blob: the process that renamed it may have been killed right after.
-    yield* syncDirectory(files)
+    yield* syncFolder(files)
     return name
   },
   Effect.mapError(unavailable("put"))

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer"
 import { platform } from "node:process"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import { newTemporaryName } from "../../services/platform/ProcessIdentity.ts"
 import { isSessionId } from "../../services/session/SessionStore.ts"
 import { type BlobFolder, blobFolderOf, TempStore } from "../../services/session/TempStore.ts"
@@ -23,9 +24,6 @@ export interface SessionFolder {
 
 /** The blob store of one session. */
 export type Blobs = TempStore["Service"]
-
-/** A finalizer does not wait for a disk that hangs. */
-const finalizerDeadline = "5 seconds"
 
 /** The path of a session's log. */
 export const logFile = ({ directory, path }: SessionFolder, id: string): string => path.join(directory, `${id}.jsonl`)
@@ -55,14 +53,12 @@ export const inFolder =
 export const openBlobs = (folder: SessionFolder, id: string): Effect.Effect<Blobs, never, Scope.Scope> =>
   Effect.map(Layer.build(folder.blobFolders.at(blobFolder(folder, id))), (built) => Context.get(built, TempStore))
 
-/** Removes a file in a finalizer: retries, gives up after a deadline, never fails. */
-export const discard = ({ fs }: SessionFolder, file: string): Effect.Effect<void> =>
-  fs
-    .remove(file, { force: true })
-    .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
+/** Removes a file in a finalizer. */
+export const discard = ({ fs }: Pick<SessionFolder, "fs">, file: string): Effect.Effect<void> =>
+  Effect.provideService(AtomicFile.discard(file), FileSystem.FileSystem, fs)
 
 /** Makes new names in the folder durable. Windows has no such call. */
-export const syncFolder = ({ directory, fs }: SessionFolder) =>
+export const syncFolder = ({ directory, fs }: Pick<SessionFolder, "directory" | "fs">) =>
   platform === "win32"
     ? Effect.void
     : Effect.scoped(Effect.flatMap(fs.open(directory, { flag: "r" }), (handle) => handle.sync))

@@ -97,7 +97,7 @@ const register = Effect.fnUntraced(function* (tables: SessionTables) {
     )
   )
   yield* Effect.forkIn(
-    Effect.forever(Effect.andThen(Effect.sleep(renewal), Effect.ignore(renew, { log: "Warn" }))),
+    Effect.forever(Effect.andThen(Effect.sleep(renewal), Effect.ignore(renew, { log: "Debug" }))),
     scope
   )
   tables.registered = id

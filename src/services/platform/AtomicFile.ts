@@ -38,6 +38,17 @@ export const fill = Effect.fn("AtomicFile.fill")(function* (
   if (mode !== undefined) yield* fs.chmod(temporary, mode)
 }, Effect.scoped)
 
+/** A finalizer does not wait longer for a disk. */
+export const finalizerDeadline = "5 seconds"
+
+/** Removes a file in a finalizer: tries again, gives up after a deadline, and never fails. */
+export const discard = (file: string): Effect.Effect<void, never, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.use((fs) =>
+    fs
+      .remove(file, { force: true })
+      .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
+  )
+
 /**
  * Writes a file. With a mode, no other user can read it before it has that mode; without one it gets the system's default. A link
  * in its place is replaced; to follow it, pass the path it leads to.
@@ -53,7 +64,7 @@ export const write = Effect.fn("AtomicFile.write")(function* (
     (temporary) =>
       // An interrupted write would continue in the background.
       Effect.uninterruptible(Effect.andThen(fill(temporary, bytes, mode), fs.rename(temporary, file))),
-    (temporary, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(temporary, { force: true })))
+    (temporary, exit) => (exit._tag === "Success" ? Effect.void : discard(temporary))
   )
 })
 

@@ -4,6 +4,7 @@ import { encode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import * as AtomicFile from "./AtomicFile.ts"
 import { newTemporaryName, Processes, processStatus } from "./ProcessIdentity.ts"
 
 /**
@@ -49,8 +50,6 @@ const retryPauseMillis = [2, 25] as const
 const maxLooks = 1_000
 /** Maximum number of processes that were killed one after another while each broke the lock of the one before. */
 const maxBreakDepth = 16
-/** Maximum wait of a finalizer for a disk that hangs. */
-const finalizerDeadline = "5 seconds"
 
 /** Another process is changing a file, and did not finish in time. */
 export class FileLocked extends Schema.TaggedError<FileLocked>()("FileLocked", {
@@ -108,13 +107,6 @@ const inspectLock = Effect.fnUntraced(
   Effect.catchIf(isNotFound, () => Effect.succeed<LockState>({ _tag: "Free" }))
 )
 
-const discard = (file: string) =>
-  FileSystem.FileSystem.use((fs) =>
-    fs
-      .remove(file, { force: true })
-      .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
-  )
-
 const isThereAlready = ({ reason }: PlatformError.PlatformError) => reason._tag === "AlreadyExists"
 
 /** Creates the lock file with this content. Returns false when another process has the lock. */
@@ -129,7 +121,7 @@ const createLock = Effect.fnUntraced(function* (
     Effect.scoped(
       Effect.gen(function* () {
         const handle = yield* fs.open(file, { flag: "wx", mode: 0o600 })
-        yield* handle.writeAll(encode(text)).pipe(Effect.onError(() => discard(file)))
+        yield* handle.writeAll(encode(text)).pipe(Effect.onError(() => AtomicFile.discard(file)))
       })
     )
   const unlessExists = <R>(made: Effect.Effect<void, PlatformError.PlatformError, R>) =>
@@ -157,7 +149,7 @@ const createLock = Effect.fnUntraced(function* (
           )
         )
       ),
-    () => discard(temporary)
+    () => AtomicFile.discard(temporary)
   )
 }, Effect.uninterruptible)
 
@@ -168,7 +160,7 @@ const release = (lock: string, text: string) =>
       Effect.flatMap((content) => (content === text ? fs.remove(lock) : Effect.void)),
       Effect.catchIf(isNotFound, () => Effect.void),
       Effect.retry({ times: 2 }),
-      Effect.timeoutOption(finalizerDeadline),
+      Effect.timeoutOption(AtomicFile.finalizerDeadline),
       Effect.ignore({ log: "Warn" })
     )
   )

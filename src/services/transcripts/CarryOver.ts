@@ -74,8 +74,8 @@ export interface Carried {
   readonly unheld: Readonly<Record<string, number>>
 }
 
-/** A log in memory. */
-const recording = (events: Ref.Ref<ReadonlyArray<SessionEvent>>, id: string) => ({
+/** A log that collects events in memory, so that they can be written at the end or discarded. */
+export const recording = (events: Ref.Ref<ReadonlyArray<SessionEvent>>, id: string) => ({
   id,
   append: (event: SessionEvent) => Ref.update(events, (before) => [...before, event])
 })

@@ -3,7 +3,6 @@ import type { Hash } from "../../domain/content/Handle.ts"
 import {
   compressed,
   type Conversation,
-  type Draft,
   type Entry,
   type EntryId,
   entryId,
@@ -23,6 +22,7 @@ import {
 import { encode } from "../../domain/text/Bytes.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Step, Transcript } from "../../domain/transcripts/Transcript.ts"
+import { draftsOf } from "../../domain/transcripts/Transcript.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
@@ -78,8 +78,6 @@ const sessionId = (at: number, hash: Hash): string => {
   const random = Array.from(hash, (char) => (base32.indexOf(char) % 16).toString(16)).join("")
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-8${random.slice(3, 6)}-${random.slice(6, 18)}`
 }
-
-const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)
 
 const startedOf = Effect.fnUntraced(function* (
   transcript: Transcript,

@@ -2,12 +2,13 @@ import { type Conversation, type Pin, type ViewItem, viewTokens } from "../../..
 import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
 import { type IndexedView, indexedView } from "../../../conversation/IndexedView.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
+import { tokenCount } from "../../../tokens/Tokens.ts"
 import type { Decision, PlanStep } from "../../Compression.ts"
 import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { originalRequest } from "./OriginalRequest.ts"
 import { palimpsest } from "./Palimpsest.ts"
-import { outputsBeyond, rungAt, shortenings, shortenStep, tokenCount } from "./Shortening.ts"
+import { outputsBeyond, rungAt, shortenings, shortenStep } from "./Shortening.ts"
 import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */

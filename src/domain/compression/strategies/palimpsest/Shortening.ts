@@ -9,7 +9,7 @@ import {
   shorten
 } from "../../../conversation/ToolOutputShortening.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
-import { estimateText, TokenCount } from "../../../tokens/Tokens.ts"
+import { estimateText, tokenCount } from "../../../tokens/Tokens.ts"
 import type { Plan, PlanStep } from "../../Compression.ts"
 import type { PolicyOptions } from "../../PolicyOptions.ts"
 
@@ -178,6 +178,3 @@ export const shortenStep = (view: IndexedView, one: Shortening, form: OutputForm
     }
   ]
 }
-
-/** Rounds tokens to a whole count of at least 0. */
-export const tokenCount = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
