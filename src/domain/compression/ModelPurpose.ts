@@ -1,3 +1,5 @@
+import { makerOf } from "../model/ModelLimits.ts"
+
 /** The jobs that models do besides the conversation itself. */
 export type Purpose = "compression" | "tool-summary" | "title" | "router" | "edit" | "loop" | "loop-confirmation"
 
@@ -30,9 +32,17 @@ const fixed: Readonly<Record<Exclude<Purpose, "compression">, ModelConfig>> = {
   edit: { model: small, temperature: 0, maxOutputTokens: 8_192 }
 }
 
-/** Returns the model for a job. A conversation is compressed by a model of its own model's family, never by a cheaper one. */
+/** Whether a conversation is with another provider than Google: who has its key need not have Google's. */
+const isElsewhere = (family: string): boolean =>
+  /^(?:anthropic|ollama|openai)\//.test(family) || (makerOf(family) ?? "google") !== "google"
+
+/**
+ * Returns the model for a job in a conversation with `family`. A conversation is compressed by a model of its own model's family,
+ * never by a cheaper one; with another provider than Google, its own model does every job.
+ */
 export const modelFor = (purpose: Purpose, family: string, overrides: ModelOverrides = {}): ModelConfig => ({
-  ...(purpose === "compression" ? { model: modelAlias(family).model } : fixed[purpose]),
+  ...(purpose === "compression" ? { model: modelAlias(family.replace(/^google\//, "")).model } : fixed[purpose]),
+  ...(isElsewhere(family) ? { model: family } : {}),
   ...overrides[purpose]
 })
 

@@ -9,7 +9,12 @@ describe("the model for a purpose", () => {
     ["gemini-2.5-pro", "gemini-2.5-pro"],
     ["gemini-2.5-flash", "gemini-2.5-flash"],
     ["gemini-2.5-flash-lite", "gemini-2.5-flash-lite"],
-    ["some-other-model", "gemini-3-pro-preview"]
+    ["some-other-model", "gemini-3-pro-preview"],
+    ["google/gemini-2.5-pro", "gemini-2.5-pro"],
+    ["claude-sonnet-4-5", "claude-sonnet-4-5"],
+    ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"],
+    ["gpt-5", "gpt-5"],
+    ["ollama/llama3.1", "ollama/llama3.1"]
   ] as const) {
     it(`${family} is compressed by ${model}`, () => {
       assert.deepStrictEqual(modelFor("compression", family), { model })
@@ -23,6 +28,8 @@ describe("the model for a purpose", () => {
     })
     assert.strictEqual(modelFor("title", "gemini-2.5-pro").model, "gemini-2.5-flash-lite")
     assert.strictEqual(modelFor("router", "gemini-2.5-pro").temperature, 0)
+    // The key of another provider may be the only one.
+    assert.deepStrictEqual(modelFor("title", "openai/gpt-5"), { model: "openai/gpt-5", maxOutputTokens: 64 })
   })
 
   it("every field can be overridden for a single purpose", () => {
