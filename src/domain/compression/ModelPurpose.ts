@@ -14,9 +14,6 @@ export interface ModelConfig {
   readonly maxOutputTokens?: number
 }
 
-/** Overrides for any part of any job's configuration. */
-export type ModelOverrides = Readonly<Partial<Record<Purpose, Partial<ModelConfig>>>>
-
 const small = "gemini-2.5-flash-lite"
 
 /**
@@ -40,10 +37,9 @@ const isElsewhere = (family: string): boolean =>
  * Returns the model for a job in a conversation with `family`. A conversation is compressed by a model of its own model's family,
  * never by a cheaper one; with another provider than Google, its own model does every job.
  */
-export const modelFor = (purpose: Purpose, family: string, overrides: ModelOverrides = {}): ModelConfig => ({
+export const modelFor = (purpose: Purpose, family: string): ModelConfig => ({
   ...(purpose === "compression" ? { model: modelAlias(family.replace(/^google\//, "")).model } : fixed[purpose]),
-  ...(isElsewhere(family) ? { model: family } : {}),
-  ...overrides[purpose]
+  ...(isElsewhere(family) ? { model: family } : {})
 })
 
 /** A model that compresses, with the alias that Gemini CLI gives it. */

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { confidenceOfLoop } from "../../domain/agent/LoopDetection.ts"
 import { loopWindow } from "../../domain/agent/RoutingWindow.ts"
-import { modelFor, type ModelOverrides, type Purpose } from "../../domain/compression/ModelPurpose.ts"
+import { modelFor, type Purpose } from "../../domain/compression/ModelPurpose.ts"
 import { type Content, plainText, text, user } from "../../domain/content/Content.ts"
 import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
@@ -53,7 +53,8 @@ export interface LoopQuestion {
   readonly contents: ReadonlyArray<Content>
   /** The agent's task. */
   readonly original: string
-  readonly models?: ModelOverrides | undefined
+  /** The conversation's model, which checks where it is not Google's. */
+  readonly family?: string | undefined
   /** Whether a stronger model confirms a positive verdict. Default: true. */
   readonly confirm?: boolean | undefined
 }
@@ -61,9 +62,9 @@ export interface LoopQuestion {
 const ask = Effect.fnUntraced(function* (
   purpose: Purpose,
   content: Content,
-  overrides: ModelOverrides | undefined
+  family: string
 ): Effect.fn.Return<LoopVerdict | undefined, never, Model> {
-  const { model, ...generation } = modelFor(purpose, "", overrides)
+  const { model, ...generation } = modelFor(purpose, family)
   const { generate } = yield* Model
   return yield* generate({ model, contents: [content], systemInstruction: instruction, generation }).pipe(
     Effect.timeout(timeout),
@@ -84,13 +85,13 @@ const ask = Effect.fnUntraced(function* (
 export const check = Effect.fn("LoopCheck.check")(function* ({
   confirm = true,
   contents,
-  models,
+  family = "",
   original
 }: LoopQuestion): Effect.fn.Return<LoopVerdict | undefined, never, Model> {
   const messages = quotedMessages(loopWindow(contents))
   if (messages.length === 0) return undefined
   const shown = user(text(JSON.stringify({ request: firstUnits(original, maxRequestChars), messages })))
-  const verdict = yield* ask("loop", shown, models)
+  const verdict = yield* ask("loop", shown, family)
   if (verdict === undefined || verdict.confidence < confidenceOfLoop || !confirm) return verdict
-  return yield* ask("loop-confirmation", shown, models)
+  return yield* ask("loop-confirmation", shown, family)
 })

@@ -11,7 +11,6 @@ import {
   nextInterval,
   confidenceOfLoop
 } from "../../domain/agent/LoopDetection.ts"
-import type { ModelOverrides } from "../../domain/compression/ModelPurpose.ts"
 import type { Content } from "../../domain/content/Content.ts"
 import { Model } from "../model/Model.ts"
 import { check } from "./LoopCheck.ts"
@@ -26,8 +25,8 @@ export interface LoopSettings {
   /** The turn of a run from which on the model checks. */
   readonly checkAfter: number
   readonly confirm: boolean
-  /** Models to use for the check in place of the defaults. */
-  readonly models: ModelOverrides
+  /** The conversation's model, which checks where it is not Google's. */
+  readonly family: string
 }
 
 /** The thresholds of Gemini CLI, March 2026. */
@@ -37,7 +36,7 @@ export const defaultLoopSettings: LoopSettings = {
   check: true,
   checkAfter: firstCheckTurn,
   confirm: true,
-  models: {}
+  family: ""
 }
 
 /** The numbers that a user can set (`Settings.loopDetection`). */
@@ -107,8 +106,8 @@ const askModel = Effect.fn("LoopDetector.look")(function* (
   contents: ReadonlyArray<Content>,
   original: string
 ): Effect.fn.Return<Loop | undefined> {
-  const { confirm, models } = run.settings
-  const verdict = yield* Effect.provideContext(check({ contents, original, models, confirm }), run.context)
+  const { confirm, family } = run.settings
+  const verdict = yield* Effect.provideContext(check({ contents, original, family, confirm }), run.context)
   if (verdict === undefined) return undefined
   run.schedule = { ...run.schedule, interval: nextInterval(verdict.confidence) }
   if (verdict.confidence < confidenceOfLoop) return undefined

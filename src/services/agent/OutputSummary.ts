@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { modelFor, type ModelOverrides } from "../../domain/compression/ModelPurpose.ts"
+import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { plainText, text, user } from "../../domain/content/Content.ts"
 import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
 import { redact, redacting } from "../../domain/text/Redaction.ts"
@@ -63,7 +63,8 @@ export interface OutputQuestion {
   readonly budget: number | undefined
   /** The user's last request. */
   readonly intent: string
-  readonly models?: ModelOverrides | undefined
+  /** The conversation's model, which summarizes where it is not Google's. */
+  readonly family?: string | undefined
   /** Whether secrets are removed from what the model receives. Default: true. */
   readonly redactSecrets?: boolean | undefined
 }
@@ -110,7 +111,7 @@ const within = Effect.fnUntraced(function* (
 export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
   budget,
   intent,
-  models,
+  family = "",
   redactSecrets = true,
   text: output,
   tool
@@ -118,7 +119,7 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
   if (budget === undefined || budget <= 0 || output === "") return undefined
   const tokens = yield* tokensOf(output)
   if (tokens === undefined || tokens <= budget) return undefined
-  const { model, ...generation } = modelFor("tool-summary", "", models)
+  const { model, ...generation } = modelFor("tool-summary", family)
   const { generate } = yield* Model
   // Redact before the middle is cut out: half a secret is not recognized.
   const clean = redactSecrets ? (yield* Work.run(redacting(output))).text : output

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type RoutingSize, routingWindow, defaultRoutingSize } from "../../domain/agent/RoutingWindow.ts"
-import { modelFor, type ModelOverrides } from "../../domain/compression/ModelPurpose.ts"
+import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { type Content, isResponse, type Part, plainText, text, user } from "../../domain/content/Content.ts"
 import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
@@ -48,15 +48,14 @@ export interface Routing extends RoutedModels, Partial<RoutingSize> {}
 
 const classify = Effect.fn("Router.classify")(function* (
   { history, request }: RoutingQuestion,
-  { flash, pro, search = defaultRoutingSize.search, turns = defaultRoutingSize.turns }: Routing,
-  overrides: ModelOverrides | undefined
+  { flash, pro, search = defaultRoutingSize.search, turns = defaultRoutingSize.turns }: Routing
 ): Effect.fn.Return<string | undefined, never, Model> {
   // The model that called a tool continues with the tool's result.
   if (request.length === 0 || request.some(isResponse)) return undefined
   const messages = quotedMessages(routingWindow(yield* history, { search, turns }))
   const requestText = firstUnits(plainText(user(...request)), maxRequestChars)
   const shown = user(text(JSON.stringify({ messages, request: requestText })))
-  const { model, ...generation } = modelFor("router", "", overrides)
+  const { model, ...generation } = modelFor("router", flash)
   const { generate } = yield* Model
   return yield* generate({ model, contents: [shown], systemInstruction: instruction, generation }).pipe(
     Effect.timeout(timeout),
@@ -82,15 +81,15 @@ export class Router extends Context.Service<
   static readonly layerOff = Layer.succeed(Router, { pick: () => Effect.undefined })
 
   /**
-   * Provides a router in which a fast model judges the difficulty of a prompt and chooses one of two models, as in
+   * Provides a router in which a fast model, or the faster of the two where that is not Google's, judges the difficulty of a prompt and chooses one of two models, as in
    * Gemini CLI.
    */
-  static readonly layerClassifier = (models: Routing, overrides?: ModelOverrides): Layer.Layer<Router, never, Model> =>
+  static readonly layerClassifier = (models: Routing): Layer.Layer<Router, never, Model> =>
     Layer.effect(
       Router,
       Effect.gen(function* () {
         const context = Context.pick(Model)(yield* Effect.context<Model>())
-        return { pick: (question) => Effect.provideContext(classify(question, models, overrides), context) }
+        return { pick: (question) => Effect.provideContext(classify(question, models), context) }
       })
     )
 }

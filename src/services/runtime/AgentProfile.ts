@@ -14,10 +14,13 @@ import type { HostSession } from "./AgentHost.ts"
 const defaultSummaryTokens = 2_000
 
 /** The loop detection and output summaries that the settings define. Each agent needs its own. */
-export const outputGuards = ({ loopDetection, redactSecrets, summarizeToolOutput }: SettingsFile) =>
+export const outputGuards = ({ loopDetection, model: family, redactSecrets, summarizeToolOutput }: SettingsFile) =>
   Effect.gen(function* () {
     const context = yield* Effect.context<Model | TokenCounter>()
-    const loops = yield* LoopDetector.make(LoopDetector.fromNumbers(loopDetectionOf(loopDetection)))
+    const loops = yield* LoopDetector.make({
+      ...LoopDetector.fromNumbers(loopDetectionOf(loopDetection)),
+      ...(family === undefined ? {} : { family })
+    })
     if (summarizeToolOutput === undefined) return { loops }
     return {
       loops,
@@ -25,7 +28,14 @@ export const outputGuards = ({ loopDetection, redactSecrets, summarizeToolOutput
         const setting = Object.hasOwn(summarizeToolOutput, tool) ? summarizeToolOutput[tool] : undefined
         if (setting === undefined) return Effect.undefined
         return Effect.provideContext(
-          summarize({ tool, text: output, intent, budget: setting.tokenBudget ?? defaultSummaryTokens, redactSecrets }),
+          summarize({
+            tool,
+            text: output,
+            intent,
+            budget: setting.tokenBudget ?? defaultSummaryTokens,
+            family,
+            redactSecrets
+          }),
           context
         )
       }

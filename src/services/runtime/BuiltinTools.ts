@@ -33,7 +33,7 @@ export const builtinTools = Effect.fnUntraced(function* (
     glob,
     searchFiles,
     writeFile,
-    correction === undefined ? replace : Effect.provide(replace, EditCorrector.layer({}, correction.cache)),
+    correction === undefined ? replace : Effect.provide(replace, EditCorrector.layer(settings.model, correction.cache)),
     Effect.provideService(shell, ShellSettings, {
       ...shellSettings,
       inactivity,

@@ -32,13 +32,9 @@ describe("the model for a purpose", () => {
     assert.deepStrictEqual(modelFor("title", "openai/gpt-5"), { model: "openai/gpt-5", maxOutputTokens: 64 })
   })
 
-  it("every field can be overridden for a single purpose", () => {
-    const overrides = { compression: { model: "mine" }, "tool-summary": { maxOutputTokens: 10 } }
-    assert.strictEqual(modelFor("compression", "gemini-2.5-pro", overrides).model, "mine")
-    assert.deepStrictEqual(modelFor("tool-summary", "x", overrides), {
-      model: "gemini-2.5-flash-lite",
-      maxOutputTokens: 10
-    })
-    assert.deepStrictEqual(modelFor("router", "x", overrides), modelFor("router", "x"))
+  it("a conversation with another provider than Google has its own model for all of them", () => {
+    for (const purpose of ["tool-summary", "title", "router", "edit", "loop", "loop-confirmation"] as const) {
+      assert.strictEqual(modelFor(purpose, "claude-sonnet-4-5").model, "claude-sonnet-4-5")
+    }
   })
 })

@@ -228,11 +228,10 @@ describe("the check by a model", () => {
     )
   }
 
-  it.effect("can use other models", () =>
+  it.effect("asks the conversation's own model where that is not Google's", () =>
     Effect.gen(function* () {
-      const named = { loop: { model: "mine" }, "loop-confirmation": { model: "better" } }
-      yield* turns(30, yield* make({ models: named }))
-      assert.deepStrictEqual(yield* models, ["mine", "better"])
+      yield* turns(30, yield* make({ family: "anthropic/claude-sonnet-4-5" }))
+      assert.deepStrictEqual(yield* models, ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"])
     }).pipe(Effect.provide(Layer.fresh(ScriptedModel.layer([verdict(1), verdict(1)]))))
   )
 })

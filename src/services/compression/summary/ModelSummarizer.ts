@@ -174,8 +174,7 @@ const asking = ({ generation, name, of = "compress", system }: Asking, calls: Ar
 
 /** Returns the summarizing model: the named one, else one of the conversation's family. */
 export const modelOf = (names: { readonly family: string | undefined; readonly model: string | undefined }): string =>
-  modelFor("compression", names.family ?? "", names.model === undefined ? {} : { compression: { model: names.model } })
-    .model
+  names.model ?? modelFor("compression", names.family ?? "").model
 
 const failure = ({ calls, degraded, error }: Unusable): SummarizerError =>
   new SummarizerError({ ...degraded, cause: error, calls })

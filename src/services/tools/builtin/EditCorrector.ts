@@ -1,5 +1,5 @@
 import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer, Option, Schema } from "effect"
-import { modelFor, type ModelOverrides } from "../../../domain/compression/ModelPurpose.ts"
+import { modelFor } from "../../../domain/compression/ModelPurpose.ts"
 import { plainText, text, user } from "../../../domain/content/Content.ts"
 import { fromJson } from "../../../domain/text/JsonText.ts"
 import { Model } from "../../model/Model.ts"
@@ -100,13 +100,16 @@ const correctionOf = (answer: string): Correction | undefined => {
 const isMendable = ({ content, file }: FailedEdit): boolean =>
   !/\.(?:json|ipynb)$/i.test(file) && content.length <= maxContentChars
 
-/** Corrections by the small model, asked once per edit. Answers are kept, also empty ones. */
+/**
+ * Corrections by the small model, asked once per edit; by the model of the conversation (`family`) where that is not Google's. Answers
+ * are kept, also empty ones.
+ */
 export const make = Effect.fnUntraced(function* (
-  overrides: ModelOverrides = {},
+  family = "",
   capacity = maxCachedCorrections
 ): Effect.fn.Return<EditCorrections, never, Model> {
   const { generate } = yield* Model
-  const { model: name, ...generation } = modelFor("edit", "", overrides)
+  const { model: name, ...generation } = modelFor("edit", family)
   const ask = ({ edit: { content, file, instruction: purpose, newText, oldText, problem } }: CorrectionKey) =>
     generate({
       model: name,
@@ -135,7 +138,5 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /** `make` as a layer. */
-export const layer = (
-  overrides: ModelOverrides = {},
-  capacity = maxCachedCorrections
-): Layer.Layer<never, never, Model> => Layer.effect(EditCorrector, make(overrides, capacity))
+export const layer = (family = "", capacity = maxCachedCorrections): Layer.Layer<never, never, Model> =>
+  Layer.effect(EditCorrector, make(family, capacity))

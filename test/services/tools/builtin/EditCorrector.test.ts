@@ -99,7 +99,7 @@ describe("the edit corrector", () => {
 
   it.effect("another cache size can be set", () =>
     Effect.gen(function* () {
-      const { correct } = yield* make({}, 2)
+      const { correct } = yield* make("", 2)
       for (const n of [1, 2, 1, 3, 1, 2]) yield* correct({ ...failed, oldText: `old ${n}` })
       assert.strictEqual(yield* count, 4)
     }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
