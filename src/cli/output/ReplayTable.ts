@@ -1,5 +1,6 @@
 import type { Ratio } from "../../domain/evaluation/Measure.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { plural } from "../../domain/text/NumberText.ts"
 import { dollars } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 import { isChange, isRescue, type Report, type Result } from "./ReplayReport.ts"
@@ -62,7 +63,7 @@ const timeline = ({ compressions, largest, refused, sizes, strategy }: Result, s
       sizes.map(({ tokens }) => tokens),
       80
     ),
-    `${number(sizes.length)} requests of up to ${number(largest)} tokens, in order`,
+    `${plural(sizes.length, "request")} of up to ${plural(largest, "token")}, in order`,
     ...(runs.length === 0
       ? ["no compression was needed"]
       : table(
