@@ -1,17 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { gunzipSync } from "node:zlib"
 import { publint } from "publint"
 import { rolldown } from "rolldown"
 import packageJson from "../package.json" with { type: "json" }
+import programJson from "../program/package.json" with { type: "json" }
 
 /**
- * The library as others get it: packed once, installed into fresh projects as a user would, and used there. Nothing comes
- * from a network: the peers are links to the ones installed here, the package itself is the tarball.
+ * The library and the program as others get them: packed once, installed into fresh projects as a user would, and used there. Nothing comes
+ * from a network: the peers are links to the ones installed here, the packages themselves are the tarballs.
  */
 
 const root = path.dirname(import.meta.dirname)
@@ -84,6 +95,7 @@ const packing = [
   "docs",
   "examples",
   "integrations",
+  "program",
   "README.md",
   "LICENSE",
   "CHANGELOG.md",
@@ -107,7 +119,7 @@ const setup = Effect.gen(function* () {
   succeeded(packed, "npm pack")
   const [tarball = "none"] = globSync("*.tgz", { cwd: folder })
 
-  /** A project of somebody who installs the package and these of the packages here. */
+  /** A project of somebody who installs the library and these of the packages here. */
   const project = Effect.fnUntraced(function* (name: string, peers: ReadonlyArray<string>) {
     const place = path.join(folder, name)
     mkdirSync(place)
@@ -137,6 +149,7 @@ const setup = Effect.gen(function* () {
     lean,
     inside: path.join(lean, "node_modules", "palimpsest"),
     archive: path.join(folder, tarball),
+    size: statSync(path.join(folder, tarball)).size,
     files: filesOf(readFileSync(path.join(folder, tarball)))
   }
 })
@@ -170,18 +183,19 @@ describe("the tarball", () => {
   )
 
   it.effect(
-    "holds the library, the program, the manual with its reference, the examples and the licence, and nothing else",
+    "holds the library, the manual with its reference, the examples and the licence, and nothing else, in 1.5 MB",
     () =>
       Effect.gen(function* () {
-        const { copy, files } = yield* fresh
+        const { copy, files, size } = yield* fresh
+        assert.isBelow(size, 1_500_000)
         const names = [...files.keys()]
         const known =
-          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|[a-z]+)\.(?:js|d\.ts|mjs|d\.mts)|dist\/(?:[\w-]+\.mjs|[\w-]+\.wasm)|dist\/parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|integrations\/\w+\/[\w.]+|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|[a-z]+)\.(?:js|d\.ts|mjs|d\.mts)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
         assert.deepStrictEqual(
           names.filter((name) => !known.test(name)),
           []
         )
-        for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md", "dist/palimpsest.mjs"]) {
+        for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md"]) {
           assert.include(names, name)
         }
         const sources = globSync(["src/*.ts", "src/api/*.ts"], { cwd: copy }).map((file) => file.replaceAll("\\", "/"))
@@ -429,18 +443,55 @@ describe("a fresh project", () => {
       })
     )
   }
+})
 
-  it.effect("runs the program", () =>
+describe("the program's package", () => {
+  it.effect("agrees with the library's in its version, licence, Node and optional packages", () =>
+    Effect.sync(() => {
+      const shared = ["version", "license", "engines", "optionalDependencies"] as const
+      for (const name of shared) assert.deepStrictEqual(programJson[name], packageJson[name], name)
+      const [peer, ...others] = Object.entries(programJson.peerDependencies)
+      assert.deepStrictEqual(peer, ["playwright-core", packageJson.peerDependencies["playwright-core"]])
+      assert.isEmpty(others)
+      assert.notProperty(packageJson, "bin")
+    })
+  )
+
+  it.effect("holds the bundle, the manual, the plugins and the licence, and runs with nothing else installed", () =>
     Effect.gen(function* () {
-      const { cache, inside, lean } = yield* fresh
-      const { version }: { readonly version: string } = JSON.parse(
-        readFileSync(path.join(inside, "package.json"), "utf8")
+      const { cache, copy } = yield* fresh
+      const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "program-"))
+      succeeded(yield* npm(["pack", "--pack-destination", folder], path.join(copy, "program"), cache), "npm pack")
+      const [tarball = "none"] = globSync("*.tgz", { cwd: folder })
+      const names = [...filesOf(readFileSync(path.join(folder, tarball))).keys()]
+      const known =
+        /^(?:[\w-]+\.mjs|[\w-]+\.wasm|parts\/[\da-f]{16}\/(?:[\w-]+\.js|help\.json|tokens\.bin)|docs\/[\w-]+\.(?:md|svg)|integrations\/\w+\/[\w.]+|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+      assert.deepStrictEqual(
+        names.filter((name) => !known.test(name)),
+        []
       )
-      const asked = yield* npm(["exec", "--", "palimpsest", "--version"], lean, cache)
+      for (const name of [
+        "palimpsest.mjs",
+        "docs/README.md",
+        "README.md",
+        "LICENSE",
+        "integrations/openclaw/index.js"
+      ]) {
+        assert.include(names, name)
+      }
+
+      const place = path.join(folder, "user")
+      mkdirSync(place)
+      writeFileSync(
+        path.join(place, "package.json"),
+        JSON.stringify({ private: true, dependencies: { "palimpsest-cli": `file:${path.join(folder, tarball)}` } })
+      )
+      succeeded(yield* npm(["install", "--ignore-scripts"], place, cache), "npm install")
+      const asked = yield* npm(["exec", "--", "palimpsest", "--version"], place, cache)
       succeeded(asked, "palimpsest --version")
-      assert.strictEqual(asked.stdout, `palimpsest v${version}\n`)
-      const recording = path.join("node_modules", "palimpsest", "examples", "claude-code-subagent.jsonl")
-      const ended = yield* npm(["exec", "--", "pal", "inspect", recording, "--json"], lean, cache)
+      assert.strictEqual(asked.stdout, `palimpsest v${programJson.version}\n`)
+      const recording = path.join(root, "examples", "claude-code-subagent.jsonl")
+      const ended = yield* npm(["exec", "--", "pal", "inspect", recording, "--json"], place, cache)
       succeeded(ended, "pal inspect")
       const { format, messages }: { readonly format: string; readonly messages: number } = JSON.parse(ended.stdout)
       assert.strictEqual(format, "claude")
