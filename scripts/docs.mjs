@@ -139,7 +139,9 @@ const namespacesOf = ({ file }, sources) =>
     const parsed = parse(path.join(sources, `${module}.ts`))
     const lists = exportsOf(parsed, "ExportNamedDeclaration").map((list) => ({
       module: moduleIn(module, list),
-      names: list.specifiers.map(({ local }) => specifierName(local))
+      names: list.specifiers.map(({ local }) => specifierName(local)),
+      /** The names under which they are exported, by their own. */
+      exported: new Map(list.specifiers.map(({ exported, local }) => [specifierName(local), specifierName(exported)]))
     }))
     const own = declared(parsed).filter(({ exported }) => exported)
     const parts = own.length === 0 ? lists : [{ module, names: own.map(({ name }) => name) }, ...lists]
@@ -480,8 +482,10 @@ const purpose = ({ doc, module }, { sections }) => {
 const renderIndex = (library, pages, sections) => {
   const parts = library.map(({ doc, name: entry, namespaces }) => {
     const rows = namespaces.map(({ doc, name, parts }) => {
-      const links = parts.flatMap(({ module }) =>
-        [...sections.get(module).anchors].map(([item, anchor]) => `[\`${item}\`](${pageOf(module)}#${anchor})`)
+      const links = parts.flatMap(({ exported, module, names }) =>
+        [...sections.get(module).anchors]
+          .filter(([item]) => names === undefined || names.includes(item))
+          .map(([item, anchor]) => `[\`${exported?.get(item) ?? item}\`](${pageOf(module)}#${anchor})`)
       )
       const [{ module }] = parts
       return `| \`${name}\` | ${cell(firstSentence(doc ?? purpose(pages.get(module), sections.get(module))))} | ${links.join(" · ")} |`

@@ -1,5 +1,5 @@
 /**
- * A test that waits for nothing: the model's server asks for a pause of an hour, and the TestClock of Effect makes it pass.
+ * A test that waits for nothing: the model's server asks for a pause of minutes, and the TestClock of Effect makes it pass.
  *
  *   node test-clock.ts        (or: node --test test-clock.ts)
  *

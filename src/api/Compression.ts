@@ -1,6 +1,7 @@
 /** One compression: the policy, the workflow, the plan and the outcome. */
 export {
   AuditResult,
+  Decision,
   Degraded,
   NoopReason,
   Outcome,
@@ -11,6 +12,7 @@ export {
   statusOf,
   tokensOf
 } from "../domain/compression/Compression.ts"
+export { ModelNames, PolicyOptions } from "../domain/compression/PolicyOptions.ts"
 export type { Snapshot } from "../domain/compression/Snapshot.ts"
 export type { Strategy } from "../domain/compression/Strategy.ts"
 export { Policy, defaultPolicy } from "../domain/compression/strategies/Policy.ts"

@@ -7,7 +7,11 @@ import { layerLanguageModel } from "../services/effect-ai/LanguageModelBridge.ts
 import { layerRecallTool, type Recall, type RecallHandler } from "../services/effect-ai/RecallTool.ts"
 import * as Palimpsest from "./Palimpsest.ts"
 
-export { layer as layerWithServices } from "../services/effect-ai/CompressedLanguageModel.ts"
+export {
+  layer as layerWithServices,
+  type Options as OptionsWithServices
+} from "../services/effect-ai/CompressedLanguageModel.ts"
+export type { WindowOptions } from "../services/effect-ai/PromptWindow.ts"
 export { withConversation } from "../services/effect-ai/ConversationKey.ts"
 export {
   layerRecallTool,

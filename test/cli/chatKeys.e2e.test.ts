@@ -99,7 +99,12 @@ needs("tmux")("a chat on a terminal", () => {
   it.live("--resume and /resume choose a session from a list that can be searched, and show its end", () =>
     Effect.gen(function* () {
       const where = yield* place("keys-resume", untitled)
-      const fake = yield* serve(says("The first answer."), says("The second answer."))
+      const fake = yield* serve(
+        // Nobody can be asked: the command does not run.
+        calls(["run_shell_command", { command: "make" }], ["list_directory", { dir_path: "." }]),
+        says("The first answer."),
+        says("The second answer.")
+      )
       for (const text of ["about the login page", "about the changelog"])
         yield* runs(where, fake, ["ask", "--session", text.split(" ")[2] ?? "", text])
       const first = yield* chat(where, fake, ["--resume"])
@@ -111,7 +116,9 @@ needs("tmux")("a chat on a terminal", () => {
       yield* first.type("login")
       yield* first.until(/> login\n→ about the login page[^\n]*\ntype/)
       yield* first.press("Enter")
-      yield* first.until('> about the login page\n\nThe first answer.\n\nResumed "about the login page".')
+      yield* first.until(
+        /> about the login page\n+✓ list_directory\n✗ run_shell_command\n+The first answer\.\n\nResumed "about the login page"\./
+      )
       yield* first.prompt()
       yield* first.say("/resume")
       const others = yield* first.until(/Esc leaves$/)

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { existsSync } from "node:fs"
 import { readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { sessionText } from "../support/sessions.ts"
@@ -86,4 +87,39 @@ describe("inspect for other people", () => {
       })
     )
   }
+})
+
+describe("export", () => {
+  it.effect("refuses an ending without a format, and writes nothing", () =>
+    Effect.gen(function* () {
+      for (const name of ["talk.html", "talk.txt", "talk"]) {
+        const file = path.join((yield* program).folder, name)
+        const { status, stderr } = yield* run(["export", yield* recording, file])
+        assert.strictEqual(status, 2)
+        assert.match(stderr, /^palimpsest: .+talk.*: (?:no format is written to|the name has no ending)/)
+        assert.isFalse(existsSync(file))
+      }
+    })
+  )
+})
+
+describe("mcp", () => {
+  it.effect("answers a line that is no JSON with a parse error, and goes on", () =>
+    Effect.gen(function* () {
+      const initialize = {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } }
+      }
+      const { status, stderr, stdout } = yield* run(["mcp"], { input: `garbage\n\n${JSON.stringify(initialize)}\n` })
+      const answers = String(stdout)
+        .trimEnd()
+        .split("\n")
+        .map((line): unknown => JSON.parse(line))
+      assert.deepStrictEqual([status, stderr], [0, ""])
+      assert.deepStrictEqual(answers[0], { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } })
+      assert.nestedPropertyVal(answers[1], "result.serverInfo.name", "palimpsest")
+    })
+  )
 })

@@ -1,6 +1,6 @@
 import { Effect, type FileSystem, Path, Ref, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { isResponse, type Part, plainText } from "../../domain/content/Content.ts"
+import { isErrorResponse, isResponse, type Part, plainText } from "../../domain/content/Content.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -191,15 +191,28 @@ const showLastTurns = Effect.fnUntraced(function* ({ chat, style, terminal }: Ch
   const all = entries((yield* chat.whole).conversation).map(({ content }) => content)
   const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
   const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
+  const answers = new Map(
+    all
+      .flatMap(({ parts }) => parts.filter(isResponse))
+      .map((part) => [part.functionResponse.id, !isErrorResponse(part)])
+  )
+  const succeeded = ({ id }: { readonly id?: string | undefined }) => answers.get(id) === true
+  const failed = (call: { readonly id?: string | undefined }) => !succeeded(call)
   for (const content of all.slice(from)) {
     const text = plainText(content)
-    const calls = content.parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall.name]))
+    const calls = content.parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall]))
     if (isTyped(content)) yield* terminal.write(`${style.dim(truncate(`> ${printableLine(text)}`, maxTurnColumns))}\n`)
     else if (text.trim() !== "" && content.role === "model") {
       yield* terminal.answer(text)
       yield* terminal.endAnswer(false)
     }
-    if (calls.length > 0) yield* terminal.write(`${style.dim(`✓ ${calls.map(printableLine).join(", ")}`)}\n`)
+    for (const [mark, isShown] of [
+      ["✓", succeeded],
+      ["✗", failed]
+    ] as const) {
+      const names = calls.filter(isShown).map(({ name }) => printableLine(name))
+      if (names.length > 0) yield* terminal.write(`${style.dim(`${mark} ${names.join(", ")}`)}\n`)
+    }
   }
 })
 

@@ -226,7 +226,7 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
         terminal.note(
           state.hasFinished
             ? "Cancelled. Everything up to here is kept."
-            : "Cancelled. The partial reply was discarded; your message is back in the prompt."
+            : `Cancelled. ${state.hasPartialAnswer ? "The partial reply was discarded; your" : "Your"} message is back in the prompt.`
         )
       )
     case "InvalidStream":

@@ -339,6 +339,9 @@ const recallHint = (report: Report, dropped: Handle | undefined, written: string
     : `palimpsest recall ${printableLine(written)} ${dropped}   (everything that left the window)`
 }
 
+/** Whether an entry has a lower number than another. A snapshot has a higher one than the messages it stands for. */
+const isBefore = (one = "", other = ""): boolean => Number(one.slice(1)) <= Number(other.slice(1))
+
 const describe = (report: Report, outcome: Outcome, hint: string, style: Output.Style): string => {
   const { after, before, limit } = report.tokens
   const saved = before === 0 ? "" : `, ${Output.share(before - after, before)} saved`
@@ -352,7 +355,7 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
     const rows = [
       [
         "summarised",
-        `${step?.from ?? ""} to ${step?.to ?? ""}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
+        `${isBefore(step?.from, step?.to) ? `${step?.from} to` : "up to"} ${step?.to ?? ""}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
       ],
       [
         "kept",

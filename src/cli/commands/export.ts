@@ -1,6 +1,7 @@
-import { Effect, FileSystem, Path, Result } from "effect"
+import { Effect, FileSystem, Path } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { formatFor } from "../../domain/transcripts/FileExtension.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { formatFor, formatProblemText } from "../../domain/transcripts/FileExtension.ts"
 import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
@@ -65,6 +66,12 @@ const writeConversation = Effect.fnUntraced(function* (
   return replaced
 })
 
+/** Returns the format to write: the given one, or that of the file's ending. */
+const formatOf = (file: string, to: FormatName | undefined) =>
+  Effect.fromResult(formatFor(file, to)).pipe(
+    Effect.mapError((problem) => badInput(`${quotedPath(file)}: ${formatProblemText(problem)}`))
+  )
+
 /** The command `palimpsest export <session> <file>`. */
 export const exported = Command.make(
   "export",
@@ -73,7 +80,7 @@ export const exported = Command.make(
     file: Argument.String("file").pipe(Argument.withDescription("File to write")),
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),
-      "Format (default: the session's own for .jsonl and .json where it can be written, Markdown for .md)"
+      "Format (default: the session's own where FILE has its ending, else by the ending: Markdown for .md)"
     ),
     redact: Input.flag("redact", "Replace secrets, personal data and account names with placeholders"),
     only: SecretFlags.only,
@@ -95,15 +102,17 @@ export const exported = Command.make(
       ? (yield* Output.progress("searching for secrets")(secretsOf(session, yield* SecretFlags.sharedSearchOf(only))))
           .secrets
       : undefined
-    const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
-    const isOther = isFile && byEnding !== "markdown" && to === undefined
+    const ending = (name: string) => /\.[^./\\]+$/.exec(name)?.[0]
+    const isOther = isFile && to === undefined && ending(file) === ending(session.path)
+    const format = isOther ? undefined : yield* formatOf(file, to)
     if (all && !isOther) {
       return yield* badInput("--all copies files as they are; leave --to out, and use the ending of the session's file")
     }
-    const own = isOther
-      ? yield* copyFile(session.path, file, secrets)
-      : yield* writeConversation(session, file, to ?? byEnding, secrets)
+    const own =
+      format === undefined
+        ? yield* copyFile(session.path, file, secrets)
+        : yield* writeConversation(session, file, format, secrets)
     const replaced = own + (all ? yield* copyOthers(session, file, secrets) : 0)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")}; ${name} is unchanged`)
   })

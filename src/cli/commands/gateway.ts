@@ -108,7 +108,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         const url = ListenAddress.urlOf(host, server.port)
         if (input.json) yield* Output.json(Started, { url })
         yield* Output.notice(
-          `listening on ${url}; "palimpsest gateway --print claude" prints how to point a client at it (Ctrl+C stops)`
+          `listening on ${url}; "palimpsest gateway${server.port === defaultPort ? "" : ` --port ${server.port}`} --print claude" prints how to point a client at it (Ctrl+C stops)`
         )
         if (!ListenAddress.isLoopback(host))
           yield* Output.notice("other machines can reach this address; each client needs its own key")

@@ -1,8 +1,23 @@
-import { Cause, Config, Effect, Exit, Fiber, FileSystem, Layer, Option, Path, Redacted, type Stdio } from "effect"
+import {
+  Cause,
+  Config,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Option,
+  Path,
+  Redacted,
+  Result,
+  Stdio,
+  Stream
+} from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
 import { Argument, Command, Flag } from "effect/cli"
 import { clients, setupLine } from "../../domain/settings/McpClients.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { parseJson } from "../../domain/text/JsonText.ts"
 import { newToken } from "../../services/serve/ApiTokens.ts"
 import type { McpHttpOptions, ServeMcp } from "../../services/transcripts/McpHttp.ts"
 import type { SessionAnswers, SessionScope } from "../../services/transcripts/SessionAnswers.ts"
@@ -60,6 +75,29 @@ const answersWhenAsked = Effect.fnUntraced(function* (opening: Effect.Effect<Ses
     snapshot: (...asked) => Effect.flatMap(opened, ({ snapshot }) => snapshot(...asked))
   } satisfies SessionAnswers as SessionAnswers
 })
+
+const isJson = (line: string): boolean => Result.isSuccess(parseJson(line))
+
+const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`
+
+/** Standard input without the lines that are no JSON, which are answered with the error that JSON-RPC has for them. */
+const jsonLines = Layer.effect(
+  Stdio.Stdio,
+  Effect.map(Stdio.Stdio, (stdio) => ({
+    ...stdio,
+    stdin: stdio.stdin.pipe(
+      Stream.decodeText,
+      Stream.splitLines,
+      Stream.filterEffect((line) =>
+        line.trim() === "" || isJson(line)
+          ? Effect.succeed(line.trim() !== "")
+          : Effect.as(Stream.run(Stream.make(`${parseError}\n`), stdio.stdout()), false)
+      ),
+      Stream.map((line) => `${line}\n`),
+      Stream.encodeText
+    )
+  }))
+)
 
 /** The environment variable with the token of the HTTP server. */
 const tokenVariable = "PALIMPSEST_MCP_TOKEN"
@@ -125,7 +163,7 @@ export const mcp = <R>(
       const about = { name: program, version, instructions: SessionMcpTools.instructions, protocols }
       const registrations = SessionMcpTools.layer(answers, input.others)
       if (input.http !== undefined) return yield* overHttp(serve, input.http, about, registrations)
-      const server = McpServer.layerStdio({ ...about, registrations })
+      const server = Layer.provide(McpServer.layerStdio({ ...about, registrations }), jsonLines)
       // The server interrupts its own fiber when the client closes standard input: that is a normal end.
       const running = yield* Effect.forkChild(Layer.launch(server))
       const exit = yield* Fiber.await(running)

@@ -80,7 +80,7 @@ export const recall = Command.make(
     ...Input.conversation,
     handle: Argument.String("handle").pipe(
       Argument.withDescription(
-        "Handle (h_…) as inspect lists it, or its beginning; without it, --grep searches everything"
+        "Handle (h_…) as inspect lists it, or its beginning; without it, --grep searches what left the window"
       ),
       Argument.optional,
       Argument.map(Option.getOrUndefined)

@@ -147,6 +147,7 @@ export const run = Effect.fnUntraced(function* (input: {
   const own = input.folder === undefined ? cameFrom : path.resolve(input.folder)
   if (own === undefined) return yield* badInput(`the session names no folder; give one with --folder`)
   if (!(yield* Effect.orElseSucceed(fs.exists(own), () => false))) {
+    if (input.folder !== undefined) return yield* badInput(`--folder ${printableLine(own)}: no such folder`)
     yield* Output.notice(`${printableLine(own)} does not exist on this machine; --folder FOLDER names another`)
   }
   const window =

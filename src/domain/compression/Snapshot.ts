@@ -20,6 +20,9 @@ export const sectionNames = [
 /** The name of a section, which is its tag. */
 export type SectionName = (typeof sectionNames)[number]
 
+/** Whether a name is that of a section. */
+export const isSectionName = (name: string): boolean => sectionNames.some((section) => section === name)
+
 /**
  * The text of a statement. Only this module creates it, so all text from a tool or a model passes through `statement` or
  * `changeItem`, and all text from the user through `userWordsItem` or `labelledWordsItem`.

@@ -1,4 +1,5 @@
 import { titleOf } from "../session/SessionHead.ts"
+import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import type { AgentName } from "./AgentFolders.ts"
 import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
@@ -88,7 +89,8 @@ const saw = ({ facts }: ScanState, at: number | undefined): void => {
 }
 
 /** Returns the title that words of the user give a session; none, when a program put them there. */
-export const promptTitle = (words: string): string => (words === "" || inserted.test(words) ? "" : titleOf(words))
+export const promptTitle = (words: string): string =>
+  words === "" || inserted.test(words) || words.startsWith(runtimeMark) ? "" : titleOf(words)
 
 /** Whether a title is a bare command, such as `/model`: any other title says more. */
 export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)

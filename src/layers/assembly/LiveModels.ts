@@ -1,7 +1,13 @@
 import { Config, Effect, Layer, Record, Stream } from "effect"
-import { modelLimits } from "../../domain/model/ModelLimits.ts"
+import { makerOf, modelLimits } from "../../domain/model/ModelLimits.ts"
 import { makerKeys, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
-import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import {
+  AuthenticationError,
+  InvalidRequestError,
+  Model,
+  ModelError,
+  type ModelRequest
+} from "../../services/model/Model.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 
 /** Ollama's default address. */
@@ -34,6 +40,19 @@ const configuredMakers = Effect.map(
 
 const invalid = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
 
+/** Names the variable for the key of a model's maker where Google, who is asked without it, wants a key. */
+const namesKeyOf =
+  (name: string) =>
+  (error: ModelError): ModelError => {
+    const maker = name.includes("/") ? undefined : makerOf(name)
+    const { reason } = error
+    return (maker === "anthropic" || maker === "openai") &&
+      reason._tag === "AuthenticationError" &&
+      reason.kind === "MissingKey"
+      ? new ModelError({ reason: new AuthenticationError({ kind: "MissingKey", variable: makerKeys[maker] }) })
+      : error
+  }
+
 const make = Effect.gen(function* () {
   const google = yield* Model
   const context = yield* Effect.context()
@@ -53,8 +72,14 @@ const make = Effect.gen(function* () {
     return Effect.map(service, (service) => ({ service, request: { ...request, model } }))
   }
   const service: Model["Service"] = {
-    generate: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)),
-    stream: (request) => Stream.unwrap(Effect.map(routed(request), ({ request, service }) => service.stream(request))),
+    generate: (request) =>
+      Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)).pipe(
+        Effect.mapError(namesKeyOf(request.model))
+      ),
+    stream: (request) =>
+      Stream.unwrap(Effect.map(routed(request), ({ request, service }) => service.stream(request))).pipe(
+        Stream.mapError(namesKeyOf(request.model))
+      ),
     countTokens: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.countTokens(request)),
     describe: (name) => {
       const { model, provider } = routeOf(name, configured)

@@ -142,7 +142,9 @@ export class MessageEditor extends Editor {
       // A menu for an earlier text is about to be replaced, and Enter ends the argument of a command.
       const isAbout = this.menuText === before && !(isEnter && /^\/\S*\s/.test(before))
       super.handleInput(isAbout ? "\t" : "\u001b")
-      const isComplete = this.getText().trimEnd() === before.trimEnd() || /^\/\S+$/.test(this.getText())
+      // After the slash alone, Enter takes the first command of the menu; only another Enter runs it.
+      const isComplete =
+        before.trimEnd() !== "/" && (this.getText().trimEnd() === before.trimEnd() || /^\/\S+$/.test(this.getText()))
       if (!isEnter || !isComplete) return
     }
     if (!isEnter) {

@@ -28,6 +28,8 @@ export interface QuestionPlace {
   readonly size: () => { readonly columns: number; readonly rows: number }
   /** Puts the editor back to the prompt for messages. */
   readonly restorePrompt: () => void
+  /** Runs something when no other key can belong to the same word any more. Returns how to give it up. */
+  readonly afterWord: (run: () => void) => () => void
 }
 
 /** What became of a key: the question took it, and what is drawn may have changed; or it goes on to others. */
@@ -49,6 +51,8 @@ export class OpenQuestion {
   private open: { readonly lines: Queue.Queue<string, Closed>; readonly keys: ReadonlyArray<string> } | undefined
   /** What the question is about, where it is longer than the screen. */
   private view: DetailView.DetailView | undefined
+  /** A letter that answers unless another key shows that it begins a word, and how to stop waiting for that key. */
+  private held: { readonly letter: string; readonly release: () => void } | undefined
   /** Whether the last key answered a question by itself. An Enter after it, out of habit, sends nothing. */
   private wasOneKey = false
 
@@ -84,16 +88,39 @@ export class OpenQuestion {
 
   /** Takes a key that answers by itself, that scrolls, or that is an Enter after an answer. `isEmpty`: nothing is typed. */
   takesKey(key: string, isEmpty: boolean): KeyTaken {
-    const isHabit = this.wasOneKey && matchesKey(key, "enter")
+    const isEnter = matchesKey(key, "enter")
+    const held = this.takeHeld()
+    if (held !== undefined) {
+      if (isEnter) {
+        this.answer(held.toLowerCase())
+        return "taken"
+      }
+      // Somebody is typing, perhaps since before the question was there: nothing is granted by the first letter of a word.
+      this.place.editor.fill(held)
+      return undefined
+    }
+    const isHabit = this.wasOneKey && isEnter
     this.wasOneKey = false
     if (isHabit) return "taken"
     if (!isEmpty) return undefined
     if (this.open?.keys.includes(key.toLowerCase()) === true) {
-      this.answer(key.toLowerCase())
-      this.wasOneKey = true
+      const release = this.place.afterWord(() => {
+        this.held = undefined
+        this.wasOneKey = true
+        this.answer(key.toLowerCase())
+      })
+      this.held = { letter: key, release }
       return "taken"
     }
     return this.view?.takes(key) === true ? "changed" : undefined
+  }
+
+  /** Stops waiting for the key after a letter, and returns the letter. */
+  private takeHeld(): string | undefined {
+    const { held } = this
+    held?.release()
+    this.held = undefined
+    return held?.letter
   }
 
   /** Asks a question when no other is open. Output is held back until it is answered. */
@@ -109,7 +136,7 @@ export class OpenQuestion {
             return Effect.succeed(draft)
           }),
           (draft) => this.exchange(inquiry, lines, draft),
-          (draft) => Effect.sync(() => this.end(draft))
+          (draft, exit) => Effect.sync(() => this.end(draft, exit._tag === "Success"))
         )
       ),
       this.turns.withPermit,
@@ -176,13 +203,15 @@ export class OpenQuestion {
     this.view = undefined
   }
 
-  /** Restores the editor, with what was being typed, and shows what was held back. */
-  private end(draft: string) {
+  /** Restores the editor, with what was being typed before and since an answer, and shows what was held back. */
+  private end(draft: string, isAnswered: boolean) {
     const { editor, output, restorePrompt } = this.place
+    const since = isAnswered ? editor.wholeText() : ""
+    this.takeHeld()
     this.open = undefined
     this.keepView()
     restorePrompt()
-    editor.fill(draft)
+    editor.fill(`${draft}${since}`)
     output.release()
     output.draw()
   }

@@ -39,6 +39,8 @@ import { endOfWorkSignal, progressRows, WorkProgress } from "./WorkProgress.ts"
 const frameMillis = 250
 /** How long to wait for the terminal to say its background. */
 const backgroundMillis = 2_000
+/** The longest pause between two keys of one word. Typists pause for 100 to 150 ms, slow ones for 250. */
+const wordMillis = 250
 /** Messages of earlier chats that Up recalls. Ctrl+R searches all of them. */
 const recalledMessages = 100
 
@@ -279,7 +281,11 @@ export const make = Effect.fnUntraced(function* (
     editor,
     theme,
     size: () => terminal,
-    restorePrompt: () => restorePrompt(parts)
+    restorePrompt: () => restorePrompt(parts),
+    afterWord: (run) => {
+      const timer = setTimeout(run, wordMillis)
+      return () => clearTimeout(timer)
+    }
   })
   const parts: TerminalParts = {
     clock: yield* Clock.Clock,

@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
+import { policyProblem } from "../../domain/compression/strategies/Policy.ts"
 import { type Content, type Part, text } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import {
@@ -88,7 +89,7 @@ export class Chat extends Context.Service<
     readonly settings: Effect.Effect<ChatSettings>
     /** Returns the size of the next request. */
     readonly usage: Effect.Effect<ChatUsage, TokenCountError>
-    /** Changes settings from the next turn on. A change of model is logged. */
+    /** Changes settings from the next turn on. A change of model is logged. Dies of an unknown strategy, and of a number out of its range. */
     readonly configure: (change: Partial<ChatSettings>) => Effect.Effect<void, ChatBusy | SessionStoreError>
     /**
      * Sends a message and returns the events of its turn; see `ChatEvent`.
@@ -270,6 +271,10 @@ const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
 })
 
 const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial<ChatSettings>) {
+  const problem = policyProblem({ ...changes.policy, limit: changes.window, threshold: changes.threshold })
+  if (problem !== undefined) return yield* Effect.die(new Error(problem.replace(/^limit/, "window")))
+  const { strategy } = changes.policy ?? {}
+  if (strategy !== undefined) yield* (yield* Compression).runner(strategy)
   const before = yield* Ref.get(chat.settings)
   const { model } = changes
   if (model !== undefined && model !== askedModel(yield* Ref.get(chat.session), { ...before, routed: undefined })) {

@@ -6,7 +6,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
-import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { defaultPolicy, type Policy, policyProblem } from "../../domain/compression/strategies/Policy.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
 import { countedParts } from "../../domain/effect-ai/PromptContent.ts"
 import { defaultReserve, modelLimits, assumedWindow } from "../../domain/model/ModelLimits.ts"
@@ -125,7 +125,7 @@ export interface PromptWindow {
   readonly counted: WeakMap<object, Counted>
 }
 
-/** Makes the window of the language model that these options describe. */
+/** Makes the window of the language model that these options describe. Dies of an option out of its range. */
 export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   const providedName = Option.getOrUndefined(yield* Effect.serviceOption(ModelName))
   const name = options.model ?? providedName
@@ -136,6 +136,12 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     yield* Effect.logWarning(
       `the window of ${name ?? "a model without a name"} is not known: ${size} tokens are assumed; set the option window`
     )
+  }
+  const { policy, threshold } = options
+  const problem = policyProblem({ ...policy, threshold, limit: size, overhead: options.reserve })
+  if (problem !== undefined) {
+    const named = problem.replace(/^limit/, "window").replace(/^overhead/, "reserve")
+    return yield* Effect.die(new Error(named))
   }
   const guard = yield* WindowGuard.make({
     model,

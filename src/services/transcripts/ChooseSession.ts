@@ -14,7 +14,9 @@ const fileOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SessionFile | undefined, TranscriptError, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem
   const info = yield* Effect.option(fs.stat(path))
-  if (info._tag === "None" || info.value.type !== "File") return undefined
+  if (info._tag === "None") return undefined
+  if (info.value.type === "Directory") return yield* transcriptError(path, 0, "is a directory; expected a file")
+  if (info.value.type !== "File") return undefined
   const head = yield* Effect.scoped(
     Effect.flatMap(fs.open(path, { flag: "r" }), (file) => {
       const bytes = new Uint8Array(64 * 1024)
@@ -23,9 +25,12 @@ const fileOf = Effect.fnUntraced(function* (
   ).pipe(Effect.mapError((error) => unreadable(path, error)))
   const compressed = compressedProblem(head)
   if (compressed !== undefined) return yield* transcriptError(path, 0, compressed)
+  if (head.length === 0) return yield* transcriptError(path, 0, "is empty")
+  if (head.includes(0)) return yield* transcriptError(path, 0, "is binary; expected a session of an agent")
   const format = detectFormat(new TextDecoder().decode(head))
-  if (format === undefined || format === "contents") {
-    return yield* transcriptError(path, 0, "not a session that records requests; expected one of an agent")
+  if (format === undefined) return yield* transcriptError(path, 0, "is not a session of a known agent")
+  if (format === "contents") {
+    return yield* transcriptError(path, 0, "is a history for the Gemini API; expected a session of an agent")
   }
   const name = path.split(/[\\/]/).at(-1) ?? path
   return {

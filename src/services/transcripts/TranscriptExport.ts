@@ -124,7 +124,7 @@ const commit = (
   Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
 
 /**
- * Fails when a file cannot have this name: a folder has it, or its parent folder does not exist. Writes nothing. Call it
+ * Fails when a file cannot have this name: a folder, a device, a pipe, a link or a read-only file has it, or its parent folder does not exist. Writes nothing. Call it
  * before work that takes long or costs money.
  */
 export const checkPlace = Effect.fn("Export.checkPlace")(function* (
@@ -134,9 +134,18 @@ export const checkPlace = Effect.fn("Export.checkPlace")(function* (
   const paths = yield* Path.Path
   const shown = quotedPath(path)
   const at = (why: string) => new ExportError({ path, message: `${shown} cannot be written: ${why}` })
+  if (path === "-") return yield* at(`it stands for standard input; name a file (./- for one of this name)`)
   const there = yield* Effect.option(fs.stat(path))
-  if (there._tag === "Some" && there.value.type === "Directory") {
-    return yield* at("it is a folder; name a file in it")
+  if (there._tag === "Some") {
+    const { mode, type } = there.value
+    if (type === "Directory") return yield* at("it is a folder; name a file in it")
+    // The file is put in place by renaming: that would remove a device, a pipe or a link.
+    if (type !== "File") return yield* at("it is not a regular file")
+    if ((mode & 0o222) === 0) return yield* at("it is read-only")
+  }
+  const target = yield* Effect.option(fs.readLink(path))
+  if (target._tag === "Some") {
+    return yield* at(`it is a link to ${quotedPath(target.value)}; name the file itself`)
   }
   const folder = paths.dirname(paths.resolve(path))
   yield* Effect.mapError(fs.readDirectory(folder), (error) =>

@@ -32,14 +32,23 @@ const scene = Effect.fnUntraced(function* (typed = "", rows = 24) {
     size: () => ({ columns: 40, rows }),
     restorePrompt: () => {
       editor.prompt = "> "
+    },
+    afterWord: (run) => {
+      pending = run
+      return () => {
+        pending = undefined
+      }
     }
   })
+  let pending: (() => void) | undefined
+  /** Lets the time pass in which another key would belong to the same word. */
+  const pause = () => pending?.()
   const ask = <A>(inquiry: Inquiry<A>, isInputOpen = true) =>
     Effect.forkChild(
       question.ask(inquiry, () => isInputOpen),
       { startImmediately: true }
     )
-  return { ask, editor, output, question, shown: () => transcript.render(40) }
+  return { ask, editor, output, pause, question, shown: () => transcript.render(40) }
 })
 
 const may: Inquiry<string> = {
@@ -66,14 +75,51 @@ describe("an open question", () => {
 
   it.effect("is answered by one key, and takes an Enter after it", () =>
     Effect.gen(function* () {
-      const { ask, question } = yield* scene()
+      const { ask, pause, question } = yield* scene()
       const answer = yield* ask(may)
       assert.isUndefined(question.takesKey("y", false))
       assert.isUndefined(question.takesKey("x", true))
       assert.strictEqual(question.takesKey("Y", true), "taken")
+      pause()
       assert.strictEqual(yield* Fiber.join(answer), "y")
       assert.strictEqual(question.takesKey("\r", true), "taken")
       assert.isUndefined(question.takesKey("\r", true))
+    })
+  )
+
+  it.effect("is answered at once by a key and Enter", () =>
+    Effect.gen(function* () {
+      const { ask, question } = yield* scene()
+      const answer = yield* ask(may)
+      assert.strictEqual(question.takesKey("y", true), "taken")
+      assert.strictEqual(question.takesKey("\r", true), "taken")
+      assert.strictEqual(yield* Fiber.join(answer), "y")
+    })
+  )
+
+  it.effect("is not answered by the first letter of a word, which stays in the editor", () =>
+    Effect.gen(function* () {
+      const { ask, editor, pause, question } = yield* scene()
+      const answer = yield* ask(may)
+      assert.strictEqual(question.takesKey("y", true), "taken")
+      assert.isUndefined(question.takesKey("e", true))
+      assert.strictEqual(editor.wholeText(), "y")
+      pause()
+      assert.isTrue(question.isOpen)
+      editor.fill("")
+      question.answer("no")
+      assert.strictEqual(yield* Fiber.join(answer), "no")
+    })
+  )
+
+  it.effect("keeps what is typed after the answer", () =>
+    Effect.gen(function* () {
+      const { ask, editor, question } = yield* scene("draft, ")
+      const answer = yield* ask(may)
+      question.answer("y")
+      editor.fill("more")
+      assert.strictEqual(yield* Fiber.join(answer), "y")
+      assert.strictEqual(editor.wholeText(), "draft, more")
     })
   )
 

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Predicate } from "effect"
+import { Cause, Effect, Layer, Logger, Predicate } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import { readFileSync } from "node:fs"
 import path from "node:path"
+import { errorText } from "../../../src/domain/text/ErrorText.ts"
 import { Compress, Compression, Content, Palimpsest, Tokens } from "../../../src/index.ts"
 import { root } from "../../support/paths.ts"
 import { illegalPrompt } from "../../support/prompts.ts"
@@ -198,6 +199,42 @@ describe("Compress", () => {
       assert.notStrictEqual(outcome._tag, "FailedTokenCountError")
     }).pipe(Effect.provide(Palimpsest.layer()))
   )
+
+  it.effect("warns of messages in another dialect, which stay as they are", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logged = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+      const instruction = { role: "system", content: "Be brief." }
+      yield* Compress.openAi([instruction, ...dialects.openAi]).pipe(Effect.provide(logged))
+      assert.deepStrictEqual(lines, [])
+      const foreign = dialects.openAi.filter(({ role }) => role === "tool").length
+      const { messages: sent } = yield* Compress.anthropic(dialects.openAi, { limit: 1_000_000 }).pipe(
+        Effect.provide(logged)
+      )
+      assert.strictEqual(sent, dialects.openAi)
+      assert.match(lines.join(), new RegExp(`^\\d+ of ${dialects.openAi.length} messages are not in this dialect`))
+      assert.isAtLeast(Number.parseInt(lines.join(), 10), foreign)
+    }).pipe(Effect.provide(Palimpsest.layer()))
+  )
+
+  const mistakes: ReadonlyArray<readonly [options: object, told: string]> = [
+    [{ limit: Number.NaN }, "limit is NaN; expected a number of tokens, 1 or more"],
+    [{ limit: 0 }, "limit is 0; expected a number of tokens, 1 or more"],
+    [{ overhead: -1 }, "overhead is -1; expected a number of tokens, 0 or more"],
+    [{ threshold: 1.7 }, "threshold is 1.7; expected a share from 0 to 1"],
+    [{ preserve: 4 }, "preserve is 4; expected a share from 0 to 1"],
+    [{ summarizer: "modle" }, "summarizer is modle; expected model or extractive"],
+    [{ strategy: "none" }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
+  ]
+  for (const [options, told] of mistakes) {
+    it.effect(`dies of ${JSON.stringify(options)}: a mistake of the program`, () =>
+      Effect.gen(function* () {
+        const exit = yield* Effect.exit(Compress.openAi(dialects.openAi, { forced: true, ...options }))
+        assert.isTrue(exit._tag === "Failure" && Cause.hasDies(exit.cause))
+        if (exit._tag === "Failure") assert.strictEqual(errorText(Cause.squash(exit.cause)), told)
+      }).pipe(Effect.provide(Palimpsest.layer()))
+    )
+  }
 
   it.effect("leaves messages that it cannot read where they are", () =>
     Effect.gen(function* () {

@@ -39,7 +39,7 @@ export const stats: SlashCommand = {
     const all = tokensOfCost(cost)
     const summaries = tokensOfCost(compressing)
     const { kinds } = yield* agent.recent
-    const recent = Object.entries(kinds).map(([kind, count]) => plural(count, kind.replaceAll("_", " ")))
+    const recent = Object.entries(kinds).map(([kind, count]) => `${kind.replaceAll("_", " ")} (${number(count)})`)
     const hasUsage = usage !== null || summaries.requests > 0
     const summaryCost = compressing.total === null ? "" : `, ${costText(compressing.total)}`
     const rows: ReadonlyArray<Row | undefined> = [

@@ -1,9 +1,10 @@
+import { isHandle } from "../../content/Handle.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { type AnchorKind, anchorKindOf, anchorsOf } from "../Anchors.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import { relativePath } from "../evidence/FileHistory.ts"
 import { isStandardName, ownName } from "../evidence/StandardNames.ts"
-import { type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
+import { isSectionName, type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
 import { namesHeading } from "../SnapshotShorthand.ts"
 
 /** The index of a snapshot: names that the agent is likely to need again, grouped by the file in which they stand. */
@@ -85,6 +86,8 @@ export const rankedNames = (
   for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
     const name =
       kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
+    // What earlier snapshots brought in: handles, which lead to names but are none, and their own tags.
+    if (isHandle(name) || isSectionName(name)) continue
     // A member of a library's module is no name of the project; one of a variable may be.
     if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
     // `entry.Type` is a member where it stood in a file; in prose it is the end of a sentence and the beginning of the next.

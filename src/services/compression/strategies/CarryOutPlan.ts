@@ -52,8 +52,9 @@ import type { RunnerServices } from "./StrategyRunner.ts"
 
 const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
 
-const opening = (from: string, to: string, dropped: Handle): string =>
-  `${runtimeMark} The messages ${from} to ${to} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
+/** `from` is undefined for messages from the first on: a snapshot stands for those before. */
+const opening = (from: string | undefined, to: string, dropped: Handle): string =>
+  `${runtimeMark} The messages ${from === undefined ? `up to ${to}` : `${from} to ${to}`} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
 
 /** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
 export type WriteSnapshot = (
@@ -138,7 +139,10 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     const calls = yield* Work.run(redactedCalls(summary.calls, telling))
     const insert: Array<Entry> = []
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
-      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${snapshot}` },
+      {
+        role: "user",
+        text: `${opening(whole[0]?.author === "summary" ? undefined : summarize.from, summarize.to, range)}${snapshot}`
+      },
       ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
     ]
     for (const message of messages) {

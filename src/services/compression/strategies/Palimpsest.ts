@@ -6,6 +6,7 @@ import { plan } from "../../../domain/compression/strategies/palimpsest/Plan.ts"
 import { rungCount } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { compressed, view, viewTokens } from "../../../domain/conversation/Conversation.ts"
+import { number } from "../../../domain/text/NumberText.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { planStep } from "../summary/CompressionSteps.ts"
 import { carryOut } from "./CarryOutPlan.ts"
@@ -27,15 +28,15 @@ const reasonOf = (outcome: Domain.Outcome, request: CompressRequest): Domain.Deg
       Compressed: ({ after, degraded }) =>
         degraded ?? {
           reason: "over the limit",
-          message: `the first plan left ${after} tokens, over the limit of ${request.policy.limit}`
+          message: `the first try left ${number(after)} tokens, over the limit of ${number(request.policy.limit)}`
         },
       FailedInflatedTokenCount: ({ after, before, reason }) => ({
         reason,
-        message: `the first plan came from ${before} to ${after} tokens`
+        message: `the first try came from ${number(before)} to ${number(after)} tokens`
       }),
       FailedSummarizer: ({ message, reason }) => ({ reason, message })
     },
-    () => ({ reason: Domain.statusOf(outcome), message: "the first plan did not help" })
+    () => ({ reason: Domain.statusOf(outcome), message: "the first try did not help" })
   )
 
 /** Returns the outcome of a stronger rung, with the failure that led to it and every paid call. */

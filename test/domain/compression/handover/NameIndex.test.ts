@@ -31,6 +31,14 @@ describe("the rank of names", () => {
     assert.isBelow(names.indexOf("parseInput"), names.indexOf("readInput"))
   })
 
+  it("leaves out handles, and the tags of a snapshot", () => {
+    const names = ranked(
+      ...ran("recall", { handle: "h_37gig3b5yq" }, "key_knowledge h_onprvn5ivd parseInput readInput")
+    )
+    assert.include(names, "parseInput")
+    assert.isEmpty(names.filter((name) => name.startsWith("h_") || name === "key_knowledge"))
+  })
+
   it("leaves out what every program has, and what is no name", () => {
     const names = ranked(
       model(text("That avoids the cycle.Options are few.")),
