@@ -65,6 +65,8 @@ describe("an open question", () => {
       const answer = yield* ask({ ...may, fill: "no" })
       assert.deepStrictEqual([question.isOpen, editor.prompt, editor.wholeText()], [true, "run? ", "no"])
       output.show(() => output.addNote("told"))
+      // Enter takes the line out of the editor.
+      editor.fill("")
       question.answer("what?")
       question.answer("n")
       assert.strictEqual(yield* Fiber.join(answer), "n")

@@ -11,6 +11,10 @@ import type { SlashCommand } from "./SlashCommand.ts"
 
 type Row = readonly [label: string, value: string]
 
+/** A count of events with their kind: `2 turns`, `3 retries`, `1 cancelled`. */
+const activity = (count: number, kind: string): string =>
+  plural(count, kind, kind.endsWith("ed") ? kind : kind.replace(/y$/, "ie").concat("s"))
+
 /** `/stats`: shows turns, tokens, compressions and cost of the session. */
 export const stats: SlashCommand = {
   name: "stats",
@@ -39,7 +43,7 @@ export const stats: SlashCommand = {
     const all = tokensOfCost(cost)
     const summaries = tokensOfCost(compressing)
     const { kinds } = yield* agent.recent
-    const recent = Object.entries(kinds).map(([kind, count]) => `${kind.replaceAll("_", " ")} (${number(count)})`)
+    const recent = Object.entries(kinds).map(([kind, count]) => activity(count, kind.replaceAll("_", " ")))
     const hasUsage = usage !== null || summaries.requests > 0
     const summaryCost = compressing.total === null ? "" : `, ${costText(compressing.total)}`
     const rows: ReadonlyArray<Row | undefined> = [
