@@ -91,9 +91,8 @@ describe("Palimpsest.layer", () => {
 
   it.effect("asks the model of a chat for its snapshots, also one of no known maker", () =>
     Effect.gen(function* () {
-      const script = ScriptedModel.layer(() => "a".repeat(400))
       const layer = Palimpsest.layer({
-        model: script,
+        model: ScriptedModel.layer(() => "a".repeat(400)),
         chat: { model: "own:8b", window: 8_000, policy: { summarizer: "model" } }
       })
       yield* Effect.gen(function* () {
@@ -106,7 +105,7 @@ describe("Palimpsest.layer", () => {
         const calls = yield* Effect.flatMap(ScriptedModel.Script, (all) => all.calls)
         assert.isNotEmpty(calls)
         for (const { request } of calls) assert.strictEqual(request.model, "own:8b")
-      }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(layer, script)))
+      }).pipe(Effect.scoped, Effect.provide(layer))
     })
   )
 

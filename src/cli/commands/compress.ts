@@ -392,7 +392,7 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
 
 const describePlan = (plan: Plan): string =>
   [
-    `PLAN  ${Output.number(plan.before)} → about ${Output.number(plan.after)} tokens (strategy ${plan.strategy})`,
+    `PLAN  ${Output.number(plan.before)} → up to about ${Output.number(plan.after)} tokens (strategy ${plan.strategy})`,
     ...Output.table(
       plan.steps.map((step) => {
         switch (step._tag) {

@@ -261,7 +261,20 @@ const brokenSection = ({ broken: { calls, responses } }: Report, style: Output.S
     ...calls.map((call) => ({ ...call, what: (tool: string) => `call of ${tool} without a response` })),
     ...responses.map((response) => ({ ...response, what: (tool: string) => `response of ${tool} without a call` }))
   ]
-  return ["Broken pairs", style.warn(first(alone, ({ entry, tool, what }) => [entry, what(cell(tool, 45))], "ll"))]
+  const counts = new Map<string, { readonly row: readonly [string, string]; readonly times: number }>()
+  for (const { entry, tool, what } of alone) {
+    const row = [entry, what(cell(tool, 45))] as const
+    const key = row.join("\n")
+    counts.set(key, { row, times: (counts.get(key)?.times ?? 0) + 1 })
+  }
+  const shown = ({
+    row: [entry, what],
+    times
+  }: {
+    readonly row: readonly [string, string]
+    readonly times: number
+  }) => [entry, times === 1 ? what : `${what} (× ${number(times)})`]
+  return ["Broken pairs", style.warn(first([...counts.values()], shown, "ll"))]
 }
 
 const skippedSection = (report: Report): Section => {
@@ -309,7 +322,7 @@ const nextText = (next: Report["next"]): string => {
     ? `${automatic}
 there is nothing to compress`
     : `${automatic}
---force would replace ${Output.plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
+--force would replace ${Output.plural(forced.messages, "message")}: ${number(forced.before)} → up to about ${number(forced.after)} tokens`
 }
 
 const flags = {

@@ -20,7 +20,7 @@ import { policyFor } from "./CompressPolicy.ts"
 /** The session has no such entry. */
 export class UnknownEntry extends Schema.TaggedError<UnknownEntry>()("UnknownEntry", { id: Schema.String }) {
   override get message() {
-    return `there is no message ${this.id} in this session; the tree of the session lists its messages`
+    return `there is no message ${this.id} in this session; the session's tree lists them`
   }
 }
 

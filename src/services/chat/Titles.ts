@@ -43,6 +43,7 @@ export const cleanTitle = (answer: string): string | undefined => {
     .split("\n")
     .map((each) =>
       printableLine(each)
+        .replace(/<\/?[\w-]+>/g, "")
         .replace(/^(?:[#>*_`"'“”„«»\s-]+|title\s*:\s*)+/i, "")
         .replace(/["'“”«»*_`.\s]+$/, "")
     )

@@ -86,6 +86,7 @@ describe("the title of a session", () => {
     ["one line of several", "\n\nFirst line\nSecond line", "First line"],
     ["without quotation marks and a full stop", `"A talk about trees."`, "A talk about trees"],
     ["without marks of a heading", "## Title: A talk about trees", "A talk about trees"],
+    ["without tags", "<title>A talk about trees</title>", "A talk about trees"],
     ["without what a terminal acts on", "A \u001b[31mred\u001b[0m talk\u0007", "A red talk\\u{7}"],
     ["in any script", "「木についての話」", "「木についての話」"],
     [

@@ -175,12 +175,12 @@ const carryOutBy = Effect.fn("Compression.attempt")(
 )
 
 /**
- * Why code writes the snapshot instead of the model: an earlier summary failed, and the user did not ask for another
- * one.
+ * Why code writes the snapshot instead of the model: an earlier summary was no smaller than what it replaced, and the user did
+ * not ask for another one.
  */
 const failedBefore = {
   reason: "failed before",
-  message: "a summary failed before, so that no model was asked for another one"
+  message: "an earlier summary did not make the conversation smaller, so code wrote this one"
 } as const
 
 /** Returns the snapshot: a hook's for the first plan, else the summarizer's. Both are verified against the conversation. */
