@@ -174,8 +174,12 @@ const open = Effect.fnUntraced(function* (
     })
   )
   exchange.isBegun = true
-  if (response.ok) return response
   const { headers: answered, status } = response
+  if (response.ok && answered.get("content-type")?.startsWith("text/html") === true) {
+    const detail = `${baseUrl.host} answers with a web page, where its API was expected; check ${names.baseUrl}`
+    return yield* failed(new InvalidRequestError({ detail }))
+  }
+  if (response.ok) return response
   // The status alone is enough where the body cannot be read.
   const text = yield* Effect.promise(() =>
     bounded(response, maxErrorBytes, () => new Error("the body of the error is too large"), signal)

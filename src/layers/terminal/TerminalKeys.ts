@@ -125,6 +125,8 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
       cancel(parts)
       break
     case "leave":
+      if (progress.current !== undefined)
+        output.show(() => output.addNote("Leaving when this is done; Esc cancels it."))
       leave(parts)
       break
     case "none":
@@ -152,10 +154,12 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
 }
 
 /** Takes a message that the editor completed: as the answer to the open question, or for the next prompt. */
-export const onMessage = ({ editor, history, question, queue }: TerminalParts, text: string) => {
+export const onMessage = ({ editor, history, question, queue, run }: TerminalParts, text: string) => {
   if (question.isOpen) return question.answer(text.trim())
   if (!queue.isOpen) return
-  const store = history.add(text)
+  // Stored now, because it may wait here for long; the prompt that takes it waits until it is stored.
+  const store = Effect.runSync(Effect.cached(history.add(text)))
+  run(store)
   if (!text.startsWith(" ")) editor.addToHistory(text)
   queue.add({ text, store })
 }

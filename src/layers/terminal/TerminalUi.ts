@@ -53,10 +53,10 @@ const belowConversation = (parts: TerminalParts, theme: Theme.Theme): Component 
   render: (width) => {
     const { editor, output, progress, question, queue, terminal } = parts
     if (question.isOpen) return question.rows(width, terminal.rows - editor.render(width).length - 1)
-    const { cards, current, frame, label, panel } = progress
+    const { cards, current, frame, isStopping, label, panel } = progress
     return progressRows(
       {
-        work: current && { label, frame, seconds: Math.floor(secondsSince(parts, current.since)) },
+        work: current && { label, frame, isStopping, seconds: Math.floor(secondsSince(parts, current.since)) },
         cards: [...cards.values()],
         areCardsOpen: output.transcript.areCardsOpen(),
         queued: queue.texts,

@@ -30,6 +30,8 @@ export class WorkProgress {
   panel: ReadonlyArray<string> = []
   /** The frame of the spinner. */
   frame = 0
+  /** Whether the user cancelled the work: a command may take seconds to end. */
+  isStopping = false
 
   /** Begins work. Returns it and the work around it. */
   begin(label: string, since: number): { readonly work: Work; readonly outer: Work | undefined } {
@@ -37,25 +39,31 @@ export class WorkProgress {
     const work: Work = { interrupted: Deferred.makeUnsafe<void>(), since }
     this.label = printableLine(label)
     this.current = work
+    this.isStopping = false
     return { work, outer }
   }
 
   /** Ends work, and returns to the work around it. */
   end(outer: Work | undefined) {
     this.current = outer
+    this.isStopping = false
     this.cards.clear()
   }
 
   /** Tells the innermost work that the user cancels it. */
   cancel() {
-    if (this.current !== undefined) Deferred.doneUnsafe(this.current.interrupted, Effect.void)
+    if (this.current === undefined) return
+    this.isStopping = true
+    Deferred.doneUnsafe(this.current.interrupted, Effect.void)
   }
 }
 
 /** What is drawn between the conversation and the status line. */
 export interface ProgressState {
   /** The work that goes on, if any. */
-  readonly work: { readonly label: string; readonly seconds: number; readonly frame: number } | undefined
+  readonly work:
+    | { readonly label: string; readonly seconds: number; readonly frame: number; readonly isStopping?: boolean }
+    | undefined
   /** Cards of calls that run. */
   readonly cards: ReadonlyArray<Card>
   readonly areCardsOpen: boolean
@@ -75,9 +83,10 @@ export const progressRows = (state: ProgressState, theme: Theme, width: number):
   const lines = panel.length > maxPanelRows ? [...panel.slice(0, maxPanelRows - 1), theme.dim("…")] : panel
   const steps = lines.map((line) => fitted(line, width))
   if (work === undefined) return isFirst ? steps : ["", ...steps]
-  const { frame, label, seconds } = work
+  const { frame, isStopping = false, seconds } = work
+  const label = isStopping ? "stopping" : work.label
   const sign = spinner[frame % spinner.length] ?? ""
-  const hint = theme.dim(`${seconds < 1 ? "" : ` · ${seconds} s`} · Esc cancels`)
+  const hint = theme.dim(`${seconds < 1 ? "" : ` · ${seconds} s`}${isStopping ? "" : " · Esc cancels"}`)
   const room = Math.max(1, width - CliOutput.displayWidth(hint) - 2)
   return [
     "",

@@ -365,3 +365,15 @@ describe("configuration", () => {
     })
   )
 })
+
+describe("an address that is not the API's", () => {
+  for (const dialect of [anthropic, chat, responses]) {
+    it.effect(`is named where a web page answers ${dialect.name}`, () =>
+      Effect.gen(function* () {
+        const page = { headers: { "content-type": "text/html; charset=utf-8" }, writes: ["<h1>Welcome</h1>"] }
+        const reason = yield* failure(dialect, page)
+        assert.match(JSON.stringify(reason), /"InvalidRequestError".+answers with a web page.+; check \w+_BASE_URL/)
+      }).pipe(Effect.scoped)
+    )
+  }
+})

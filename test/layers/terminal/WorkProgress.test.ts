@@ -39,6 +39,12 @@ describe("progressRows", () => {
       ["1", "2", "3", "4", "5", "…"]
     ],
     ["work has a label", { work: thinking }, 80, ["", "⠋ thinking · Esc cancels", ""]],
+    [
+      "and that it stops",
+      { work: { ...thinking, seconds: 3, frame: 11, isStopping: true } },
+      80,
+      ["", "⠙ stopping · 3 s", ""]
+    ],
     ["and seconds", { work: { ...thinking, seconds: 3, frame: 11 } }, 80, ["", "⠙ thinking · 3 s · Esc cancels", ""]],
     [
       "a narrow screen cuts the label before the hint",
