@@ -96,6 +96,36 @@ needs("tmux")("a chat on a terminal", () => {
     })
   )
 
+  it.live("Ctrl+Z gives the terminal back to the shell, and fg continues where the chat was", () =>
+    Effect.gen(function* () {
+      const where = yield* place("keys-stop", untitled)
+      const fake = yield* serve(says("Still here."))
+      const { bundle } = yield* program
+      const { press, type, until } = yield* Tmux.start({
+        command: [
+          "sh",
+          "-c",
+          `set -m; "$@"; echo "stopped $?"; read -r line; fg >/dev/null; echo "status $?"; cat`,
+          "sh",
+          process.execPath,
+          bundle,
+          "chat"
+        ],
+        cwd: where.cwd,
+        env: environment(where, fake)
+      })
+      yield* until(Tmux.isIdle)
+      yield* type("half a message")
+      yield* press("C-z")
+      // 128 and the number of the signal, which differs between systems.
+      yield* until(/stopped 1[4-6]\d/)
+      yield* press("Enter")
+      yield* until((shown) => Tmux.isIdle(shown) && shown.endsWith("\n> half a message"))
+      yield* press("Enter")
+      yield* until("Still here.")
+    })
+  )
+
   it.live("--resume and /resume choose a session from a list that can be searched, and show its end", () =>
     Effect.gen(function* () {
       const where = yield* place("keys-resume", untitled)

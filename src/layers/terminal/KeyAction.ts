@@ -26,6 +26,7 @@ export type KeyAction =
   | "searchMessages"
   | "editOutside"
   | "pasteImage"
+  | "suspend"
 
 /** Decides what a key does. Returns undefined for the keys of the editor. */
 export const keyAction = (
@@ -38,6 +39,7 @@ export const keyAction = (
   if (matchesKey(key, "up")) return isEmpty && hasQueued && !isAsked ? "takeLastQueued" : undefined
   if (matchesKey(key, "ctrl+l")) return "clearScreen"
   if (matchesKey(key, "ctrl+o")) return "toggleCards"
+  if (matchesKey(key, "ctrl+z")) return "suspend"
   if (isAsked) return undefined
   if (matchesKey(key, "ctrl+r")) return "searchMessages"
   if (matchesKey(key, "ctrl+g")) return "editOutside"

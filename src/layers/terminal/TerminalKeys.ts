@@ -77,6 +77,25 @@ const editOutside = Effect.fnUntraced(function* ({ editor, output, screen }: Ter
   else output.show(() => output.addNote("Set EDITOR to the command of an editor, for example: export EDITOR=vim"))
 })
 
+/** Milliseconds until a process that nobody stopped goes on. */
+const unstoppedMillis = 200
+
+/** Stops the program until its shell continues it. Without a shell that controls jobs, the screen is only drawn again. */
+const suspend = ({ output, screen }: TerminalParts) => {
+  if (process.platform === "win32") return
+  screen.stop({ preserveScreen: true })
+  const resume = () => {
+    clearTimeout(timer)
+    process.off("SIGCONT", resume)
+    screen.start()
+    screen.redraw((rows, columns) => output.transcript.keepLast(rows, columns))
+  }
+  const timer = setTimeout(resume, unstoppedMillis)
+  process.once("SIGCONT", resume)
+  // The whole group, as the terminal itself would: a wrapper such as npm stops, too.
+  process.kill(0, "SIGTSTP")
+}
+
 /** Puts the image in the clipboard into the message. */
 const pasteImage = Effect.fnUntraced(function* ({ editor, images, output }: TerminalParts) {
   const bytes = yield* Clipboard.image
@@ -148,6 +167,9 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
       break
     case "pasteImage":
       parts.run(pasteImage(parts))
+      break
+    case "suspend":
+      suspend(parts)
   }
   output.draw()
   return true

@@ -27,6 +27,7 @@ describe("keyAction", () => {
     ["Ctrl+G opens another editor", "\u0007", { isWorking: true }, "editOutside"],
     ["Ctrl+V pastes an image", "\u0016", { isEmpty: false }, "pasteImage"],
     ["Ctrl+R while a question is open goes to the editor", "\u0012", { isAsked: true }, undefined],
+    ["Ctrl+Z stops the program", "\u001a", { isWorking: true, isAsked: true }, "suspend"],
     ["Ctrl+G while a question is open goes to the editor", "\u0007", { isAsked: true }, undefined],
     ["Ctrl+V while a question is open goes to the editor", "\u0016", { isAsked: true }, undefined],
     ["a letter goes to the editor", "a", { isWorking: true, hasQueued: true }, undefined]

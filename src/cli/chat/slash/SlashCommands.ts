@@ -82,6 +82,7 @@ const keyHelp: ReadonlyArray<readonly [string, string]> = [
   ["Ctrl+O", "Open or close the outputs of tools"],
   ["Ctrl+R", "Search your earlier messages; Up recalls the last one"],
   ["Ctrl+G", "Write the message in your editor (EDITOR)"],
+  ["Ctrl+Z", "Stop the program; fg in the shell continues it"],
   ["Ctrl+C", "Cancel what is running; on an empty line, press it twice to leave (or Ctrl+D)"]
 ]
 
