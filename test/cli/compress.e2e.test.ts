@@ -45,7 +45,7 @@ const report = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
 /** A few elided parts that differ: the largest, the smallest, some in between. */
 const sample = ({ elided }: Report) => {
   const bySize = [...elided].sort((a, b) => b.tokensBefore - a.tokensBefore)
-  return [0, 1, Math.floor(bySize.length / 2), bySize.length - 1].flatMap((at) => bySize[at] ?? [])
+  return [0, Math.floor(bySize.length / 2), bySize.length - 1].flatMap((at) => bySize[at] ?? [])
 }
 
 const recalled = Effect.fnUntraced(function* (file: string, handle: string) {

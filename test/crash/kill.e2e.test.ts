@@ -36,7 +36,7 @@ import {
  * `npm run test:crash` kills it 300 times.
  */
 
-const kills = process.env["MODE"] === "kills" ? 300 : 30
+const kills = process.env["MODE"] === "kills" ? 300 : 18
 /** Lives of a process on the same files, one after the other. */
 const lives = 6
 
