@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as everyEffect from "effect"
-import { Effect, Layer, Schema } from "effect"
+import { Cause, Effect, Layer, Schema } from "effect"
 import * as everyAi from "effect/ai"
 import { Chat, type LanguageModel, Model, Prompt, Telemetry, Tool, Toolkit } from "effect/ai"
 import { mkdtempSync } from "node:fs"
@@ -107,6 +107,24 @@ describe("Palimpsest.layer", () => {
         for (const { request } of calls) assert.strictEqual(request.model, "own:8b")
       }).pipe(Effect.scoped, Effect.provide(layer))
     })
+  )
+
+  it.effect("dies of settings of a chat that none can have, when they are set", () =>
+    Effect.gen(function* () {
+      const chat = yield* opened
+      for (const [change, told] of [
+        [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
+        [{ threshold: 7 }, "threshold is 7; expected a share from 0 to 1"],
+        [{ policy: { preserve: 4 } }, "preserve is 4; expected a share from 0 to 1"],
+        [
+          { policy: { strategy: "none" } },
+          "no strategy is called none; expected palimpsest or gemini or pi or openclaw"
+        ]
+      ] as const) {
+        const exit = yield* Effect.exit(chat.configure(change))
+        assert.include(String(exit._tag === "Failure" ? Cause.squash(exit.cause) : exit), told)
+      }
+    }).pipe(Effect.scoped, Effect.provide(Palimpsest.layer()))
   )
 
   it.effect("states the errors and the needs of its parts", () =>

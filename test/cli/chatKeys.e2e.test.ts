@@ -126,6 +126,31 @@ needs("tmux")("a chat on a terminal", () => {
     })
   )
 
+  it.live("during work: a queued message is in the history at once, and Ctrl+D says that it leaves afterwards", () =>
+    Effect.gen(function* () {
+      const where = yield* place("keys-queued", untitled)
+      const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
+      const { press, prompt, say, type, until } = yield* chat(where, fake)
+      yield* prompt()
+      yield* type("/")
+      yield* until(/compress[^]*Compress the conversation/)
+      yield* press("Enter")
+      // Enter takes the first command of the menu, and does not run it.
+      yield* prompt("/compress")
+      yield* press("C-c")
+      yield* prompt()
+      yield* say("the first")
+      yield* until(/ · Esc cancels/)
+      yield* say("the second")
+      yield* until("queued: the second")
+      assert.include(readFileSync(path.join(where.home, "history"), "utf8"), '"the second"')
+      yield* press("C-d")
+      yield* until("Leaving when this is done; Esc cancels it.")
+      yield* press("Escape")
+      yield* until("status 0")
+    })
+  )
+
   it.live("--resume and /resume choose a session from a list that can be searched, and show its end", () =>
     Effect.gen(function* () {
       const where = yield* place("keys-resume", untitled)

@@ -191,13 +191,11 @@ const showLastTurns = Effect.fnUntraced(function* ({ chat, style, terminal }: Ch
   const all = entries((yield* chat.whole).conversation).map(({ content }) => content)
   const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
   const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
-  const answers = new Map(
-    all
-      .flatMap(({ parts }) => parts.filter(isResponse))
-      .map((part) => [part.functionResponse.id, !isErrorResponse(part)])
+  const succeeded = new Set(
+    all.flatMap(({ parts }) =>
+      parts.filter((part) => isResponse(part) && !isErrorResponse(part)).map((part) => part.functionResponse?.id)
+    )
   )
-  const succeeded = ({ id }: { readonly id?: string | undefined }) => answers.get(id) === true
-  const failed = (call: { readonly id?: string | undefined }) => !succeeded(call)
   for (const content of all.slice(from)) {
     const text = plainText(content)
     const calls = content.parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall]))
@@ -206,11 +204,10 @@ const showLastTurns = Effect.fnUntraced(function* ({ chat, style, terminal }: Ch
       yield* terminal.answer(text)
       yield* terminal.endAnswer(false)
     }
-    for (const [mark, isShown] of [
-      ["✓", succeeded],
-      ["✗", failed]
-    ] as const) {
-      const names = calls.filter(isShown).map(({ name }) => printableLine(name))
+    for (const mark of ["✓", "✗"]) {
+      const names = calls
+        .filter(({ id }) => succeeded.has(id) === (mark === "✓"))
+        .map(({ name }) => printableLine(name))
       if (names.length > 0) yield* terminal.write(`${style.dim(`${mark} ${names.join(", ")}`)}\n`)
     }
   }

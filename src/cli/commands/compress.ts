@@ -7,7 +7,8 @@ import {
   Outcome,
   Plan,
   statusOf,
-  tokensOf
+  tokensOf,
+  rangeText
 } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import {
@@ -339,10 +340,13 @@ const recallHint = (report: Report, dropped: Handle | undefined, written: string
     : `palimpsest recall ${printableLine(written)} ${dropped}   (everything that left the window)`
 }
 
-/** Whether an entry has a lower number than another. A snapshot has a higher one than the messages it stands for. */
-const isBefore = (one = "", other = ""): boolean => Number(one.slice(1)) <= Number(other.slice(1))
-
-const describe = (report: Report, outcome: Outcome, hint: string, style: Output.Style): string => {
+const describe = (
+  report: Report,
+  { conversation }: Session,
+  outcome: Outcome,
+  hint: string,
+  style: Output.Style
+): string => {
   const { after, before, limit } = report.tokens
   const saved = before === 0 ? "" : `, ${Output.share(before - after, before)} saved`
   const lines = [
@@ -355,7 +359,7 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
     const rows = [
       [
         "summarised",
-        `${isBefore(step?.from, step?.to) ? `${step?.from} to` : "up to"} ${step?.to ?? ""}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
+        `${step === undefined ? "" : rangeText(view(conversation).find(({ entry }) => entry.id === step.from)?.entry, step.from, step.to)}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
       ],
       [
         "kept",
@@ -546,6 +550,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         yield* Output.text(
           describe(
             report,
+            session,
             outcome,
             recallHint(report, after.ranges?.value.handle, out, input.file),
             yield* Output.style

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Compaction, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -261,20 +261,12 @@ const brokenSection = ({ broken: { calls, responses } }: Report, style: Output.S
     ...calls.map((call) => ({ ...call, what: (tool: string) => `call of ${tool} without a response` })),
     ...responses.map((response) => ({ ...response, what: (tool: string) => `response of ${tool} without a call` }))
   ]
-  const counts = new Map<string, { readonly row: readonly [string, string]; readonly times: number }>()
-  for (const { entry, tool, what } of alone) {
-    const row = [entry, what(cell(tool, 45))] as const
-    const key = row.join("\n")
-    counts.set(key, { row, times: (counts.get(key)?.times ?? 0) + 1 })
+  const equal = Object.values(Arr.groupBy(alone, ({ entry, tool, what }) => `${entry} ${what(tool)}`))
+  const row = (calls: Arr.NonEmptyReadonlyArray<(typeof alone)[number]>) => {
+    const [{ entry, tool, what }] = calls
+    return [entry, `${what(cell(tool, 45))}${calls.length === 1 ? "" : ` (× ${number(calls.length)})`}`]
   }
-  const shown = ({
-    row: [entry, what],
-    times
-  }: {
-    readonly row: readonly [string, string]
-    readonly times: number
-  }) => [entry, times === 1 ? what : `${what} (× ${number(times)})`]
-  return ["Broken pairs", style.warn(first([...counts.values()], shown, "ll"))]
+  return ["Broken pairs", style.warn(first(equal, row, "ll"))]
 }
 
 const skippedSection = (report: Report): Section => {

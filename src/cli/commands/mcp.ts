@@ -88,9 +88,10 @@ const jsonLines = Layer.effect(
     stdin: stdio.stdin.pipe(
       Stream.decodeText,
       Stream.splitLines,
+      Stream.filter((line) => line.trim() !== ""),
       Stream.filterEffect((line) =>
-        line.trim() === "" || isJson(line)
-          ? Effect.succeed(line.trim() !== "")
+        isJson(line)
+          ? Effect.succeed(true)
           : Effect.as(Stream.run(Stream.make(`${parseError}\n`), stdio.stdout()), false)
       ),
       Stream.map((line) => `${line}\n`),

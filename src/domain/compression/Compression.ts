@@ -45,6 +45,16 @@ export const PlanStep = Schema.TaggedUnion({
 })
 export type PlanStep = typeof PlanStep.Type
 
+/**
+ * Names the messages that leave: `e1 to e12`, or `up to e12` where an earlier snapshot is the first of them. It stands for all
+ * messages before it, and its own id can be higher than those after it.
+ */
+export const rangeText = (
+  first: { readonly author?: string | undefined } | undefined,
+  from: string,
+  to: string
+): string => (first?.author === "summary" ? `up to ${to}` : `${from} to ${to}`)
+
 /** What a compression will do, decided before anything changes. */
 export const Plan = Schema.Struct({
   /** The version of the conversation that the plan was made for. The plan is refused on any other version. */

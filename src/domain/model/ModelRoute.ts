@@ -16,6 +16,14 @@ export const makerKeys: Readonly<Record<"anthropic" | "openai", string>> = {
   openai: "OPENAI_API_KEY"
 }
 
+const namedMaker = (name: string) => (name.includes("/") ? undefined : makerOf(name))
+
+/** The variable with the key of the maker of a model that is named without its provider; undefined for Google and others. */
+export const makerKeyOf = (name: string): string | undefined => {
+  const maker = namedMaker(name)
+  return maker === "anthropic" || maker === "openai" ? makerKeys[maker] : undefined
+}
+
 /**
  * The provider that a model is asked at. `openai/gpt-5` names it; `gpt-5` alone means its maker if that has a key (`configured`). Any other model is
  * asked at Google's address, where a gateway may serve it.
@@ -24,6 +32,6 @@ export const routeOf = (name: string, configured: ReadonlySet<string>): ModelRou
   const [, prefix, rest] = /^([a-z]+)\/(.+)$/s.exec(name) ?? []
   const named = providers.find((provider) => provider === prefix)
   if (named !== undefined && rest !== undefined) return { provider: named, model: rest }
-  const maker = name.includes("/") ? undefined : makerOf(name)
+  const maker = namedMaker(name)
   return { provider: maker !== undefined && configured.has(maker) ? maker : "google", model: name }
 }

@@ -1,6 +1,6 @@
 import { Config, Effect, Layer, Record, Stream } from "effect"
-import { makerOf, modelLimits } from "../../domain/model/ModelLimits.ts"
-import { makerKeys, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
+import { modelLimits } from "../../domain/model/ModelLimits.ts"
+import { makerKeyOf, makerKeys, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
 import {
   AuthenticationError,
   InvalidRequestError,
@@ -40,16 +40,14 @@ const configuredMakers = Effect.map(
 
 const invalid = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
 
-/** Names the variable for the key of a model's maker where Google, who is asked without it, wants a key. */
-const namesKeyOf =
+/** Where Google, who is asked without the key of a model's maker, wants a key: names the variable of the maker's. */
+const namingKey =
   (name: string) =>
   (error: ModelError): ModelError => {
-    const maker = name.includes("/") ? undefined : makerOf(name)
+    const variable = makerKeyOf(name)
     const { reason } = error
-    return (maker === "anthropic" || maker === "openai") &&
-      reason._tag === "AuthenticationError" &&
-      reason.kind === "MissingKey"
-      ? new ModelError({ reason: new AuthenticationError({ kind: "MissingKey", variable: makerKeys[maker] }) })
+    return variable !== undefined && reason._tag === "AuthenticationError" && reason.kind === "MissingKey"
+      ? new ModelError({ reason: new AuthenticationError({ kind: "MissingKey", variable }) })
       : error
   }
 
@@ -74,11 +72,11 @@ const make = Effect.gen(function* () {
   const service: Model["Service"] = {
     generate: (request) =>
       Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)).pipe(
-        Effect.mapError(namesKeyOf(request.model))
+        Effect.mapError(namingKey(request.model))
       ),
     stream: (request) =>
       Stream.unwrap(Effect.map(routed(request), ({ request, service }) => service.stream(request))).pipe(
-        Stream.mapError(namesKeyOf(request.model))
+        Stream.mapError(namingKey(request.model))
       ),
     countTokens: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.countTokens(request)),
     describe: (name) => {

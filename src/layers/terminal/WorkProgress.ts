@@ -62,7 +62,7 @@ export class WorkProgress {
 export interface ProgressState {
   /** The work that goes on, if any. */
   readonly work:
-    | { readonly label: string; readonly seconds: number; readonly frame: number; readonly isStopping?: boolean }
+    | { readonly label: string; readonly seconds: number; readonly frame: number; readonly isStopping: boolean }
     | undefined
   /** Cards of calls that run. */
   readonly cards: ReadonlyArray<Card>
@@ -83,7 +83,7 @@ export const progressRows = (state: ProgressState, theme: Theme, width: number):
   const lines = panel.length > maxPanelRows ? [...panel.slice(0, maxPanelRows - 1), theme.dim("…")] : panel
   const steps = lines.map((line) => fitted(line, width))
   if (work === undefined) return isFirst ? steps : ["", ...steps]
-  const { frame, isStopping = false, seconds } = work
+  const { frame, isStopping, seconds } = work
   const label = isStopping ? "stopping" : work.label
   const sign = spinner[frame % spinner.length] ?? ""
   const hint = theme.dim(`${seconds < 1 ? "" : ` · ${seconds} s`}${isStopping ? "" : " · Esc cancels"}`)

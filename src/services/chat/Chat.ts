@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
-import { policyProblem } from "../../domain/compression/strategies/Policy.ts"
+import { policyProblem, shareProblem, tokensProblem } from "../../domain/compression/strategies/Policy.ts"
 import { type Content, type Part, text } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import {
@@ -89,7 +89,10 @@ export class Chat extends Context.Service<
     readonly settings: Effect.Effect<ChatSettings>
     /** Returns the size of the next request. */
     readonly usage: Effect.Effect<ChatUsage, TokenCountError>
-    /** Changes settings from the next turn on. A change of model is logged. Dies of an unknown strategy, and of a number out of its range. */
+    /**
+     * Changes settings from the next turn on. A change of model is logged. Dies of an unknown strategy, and of a number out of its
+     * range.
+     */
     readonly configure: (change: Partial<ChatSettings>) => Effect.Effect<void, ChatBusy | SessionStoreError>
     /**
      * Sends a message and returns the events of its turn; see `ChatEvent`.
@@ -271,8 +274,11 @@ const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
 })
 
 const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial<ChatSettings>) {
-  const problem = policyProblem({ ...changes.policy, limit: changes.window, threshold: changes.threshold })
-  if (problem !== undefined) return yield* Effect.die(new Error(problem.replace(/^limit/, "window")))
+  const problem =
+    tokensProblem("window", changes.window, 1) ??
+    shareProblem("threshold", changes.threshold) ??
+    policyProblem(changes.policy ?? {})
+  if (problem !== undefined) return yield* Effect.die(new Error(problem))
   const { strategy } = changes.policy ?? {}
   if (strategy !== undefined) yield* (yield* Compression).runner(strategy)
   const before = yield* Ref.get(chat.settings)

@@ -1,6 +1,6 @@
 import { Effect, Predicate } from "effect"
 import { adopt, FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
-import { defaultPolicy, type Policy, policyProblem } from "../../domain/compression/strategies/Policy.ts"
+import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
 import type { Content } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import { type Conversation, type Draft, entries, type Entry, view } from "../../domain/conversation/Conversation.ts"
@@ -47,24 +47,22 @@ export interface CompressedMessages<M> {
 /** The services that a compression of messages needs; `Palimpsest.layer()` has them. */
 export type CompressMessagesServices = Compression | TempStore | TokenCounter
 
-const tokenKeys = ["limit", "overhead", "toolBudget", "snapshotBudget", "digestBudget", "promptTokens"] as const
-
 /** The policy that these options describe. Throws for a value that no policy can have: that is a mistake of the program. */
 export const policyOf = (options: CompressMessagesOptions): Policy => {
   const problem = policyProblem(options)
   if (problem !== undefined) throw new Error(problem)
   const { cwd: _cwd, for: model, forced: _forced, ...changes } = options
   const limit = changes.limit ?? (model === undefined ? undefined : modelLimits(model)?.window)
-  const tokenOptions = Object.fromEntries(
+  const given = Object.fromEntries(
     Object.entries({ ...changes, limit }).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]))
   )
   const counts = Object.fromEntries(
-    tokenKeys.flatMap((key) => {
-      const value = tokenOptions[key]
+    tokenOptions.flatMap((key) => {
+      const value = given[key]
       return typeof value === "number" ? [[key, TokenCount.make(Math.max(0, Math.floor(value)))]] : []
     })
   )
-  return { ...defaultPolicy, ...tokenOptions, ...counts }
+  return { ...defaultPolicy, ...given, ...counts }
 }
 
 /** Returns the index of the group of messages that an entry stands for. */
@@ -88,7 +86,10 @@ export interface CompressedConversation {
   readonly recall: CompressedMessages<unknown>["recall"]
 }
 
-/** Compresses drafts once. Never fails: a failure is an outcome. Dies of an option that no policy can have, and of an unknown strategy. */
+/**
+ * Compresses drafts once. Never fails: a failure is an outcome. Dies of an option that no policy can have, and of an unknown
+ * strategy.
+ */
 export const compressDrafts = Effect.fnUntraced(function* (
   drafts: ReadonlyArray<Draft>,
   options: CompressMessagesOptions
@@ -110,7 +111,7 @@ export const compressDrafts = Effect.fnUntraced(function* (
   }
 })
 
-/** Whether a message has a role or type that its dialect gives to no message of the conversation: instructions stay as they are. */
+/** Whether a message is an instruction. Instructions are no messages of the conversation, and stay as they are. */
 const isInstruction = (message: unknown): boolean =>
   Predicate.isObject(message) && "role" in message && (message.role === "system" || message.role === "developer")
 
@@ -124,7 +125,9 @@ const compressIn = Effect.fnUntraced(function* <M>(
   const read = new Set(groups.flatMap(({ from, to }) => messages.slice(from, to)))
   const unread = messages.filter((message) => !read.has(message) && !isInstruction(message)).length
   if (unread > 0) {
-    yield* Effect.logWarning(`${unread} of ${messages.length} messages are not in this dialect and stay as they are`)
+    yield* Effect.logWarning(
+      `${unread} of ${messages.length} messages cannot be read in this dialect and stay as they are`
+    )
   }
   const { after, outcome, recall } = yield* compressDrafts(
     groups.map(({ content }, index) => ({ content, origin: { line: index + 1, ids: [] } })),

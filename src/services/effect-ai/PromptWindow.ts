@@ -6,7 +6,13 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
-import { defaultPolicy, type Policy, policyProblem } from "../../domain/compression/strategies/Policy.ts"
+import {
+  defaultPolicy,
+  type Policy,
+  policyProblem,
+  shareProblem,
+  tokensProblem
+} from "../../domain/compression/strategies/Policy.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
 import { countedParts } from "../../domain/effect-ai/PromptContent.ts"
 import { defaultReserve, modelLimits, assumedWindow } from "../../domain/model/ModelLimits.ts"
@@ -137,12 +143,12 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
       `the window of ${name ?? "a model without a name"} is not known: ${size} tokens are assumed; set the option window`
     )
   }
-  const { policy, threshold } = options
-  const problem = policyProblem({ ...policy, threshold, limit: size, overhead: options.reserve })
-  if (problem !== undefined) {
-    const named = problem.replace(/^limit/, "window").replace(/^overhead/, "reserve")
-    return yield* Effect.die(new Error(named))
-  }
+  const problem =
+    tokensProblem("window", size, 1) ??
+    tokensProblem("reserve", options.reserve) ??
+    shareProblem("threshold", options.threshold) ??
+    policyProblem(options.policy ?? {})
+  if (problem !== undefined) return yield* Effect.die(new Error(problem))
   const guard = yield* WindowGuard.make({
     model,
     window: size,

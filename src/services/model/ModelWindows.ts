@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
-import { assumedWindow, isGoogleModel, makerOf, modelLimits, suggestModel } from "../../domain/model/ModelLimits.ts"
-import { makerKeys } from "../../domain/model/ModelRoute.ts"
+import { assumedWindow, isGoogleModel, modelLimits, suggestModel } from "../../domain/model/ModelLimits.ts"
+import { makerKeyOf } from "../../domain/model/ModelRoute.ts"
 import { Model } from "./Model.ts"
 
 /** Determines a model's window and whether the model exists, from the settings, the table or the provider. */
@@ -97,9 +97,8 @@ export const availability = Effect.fn("ModelWindows.availability")(function* (
  * has no key (`routeOf`).
  */
 export const missingModelText = (name: string, nearest: string | undefined): string => {
-  const maker = name.includes("/") ? undefined : makerOf(name)
-  const key = maker === "anthropic" || maker === "openai" ? `; to ask its maker, set ${makerKeys[maker]}` : ""
-  return `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}${key}`
+  const key = makerKeyOf(name)
+  return `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}${key === undefined ? "" : `; to ask its maker, set ${key}`}`
 }
 
 /** The message for an unknown model: the assumed window. */

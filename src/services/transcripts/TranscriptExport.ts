@@ -124,8 +124,8 @@ const commit = (
   Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
 
 /**
- * Fails when a file cannot have this name: a folder, a device, a pipe, a link or a read-only file has it, or its parent folder does not exist. Writes nothing. Call it
- * before work that takes long or costs money.
+ * Fails when a file cannot have this name: a folder, a device, a pipe, a link or a read-only file has it, or its parent folder
+ * does not exist. Writes nothing. Call it before work that takes long or costs money.
  */
 export const checkPlace = Effect.fn("Export.checkPlace")(function* (
   path: string

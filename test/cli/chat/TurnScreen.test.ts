@@ -138,6 +138,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     [content("one two "), { _tag: "UserCancelled" }],
     "one two\n[Cancelled. The partial reply was discarded; your message is back in the prompt.]\n"
   ],
+  ["cancelled before anything came", [{ _tag: "UserCancelled" }], "[Cancelled. Your message is back in the prompt.]\n"],
   [
     "a thought says what is going on, sources are one line",
     [

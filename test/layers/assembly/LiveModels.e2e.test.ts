@@ -68,3 +68,17 @@ it.live("an invalid address fails its own provider's calls only", () =>
     assert.strictEqual(error.reason._tag, "InvalidRequestError")
   })
 )
+
+it.live("names the key of a model's maker, where neither the maker nor Google has one", () =>
+  Effect.gen(function* () {
+    const context = yield* built({ GEMINI_API_KEY: "" })
+    const variable = (model: string) =>
+      Effect.map(
+        Effect.flip(Model.use((service) => service.generate({ model, contents: [user(text("q"))] }))),
+        ({ reason }) => (reason._tag === "AuthenticationError" ? reason.variable : reason._tag)
+      ).pipe(Effect.provide(context))
+    assert.strictEqual(yield* variable("claude-opus-4-6"), "ANTHROPIC_API_KEY")
+    assert.strictEqual(yield* variable("gpt-5"), "OPENAI_API_KEY")
+    assert.strictEqual(yield* variable("gemini-2.5-flash"), "GEMINI_API_KEY")
+  })
+)

@@ -22,7 +22,7 @@ const idle: ProgressState = {
   panel: [],
   isFirst: false
 }
-const thinking = { label: "thinking", seconds: 0, frame: 0 }
+const thinking = { label: "thinking", seconds: 0, frame: 0, isStopping: false }
 const card = { key: "1", isRunning: true, head: "run tests", body: ["ok 1"], more: ["ok 0", "ok 1"] }
 
 describe("progressRows", () => {

@@ -92,6 +92,26 @@ layer(Offline.layer)("Chat", (it) => {
     })
   )
 
+  it.effect("a snapshot names the messages that left; a later one, which stands for it too, names no first", () =>
+    Effect.gen(function* () {
+      const chat = yield* filled("ranges")
+      const opening = Effect.map(
+        chat.conversation,
+        (now) => view(now).find(({ entry }) => entry.author === "summary")?.entry.content.parts[0]?.text ?? ""
+      )
+      yield* chat.compress(forced)
+      assert.match(yield* opening, /The messages e\d+ to e\d+ left the window/)
+      for (let n = 0; n < 6; n += 1) {
+        yield* chat.append([
+          { content: user(text(`And part ${n}?`)) },
+          { content: model(text(`More about part ${n}. `.repeat(200))) }
+        ])
+      }
+      yield* chat.compress(forced)
+      assert.match(yield* opening, /The messages up to e\d+ left the window/)
+    })
+  )
+
   it.effect(
     "after an undo to a view above the threshold, automatic compression waits for growth; a requested one runs",
     () =>

@@ -212,7 +212,10 @@ describe("Compress", () => {
         Effect.provide(logged)
       )
       assert.strictEqual(sent, dialects.openAi)
-      assert.match(lines.join(), new RegExp(`^\\d+ of ${dialects.openAi.length} messages are not in this dialect`))
+      assert.match(
+        lines.join(),
+        new RegExp(`^\\d+ of ${dialects.openAi.length} messages cannot be read in this dialect`)
+      )
       assert.isAtLeast(Number.parseInt(lines.join(), 10), foreign)
     }).pipe(Effect.provide(Palimpsest.layer()))
   )

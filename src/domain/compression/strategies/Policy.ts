@@ -20,26 +20,40 @@ export const defaultPolicy: Policy = {
   overhead: TokenCount.make(0)
 }
 
-type PolicyNumbers = { readonly [K in keyof Policy]?: unknown }
+/** The options that are numbers of tokens. */
+export const tokenOptions = [
+  "limit",
+  "overhead",
+  "toolBudget",
+  "snapshotBudget",
+  "digestBudget",
+  "promptTokens"
+] as const
+const shareOptions = ["threshold", "preserve", "minGain"] as const
 
-/** Returns which of these options has a value that no policy can have, and what it takes; undefined when none has. */
-export const policyProblem = (options: PolicyNumbers): string | undefined => {
-  const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
-  for (const name of ["limit", "overhead", "toolBudget", "snapshotBudget", "digestBudget", "promptTokens"] as const) {
-    const value = options[name]
-    const least = name === "limit" ? 1 : 0
-    if (value !== undefined && !(isNumber(value) && value >= least)) {
-      return `${name} is ${String(value)}; expected a number of tokens, ${least} or more`
-    }
-  }
-  for (const name of ["threshold", "preserve", "minGain"] as const) {
-    const value = options[name]
-    if (value !== undefined && !(isNumber(value) && value >= 0 && value <= 1)) {
-      return `${name} is ${String(value)}; expected a share from 0 to 1`
-    }
-  }
-  const { summarizer } = options
-  return summarizer === undefined || summarizer === "model" || summarizer === "extractive"
+const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
+
+/** Says what is wrong with an option that takes a number of tokens; undefined: nothing, or the option is absent. */
+export const tokensProblem = (name: string, value: unknown, least = 0): string | undefined =>
+  value === undefined || (isNumber(value) && value >= least)
     ? undefined
-    : `summarizer is ${String(summarizer)}; expected model or extractive`
+    : `${name} is ${String(value)}; expected a number of tokens, ${least} or more`
+
+/** Says what is wrong with an option that takes a share; undefined: nothing, or the option is absent. */
+export const shareProblem = (name: string, value: unknown): string | undefined =>
+  value === undefined || (isNumber(value) && value >= 0 && value <= 1)
+    ? undefined
+    : `${name} is ${String(value)}; expected a share from 0 to 1`
+
+/** Says what is wrong with the first of these options whose value no policy can have; undefined: nothing. */
+export const policyProblem = (options: { readonly [K in keyof Policy]?: unknown }): string | undefined => {
+  const { summarizer } = options
+  const problems = [
+    ...tokenOptions.map((name) => tokensProblem(name, options[name], name === "limit" ? 1 : 0)),
+    ...shareOptions.map((name) => shareProblem(name, options[name])),
+    summarizer === undefined || summarizer === "model" || summarizer === "extractive"
+      ? undefined
+      : `summarizer is ${String(summarizer)}; expected model or extractive`
+  ]
+  return problems.find((problem) => problem !== undefined)
 }

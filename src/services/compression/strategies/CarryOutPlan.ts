@@ -52,9 +52,8 @@ import type { RunnerServices } from "./StrategyRunner.ts"
 
 const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
 
-/** `from` is undefined for messages from the first on: a snapshot stands for those before. */
-const opening = (from: string | undefined, to: string, dropped: Handle): string =>
-  `${runtimeMark} The messages ${from === undefined ? `up to ${to}` : `${from} to ${to}`} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
+const opening = (range: string, dropped: Handle): string =>
+  `${runtimeMark} The messages ${range} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
 
 /** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
 export type WriteSnapshot = (
@@ -141,7 +140,7 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
       {
         role: "user",
-        text: `${opening(whole[0]?.author === "summary" ? undefined : summarize.from, summarize.to, range)}${snapshot}`
+        text: `${opening(Domain.rangeText(whole[0], summarize.from, summarize.to), range)}${snapshot}`
       },
       ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
     ]
