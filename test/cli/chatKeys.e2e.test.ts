@@ -143,7 +143,14 @@ needs("tmux")("a chat on a terminal", () => {
       yield* until(/ · Esc cancels/)
       yield* say("the second")
       yield* until("queued: the second")
-      assert.include(readFileSync(path.join(where.home, "history"), "utf8"), '"the second"')
+      // The line is shown before it is written.
+      yield* Effect.repeat(
+        Effect.andThen(
+          Effect.sleep("20 millis"),
+          Effect.sync(() => readFileSync(path.join(where.home, "history"), "utf8"))
+        ),
+        { until: (history) => history.includes('"the second"') }
+      )
       yield* press("C-d")
       yield* until("Leaving when this is done; Esc cancels it.")
       yield* press("Escape")
