@@ -139,6 +139,9 @@ const start = () => {
     }
   }
   const atStart = startTunings[first] ?? []
+  const later = tunings[first] ?? []
+  // V8 may refuse code that was compiled before a flag was set, even with the flag as it was: so all code is read after that.
+  retune(later)
   retune(atStart)
   const part = partsIn(folder, {
     caches,
@@ -150,7 +153,6 @@ const start = () => {
   const { main } = part.all("main.js")
   // What every run of `ask` loads, with the space for new objects that V8 finds right for it.
   if (first === "ask") for (const name of ["agent.js", "Live.js"]) part(name)
-  const later = tunings[first] ?? []
   retune([...later, ...atStart])
   if (atStart.length > 0) setTimeout(() => retune(later), startMillis).unref()
   main()

@@ -68,18 +68,22 @@ describe("the compiled code", () => {
     })
   )
 
-  it.effect("fits the next run of ask, which changes V8's flags", () =>
+  const tuned = [
+    ["ask", "hello"],
+    ["replay", example, "--window", "200k"]
+  ]
+  it.effect.each(tuned)("fits the next run of %s, which changes V8's flags", (args) =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.sse(FakeGemini.response([{ text: "hello" }])))
       const cache = folder()
       const env = { PALIMPSEST_CODE_CACHE: cache, GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url }
-      const ask = run(["ask", "hello"], { env })
-      assert.strictEqual((yield* ask).status, 0)
+      const again = run(args, { env })
+      assert.strictEqual((yield* again).status, 0)
       const [entry] = written(cache)
       const file = path.join(entry?.parentPath ?? "", entry?.name ?? "")
       const { ino } = statSync(file)
       const saved = readFileSync(file)
-      assert.strictEqual((yield* ask).status, 0)
+      assert.strictEqual((yield* again).status, 0)
       // Another file would have been put in its place.
       assert.strictEqual(statSync(file).ino, ino)
       assert.isTrue(saved.equals(readFileSync(file)))
