@@ -1,19 +1,12 @@
 import { isCall, isText, isThought, type Part } from "../content/Content.ts"
 import { isSecretValue } from "../text/ChildEnvironment.ts"
+import { eachWord } from "./AnchorWords.ts"
 
 /**
  * Anchors are facts that a snapshot must not lose because nothing can reconstruct them: paths, addresses, names, ids and
  * numbers. They are found by shape and ranked by who used them and when.
  */
 export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
-
-/**
- * Matches words, and numbers with thousands separators as one word. The letter of a spelled-out escape (`\\n`) does not
- * begin a word, and neither does the end of a terminal escape (the `32m` of a colour), which is matched as a whole.
- */
-const token =
-  // oxlint-disable-next-line no-control-regex
-  /\u001b\[[\d;]*[A-Za-z]|(?<!\\)(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|,\d)|[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?)/g
 
 const extension =
   /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
@@ -86,37 +79,30 @@ export const anchorKindOf = (word: string): AnchorKind | undefined => {
   return classified
 }
 
-const escape = 0x1b
-
-const trimmed = (word: string): string => word.replace(/^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g, "")
+/** What may stand before or after a name: the dot of a method, the mark of a question. */
+const marks = /^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g
 
 /** Calls `visit` for every occurrence of an anchor in `text`, in order. `visit` may itself search for anchors. */
-export const eachAnchor = (text: string, visit: (anchor: string, kind: AnchorKind, at: number) => void): void => {
-  const words = new RegExp(token)
-  for (let match = words.exec(text); match !== null; match = words.exec(text)) {
-    const word = match[0]
-    if (word.length < 3 || word.charCodeAt(0) === escape) continue
+export const eachAnchor = (text: string, visit: (anchor: string, kind: AnchorKind, at: number) => void): void =>
+  eachWord(text, (word, at, hasMark, isComposite) => {
     const kind = anchorKindOf(word)
     if (kind !== undefined) {
-      visit(word, kind, match.index)
-      continue
+      visit(word, kind, at)
+      return
     }
-    if (plainWord.test(word)) continue
-    const shorter = trimmed(word)
+    const shorter = hasMark ? word.replace(marks, "") : word
     const otherKind = shorter === word ? undefined : anchorKindOf(shorter)
     if (otherKind !== undefined) {
-      visit(shorter, otherKind, match.index)
-      continue
+      visit(shorter, otherKind, at)
+      return
     }
     // The pieces of `path:12`, `Module:function` and `key=value` may be anchors.
-    if (/[:=&?%+]/.test(word)) {
-      for (const piece of word.split(/[:=&?%+]+/)) {
-        const pieceKind = anchorKindOf(piece)
-        if (pieceKind !== undefined) visit(piece, pieceKind, match.index)
-      }
+    if (!isComposite) return
+    for (const piece of word.split(/[:=&?%+]+/)) {
+      const pieceKind = anchorKindOf(piece)
+      if (pieceKind !== undefined) visit(piece, pieceKind, at)
     }
-  }
-}
+  })
 
 /** Returns the distinct anchors of a text. */
 export const anchorsOf = (text: string): Map<string, AnchorKind> => {

@@ -21,10 +21,8 @@ const defaultCutShares = [0.25, 0.5, 0.75]
 const minMessagesPerSide = 4
 
 /** Returns an entry as the model sees it. */
-export const shownEntry = (item: ViewItem): Entry => ({
-  ...item.entry,
-  content: { ...item.entry.content, parts: itemParts(item) }
-})
+export const shownEntry = (item: ViewItem): Entry =>
+  item.shortened.size === 0 ? item.entry : { ...item.entry, content: { ...item.entry.content, parts: itemParts(item) } }
 
 const logLength = ({ conversation }: Session): number => PersistentList.length(conversation.log)
 

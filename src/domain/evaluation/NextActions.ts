@@ -2,7 +2,7 @@ import type { AnchorKind } from "../compression/Anchors.ts"
 import { isCall } from "../content/Content.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Compaction } from "./Measure.ts"
-import { eachAnswer, eachName, eachText, programsOf, referringTexts } from "./RecordedNames.ts"
+import { eachAnswer, eachName, programsOf, referringTexts } from "./RecordedNames.ts"
 import { relativeTo } from "./WholeWords.ts"
 
 /** What the agent needed after a compaction and could only know from before it. */
@@ -31,8 +31,8 @@ export function* needsOf(compaction: Compaction): SlicedWork<Needs> {
   const relative = relativeTo(compaction.roots)
   const actions: Array<ReadonlyArray<NeededName>> = []
   const facts = new Map<string, AnchorKind>()
-  yield* eachAnswer(compaction, (answer, isFromBefore) => {
-    for (const part of answer.flatMap((entry) => entry.content.parts)) {
+  yield* eachAnswer(compaction, ({ parts, written }, isFromBefore) => {
+    for (const part of parts) {
       if (!isCall(part) || actions.length >= maxActions) continue
       const needed = new Map<string, AnchorKind>()
       const need = (name: string, kind: AnchorKind) => {
@@ -46,14 +46,7 @@ export function* needsOf(compaction: Compaction): SlicedWork<Needs> {
       for (const program of programsOf(part)) need(program, "symbol")
       if (needed.size > 0) actions.push([...needed])
     }
-    for (const entry of answer) {
-      eachText(entry, (text, byAgent) => {
-        if (!byAgent) return
-        eachName(text, relative, (name, kind) => {
-          if (!bareNumber.test(name) && isFromBefore(name)) facts.set(name, kind)
-        })
-      })
-    }
+    for (const [name, kind] of written) if (!bareNumber.test(name) && isFromBefore(name)) facts.set(name, kind)
     return actions.length < maxActions
   })
   return { actions, facts: [...facts] }

@@ -119,39 +119,69 @@ export const eachName = (
     if (name !== undefined) visit(name, kind)
   })
 
-/** By entry: its names with paths relative to these roots, because every compaction of a conversation asks for them. */
-const namesOfEntries = new WeakMap<Entry, { readonly roots: string; readonly names: ReadonlyArray<string> }>()
+/** The names of an entry, with paths relative to some folders. */
+interface EntryNames {
+  readonly roots: string
+  /** All of them, and the programs that its commands run. */
+  readonly all: ReadonlyArray<string>
+  /** Those in what the agent wrote. */
+  readonly written: ReadonlyMap<string, AnchorKind>
+}
+
+/** Every compaction of a conversation asks for the names of its entries. */
+const namesOfEntries = new WeakMap<Entry, EntryNames>()
 
 const secretMark = /REDACTED/
+
+/** An answer of the agent: one message, or several in a row. */
+export interface RecordedAnswer {
+  readonly parts: ReadonlyArray<Part>
+  /** The names in what the agent wrote. */
+  readonly written: ReadonlyArray<readonly [name: string, kind: AnchorKind]>
+}
 
 /**
  * Walks through what followed a compaction, answer by answer.
  *
- * `visit` gets the entries of one answer of the agent, and a function that says whether a name has to come from before: it
- * occurred there, no message since has shown it, and it is no name of a tool or parameter. It returns whether to go on.
+ * `visit` gets an answer of the agent, and a function that says whether a name has to come from before: it occurred there, no
+ * message since has shown it, and it is no name of a tool or parameter. It returns whether to go on.
  */
 export function* eachAnswer(
   { after, before, log, roots }: Compaction,
-  visit: (answer: ReadonlyArray<Entry>, isFromBefore: (name: string) => boolean) => boolean
+  visit: (answer: RecordedAnswer, isFromBefore: (name: string) => boolean) => boolean
 ): SlicedWork<void> {
   const relative = relativeTo(roots)
   const declared = declaredNames([...log, ...after])
   const occurred = new Set<string>()
   const shown = new Set<string>()
   const key = roots.join("\n")
-  const namesOf = function* (entry: Entry): SlicedWork<ReadonlyArray<string>> {
+  const namesOf = function* (entry: Entry): SlicedWork<EntryNames> {
     const known = namesOfEntries.get(entry)
-    if (known?.roots === key) return known.names
-    const text = entryText(entry)
-    const names = new Set<string>()
-    eachName(text, relative, (name) => names.add(name))
-    for (const part of entry.content.parts) for (const program of programsOf(part)) names.add(program)
-    namesOfEntries.set(entry, { roots: key, names: [...names] })
-    yield text.length * 8
-    return [...names]
+    if (known?.roots === key) return known
+    const all = new Set<string>()
+    const written = new Map<string, AnchorKind>()
+    let cost = 0
+    const [shownAnchors, ownAnchors] = [new Set<string>(), new Set<string>()]
+    eachText(entry, (text, byAgent) => {
+      cost += text.length * 8
+      const seen = byAgent ? ownAnchors : shownAnchors
+      eachAnchor(relative(text), (anchor, kind) => {
+        if (seen.has(anchor)) return
+        seen.add(anchor)
+        const name = searchedName(anchor, kind, relative)
+        if (name === undefined) return
+        all.add(name)
+        if (byAgent) written.set(name, kind)
+      })
+    })
+    for (const part of entry.content.parts) for (const program of programsOf(part)) all.add(program)
+    const names = { roots: key, all: [...all], written }
+    namesOfEntries.set(entry, names)
+    yield cost
+    return names
   }
   const collect = function* (entry: Entry, names: Set<string>): SlicedWork<void> {
-    for (const name of yield* namesOf(entry)) names.add(name)
+    for (const name of (yield* namesOf(entry)).all) names.add(name)
     yield 100
   }
   for (const entry of before) yield* collect(entry, occurred)
@@ -160,7 +190,9 @@ export function* eachAnswer(
   let answer: Array<Entry> = []
   const finish = function* (): SlicedWork<boolean> {
     if (answer.length === 0) return true
-    const goesOn = visit(answer, isFromBefore)
+    const written: Array<readonly [name: string, kind: AnchorKind]> = []
+    for (const entry of answer) written.push(...(yield* namesOf(entry)).written)
+    const goesOn = visit({ parts: answer.flatMap(({ content }) => content.parts), written }, isFromBefore)
     for (const entry of answer) yield* collect(entry, shown)
     answer = []
     return goesOn

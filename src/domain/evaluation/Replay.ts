@@ -2,19 +2,12 @@ import { AnswerBuilder } from "../chat/Answer.ts"
 import { type Content, outputText, type Part, payload } from "../content/Content.ts"
 import { type Handle, mentions } from "../content/Handle.ts"
 import { allEntries } from "../conversation/Branches.ts"
-import {
-  type Conversation,
-  type Draft,
-  entries,
-  type Entry,
-  itemParts,
-  sourceOf,
-  view
-} from "../conversation/Conversation.ts"
+import { type Conversation, type Draft, entries, type Entry, sourceOf, view } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { partTokens } from "../tokens/Tokens.ts"
+import { shownEntry } from "./CompactionPoints.ts"
 import { entryText } from "./RecordedNames.ts"
 import { collectAnchors, measureRetention, reusedAnchors } from "./Retention.ts"
 
@@ -99,22 +92,25 @@ export interface RequestSize {
 const same = (one: object | undefined, other: object): boolean =>
   one === other || (one !== undefined && JSON.stringify(one) === JSON.stringify(other))
 
+const counted = new WeakMap<Part, number>()
+
+/** Returns the estimated tokens of parts. Each part is read once. */
+export function* tokensOf(parts: ReadonlyArray<Part>): SlicedWork<number> {
+  let tokens = 0
+  for (const part of parts) {
+    const earlier = counted.get(part)
+    const own = earlier ?? (yield* partTokens(part, outputText(part)))
+    if (earlier === undefined) counted.set(part, own)
+    tokens += own
+  }
+  return tokens
+}
+
 /** Measures consecutive requests with the estimator. Keeps only the latest request. Mutable: one per model. */
 export class RequestPrefixes {
   private latest: ReadonlyArray<Content> = []
-  private readonly counted = new WeakMap<Part, number>()
   /** The sizes of all requests so far, in order. */
   readonly sizes: Array<RequestSize> = [];
-
-  private *tokensOf(parts: ReadonlyArray<Part>): SlicedWork<number> {
-    let tokens = 0
-    for (const part of parts) {
-      const known = this.counted.get(part) ?? (yield* partTokens(part, outputText(part)))
-      this.counted.set(part, known)
-      tokens += known
-    }
-    return tokens
-  }
 
   /** Measures the next request. */
   *add(contents: ReadonlyArray<Content>): SlicedWork<RequestSize> {
@@ -124,12 +120,12 @@ export class RequestPrefixes {
     let prefix = 0
     let isSame = true
     for (const [index, content] of contents.entries()) {
-      const all = yield* this.tokensOf(content.parts)
+      const all = yield* tokensOf(content.parts)
       tokens += all
       if (isSame) {
         const earlier = before[index]
         isSame = same(earlier, content)
-        prefix += isSame ? all : yield* this.tokensOf(beginning(earlier, content))
+        prefix += isSame ? all : yield* tokensOf(beginning(earlier, content))
       }
       yield 20
     }
@@ -202,7 +198,7 @@ export function* factsKept(moments: ReadonlyArray<Session>, end: Conversation): 
     const used = yield* reusedAnchors(occurred, after)
     if (used.size === 0) continue
     const context = view(session.conversation)
-      .map((item) => entryText({ ...item.entry, content: { ...item.entry.content, parts: itemParts(item) } }))
+      .map((item) => entryText(shownEntry(item)))
       .join("\n")
     const dropped = yield* reachable(session, context)
     const found = yield* measureRetention(used, { context, dropped })

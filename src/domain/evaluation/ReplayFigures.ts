@@ -68,8 +68,10 @@ export function* figuresAfter(
   const all = entries(end)
   const counts = moments.map(({ before }) => entries(before.conversation).length)
   const result: Array<Figures> = []
+  const [first] = moments
+  const roots = first === undefined ? [] : rootsOf(first.before, all)
+  const relative = relativeTo(roots)
   for (const [index, { after, before }] of moments.entries()) {
-    const roots = rootsOf(before, all)
     const measure = yield* groundedActions.prepare({
       log: all.slice(0, counts[index]),
       before: view(before.conversation).map(shownEntry),
@@ -81,7 +83,7 @@ export function* figuresAfter(
       .join("\n")
     yield context.length
     // The measure reads the context alone.
-    const text = new SearchableText(context, relativeTo(roots))
+    const text = new SearchableText(context, relative)
     result.push(yield* measure({ snapshot: text, context: text, recall: recaller(after) }))
   }
   return result

@@ -26,18 +26,19 @@ const occurrences = new WeakMap<Entry, ReadonlyArray<Occurrence>>()
 function* anchorsIn(entry: Entry): SlicedWork<ReadonlyArray<Occurrence>> {
   const known = occurrences.get(entry)
   if (known !== undefined) return known
-  const distinct = new Map<string, Occurrence>()
+  const found: Array<Occurrence> = []
+  const [shown, own] = [new Set<string>(), new Set<string>()]
   let cost = 100
   eachText(entry, (text, byAgent) => {
-    const writer = byAgent ? "agent" : "other"
+    const seen = byAgent ? own : shown
     eachAnchor(text, (anchor, kind) => {
-      const key = `${writer} ${anchor}`
-      if (!distinct.has(key)) distinct.set(key, { anchor, kind, byAgent })
+      if (seen.has(anchor)) return
+      seen.add(anchor)
+      found.push({ anchor, kind, byAgent })
     })
     cost += text.length * 8
   })
   yield cost
-  const found = [...distinct.values()]
   occurrences.set(entry, found)
   return found
 }

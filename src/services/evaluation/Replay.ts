@@ -4,8 +4,9 @@ import type { Figures } from "../../domain/evaluation/Measure.ts"
 import {
   type FactsAfterReplay,
   factsKept,
+  type RecordedTurn,
   type RequestSize,
-  type RecordedTurn
+  tokensOf
 } from "../../domain/evaluation/Replay.ts"
 import { figuresAfter, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
 import {
@@ -28,7 +29,7 @@ import { Model, type ModelError } from "../model/Model.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
-import { Calibrations, noCalibrations, make as makeCalibrations } from "../tokens/Calibrations.ts"
+import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { ReplayModel } from "./ReplayModel.ts"
 
@@ -86,11 +87,12 @@ const runtime = Compression.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, Summarizer.layerExtractive, HookSystem.layer))
 )
 
-/** What a replay learns is discarded at its end. */
-const calibrations = Layer.effect(
-  Calibrations,
-  makeCalibrations(noCalibrations, () => Effect.void)
-)
+/** The recorded model counts as the estimator does (`ReplayModel`), so there is nothing to learn and no margin. */
+const calibrations = Layer.succeed(Calibrations, {
+  upperBound: (_, parts) => Work.run(tokensOf(parts)),
+  expected: (_, parts) => Work.run(tokensOf(parts())),
+  observe: () => Effect.void
+})
 
 /** One attempt only: a recorded answer does not change on a retry. */
 const once = { attempts: 1, initialDelayMillis: 0, maxDelayMillis: 0 }

@@ -1,8 +1,14 @@
 import { Context, Effect, Layer, Semaphore, Stream } from "effect"
-import { isThought, outputText, type Part, plainText } from "../../domain/content/Content.ts"
-import { recordedTurns, type RequestSize, RequestPrefixes, type RecordedTurn } from "../../domain/evaluation/Replay.ts"
+import { isThought, type Part, plainText } from "../../domain/content/Content.ts"
+import {
+  recordedTurns,
+  type RecordedTurn,
+  RequestPrefixes,
+  type RequestSize,
+  tokensOf
+} from "../../domain/evaluation/Replay.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { partTokens, type Usage } from "../../domain/tokens/Tokens.ts"
+import type { Usage } from "../../domain/tokens/Tokens.ts"
 import { InvalidRequestError, Model, type ModelChunk, ModelError } from "../model/Model.ts"
 import { estimateContents } from "../tokens/Calibrations.ts"
 import type { LoadOptions } from "../transcripts/LoadedTranscript.ts"
@@ -11,17 +17,11 @@ import { Transcripts } from "../transcripts/Transcripts.ts"
 
 const refuse = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
 
-/** A plain text is sent line by line, like a model's stream; any other part is sent whole. */
-const pieces = (part: Part): ReadonlyArray<Part> =>
+/** A plain text arrives line by line, like a model's stream; any other part arrives whole. */
+const linesOf = (part: Part): ReadonlyArray<Part> =>
   part.text === undefined || Object.keys(part).length > 1
     ? [part]
     : part.text.split(/(?<=\n)/).map((line) => ({ text: line }))
-
-const tokensOf = Effect.fnUntraced(function* (parts: ReadonlyArray<Part>) {
-  let tokens = 0
-  for (const part of parts) tokens += yield* Work.run(partTokens(part, outputText(part)))
-  return tokens
-})
 
 /**
  * A model that returns recorded answers to any request, so that a conversation can be replayed without an API key.
@@ -46,9 +46,10 @@ export class ReplayModel extends Context.Service<
     readonly usages: Effect.Effect<ReadonlyArray<Usage>>
   }
 >()("palimpsest/services/evaluation/ReplayModel") {
-  /** Makes a model for these exchanges. */
+  /** Makes a model for these exchanges. `piecesOf`: the pieces in which a part of an answer arrives. Default: whole. */
   static readonly make = Effect.fn("ReplayModel.make")(function* (
-    turns: ReadonlyArray<RecordedTurn>
+    turns: ReadonlyArray<RecordedTurn>,
+    piecesOf: (part: Part) => ReadonlyArray<Part> = (part) => [part]
   ): Effect.fn.Return<ReplayModel["Service"]> {
     const requests = new RequestPrefixes()
     const usages: Array<Usage> = []
@@ -65,12 +66,12 @@ export class ReplayModel extends Context.Service<
     ): Effect.fn.Return<ReadonlyArray<ModelChunk>> {
       const usage = {
         prompt: tokens,
-        answer: yield* tokensOf(parts.filter((part) => !isThought(part))),
-        thoughts: yield* tokensOf(parts.filter(isThought)),
+        answer: yield* Work.run(tokensOf(parts.filter((part) => !isThought(part)))),
+        thoughts: yield* Work.run(tokensOf(parts.filter(isThought))),
         cached: prefix
       }
       usages.push(usage)
-      return [...parts.flatMap(pieces).map((part) => ({ parts: [part] })), { parts: [], finishReason: "STOP", usage }]
+      return [...parts.flatMap(piecesOf).map((part) => ({ parts: [part] })), { parts: [], finishReason: "STOP", usage }]
     })
 
     const model = Model.of({
@@ -107,7 +108,7 @@ export class ReplayModel extends Context.Service<
       Effect.gen(function* () {
         const transcripts = yield* Transcripts
         const { session } = yield* transcripts.load(path, options)
-        const replay = yield* ReplayModel.make(recordedTurns(session.conversation))
+        const replay = yield* ReplayModel.make(recordedTurns(session.conversation), linesOf)
         return Context.make(Model, replay.model).pipe(Context.add(ReplayModel, replay))
       })
     )

@@ -42,11 +42,24 @@ describe("ReplayModel", () => {
       const first = yield* asked(replayed, "anything")
       assert.deepStrictEqual(
         first.flatMap(({ parts }) => parts),
-        [{ text: "I look.", thought: true }, text("One\n"), text("two\n"), call("ls", { path: "." }, "c1")]
+        [{ text: "I look.", thought: true }, text("One\ntwo\n"), call("ls", { path: "." }, "c1")]
       )
       assert.strictEqual(first.at(-1)?.finishReason, "STOP")
       const second = yield* asked(replayed, "something else")
       assert.deepStrictEqual(second[0]?.parts, [text("There are a and b.")])
+    })
+  )
+
+  it.effect("returns an answer in pieces", () =>
+    Effect.gen(function* () {
+      const { model: replayed } = yield* ReplayModel.make(turns, (part) =>
+        part.text === "One\ntwo\n" ? [text("One\n"), text("two\n")] : [part]
+      )
+      const answer = yield* asked(replayed, "anything")
+      assert.deepStrictEqual(
+        answer.slice(0, -1).map(({ parts }) => parts),
+        [[{ text: "I look.", thought: true }], [text("One\n")], [text("two\n")], [call("ls", { path: "." }, "c1")]]
+      )
     })
   )
 

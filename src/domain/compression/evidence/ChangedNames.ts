@@ -80,8 +80,17 @@ const replaced = (args: unknown): ReadonlyArray<readonly [before: string, after:
   ]
 }
 
+/** Each compression of a conversation asks for the same calls. */
+const namesOfCalls = new WeakMap<Part, ReadonlyArray<string>>()
+
 /** Returns the names that a call to an editing tool added (`+`), removed (`-`) or changed, the definitions first. */
 export const changedNames = (call: Part): ReadonlyArray<string> => {
+  const names = namesOfCalls.get(call) ?? namesChangedBy(call)
+  namesOfCalls.set(call, names)
+  return names
+}
+
+const namesChangedBy = (call: Part): ReadonlyArray<string> => {
   const names = new Set<string>()
   const args: unknown = call.functionCall?.args
   const isMarkdown =

@@ -140,12 +140,13 @@ export function* composeSnapshot(
     for (const name of namesIn(kept)) inTail.add(name)
     yield kept.length * 8
   }
-  const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), material, inTail)
+  const candidates = earlierNamesFirst(material.names.slice(0, options.budget * 4), evidence)
+  const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
   // What the index did not need is the sections'.
   const left = options.budget - snapshotTokens(first.snapshot)
-  if (left < options.budget * leftShare) return first
+  if (left < options.budget * leftShare) return yield* audited(first, material, inTail)
   const larger = yield* largestWithin(sectionsOf, budget + left * (1 - indexShare))
-  return yield* withIndex(larger, material, inTail)
+  return yield* audited(yield* withIndex(larger, candidates, options.budget, inTail), material, inTail)
 }
 
 /** A smaller rest of the budget is not worth a second writing. */
@@ -235,20 +236,24 @@ export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
 /** The search for more names stops after this many that did not fit. */
 const maxAuditRounds = 100
 
-/** Number of anchors, highest weight first, that an audit checks. */
-const audited = 1_000
+/** A snapshot, and how many names its index has. */
+interface IndexedSnapshot {
+  readonly snapshot: Snapshot
+  readonly indexed: number
+}
 
 /** Adds the index: the best names that fit its share of the budget, without those that stay in the window (`inTail`). */
 function* withIndex(
   snapshot: Snapshot,
-  { evidence, names: candidates, options }: Material,
+  candidates: ReadonlyArray<IndexedName>,
+  budget: number,
   inTail: ReadonlySet<string>
-): SlicedWork<ExtractedSnapshot> {
+): SlicedWork<IndexedSnapshot> {
   const text = renderSnapshot(snapshot)
   yield text.length * 8
   const whole = writtenOut(text)
   const inSnapshot = namesIn(whole)
-  let left = Math.min(options.budget - estimateText(text) - 32, options.budget * indexShare)
+  let left = Math.min(budget - estimateText(text) - 32, budget * indexShare)
   // Of the characters, the index has at most 40 %: two thirds of what stands before it.
   let room = text.length * (2 / 3) - 60
   const names: Array<IndexedName | undefined> = []
@@ -269,7 +274,8 @@ function* withIndex(
     names[at] = undefined
     return at
   }
-  for (const { file, name } of earlierNamesFirst(candidates.slice(0, options.budget * 4), evidence)) {
+  for (const candidate of candidates) {
+    const { file, name } = candidate
     if (left < 3 || room < 8) break
     if (shown.has(name) || inTail.has(name)) continue
     // A file needs no line for its own name.
@@ -285,7 +291,7 @@ function* withIndex(
     room -= chars
     left -= tokens
     let place = names.length
-    for (const other of [...namesIn(name), shortHash(name)]) {
+    for (const other of namesShownBy(candidate)) {
       // A folder is shown by a file in it, which takes its place.
       place = Math.min(place, show(other, name) ?? place)
     }
@@ -298,32 +304,50 @@ function* withIndex(
     if (parent !== "") parents.add(`${group} ${parent}`)
     yield 2_000
   }
-  const { final, restored } = shrunkIndex(
+  return shrunkIndex(
     snapshot,
     names.filter((each) => each !== undefined),
-    options.budget
+    budget
   )
-  const rendered = renderSnapshot(final)
-  const checked = candidates.slice(0, audited)
+}
+
+/** Number of anchors, highest weight first, that an audit checks. */
+const maxAudited = 1_000
+
+/** Renders a snapshot, and looks for its names. */
+function* audited(
+  { indexed, snapshot }: IndexedSnapshot,
+  { names }: Material,
+  inTail: ReadonlySet<string>
+): SlicedWork<ExtractedSnapshot> {
+  const text = renderSnapshot(snapshot)
+  yield text.length * 8
+  const checked = names.slice(0, maxAudited)
+  const written = namesIn(writtenOut(text))
   let held = 0
   let tail = 0
-  const written = namesIn(writtenOut(rendered))
   for (const name of checked) {
     if (written.has(name)) held += 1
     else if (inTail.has(name)) tail += 1
     yield 100
   }
-  return {
-    snapshot: final,
-    text: rendered,
-    audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored }
-  }
+  return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
 }
 
 const hash = /^[0-9a-f]{8,64}$/
 
 /** Returns the form in which a commit is named briefly, and any other name unchanged: the long one shows both. */
 const shortHash = (name: string): string => (hash.test(name) ? name.slice(0, 7) : name)
+
+/** By candidate: an index is written twice where the first leaves room. */
+const shownNames = new WeakMap<IndexedName, ReadonlyArray<string>>()
+
+/** Returns the names that a name in the index shows, itself among them. */
+const namesShownBy = (candidate: IndexedName): ReadonlyArray<string> => {
+  const names = shownNames.get(candidate) ?? [...namesIn(candidate.name), shortHash(candidate.name)]
+  shownNames.set(candidate, names)
+  return names
+}
 
 /** A file that the text names is known by its last segment. */
 const shortest = (file: string, text: string): string => {
@@ -347,14 +371,10 @@ const earlierNamesFirst = (candidates: ReadonlyArray<string>, evidence: Evidence
 }
 
 /** Returns the snapshot with as many of the names as its budget allows. */
-const shrunkIndex = (
-  snapshot: Snapshot,
-  names: ReadonlyArray<IndexedName>,
-  budget: number
-): { readonly final: Snapshot; readonly restored: number } => {
+const shrunkIndex = (snapshot: Snapshot, names: ReadonlyArray<IndexedName>, budget: number): IndexedSnapshot => {
   for (let count = names.length; count > 0; count = Math.floor(count * 0.97) - 1) {
-    const final = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...indexItems(names.slice(0, count))] }
-    if (snapshotTokens(final) <= budget) return { final, restored: count }
+    const full = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...indexItems(names.slice(0, count))] }
+    if (snapshotTokens(full) <= budget) return { snapshot: full, indexed: count }
   }
-  return { final: snapshot, restored: 0 }
+  return { snapshot, indexed: 0 }
 }

@@ -1,4 +1,5 @@
 import { isHandle } from "../../content/Handle.ts"
+import { BoundedMap } from "../../text/BoundedMap.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { type AnchorKind, anchorKindOf, anchorsOf } from "../Anchors.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
@@ -48,12 +49,32 @@ const variable = /^(?:t|b|cmd|err|ctx|self|this|cls)\./
 /** A variable and a member that is an ordinary word. */
 const wordMember = /^[a-z]+\.[A-Z][a-z]+$/
 
+/** Whether a name tells an agent nothing, whatever the conversation is about. */
+const isMeaningless = (name: string): boolean =>
+  isStandardName(name) ||
+  replacing.test(name) ||
+  contextLine.test(name) ||
+  redacted.test(name) ||
+  tagLike.test(name) ||
+  joinedSentences.test(name) ||
+  name.endsWith("$") ||
+  placeholder.test(name)
+
+/** Each compression of a conversation asks for the same names. */
+const meaningless = new BoundedMap<string, boolean>(50_000)
+
+const tellsNothing = (name: string): boolean => {
+  const judged = meaningless.get(name)
+  if (judged !== undefined) return judged
+  const is = isMeaningless(name)
+  meaningless.set(name, is)
+  return is
+}
+
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
-  if (declared.has(name) || isStandardName(name) || replacing.test(name)) return false
-  if (contextLine.test(name) || redacted.test(name)) return false
-  if (tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$") || placeholder.test(name)) return false
+  if (declared.has(name) || tellsNothing(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
 }

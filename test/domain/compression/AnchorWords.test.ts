@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { eachWord } from "../../../src/domain/compression/AnchorWords.ts"
+import { thousand } from "../../support/generate.ts"
+
+const wordsOf = (text: string): ReadonlyArray<string> => {
+  const words: Array<string> = []
+  eachWord(text, (word, at) => {
+    assert.strictEqual(text.slice(at, at + word.length), word)
+    words.push(word)
+  })
+  return words
+}
+
+/** The words as one expression describes them. */
+const expression =
+  // oxlint-disable-next-line no-control-regex
+  /\u001b\[[\d;]*[A-Za-z]|(?<!\\)(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|,\d)|[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?)/g
+const ordinary = /^[A-Z]?[a-z]+$/
+const expectedWords = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(expression)]
+    .map(([word]) => word)
+    .filter((word) => word.length >= 3 && !word.startsWith("\u001b") && !ordinary.test(word))
+
+const Piece = Schema.Literals([
+  ..."aB1_$@~#/.-:%+=?&!,\\ \n[;é",
+  "\u001b[32m",
+  "12,345",
+  ",678",
+  "word",
+  "src/a.ts",
+  "https://",
+  "\u001b["
+])
+
+describe("AnchorWords", () => {
+  const texts: ReadonlyArray<readonly [text: string, words: ReadonlyArray<string>]> = [
+    ["The word in src/app.ts:12, then.", ["src/app.ts:12"]],
+    ["1,234,567 and 1,2345", ["1,234,567", "2345"]],
+    ["\u001b[32mAdded_it\u001b[0m", ["Added_it"]],
+    ["\\nName_one", ["Name_one"]],
+    ["save! and is_valid?", ["save!", "is_valid?"]],
+    ["key=value;x", ["key=value"]],
+    ["a..b. ...", ["a..b"]],
+    ["", []]
+  ]
+  it.each(texts)("splits %j", (text, words) => assert.deepStrictEqual(wordsOf(text), words))
+
+  it("tells what may be more than one word, and what the sentence may have added", () => {
+    const found: Array<readonly [string, boolean, boolean]> = []
+    eachWord("a/b:12 .map plain_name what_is?", (word, _, hasMark, isComposite) => {
+      found.push([word, hasMark, isComposite])
+    })
+    assert.deepStrictEqual(found, [
+      ["a/b:12", false, true],
+      [".map", true, false],
+      ["plain_name", false, false],
+      ["what_is?", true, true]
+    ])
+  })
+
+  it.prop(
+    "finds the words of the expression",
+    [Schema.Array(Piece)],
+    ([pieces]) => {
+      const text = pieces.join("")
+      assert.deepStrictEqual(wordsOf(text), expectedWords(text))
+    },
+    { arbitrary: thousand("AnchorWords") }
+  )
+})
