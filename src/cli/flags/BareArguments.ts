@@ -1,4 +1,7 @@
-/** Accepts flags without a command, as other agents' programs do: `palimpsest -p "…"` is `ask`, `palimpsest -c` is `chat`. */
+/**
+ * Accepts flags without a command, as other agents' programs do (`palimpsest -p "…"` is `ask`, `palimpsest -c` is `chat`), and
+ * `palimpsest help COMMAND`, as git and npm do.
+ */
 
 const printFlags = new Set(["-p", "--print", "--prompt"])
 const openingFlags = new Set([...printFlags, "-r", "--resume", "-c", "--continue", "-m", "--model"])
@@ -16,10 +19,11 @@ const nameOf = (argument: string): string => /^(-[^=]*)=/.exec(argument)?.[1] ??
 
 /**
  * Adds the command to arguments that begin with a flag of `ask` or `chat`: `-p "…"` (`--print`, `--prompt`) is `ask "…"`, and
- * `-c`, `-r`, `-m` without it are `chat` with that flag. `--output-format json` beside `-p` becomes `--json`. Other arguments are
- * returned unchanged.
+ * `-c`, `-r`, `-m` without it are `chat` with that flag. `--output-format json` beside `-p` becomes `--json`. `help` becomes
+ * `--help`. Other arguments are returned unchanged.
  */
 export const withCommand = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (args[0] === "help") return [...args.slice(1), "--help"]
   if (args[0] === undefined || !openingFlags.has(nameOf(args[0]))) return args
   if (!args.some((argument) => printFlags.has(nameOf(argument)))) return ["chat", ...args]
   const rest: Array<string> = []

@@ -285,6 +285,14 @@ export const makerOf = (name: string): "anthropic" | "google" | "openai" | undef
   return /^(?:gpt-|o\d|chatgpt-|codex-)/.test(bare) && !bare.startsWith("gpt-oss") ? "openai" : undefined
 }
 
+/** The models to choose from: the current one, then the table's, those of the same maker before others, the newest first. */
+export const modelChoices = (current: string): ReadonlyArray<string> => {
+  const maker = makerOf(current)
+  const newest = Object.keys(modelTable).toReversed()
+  const isOther = (name: string) => makerOf(name) !== maker
+  return [...new Set([current, ...newest.filter((name) => !isOther(name)), ...newest.filter(isOther)])]
+}
+
 /** The model in the table with the closest name, of those that the provider serves. */
 export const suggestModel = (name: string, serves: (name: string) => boolean): string | undefined => {
   const bare = bareName(name)

@@ -24,7 +24,10 @@ describe("flags without a command", () => {
     ["", ""],
     ["--help", "--help"],
     ["ask -p x", "ask -p x"],
-    ["recall file -p", "recall file -p"]
+    ["recall file -p", "recall file -p"],
+    ["help", "--help"],
+    ["help sessions list", "sessions list --help"],
+    ["ask help", "ask help"]
   ]
   for (const [given, expected] of rows) {
     it(`palimpsest ${given}: ${expected}`, () =>

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   defaultReserve,
   isGoogleModel,
+  modelChoices,
   modelLimits,
   modelTable,
   modelKey,
@@ -139,5 +140,19 @@ describe("Models", () => {
     assert.strictEqual(suggestModel("models/gemini-2.5-prp", isGoogleModel), "gemini-2.5-pro")
     assert.isUndefined(suggestModel("claude-sonnet-4-5", isGoogleModel))
     assert.isUndefined(suggestModel("nope", isGoogleModel))
+  })
+
+  it("the models to choose from begin with the current one, its maker's and the newest", () => {
+    const [current, ...others] = modelChoices("anthropic/claude-opus-5-20261101")
+    assert.strictEqual(current, "anthropic/claude-opus-5-20261101")
+    assert.strictEqual(others.length, Object.keys(modelTable).length)
+    const claude = others.filter((name) => name.startsWith("claude-"))
+    assert.deepStrictEqual(others.slice(0, claude.length), claude)
+    assert.isBelow(claude.indexOf("claude-opus-5-5"), claude.indexOf("claude-opus-4"))
+    assert.deepStrictEqual(
+      modelChoices("gpt-5").filter((name) => name === "gpt-5"),
+      ["gpt-5"]
+    )
+    assert.isTrue(modelChoices("my-own-model")[1]?.startsWith("qwen"))
   })
 })

@@ -1,21 +1,22 @@
 import { Effect, Option, Ref } from "effect"
-import { modelTable } from "../../../domain/model/ModelLimits.ts"
+import { modelChoices } from "../../../domain/model/ModelLimits.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import type { ChatSettings } from "../../../services/chat/ChatSettings.ts"
 import * as ModelWindows from "../../../services/model/ModelWindows.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
-/** Lets the user choose a model of the table. Returns none where no list can be shown. */
-const chooseModel = ({ terminal }: ChatSession, current: string) =>
+/** Lets the user choose a model. Returns none where no list can be shown. */
+const chooseModel = ({ terminal }: ChatSession, { model: current, models }: ChatSettings) =>
   terminal
     .choose(
       "Model",
-      Object.entries(modelTable).map(([name, { window }]) => ({
+      modelChoices(current).map((name) => ({
         value: name,
         label: name,
-        about: `${Output.number(window)} tokens`,
+        about: `${Output.number(ModelWindows.resolveOffline(name, models).window)} tokens`,
         isCurrent: name === current
       }))
     )
@@ -28,14 +29,14 @@ export const model: SlashCommand = {
   help: "Show the model and choose another, or switch to the one you name",
   run: Effect.fnUntraced(function* (session, argument) {
     const { chat, compressedAt, terminal } = session
-    const { model: current } = yield* chat.settings
+    const settings = yield* chat.settings
     if (argument === "") {
       const { limit } = yield* chat.usage
-      yield* say(session, `The model is ${current}, with a window of ${Output.number(limit)} tokens.`)
+      yield* say(session, `The model is ${settings.model}, with a window of ${Output.number(limit)} tokens.`)
     }
-    const name = argument === "" ? Option.getOrElse(yield* chooseModel(session, current), () => "") : argument
+    const name = argument === "" ? Option.getOrElse(yield* chooseModel(session, settings), () => "") : argument
     if (name === "") return
-    const { models, window } = yield* chat.settings
+    const { models, window } = settings
     const looked = yield* terminal.during("looking up the model", (interrupted) =>
       Effect.raceFirst(
         Effect.asSome(ModelWindows.availability(name, models)),
