@@ -163,6 +163,53 @@ describe("the sessions of other agents", () => {
     })
   )
 
+  it.effect("a history for the Gemini API, and standard input, are searched and exported like them", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const place = path.join(folder, "history")
+      mkdirSync(place)
+      const env = { HOME: place, PALIMPSEST_HOME: path.join(place, "home") }
+      const history = JSON.stringify([
+        { role: "user", parts: [{ text: "hello" }] },
+        { role: "model", parts: [{ text: `deploy with ${token}` }] }
+      ])
+      const file = path.join(place, "history.json")
+      writeFileSync(file, history)
+      const search = ["secrets", "--only", "secrets", "--json"]
+      for (const [name, input] of [
+        [file, ""],
+        ["-", history]
+      ] as const) {
+        const found = yield* run([...search, name], { env, input })
+        assert.notInclude(String(found.stdout), token)
+        assert.deepStrictEqual(
+          decode(Secrets, found.stdout).sessions.map(({ agent, places }) => [agent, places.map(({ line }) => line)]),
+          [["contents", [2]]]
+        )
+        const out = path.join(place, "copy.json")
+        const copied = yield* run(["export", name, out, "--redact"], { env, input })
+        assert.deepStrictEqual([copied.status, copied.stderr], [0, "palimpsest: replaced 1 secret\n"])
+        assert.strictEqual(readFileSync(out, "utf8").trim(), history.replace(token, "[redacted: GitHub token #1]"))
+      }
+      const lines = readFileSync(sessionFile("claude-code-short"), "utf8")
+      const own = path.join(place, "own.jsonl")
+      assert.strictEqual((yield* run(["export", "-", own], { env, input: lines })).status, 0)
+      assert.include(readFileSync(own, "utf8"), '"isSidechain":false')
+      const markdown = path.join(place, "own.md")
+      assert.strictEqual((yield* run(["export", "-", markdown, "--from", "claude"], { env, input: lines })).status, 0)
+      assert.match(readFileSync(markdown, "utf8"), /^# standard input\n\n## User\n/)
+      for (const args of [
+        ["export", "-", own, "--all"],
+        ["export", file, file],
+        ["secrets", "--from", "claude"]
+      ]) {
+        const refused = yield* run(args, { env, input: lines })
+        assert.strictEqual(refused.status, 2, args.join(" "))
+        assert.strictEqual(refused.stderr.trim().split("\n").length, 1, refused.stderr)
+      }
+    })
+  )
+
   it.effect("go on where their agent looks for them, also one that does not name its folder, and in opencode", () =>
     Effect.gen(function* () {
       const { env, home } = yield* machine

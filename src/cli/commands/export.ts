@@ -1,16 +1,16 @@
-import { Effect, FileSystem, Path } from "effect"
+import { Effect, FileSystem, Path, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatFor, formatProblemText } from "../../domain/transcripts/FileExtension.ts"
-import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
+import type { SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
-import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
-import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import { secretsOf, secretsOfEvents } from "../../services/transcripts/FindSecrets.ts"
+import type { FoundSession } from "../../services/transcripts/FindSessions.ts"
 import { redactFile } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as SecretFlags from "../flags/SecretFlags.ts"
+import * as SessionOrConversation from "../flags/SessionOrConversation.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -53,6 +53,30 @@ const copyOthers = Effect.fnUntraced(function* (
   return replaced
 })
 
+/** Returns the format to write: the given one, or that of the file's ending. */
+const formatOf = (file: string, to: FormatName | undefined) =>
+  Effect.fromResult(formatFor(file, to)).pipe(
+    Effect.mapError((problem) => badInput(`${quotedPath(file)}: ${formatProblemText(problem)}`))
+  )
+
+/** Writes a conversation that is no session: in its own format where the file has that format's ending. */
+const writeOther = Effect.fnUntraced(function* (
+  { events, format, name }: Extract<SessionOrConversation.Chosen, { readonly _tag: "Conversation" }>,
+  file: string,
+  to: FormatName | undefined,
+  search: SecretSearch | undefined
+) {
+  const own = format !== "opencode" && Result.isSuccess(formatFor(file, format)) ? format : undefined
+  const written = yield* formatOf(file, to ?? own)
+  const found =
+    search === undefined
+      ? undefined
+      : yield* Output.progress("searching for secrets")(secretsOfEvents(events, name, search))
+  const { copy, replaced } = yield* redactedCopy(events, found?.secrets)
+  yield* writeExport(file, written, copy, name, found?.secrets)
+  return replaced
+})
+
 /** Reads the conversation and writes it in a format. */
 const writeConversation = Effect.fnUntraced(function* (
   session: FoundSession,
@@ -66,18 +90,15 @@ const writeConversation = Effect.fnUntraced(function* (
   return replaced
 })
 
-/** Returns the format to write: the given one, or that of the file's ending. */
-const formatOf = (file: string, to: FormatName | undefined) =>
-  Effect.fromResult(formatFor(file, to)).pipe(
-    Effect.mapError((problem) => badInput(`${quotedPath(file)}: ${formatProblemText(problem)}`))
-  )
-
 /** The command `palimpsest export <session> <file>`. */
 export const exported = Command.make(
   "export",
   {
-    session: Argument.String("session").pipe(Argument.withDescription("File or id of a session, as find lists it")),
+    session: Argument.String("session").pipe(
+      Argument.withDescription("File or id of a session, as find lists it, or - for standard input")
+    ),
     file: Argument.String("file").pipe(Argument.withDescription("File to write")),
+    from: Input.from,
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),
       "Format (default: the session's own where FILE has its ending, else by the ending: Markdown for .md)"
@@ -86,22 +107,28 @@ export const exported = Command.make(
     only: SecretFlags.only,
     all: Input.flag("all", "Also copy the files of its subagents and its large outputs, into a folder named after FILE")
   },
-  Effect.fn("cli.export")(function* ({ all, file, only, redact, session: name, to }) {
+  Effect.fn("cli.export")(function* ({ all, file, from, only, redact, session: name, to }) {
     yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
     if (only !== undefined && !redact) return yield* badInput("--only needs --redact")
-    const list = yield* Output.progress("reading the sessions of your agents")(
-      listSessions({ agents: undefined, folder: undefined, since: undefined })
-    )
-    const session = yield* Effect.mapError(chooseSession(name, list.sessions), ConversationInput.unreadable)
+    const chosen = yield* SessionOrConversation.choose(name, from)
+    const source = chosen._tag === "Session" ? chosen.session.path : name
     const fs = yield* FileSystem.FileSystem
-    const [read, written] = yield* Effect.forEach([session.path, file], (one) => Effect.option(fs.realPath(one)))
+    const [read, written] = yield* Effect.forEach([source, file], (one) => Effect.option(fs.realPath(one)))
     if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
       return yield* badInput(`${file} is the session itself; write the copy to another file`)
     }
-    const secrets = redact
-      ? (yield* Output.progress("searching for secrets")(secretsOf(session, yield* SecretFlags.sharedSearchOf(only))))
-          .secrets
-      : undefined
+    const search = redact ? yield* SecretFlags.sharedSearchOf(only) : undefined
+    if (chosen._tag === "Conversation") {
+      if (all) return yield* badInput(`--all copies the files beside a session; ${chosen.name} has none`)
+      const count = yield* writeOther(chosen, file, to, search)
+      if (redact) yield* Output.notice(`replaced ${Output.plural(count, "secret")}`)
+      return
+    }
+    const { session } = chosen
+    const secrets =
+      search === undefined
+        ? undefined
+        : (yield* Output.progress("searching for secrets")(secretsOf(session, search))).secrets
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
     const ending = (name: string) => /\.[^./\\]+$/.exec(name)?.[0]
     const isOther = isFile && to === undefined && ending(file) === ending(session.path)

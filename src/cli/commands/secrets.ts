@@ -4,13 +4,13 @@ import { handleOf, Hash } from "../../domain/content/Handle.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { ReportProgress } from "../../services/platform/Progress.ts"
 import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts"
-import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
-import { type FoundSecrets, secretsOf } from "../../services/transcripts/FindSecrets.ts"
+import { type FoundSecrets, secretsOf, secretsOfEvents } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
-import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as SecretFlags from "../flags/SecretFlags.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
+import * as SessionOrConversation from "../flags/SessionOrConversation.ts"
 import * as Input from "../flags/SharedFlags.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** The output of `--json`. It holds no value of a secret. */
@@ -27,7 +27,7 @@ export const Secrets = Schema.Struct({
       places: Schema.Array(
         Schema.Struct({
           path: Schema.String,
-          /** The line in the file, from 1. */
+          /** The line in the file, from 1. In a history for the Gemini API, and on standard input: the number of the message. */
           line: Schema.Natural,
           kind: Schema.String,
           isPersonal: Schema.Boolean,
@@ -44,8 +44,16 @@ const maxPlaces = 8
 
 const isHash = Schema.is(Hash)
 
+/** What is searched: a session, or a conversation that is none, whose places are messages. */
+interface Searched {
+  readonly agent: string
+  readonly id: string
+  readonly path: string
+  readonly isConversation: boolean
+}
+
 /** Where secrets of one kind stand: lines of the session's file, other files with their lines, and handles of stored parts. */
-const placesText = (session: FoundSession, list: FoundSecrets["places"]): string => {
+const placesText = (session: Searched, list: FoundSecrets["places"]): string => {
   const shown = list.slice(0, maxPlaces)
   const lines = shown.flatMap(({ line, path }) => (path === session.path ? [String(line)] : []))
   const others = shown.flatMap(({ line, path }) => {
@@ -55,14 +63,18 @@ const placesText = (session: FoundSession, list: FoundSecrets["places"]): string
   })
   const more = list.length - shown.length
   return [
-    ...(lines.length === 0 ? [] : [`line ${lines.join(", ")}`]),
+    ...(lines.length === 0 ? [] : [`${session.isConversation ? "message" : "line"} ${lines.join(", ")}`]),
     ...others,
     ...(more > 0 ? [`${Output.number(more)} more`] : [])
   ].join(", ")
 }
 
 /** The kinds of secrets of a session, each with its places. */
-const sessionText = (session: FoundSession, { places, values }: FoundSecrets, style: Output.Style): string => {
+const sessionText = (
+  session: Searched,
+  { places, values }: Pick<FoundSecrets, "places" | "values">,
+  style: Output.Style
+): string => {
   const kinds = new Map<string, Array<FoundSecrets["places"][number]>>()
   for (const place of places) kinds.set(place.kind, [...(kinds.get(place.kind) ?? []), place])
   const rows = [...kinds]
@@ -83,45 +95,50 @@ export const secrets = Command.make(
   {
     session: Input.optionalArgument(
       "session",
-      "File or id of one session, as find lists it (default: all sessions that match the flags)"
+      "File or id of one session, as find lists it, or - for standard input (default: all sessions that match the flags)"
     ),
+    from: Input.from,
     ...SessionFlags.flags,
     only: SecretFlags.only,
     json: Input.json
   },
   Effect.fn("cli.secrets")(function* (input) {
     const { session: name } = input
-    const search = yield* SecretFlags.searchOf(input.only)
-    const filter = yield* SessionFlags.filterOf(input)
-    const list = yield* Output.progress("reading the sessions of your agents")(
-      listSessions(name === undefined ? filter : { agents: undefined, folder: undefined, since: undefined })
-    )
-    const sessions =
-      name === undefined
-        ? list.sessions
-        : [yield* Effect.mapError(chooseSession(name, list.sessions), ConversationInput.unreadable)]
+    if (name === undefined && input.from !== undefined)
+      return yield* badInput("--from needs a file, or - for standard input")
     const style = yield* Output.style
-    const problems: Array<SessionProblem> = name === undefined ? [...list.problems] : []
+    const search = yield* SecretFlags.searchOf(input.only)
     const rows: Array<(typeof Secrets.Type)["sessions"][number]> = []
+    const take = Effect.fnUntraced(function* (searched: Searched, { places, values }: FoundSecrets) {
+      if (places.length === 0) return
+      rows.push({ agent: searched.agent, id: searched.id, path: searched.path, values, places })
+      if (!input.json) yield* Output.text(sessionText(searched, { places, values }, style))
+    })
+    const filter = yield* SessionFlags.filterOf(input)
+    const chosen = name === undefined ? undefined : yield* SessionOrConversation.choose(name, input.from)
+    const list =
+      chosen === undefined
+        ? yield* Output.progress("reading the sessions of your agents")(listSessions(filter))
+        : { sessions: chosen._tag === "Session" ? [chosen.session] : [], problems: [] }
+    const { sessions } = list
+    const problems: Array<SessionProblem> = [...list.problems]
+    if (chosen?._tag === "Conversation") {
+      const { events, format, name: path } = chosen
+      const found = yield* Output.progress("searching")(secretsOfEvents(events, path, search))
+      yield* take({ agent: format, id: path, path, isConversation: true }, found)
+    }
     const searchOne = Effect.fnUntraced(function* (session: FoundSession, at: number) {
       const report = yield* ReportProgress
       report({ done: at, total: sessions.length, unit: "sessions" })
       const found = yield* secretsOf(session, search)
       problems.push(...found.problems.filter(({ path }) => problems.every((other) => other.path !== path)))
-      if (found.places.length === 0) return
-      rows.push({
-        agent: session.agent,
-        id: session.id,
-        path: session.path,
-        values: found.values,
-        places: found.places
-      })
-      if (!input.json) yield* Output.text(sessionText(session, found, style))
+      yield* take({ agent: session.agent, id: session.id, path: session.path, isConversation: false }, found)
     })
     yield* Effect.forEach(sessions, searchOne, { discard: true }).pipe(Output.progress("searching"))
-    if (input.json) return yield* Output.json(Secrets, { searched: sessions.length, sessions: rows, problems })
+    const count = chosen === undefined ? sessions.length : 1
+    if (input.json) return yield* Output.json(Secrets, { searched: count, sessions: rows, problems })
     yield* SessionFlags.tellProblems(problems)
-    const searched = Output.plural(sessions.length, "session")
+    const searched = Output.plural(count, "session")
     yield* Output.notice(
       rows.length === 0
         ? `nothing found in ${searched}`

@@ -20,6 +20,7 @@ const advice = ({ kind, memory = 0 }: TranscriptError): string => {
       return `; to read it all the same set NODE_OPTIONS=--max-old-space-size=${Math.ceil(memory / 1e6)}`
     case "UnknownSession":
       return "; palimpsest find lists the sessions"
+    case "NotASession":
     case "Unusable":
       return ""
   }

@@ -30,7 +30,8 @@ const fileOf = Effect.fnUntraced(function* (
   const format = detectFormat(new TextDecoder().decode(head))
   if (format === undefined) return yield* transcriptError(path, 0, "is not a session of a known agent")
   if (format === "contents") {
-    return yield* transcriptError(path, 0, "is a history for the Gemini API; expected a session of an agent")
+    const what = "is a history for the Gemini API; expected a session of an agent"
+    return yield* transcriptError(path, 0, what, "NotASession")
   }
   const name = path.split(/[\\/]/).at(-1) ?? path
   return {

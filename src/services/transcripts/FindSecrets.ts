@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import type { SessionEvent } from "../../domain/session/Session.ts"
 import { hiddenValues } from "../../domain/text/ChildEnvironment.ts"
 import type { Secret } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
@@ -16,7 +17,7 @@ export const environmentSecrets = (variables: Readonly<Record<string, string>>):
 /** Where a secret stands. Its value is not shown. */
 export interface SecretPlace {
   readonly path: string
-  /** The line of the record in its file, from 1. */
+  /** The line of the record in its file, from 1. In a conversation that is no session: the number of its message. */
   readonly line: number
   readonly kind: string
   readonly isPersonal: boolean
@@ -34,6 +35,42 @@ export interface FoundSecrets {
   readonly secrets: SessionSecrets
 }
 
+type Places = Map<string, { -readonly [Key in keyof SecretPlace]: SecretPlace[Key] }>
+
+/** Adds the secrets of a record to the places of its file. */
+const addTo = (
+  places: Places,
+  { line, path }: Pick<SecretPlace, "line" | "path">,
+  found: ReadonlyArray<RecordSecret>
+) => {
+  for (const { isPersonal, kind } of found) {
+    const key = `${line} ${kind}`
+    const known = places.get(key)
+    if (known === undefined) places.set(key, { path, line, kind, isPersonal, count: 1 })
+    else known.count += 1
+  }
+}
+
+/** Finds the secrets of a conversation that is no session of an agent. `name`: what the places call it. */
+export const secretsOfEvents = Effect.fn("FindSecrets.secretsOfEvents")(function* (
+  events: ReadonlyArray<SessionEvent>,
+  name: string,
+  search: SecretSearch
+): Effect.fn.Return<FoundSecrets> {
+  const secrets = new SessionSecrets(search)
+  const values = new Set<string>()
+  const places: Places = new Map()
+  let message = 0
+  for (const event of events) {
+    if (event._tag === "Appended") message += 1
+    const found = yield* Work.run(secrets.collect(JSON.stringify(event)))
+    for (const { value } of found) values.add(value)
+    addTo(places, { path: name, line: message }, found)
+  }
+  secrets.settle()
+  return { places: [...places.values()], values: values.size, problems: [], secrets }
+})
+
 /** Finds the secrets of a session, its subagents and the texts beside it. A file that cannot be read is a problem; the others go on. */
 export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
   session: FoundSession,
@@ -45,15 +82,10 @@ export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
   const places: Array<SecretPlace> = []
   const problems: Array<SessionProblem> = []
   for (const file of session.files) {
-    const kinds = new Map<string, { -readonly [Key in keyof SecretPlace]: SecretPlace[Key] }>()
+    const kinds: Places = new Map()
     const take = (line: number, found: ReadonlyArray<RecordSecret>) => {
-      for (const { isPersonal, kind, value } of found) {
-        values.add(value)
-        const key = `${line} ${kind}`
-        const known = kinds.get(key)
-        if (known === undefined) kinds.set(key, { path: file.path, line, kind, isPersonal, count: 1 })
-        else known.count += 1
-      }
+      for (const { value } of found) values.add(value)
+      addTo(kinds, { path: file.path, line }, found)
     }
     yield* agents
       .records(file, { from: 0, line: 1 }, (record, { line }) => {

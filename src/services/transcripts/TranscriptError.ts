@@ -7,13 +7,13 @@ import { problemText, type RecordProblem } from "../../domain/transcripts/Proble
  *
  * Details: `message` names the file, the line and what was expected, in one line. `kind` says what a caller can do: read a file
  * with a `BrokenLine` leniently, name the format of an `UnknownFormat`, give the program more memory for a `TooLarge` one, list
- * the sessions for an `UnknownSession`.
+ * the sessions for an `UnknownSession`, and read the conversation of a `NotASession`, which no agent wrote.
  */
 export class TranscriptError extends Schema.TaggedError<TranscriptError>()("TranscriptError", {
   path: Schema.String,
   /** From 1; 0 when the error concerns the whole file. */
   line: Schema.Natural,
-  kind: Schema.Literals(["BrokenLine", "UnknownFormat", "TooLarge", "UnknownSession", "Unusable"]),
+  kind: Schema.Literals(["BrokenLine", "UnknownFormat", "TooLarge", "UnknownSession", "NotASession", "Unusable"]),
   message: Schema.String,
   /** Bytes of memory that reading a `TooLarge` file needs. */
   memory: Schema.optionalKey(Schema.Natural)
