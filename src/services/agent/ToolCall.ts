@@ -17,6 +17,8 @@ export interface ToolRunOptions {
   readonly emit: (event: ChatEvent) => Effect.Effect<unknown>
   /** Runs work that waits for the user. */
   readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Milliseconds that the call has waited for the user so far. */
+  readonly waited: () => number
   /** Stops the calls when it completes: running calls are abandoned, and calls that have not begun do not begin. Its text goes to the model. */
   readonly stop: Effect.Effect<string>
   readonly hooked: Hooked
@@ -224,7 +226,7 @@ const performAll = Effect.fnUntraced(function* (run: CallRun) {
       break
     }
     const id = `${pending.id}.${count}`
-    const startedAt = yield* Clock.currentTimeMillis
+    const [startedAt, waitedBefore] = [yield* Clock.currentTimeMillis, run.waited()]
     done = yield* perform(run, name, args, id)
     const { response, status } = done.answer
     yield* emit({
@@ -236,7 +238,7 @@ const performAll = Effect.fnUntraced(function* (run: CallRun) {
       display: null,
       message:
         typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - startedAt
+      duration: (yield* Clock.currentTimeMillis) - startedAt - (run.waited() - waitedBefore)
     })
   }
   return done.answer

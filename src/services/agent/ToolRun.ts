@@ -25,6 +25,23 @@ const groupsOf = (
   return groups
 }
 
+/** Adds up how long work waits for the user. */
+const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "waited" | "waiting"> => {
+  let total = 0
+  return {
+    waited: () => total,
+    waiting: (work) =>
+      Effect.flatMap(Clock.currentTimeMillis, (from) =>
+        Effect.ensuring(
+          waiting(work),
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            total += now - from
+          })
+        )
+      )
+  }
+}
+
 /**
  * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Calls that only read run
  * in parallel; a call that changes something runs alone, after all calls before it. However the run ends, `answers`
@@ -33,7 +50,7 @@ const groupsOf = (
 export const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
   answers: Array<CallAnswer | undefined>,
-  options: Omit<ToolRunOptions, "gate">
+  options: Omit<ToolRunOptions, "gate" | "waited">
 ): Effect.fn.Return<void, never, Approval> {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
@@ -43,9 +60,10 @@ export const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
     const asking = calls[index]
     if (asking === undefined) return
     const startedAt = yield* Clock.currentTimeMillis
+    const { waited, waiting } = measured(options.waiting)
     const answer =
       stops === undefined
-        ? yield* runToolCall(asking, whole, (partial) => {
+        ? yield* runToolCall(asking, { ...whole, waited, waiting }, (partial) => {
             answers[index] = partial
           })
         : abandonedAnswer(`a hook stopped the run: ${stops}`, undefined)
@@ -60,7 +78,7 @@ export const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
       display: result?.display === undefined ? null : truncateDisplay(result.display),
       message:
         typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - startedAt
+      duration: (yield* Clock.currentTimeMillis) - startedAt - waited()
     })
   })
   for (const group of groupsOf(calls, tools)) {

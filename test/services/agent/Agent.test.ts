@@ -244,6 +244,38 @@ describe("Agent", () => {
       })
     )
 
+    it.effect("does not count the time of the question as the tool's", () =>
+      Effect.gen(function* () {
+        const [asked, working] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const slow = tool("edit", "edit", () =>
+          Deferred.succeed(working, undefined).pipe(
+            Effect.andThen(Effect.sleep("2 seconds")),
+            Effect.as("ok")
+          )
+        )
+        const { run } = yield* agent({
+          tools: [slow],
+          mode: "none",
+          ask: () =>
+            Deferred.succeed(asked, undefined).pipe(
+              Effect.andThen(Effect.sleep("10 seconds")),
+              Effect.as({ _tag: "Once" } as const)
+            ),
+          answers: [calling(asking("edit", "x")), saying("done")]
+        })
+        const ran = yield* Effect.forkChild(taken(run("go")))
+        yield* Deferred.await(asked)
+        yield* TestClock.adjust("10 seconds")
+        yield* Deferred.await(working)
+        yield* TestClock.adjust("2 seconds")
+        const { events } = yield* Fiber.join(ran)
+        assert.deepStrictEqual(
+          events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.duration] : [])),
+          [2_000]
+        )
+      })
+    )
+
     it.effect("does not ask again after a grant for the session", () =>
       Effect.gen(function* () {
         const ran = yield* Ref.make(0)
