@@ -1,4 +1,4 @@
-import { Cause, Context, Duration, Effect, Predicate, Schema, SchemaIssue, Stream } from "effect"
+import { Context, Duration, Effect, Predicate, Schema, SchemaIssue, Stream } from "effect"
 import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import type { Activity } from "../../domain/chat/ChatEvent.ts"
@@ -310,6 +310,8 @@ const handled = <Tools extends Record<string, AiTool.Any>>(
     if (last?.isFailure === true) return yield* new ToolFailure({ message: sentenceOf(last.result) })
     return { value: last?.encodedResult ?? "" }
   }).pipe(
-    // Any failure of a handler is an answer: the model goes on.
-    Effect.catchCause((cause) => Effect.fail(new ToolFailure({ message: sentenceOf(Cause.squash(cause)) })))
+    // A failure of a handler is an answer: the model goes on. A defect is logged by the agent, and answered too.
+    Effect.catch((error) =>
+      error instanceof ToolFailure ? Effect.fail(error) : Effect.fail(new ToolFailure({ message: sentenceOf(error) }))
+    )
   )

@@ -248,10 +248,7 @@ describe("Agent", () => {
       Effect.gen(function* () {
         const [asked, working] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
         const slow = tool("edit", "edit", () =>
-          Deferred.succeed(working, undefined).pipe(
-            Effect.andThen(Effect.sleep("2 seconds")),
-            Effect.as("ok")
-          )
+          Deferred.succeed(working, undefined).pipe(Effect.andThen(Effect.sleep("2 seconds")), Effect.as("ok"))
         )
         const { run } = yield* agent({
           tools: [slow],
@@ -722,7 +719,14 @@ describe("Agent", () => {
       )
       const handlers = yield* Effect.provide(
         toolkit,
-        toolkit.toLayer({ add: ({ a, b }) => (a < 0 ? Effect.fail("no negative numbers") : Effect.succeed(a + b)) })
+        toolkit.toLayer({
+          add: ({ a, b }) =>
+            a === 0
+              ? Effect.die(new Error("the table is broken"))
+              : a < 0
+                ? Effect.fail("no negative numbers")
+                : Effect.succeed(a + b)
+        })
       )
       const tools = yield* Tool.fromToolkit(handlers)
       const { chat, run } = yield* agent({
@@ -732,7 +736,8 @@ describe("Agent", () => {
           calling(
             { functionCall: { name: "add", args: { a: 1, b: 2 } } },
             { functionCall: { name: "add", args: { a: -1, b: 2 } } },
-            { functionCall: { name: "add", args: { a: "x" } } }
+            { functionCall: { name: "add", args: { a: "x" } } },
+            { functionCall: { name: "add", args: { a: 0, b: 2 } } }
           ),
           saying("done")
         ]
@@ -742,6 +747,7 @@ describe("Agent", () => {
       assert.include(answers, `add → {"output":"3"}`)
       assert.include(answers, "no negative numbers")
       assert.include(answers, "Expected number")
+      assert.include(answers, "add failed unexpectedly: Error: the table is broken")
     })
   )
 })
