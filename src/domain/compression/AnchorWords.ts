@@ -101,7 +101,7 @@ export const eachWord = (
     }
     if (follower === exclamation) {
       at = next + 1
-      visit(text.slice(start, at), start, true, (read.all & isSeparator) !== 0)
+      if (at - start >= minWordChars) visit(text.slice(start, at), start, true, (read.all & isSeparator) !== 0)
       continue
     }
     at = end
