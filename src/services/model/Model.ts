@@ -48,7 +48,9 @@ export class AuthenticationError extends Schema.TaggedError<AuthenticationError>
     const advice = (verb: string) => (this.variable === undefined ? "" : `; ${verb} ${this.variable}`)
     switch (this.kind) {
       case "MissingKey":
-        return `there is no key${advice("set")}`
+        return this.variable === undefined
+          ? "no model is configured, or it has no key"
+          : `there is no key; set ${this.variable}`
       case "InvalidKey":
         return `the key is not accepted${advice("check")}`
       case "InsufficientPermissions":

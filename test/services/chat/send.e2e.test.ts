@@ -627,7 +627,7 @@ describe("failures outside of the model", () => {
       const { chat, events: log } = yield* begin()
       const { error, events } = yield* taken(chat.send("question"))
       assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Error AuthenticationError"])
-      assert.strictEqual(error?.message, "there is no key")
+      assert.strictEqual(error?.message, "no model is configured, or it has no key")
       assert.isEmpty(log)
     }).pipe(Effect.provide(Offline.layer))
   )

@@ -77,7 +77,7 @@ describe("google_web_search", () => {
       yield* TestClock.adjust("1 minute")
       assert.match(yield* Fiber.join(fiber), /found/)
       const failure = yield* Effect.flip(search("b"))
-      assert.match(failure.message, /^the search failed: there is no key/)
+      assert.match(failure.message, /^the search failed: no model is configured, or it has no key/)
     }).pipe(
       Effect.provide(
         ScriptedModel.layer([
