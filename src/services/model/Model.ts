@@ -45,14 +45,13 @@ export class AuthenticationError extends Schema.TaggedError<AuthenticationError>
   variable: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
-    const advice = (verb: string) => (this.variable === undefined ? "" : `; ${verb} ${this.variable}`)
     switch (this.kind) {
       case "MissingKey":
         return this.variable === undefined
           ? "no model is configured, or it has no key"
           : `there is no key; set ${this.variable}`
       case "InvalidKey":
-        return `the key is not accepted${advice("check")}`
+        return `the key is not accepted${this.variable === undefined ? "" : `; check ${this.variable}`}`
       case "InsufficientPermissions":
         return "the key may not use this model; check its permissions, or name another model"
     }
