@@ -49,14 +49,16 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
   const { behindHandle, inContext, lost, used } = best.facts
   const rest = others.map((one) => `${share(one.facts.inContext, one.facts.used)} with ${named(one)}`).join(", ")
   const gone = tested.reduce((sum, { facts }) => sum + facts.lost, 0)
-  const missing =
-    gone === 0
-      ? "the others are one recall away"
+  const isComplete = tested.every(({ facts }) => facts.inContext === facts.used)
+  const missing = isComplete
+    ? ""
+    : gone === 0
+      ? "; the others are one recall away"
       : others.length === 0
-        ? `${number(behindHandle)} are one recall away, ${number(lost)} are lost`
-        : `lost are ${tested.map((one) => `${number(one.facts.lost)} with ${named(one)}`).join(", ")}`
+        ? `; ${number(behindHandle)} are one recall away, ${number(lost)} are lost`
+        : `; lost are ${tested.map((one) => `${number(one.facts.lost)} with ${named(one)}`).join(", ")}`
   return [
-    `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} still stand in the context with ${named(best)}${rest === "" ? "" : `, ${rest}`}; ${missing}.`
+    `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} still stand in the context with ${named(best)}${rest === "" ? "" : `, ${rest}`}${missing}.`
   ]
 }
 

@@ -114,10 +114,11 @@ export class SearchableText {
 
   /** Whether the text has a name, in comparable form, as a whole word. */
   has(name: string, kind: AnchorKind): boolean {
-    const known = this.found.get(name)
-    if (known !== undefined) return known
+    const key = `${kind} ${name}`
+    const cached = this.found.get(key)
+    if (cached !== undefined) return cached
     const isFound = hasWord(this.text, name, kind)
-    this.found.set(name, isFound)
+    this.found.set(key, isFound)
     return isFound
   }
 }

@@ -161,8 +161,9 @@ export const changed = ({ failing }: CommandHistory, path: string): void => {
   for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
-/** A request for the output of a background command may show how it ended. */
-export const ended = ({ background, commands }: CommandHistory, call: Part, answer: Answer): void => {
+/** Records the result of a background command, when this call asked for its output and the answer states an exit code. */
+export const ended = (history: CommandHistory, call: Part, answer: Answer): void => {
+  const { background, checks, commands } = history
   if (background.size === 0) return
   const args = call.functionCall?.args
   const named = typeof args === "object" && args !== null ? Object.values(args) : []
@@ -171,7 +172,11 @@ export const ended = ({ background, commands }: CommandHistory, call: Part, answ
   if (command === undefined || before === undefined) return
   const exit = /<exit_code>(-?\d+)<\/exit_code>/.exec(answerText(answer.part))?.[1]
   if (exit === undefined) return
-  commands.set(command, { ...before, exit: Number(exit), ok: Number(exit) === 0 })
+  const ok = Number(exit) === 0
+  commands.set(command, { ...before, exit: Number(exit), ok })
+  for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
+  if (ok) pass(history, command)
+  else fail(history, before.entry, command, answerText(answer.part))
 }
 
 /** The result of a call: what it was about, what it did, and whether it failed. */

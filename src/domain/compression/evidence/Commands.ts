@@ -42,7 +42,7 @@ const simpleCommand = (text: string, after: string, isPiped: boolean): SimpleCom
   const operands = words.filter(
     (word, index) => !/^[-+&]/.test(word) && !valued.test(words[index - 1] ?? "") && word !== "run" && word !== "exec"
   )
-  const isHidden = after === ";" || after === "\n" || after === "||" || (after === "|" && !isPiped)
+  const isHidden = after === ";" || after === "&" || after === "\n" || after === "||" || (after === "|" && !isPiped)
   return { program: path.slice(path.lastIndexOf("/") + 1), isPath: path.includes("/"), operands, words, isHidden }
 }
 
@@ -51,7 +51,7 @@ export const simpleCommands = (command: string): ReadonlyArray<SimpleCommand> =>
   const isPiped = /\bpipefail\b/.test(command)
   const pieces = withoutQuotes(command)
     .trim()
-    .split(/(&&|\|\||[;|\n])/)
+    .split(/(&&|\|\||[;|\n]|(?<![<>&])&(?![&>]))/)
   return pieces.flatMap((text, at) =>
     at % 2 === 1 || text.trim() === "" ? [] : [simpleCommand(text, pieces[at + 1] ?? "", isPiped)]
   )

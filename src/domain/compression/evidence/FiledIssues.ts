@@ -7,10 +7,11 @@ import type { Todo } from "../ToolCalls.ts"
 /** The filed issues, by id. */
 export type FiledIssues = Map<string, Todo>
 
-const tracker = /\b(?:bd|gh\s+issue|glab\s+issue)\s+(create|new|close|done|reopen|update)\b([^|;&\n]*)/g
+const tracker =
+  /\b(?:bd|gh\s+issue|glab\s+issue)\s+(create|new|close|done|reopen|update)\b((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^|;&\n"'])*)/g
 /** The answer to a filed issue: `Created issue: app-12x`, or its address. */
 const created = /(?:Created issue:?\s+|\/issues\/)([A-Za-z0-9][\w.-]{0,40})/
-const title = /(?:--title[= ]|^)\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/
+const title = /(?:(?:--title|(?<!\S)-t)[= ]|^)\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/
 const idOperand = /(?:^|\s)#?([A-Za-z][\w.]*-[\w.]+|\d+)(?=\s|$)/g
 
 const textOf = (id: string, subject: string): string => `issue ${id}: ${subject}`

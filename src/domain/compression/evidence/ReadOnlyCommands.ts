@@ -49,9 +49,10 @@ const listing: Readonly<Record<string, RegExp>> = {
   "git notes": /^notes(?: (?:list|show)\b.*)?$/
 }
 
-/** Options with which a request sends something. */
-const sends =
-  /^(?:-[dFfXT].*|--(?:data\S*|form\S*|field|raw-field|input|method|request|upload-file|json)(?:=.*)?|-o|-O|--output)$/
+/** Options of curl that send data or write a file; short ones may be grouped (`-sXPOST`). `-f` only fails on errors. */
+const curlSends = /^(?:-[a-zA-Z]*[dFTXoO].*|--(?:data\S*|form\S*|json|request|upload-file|output)(?:=.*)?)$/
+/** Options of `gh api` that send data. */
+const ghSends = /^(?:-[fFX].*|--(?:field|raw-field|input|method)(?:=.*)?)$/
 
 /** Options of the program itself, before the task: `git -C folder log`. */
 const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -63,9 +64,9 @@ const reads = ({ program, words }: SimpleCommand): boolean => {
   if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true
   if (words.some((word) => /^(?:--version|--help|--dry-run)$/.test(word))) return true
   if (program === "sed") return !words.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word))
-  if (program === "curl") return !words.some((word) => sends.test(word))
+  if (program === "curl") return !words.some((word) => curlSends.test(word))
   const [task = "", next = "", ...rest] = taskWords(words)
-  if (program === "gh" && task === "api") return ![next, ...rest].some((word) => sends.test(word))
+  if (program === "gh" && task === "api") return ![next, ...rest].some((word) => ghSends.test(word))
   if (listing[`${program} ${task}`]?.test([task, next, ...rest].join(" ").trim()) === true) return true
   const tasks = readingTasks[program]
   return tasks !== undefined && (tasks.has(task) || tasks.has(`${task} ${next}`))

@@ -88,8 +88,8 @@ const callRecord = (id: string, call: Part, answer: Part | undefined): DigestRec
   const result = resultText(answer)
   if (isFailure(actions, answer)) return { kind: "failure", head: `[${id}] failed call: ${what}`, body: result }
   const isFileAction = actions.length > 0 && actions.every(({ _tag }) => fileActions.has(_tag))
-  // What no table knows may be another agent, whose answer is a text to read.
-  const kind = actions.length === 0 ? "report" : "call"
+  // A tool without a known action may be another agent, whose answer is worth reading.
+  const kind = actions.every(({ _tag }) => _tag === "Other") ? "report" : "call"
   return { kind, head: `[${id}] call: ${what}`, body: isFileAction ? "" : result }
 }
 

@@ -54,7 +54,7 @@ const shortened = (part: Part, maxChars: number): Part => {
   if (functionResponse !== undefined) return withOutput(part, byEnds(resultText(part) ?? "", maxChars))
   if (functionCall !== undefined) {
     return {
-      functionCall: { ...functionCall, args: { shortened: byEnds(JSON.stringify(functionCall.args), maxChars) } }
+      functionCall: { ...functionCall, args: { shortened: byEnds(JSON.stringify(functionCall.args ?? {}), maxChars) } }
     }
   }
   return text(isMedia(part) ? omittedMediaNote(part) : byEnds(part.text ?? JSON.stringify(part), maxChars))

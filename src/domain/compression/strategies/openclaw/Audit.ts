@@ -108,7 +108,8 @@ export const completed = (summary: string, lacking: Shortfall, ask: string): str
   for (const heading of headings) {
     const lines = added[heading] ?? ""
     if (lacking.headings.includes(heading)) text += `\n\n${heading}\n${lines === "" ? "None." : lines}`
-    else if (lines !== "") text = text.replace(heading, () => `${heading}\n${lines}`)
+    else if (lines !== "")
+      text = text.replace(new RegExp(`${heading}(?:\\n+None\\.?(?=\\n|$))?`), () => `${heading}\n${lines}`)
   }
   return text
 }

@@ -26,7 +26,7 @@ const lineOf = ({ author, content: { parts, role } }: Entry): string => {
   const calls = parts.flatMap((part) => (isCall(part) ? [`[calls ${part.functionCall.name}]`] : []))
   const results = parts
     .filter(isResponse)
-    .map((part) => `[result of ${part.functionResponse.name}] ${answerText(part)}`)
+    .map((part) => `[result of ${part.functionResponse.name ?? "a tool"}] ${answerText(part)}`)
   const text = [...texts, ...calls, ...results].join(" ").trim()
   const cut = text.length > recentTurns.messageChars ? `${firstUnits(text, recentTurns.messageChars)}…` : text
   return cut === "" ? "" : `- ${role === "model" ? "Assistant" : author === undefined ? "User" : "Program"}: ${cut}`
