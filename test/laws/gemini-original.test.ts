@@ -7,7 +7,7 @@ import {
   type GeminiDecision,
   type GeminiRequest,
   type Summarize,
-  thresholdOf
+  geminiThreshold
 } from "../../src/domain/compression/strategies/gemini/Decision.ts"
 import {
   compressionInstruction,
@@ -403,7 +403,7 @@ describe("the strategy and a simple second version of the original", () => {
       "compresses only above the threshold": {
         conclude,
         decide: (request) => {
-          const bound = thresholdOf(request.threshold) * request.limit
+          const bound = geminiThreshold(request.threshold) * request.limit
           return decide(request.lastPromptTokens === bound ? { ...request, threshold: 1 } : request)
         }
       },

@@ -1,6 +1,6 @@
 /**
- * The defaults of settings outside of compression that come with a strategy, so that the strategy of another agent runs among
- * that agent's habits. A setting that the user gives wins. Absent: the default of the setting.
+ * Defaults of settings outside of compression that a strategy brings along, so that the strategy of another agent is used with
+ * that agent's other defaults. A setting of the user takes precedence. Absent: the usual default of the setting.
  */
 export interface AgentDefaults {
   /** How deep agents start agents, how many at once, and what they begin with (setting `subagents`). */

@@ -95,15 +95,20 @@ export type Decision = typeof Decision.Type
 export const Degraded = Schema.Struct({ reason: Schema.String, message: Schema.String })
 export type Degraded = typeof Degraded.Type
 
-/** The audit of a snapshot's exact facts. */
+/** The audit of a snapshot: how many of the exact facts (`Anchors`) of the summarised messages are still in the window. */
 export const AuditResult = Schema.Struct({
+  /** Facts that were checked: the 1,000 with the highest weight, or all. */
   anchors: Schema.Natural,
+  /** Those in the snapshot. */
   inSnapshot: Schema.Natural,
+  /** Those that only the kept messages have. */
   inTail: Schema.Natural,
+  /** Facts in the index of names, which code adds to the snapshot. */
   restored: Schema.Natural
 })
+export type AuditResult = typeof AuditResult.Type
 
-/** A summarizing model that was asked in vain before another one. */
+/** A summarizing model that failed, after which the next one was asked. */
 export const FailedModel = Schema.Struct({ model: Schema.String, reason: Schema.String, message: Schema.String })
 export type FailedModel = typeof FailedModel.Type
 
@@ -143,7 +148,7 @@ export const UnsupportedFacts = Schema.Struct({
 })
 export type UnsupportedFacts = typeof UnsupportedFacts.Type
 
-/** A message that cannot be made smaller. */
+/** A message that no plan made smaller, as `unshrinkable` reports it. */
 const UnshrinkablePart = Schema.Struct({ entry: EntryId, what: Schema.String, tokens: TokenCount })
 
 const changed = {
@@ -237,8 +242,8 @@ export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly
   Cancelled: () => ({ before: 0, after: 0 })
 })
 
-/** Returns the range that was to be summarised when a model was paid for it without a result. */
-export const paidRangeOf = (outcome: Outcome): { readonly from: EntryId; readonly to: EntryId } | undefined => {
+/** Returns the range that a model was asked to summarise, whatever came of it; undefined when no call was made. */
+export const summarizedRangeOf = (outcome: Outcome): { readonly from: EntryId; readonly to: EntryId } | undefined => {
   if (!("plan" in outcome) || outcome.plan === undefined || callsOf(outcome).length === 0) return undefined
   const step = outcome.plan.steps.find((each) => each._tag === "Summarize")
   return step === undefined ? undefined : { from: step.from, to: step.to }

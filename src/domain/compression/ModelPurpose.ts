@@ -29,17 +29,19 @@ const fixed: Readonly<Record<Exclude<Purpose, "compression">, ModelConfig>> = {
   edit: { model: small, temperature: 0, maxOutputTokens: 8_192 }
 }
 
-/** Whether a conversation is with another provider than Google: who has its key need not have Google's. */
-const isElsewhere = (family: string): boolean =>
-  /^(?:anthropic|ollama|openai)\//.test(family) || (makerOf(family) ?? "google") !== "google"
+/** Whether a model is of another provider than Google. A user who has that provider's key may have none of Google's. */
+const isElsewhere = (model: string): boolean =>
+  /^(?:anthropic|ollama|openai)\//.test(model) || (makerOf(model) ?? "google") !== "google"
 
 /**
- * Returns the model for a job in a conversation with `family`. A conversation is compressed by a model of its own model's family,
- * never by a cheaper one; with another provider than Google, its own model does every job.
+ * Returns the model for a job in a conversation with this model. Conversations with a Gemini model are compressed by the model
+ * that Gemini CLI uses for it (`modelAlias`). With another provider than Google, the conversation's own model does every job.
  */
-export const modelFor = (purpose: Purpose, family: string): ModelConfig => ({
-  ...(purpose === "compression" ? { model: modelAlias(family.replace(/^google\//, "")).model } : fixed[purpose]),
-  ...(isElsewhere(family) ? { model: family } : {})
+export const modelFor = (purpose: Purpose, conversationModel: string): ModelConfig => ({
+  ...(purpose === "compression"
+    ? { model: modelAlias(conversationModel.replace(/^google\//, "")).model }
+    : fixed[purpose]),
+  ...(isElsewhere(conversationModel) ? { model: conversationModel } : {})
 })
 
 /** A model that compresses, with the alias that Gemini CLI gives it. */
@@ -61,5 +63,5 @@ const compressionModels: ReadonlyMap<string, CompressionModel> = new Map([
   ["gemini-2.5-flash-lite", { alias: "chat-compression-2.5-flash-lite", model: "gemini-2.5-flash-lite" }]
 ])
 
-/** Returns the model that compresses conversations with this model: one of the same family, never a cheaper one. */
+/** Returns the model that compresses conversations with this model. A model that is not in the table gets `defaultModel`. */
 export const modelAlias = (name: string): CompressionModel => compressionModels.get(name) ?? defaultModel

@@ -12,8 +12,8 @@ export interface Cut {
 
 /**
  * Returns the cut that keeps about this many tokens at the end: at the first message at or after the budget's point that is
- * no tool result. When there is none, as after one giant result, at the last one before that point, where Pi keeps all.
- * `cut.at` is 0 when everything fits the budget. Calls that wait for their results always stay.
+ * no tool result. When there is none, as after one giant result, at the last one before that point: Pi keeps everything then,
+ * and cannot compact. `at` is 0 when everything fits the budget. Calls that wait for their results always stay.
  */
 export const cutOf = (items: ReadonlyArray<ViewItem>, keepTokens: number): Cut => {
   const clean = cleanCuts(items)

@@ -2,7 +2,7 @@ import { Brand } from "effect"
 import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
 import { protect, unprotect } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
-import { shortForm, writtenOut } from "./SnapshotShorthand.ts"
+import { shortForm, wordsTag, writtenOut } from "./SnapshotShorthand.ts"
 
 /**
  * The sections of a `<state_snapshot>`, the text that replaces the part of a conversation that left the window. Older
@@ -53,8 +53,6 @@ export const emptySnapshot: Snapshot = {
 const olderNames: Readonly<Record<string, SectionName>> = { current_plan: "task_state" }
 
 const rootTag = "state_snapshot"
-/** The tag around an exact span of the user's text. */
-const wordsTag = "user_words"
 /** The user's exact words, and where they are. */
 export interface UserWords {
   readonly entry: string
@@ -65,9 +63,12 @@ export interface UserWords {
   readonly isSameDay?: boolean | undefined
 }
 
-/** The date and the minute in UTC: `2026-02-11 14:03`, or `14:20` on the same day. */
+/** The largest time of a `Date`, in milliseconds from 1970. Transcripts may hold larger numbers. */
+const maxTime = 8.64e15
+
+/** The date and the minute in UTC: `2026-02-11 14:03`, or `14:20` on the same day; empty without a valid time. */
 const dated = ({ at, isSameDay = false }: UserWords): string =>
-  at === undefined
+  at === undefined || Math.abs(at) > maxTime
     ? ""
     : ` at="${new Date(at)
         .toISOString()

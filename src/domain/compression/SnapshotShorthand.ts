@@ -1,10 +1,11 @@
 /**
- * Short forms of what stands side by side in a snapshot: messages of the user in one element, files below their folder, items
- * below their status. They are
- * written when a snapshot is rendered, and written out again before it is read, so that each statement stays one by itself.
+ * Short forms of neighbouring statements of a snapshot: messages of the user in one element, files below their folder, items
+ * below their status. `shortForm` makes them when a snapshot is rendered, `writtenOut` expands them before it is read, so that
+ * all other code sees each statement by itself.
  */
 
-const wordsTag = "user_words"
+/** The tag around an exact span of the user's text. */
+export const wordsTag = "user_words"
 const noteOf = (chars: string, handle: string | undefined): string =>
   `${chars}${handle === undefined ? "" : `: ${handle}`}`
 

@@ -7,21 +7,21 @@ import type { Decision } from "./Compression.ts"
 import type { PolicyOptions } from "./PolicyOptions.ts"
 import { type Cut, cutOf } from "./RecentCut.ts"
 
-/** Default size of a summary that code writes: a share of what it replaces, and tokens at least. */
+/** Plans of the strategies that keep the newest messages and replace the rest by one summary (`pi`, `openclaw`). */
+
+/** Default size of a summary that code writes: a share of what it replaces, but at least `minTokens`. */
 const byCode = { share: 0.25, minTokens: 320 }
 
-/** What distinguishes one strategy of this kind from another. Tokens. */
+/** What distinguishes one strategy of this kind from another. Sizes are in tokens. */
 export interface SummaryStrategy {
   readonly name: string
-  /** Returns how much of the newest messages stays in a window. */
+  /** Returns the tokens of the newest messages that stay, for a window of this many tokens. */
   readonly keepRecent: (window: number) => number
   /** Upper bound of the summary. */
   readonly maxSummaryTokens: number
   /** Returns the index of the first message that stays. Absent: by `keepRecent`. */
   readonly cut?: (items: ReadonlyArray<ViewItem>, policy: PolicyOptions) => number
 }
-
-/** Plans of the strategies that keep the newest messages and have one summary written of the rest. */
 
 /** The input of a plan besides the conversation and the policy. */
 export interface PlanOptions {

@@ -60,8 +60,8 @@ export const correctionRequest = `Check each line of your answer against the rec
 export const repeatRequest = (problem: string): string =>
   `Your answer cannot be read (${problem}). Give the whole answer in the form of the instruction, and nothing else.`
 
-/** The introductions of the two texts that stand for a long conversation. */
+/** Introduces the digest that a model is sent in place of a long conversation. */
 export const digestHeading =
   "The record, shortened by a program. Each message, text and call begins at the margin with its number; what is indented continues it, and … marks what was left out."
-/** See `digestHeading`. */
+/** Introduces what code has already written, so that the model does not repeat it. */
 export const knownHeading = "What the program has already written into the handover:"

@@ -260,6 +260,10 @@ const transfers = (operands: ReadonlyArray<string>): ReadonlyArray<readonly [fro
   })
 }
 
+/** Whether an option of `mv` or `cp` names the target folder, which then comes first. Such commands are not read. */
+const namesTarget = (options: ReadonlyArray<string>): boolean =>
+  options.some((option) => /^(?:-[a-zA-Z]*t|--target-directory)/.test(option))
+
 /** The effects of each program on files when it succeeds. */
 const programs = new Map<
   string,
@@ -267,9 +271,18 @@ const programs = new Map<
 >([
   ["rm", (operands, options) => (options.includes("--cached") ? [] : operands.map(removed))],
   ["unlink", (operands) => operands.map(removed)],
-  ["mv", (operands) => transfers(operands).flatMap(([from, to]) => [removed(from), written(to, true)])],
-  ["cp", (operands) => transfers(operands).map(([, to]) => written(to))],
-  ["touch", (operands) => operands.map((path) => written(path))],
+  [
+    "mv",
+    (operands, options) =>
+      namesTarget(options) ? [] : transfers(operands).flatMap(([from, to]) => [removed(from), written(to, true)])
+  ],
+  ["cp", (operands, options) => (namesTarget(options) ? [] : transfers(operands).map(([, to]) => written(to)))],
+  [
+    "touch",
+    // `-d`, `-r` and `-t` take an operand each.
+    (operands, options) =>
+      operands.slice(options.filter((option) => /^-[a-zA-Z]*[drt]$/.test(option)).length).map((path) => written(path))
+  ],
   ["tee", (operands) => operands.map((path) => written(path))],
   [
     "sed",

@@ -2,7 +2,10 @@ import { hasResponses } from "../content/Content.ts"
 import { type Conversation, itemTokens, view, type ViewItem } from "../conversation/Conversation.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 
-/** Returns the five largest kept messages that no plan can make smaller, largest first: user text, pending messages, media. */
+/**
+ * Returns the five largest of the kept messages, largest first, to explain why a conversation does not get smaller. `kept`:
+ * the ids of the entries that the last plan keeps. `tokens`: the estimated size of the message as it is shown.
+ */
 export const unshrinkable = (
   conversation: Conversation,
   kept: ReadonlySet<string>

@@ -39,8 +39,8 @@ function* eachRead(
 }
 
 /**
- * Returns, for each file, the lines that were read again after a compaction as they had been read before it, each once: a
- * second read after the compaction is not its doing. Lines that changed are none of them.
+ * Returns, for each file, the lines that were read before a compaction and unchanged again after it. Each line counts once,
+ * because the compaction did not cause a second read after it.
  */
 export function* linesReadAgain({
   after,
@@ -64,7 +64,7 @@ export function* linesReadAgain({
   return again
 }
 
-/** Tokens a compaction of lines that were read again and that the context does not hold. */
+/** Measures the estimated tokens, per compaction, of lines that were read again and that the context does not have. */
 export const avoidableReads: Measure = {
   name: "avoidable reads",
   figures: [{ key: "avoidableReadTokens", title: "re-reads", unit: "mean" }],

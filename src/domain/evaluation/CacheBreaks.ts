@@ -40,15 +40,15 @@ const lifeMillis = { short: 5 * minute, hour: 60 * minute, automatic: 10 * minut
 const avoidTexts: Readonly<Record<BreakCause, string>> = {
   model: "change the model in a new session: each model has a cache of its own",
   compaction: "nothing: what follows a compaction is a new prompt; compact at a pause, when the cache ends anyway",
-  rewind: "nothing: the conversation went back; its beginning is served as far as it is the same",
-  pause: "go on within the cache's life, or start anew from a snapshot after a long pause",
+  rewind: "nothing: the conversation went back; the cache serves only what comes before that point",
+  pause: "continue before the cache expires, or start anew from a snapshot after a long pause",
   version: "update the agent between sessions",
   tools: "connect MCP servers and tools before the first prompt of a session",
   instructions: "change memory files and instructions between sessions",
   thinking: "keep the thinking level within a session",
   settings: "keep approval and sandbox settings within a session",
   folder: "stay in one folder within a session",
-  restart: "keep the agent running, or resume within the cache's life",
+  restart: "keep the agent running, or resume before the cache expires",
   date: "begin a new session on a new day: the date stands in the system prompt",
   system: "keep the system prompt and the list of tools the same within a session",
   message: "keep earlier messages as they are: hooks and context editing that rewrite them end the cache there"
@@ -114,10 +114,10 @@ const explain = (
       }
 }
 
-/** Whether a longer life would have served the request. */
+/** Returns what would have avoided a break. After a pause of at most an hour, a cache that lives for an hour would have. */
 const avoidText = ({ cause }: Explained, pause: number, isPaid: boolean, wroteHour: boolean): string =>
   cause === "pause" && isPaid && !wroteHour && pause <= lifeMillis.hour
-    ? `a cache for an hour instead of 5 minutes, or going on sooner`
+    ? "use a cache that lives for an hour instead of 5 minutes, or continue sooner"
     : avoidTexts[cause]
 
 /**

@@ -55,9 +55,11 @@ export type Compaction = typeof Compaction.Type
 /** Returns the tokens of a log message; 0 for the environment message. */
 export const countedTokens = (entry: Entry): number => (entry.author === "environment" ? 0 : entryTokens(entry))
 
-/** A compression in force. */
+/** The sizes of a compression in force. */
 export interface AppliedCompaction {
+  /** Number of log entries before it. */
   readonly entries: number
+  /** Tokens of the view before and after it, without the environment message. */
   readonly before: number
   readonly after: number
 }
@@ -158,10 +160,10 @@ const shortenedIn = (kept: ReadonlyArray<ViewItem>, patch: Patch): Compaction["s
  */
 const searched = { facts: 200, characters: 50_000, text: 2_000, tokens: 4_000_000 }
 /**
- * As the extractive summarizer ranks them: the number of messages after which a use counts half, and the weights of a
- * mention.
+ * Weights of a mention by its author, and the number of messages after which it counts half. The extractive summarizer has
+ * weights of its own (`NameWeights.ranking`).
  */
-const weights = { halfLife: 50, person: 2, agent: 1, other: 0.5 }
+const weights = { halfLife: 50, user: 2, agent: 1, other: 0.5 }
 
 /** Returns the facts that the agent and users used most at the end of some messages. */
 function* weightiest(items: ReadonlyArray<ViewItem>): SlicedWork<ReadonlyArray<string>> {
@@ -170,7 +172,7 @@ function* weightiest(items: ReadonlyArray<ViewItem>): SlicedWork<ReadonlyArray<s
   for (const [since, item] of items.toReversed().entries()) {
     if (left <= 0) break
     const { author, content } = item.entry
-    const amount = author !== undefined ? weights.other : content.role === "user" ? weights.person : weights.agent
+    const amount = author !== undefined ? weights.other : content.role === "user" ? weights.user : weights.agent
     const weight = amount * 0.5 ** (since / weights.halfLife)
     const texts: Array<string> = []
     for (const part of itemParts(item)) agentTexts(part, (text) => texts.push(text.slice(0, searched.text)))

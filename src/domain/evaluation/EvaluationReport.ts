@@ -13,9 +13,11 @@ export const MeasuredRow = Schema.Struct({
   writer: Schema.String,
   /** The share of the conversation's end that was kept; null for a recorded summary. */
   preserve: Schema.NullOr(Schema.Finite),
-  /** The limit of the snapshot in tokens, and whether it is the recorded summary's size or a given one. */
+  /** The limit of the snapshot, in tokens. */
   budget: Schema.Natural,
+  /** Where the budget comes from: `recorded` (the size of the recorded summary), `2 recorded` (twice that), or its tokens. */
   size: Schema.String,
+  /** The status of the compression (`statusOf`); `RECORDED` for a recorded summary. */
   status: Schema.String,
   /** False when the strategy changed nothing: then there is nothing to measure. */
   isMeasured: Schema.Boolean,

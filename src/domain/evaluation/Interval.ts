@@ -1,17 +1,7 @@
 import { type Ratio, sumRatios, valueOf } from "./Measure.ts"
+import { seededRandom } from "./SeededRandom.ts"
 
 /** Confidence intervals by bootstrap. The same seed gives the same interval. */
-
-/** Returns a generator of numbers from 0 to below 1 (mulberry32). */
-export const seededNumbers = (seed: number): (() => number) => {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 const resamples = 1_000
 
@@ -31,7 +21,7 @@ export const estimate = (sessions: ReadonlyArray<Ratio>, seed: number): Estimate
   const value = valueOf(sumRatios(measured))
   if (value === undefined) return undefined
   if (measured.length < 2) return { value, interval: undefined }
-  const next = seededNumbers(seed)
+  const next = seededRandom(seed)
   const values: Array<number> = []
   for (let round = 0; round < resamples; round += 1) {
     const drawn = measured.map(() => measured[Math.floor(next() * measured.length)] ?? { part: 0, whole: 0 })

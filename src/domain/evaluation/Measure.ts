@@ -4,8 +4,8 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { SearchableText } from "./WholeWords.ts"
 
 /**
- * The measures of `eval`: each looks at one compaction of a recording, and says what a text that replaces the conversation
- * before it gives the agent.
+ * The measures of `eval`. Each takes one compaction of a recording and a text that replaces the conversation before it, and
+ * measures how much of what the agent needs is in that text.
  */
 
 /** One compaction of a recorded session. */
@@ -26,7 +26,7 @@ export interface Replacement {
   readonly snapshot: SearchableText
   /** Everything in the window: the summary, and the messages that were kept. */
   readonly context: SearchableText
-  /** Returns the text that one recall of a handle shows; undefined for a handle of nothing. */
+  /** Returns the text that one recall of a handle shows; undefined for a handle that does not exist. */
   readonly recall: (handle: Handle) => string | undefined
 }
 

@@ -18,12 +18,12 @@ export interface Needs {
   readonly facts: ReadonlyArray<NeededName>
 }
 
-/** Calls after this many are another day's work: later messages have shown what they need. */
+/** Later calls say little about the compaction: the messages in between have shown what they need. */
 const maxActions = 40
 
 const minNameChars = 4
 
-/** The same digits occur by chance: offsets, sizes, line numbers. */
+/** Matches a number without letters. The same digits recur by chance, as offsets, sizes and line numbers, and are no facts. */
 const bareNumber = /^[\d,]+$/
 
 /** Returns what the next actions of the agent needed, up to the fortieth that needed something. */

@@ -7,8 +7,9 @@ import { relativeTo, SearchableText, wordAt } from "./WholeWords.ts"
 
 /** Decides what an agent can find with one recall: of a handle that stands in its context, or of a pattern of words there. */
 
-/** A word that more lines have is no pattern: the answer would be cut. Of one message, an answer shows this many lines. */
+/** A recall shows at most this many matching lines in all; a word that more lines have is not searched for. */
 const maxLines = 20
+/** A recall shows at most this many matching lines of one message. */
 const maxLinesPerMessage = 3
 /** Longer lines are shown in pieces. */
 const maxLineChars = 240
@@ -23,8 +24,9 @@ export const withoutLineNumbers = (text: string): string => text.replace(/^ *\d+
 /** Everything that was dropped, line by line, with paths in relative form. */
 export class DroppedText {
   readonly text: string
-  /** By line: where it begins, and the message that it is from. */
+  /** By line: the index in `text` at which it begins. */
   private readonly starts: ReadonlyArray<number>
+  /** By line: the index of its message in the log. */
   private readonly messages: ReadonlyArray<number>
   private readonly linesOfWords = new Map<string, ReadonlyArray<number>>()
 
@@ -107,8 +109,9 @@ export class DroppedText {
   }
 
   /**
-   * Whether a word of the context is a pattern that shows this text: it stands in the same line, or in the one before or after.
-   * `lineCount`: the lines of the text.
+   * Whether the context has a word that a recall could search for and whose result shows this text. A result shows each matching
+   * line with the line before and after it, so the word has to be at most one line away from every line of the text.
+   * `lineCount`: number of lines of the text, at most 3. `kind` undefined: the text is searched literally.
    */
   *isFound(text: string, kind: AnchorKind | undefined, context: SearchableText, lineCount = 1): SlicedWork<boolean> {
     const next = (from: number) =>

@@ -39,7 +39,7 @@ const expectations: Readonly<Record<string, string>> = {
   not: "a list of texts, none of them empty"
 }
 
-/** Reads one line; a failure is what is wrong with it. */
+/** Reads one line. The failure is a message that says what is wrong with it. */
 const readQuestion = (line: string): Result.Result<OwnQuestion, string> => {
   const json = parseJson(line)
   if (Result.isFailure(json)) {
@@ -61,7 +61,7 @@ const readQuestion = (line: string): Result.Result<OwnQuestion, string> => {
   )
 }
 
-/** Reads a questions file. Empty lines count for nothing; the first line that is no question fails. */
+/** Reads a questions file. Skips empty lines, and fails at the first line that is not a question. */
 export const parseQuestions = (text: string): Result.Result<ReadonlyArray<OwnQuestion>, QuestionProblem> => {
   const questions: Array<OwnQuestion> = []
   for (const [index, line] of text
@@ -84,13 +84,13 @@ export const answerOwn = (
   context: string,
   folders: ReadonlyArray<string> = []
 ): "right" | "wrong" | "absent" => {
-  const { said } = readContext(context, folders)
-  const has = (words: string): boolean => hasWords(said, plain(words, folders))
+  const { flatText } = readContext(context, folders)
+  const has = (words: string): boolean => hasWords(flatText, plain(words, folders))
   if (not.some(has)) return "wrong"
   return [answer].flat().every(has) ? "right" : "absent"
 }
 
-/** The measure of a user's questions. Beside the figures of the table, each question has one under its own text. */
+/** Measures the answers to a user's questions. `--json` also has a figure for each question: `question: TEXT`. */
 export const ownQuestions = (questions: ReadonlyArray<OwnQuestion>): Measure => ({
   name: "questions",
   figures: [

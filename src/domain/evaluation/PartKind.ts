@@ -32,13 +32,15 @@ export const LargePart = Schema.Struct({
 })
 export type LargePart = typeof LargePart.Type
 
-/** Returns the beginning of a part's text: at most `width` characters, safe for a terminal. */
-export const preview = (part: Part, width = 60): string => {
+const previewChars = 60
+
+/** Returns the beginning of a part's text: at most 60 characters, safe for a terminal. */
+export const preview = (part: Part): string => {
   const text = isCall(part)
     ? JSON.stringify(part.functionCall.args ?? {})
     : (outputText(part) ?? part.text ?? JSON.stringify(part.functionResponse?.response ?? part))
-  const shown = [...printableLine(text.slice(0, width * 8))]
-  return shown.length <= width ? shown.join("") : `${shown.slice(0, width - 1).join("")}…`
+  const shown = [...printableLine(text.slice(0, previewChars * 8))]
+  return shown.length <= previewChars ? shown.join("") : `${shown.slice(0, previewChars - 1).join("")}…`
 }
 
 /** Returns the kind of a part of an entry. */

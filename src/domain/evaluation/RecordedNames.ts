@@ -134,7 +134,7 @@ const namesOfEntries = new WeakMap<Entry, EntryNames>()
 const secretMark = /REDACTED/
 
 /** An answer of the agent: one message, or several in a row. */
-export interface RecordedAnswer {
+export interface AnswerNames {
   readonly parts: ReadonlyArray<Part>
   /** The names in what the agent wrote. */
   readonly written: ReadonlyArray<readonly [name: string, kind: AnchorKind]>
@@ -148,7 +148,7 @@ export interface RecordedAnswer {
  */
 export function* eachAnswer(
   { after, before, log, roots }: Compaction,
-  visit: (answer: RecordedAnswer, isFromBefore: (name: string) => boolean) => boolean
+  visit: (answer: AnswerNames, isFromBefore: (name: string) => boolean) => boolean
 ): SlicedWork<void> {
   const relative = relativeTo(roots)
   const declared = declaredNames([...log, ...after])

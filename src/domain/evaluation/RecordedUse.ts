@@ -31,8 +31,8 @@ export type RecordedUsage = typeof RecordedUsage.Type
 export interface RecordedAnswer {
   entry: EntryId
   model: string | undefined
-  /** Our count of the view that the request sent. */
-  readonly asked: number
+  /** Estimated tokens of the view that the request sent. */
+  readonly viewTokens: number
   answer: number
   thoughts: number
   usage: Usage | undefined
@@ -51,8 +51,8 @@ export const answersIn = (log: ReadonlyArray<Entry>, sizes: ReadonlyArray<number
       continue
     }
     if (open === undefined) {
-      const asked = (sizes[index] ?? 0) - countedTokens(entry)
-      open = { entry: entry.id, model: undefined, asked, answer: 0, thoughts: 0, usage: undefined }
+      const viewTokens = (sizes[index] ?? 0) - countedTokens(entry)
+      open = { entry: entry.id, model: undefined, viewTokens, answer: 0, thoughts: 0, usage: undefined }
       answers.push(open)
     }
     open.model = entry.model ?? open.model
@@ -69,13 +69,13 @@ export const answersIn = (log: ReadonlyArray<Entry>, sizes: ReadonlyArray<number
 
 type Point = RecordedUsage["points"][number]
 
-/** Our estimates are never this far off, so points outside these bounds are ignored. */
-const plausible = { least: 0.25, most: 4 }
+/** Bounds of a plausible factor. A slope outside them is not used; the factor is 1 then. */
+const plausibleFactor = { min: 0.25, max: 4 }
 
 /**
  * Fits a line through the points by least squares of the relative error: recorded ≈ overhead + factor × ours, with an
  * overhead of at least 0. Relative errors give small requests, which are mostly overhead, the same influence as large ones.
- * When the points cannot separate the two (one point, views of one size), our count is taken as right.
+ * When the points cannot separate the two (one point, views of one size), the factor is 1.
  */
 const fitted = (points: ReadonlyArray<Point>): Pick<RecordedUsage, "overhead" | "factor" | "error"> => {
   const counted = points.filter(({ recorded }) => recorded > 0)
@@ -87,7 +87,7 @@ const fitted = (points: ReadonlyArray<Point>): Pick<RecordedUsage, "overhead" | 
   const spread = mean((point) => (point.ours - ours) ** 2)
   const slope =
     spread <= ours ** 2 * 1e-12 ? 1 : mean((point) => (point.ours - ours) * (point.recorded - recorded)) / spread
-  const steep = slope >= plausible.least && slope <= plausible.most ? slope : 1
+  const steep = slope >= plausibleFactor.min && slope <= plausibleFactor.max ? slope : 1
   const isOver = recorded - steep * ours < 0
   const factor = isOver ? mean((point) => point.ours * point.recorded) / mean((point) => point.ours ** 2) : steep
   const overhead = isOver ? 0 : recorded - factor * ours
@@ -100,7 +100,7 @@ export const usageOf = (answers: Iterable<RecordedAnswer>): RecordedUsage | null
   let recorded: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
   let count = 0
   const points: Array<Point> = []
-  for (const { asked, entry, usage } of answers) {
+  for (const { entry, usage, viewTokens } of answers) {
     if (usage === undefined) continue
     count += 1
     const written = usage.cacheWrite ?? recorded.cacheWrite
@@ -115,12 +115,12 @@ export const usageOf = (answers: Iterable<RecordedAnswer>): RecordedUsage | null
         ? {}
         : { cacheWriteHour: addClamped(recorded.cacheWriteHour ?? 0, usage.cacheWriteHour ?? 0) })
     }
-    if (usage.prompt > 0) points.push({ entry, recorded: usage.prompt, ours: asked })
+    if (usage.prompt > 0) points.push({ entry, recorded: usage.prompt, ours: viewTokens })
   }
   return count === 0 ? null : { answers: count, recorded, points, ...fitted(points) }
 }
 
-/** Returns the model calls of the compressions in a log, including undone, failed and prepared ones, because they were paid for. */
+/** Returns the model calls of all compressions in a log. Undone, failed and prepared ones count, because they cost money too. */
 export const summaryRequests = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<PricedRequest> =>
   events.flatMap((event) =>
     "calls" in event
@@ -143,10 +143,10 @@ function* requestsOf(
   answers: Iterable<RecordedAnswer>,
   isEstimated: boolean,
   summaries: ReadonlyArray<PricedRequest>,
-  usual = "unknown"
+  defaultModel = "unknown"
 ): Generator<PricedRequest> {
-  for (const { answer, asked, model = usual, thoughts, usage } of answers) {
-    const counts = usage ?? (isEstimated ? { prompt: asked, answer, thoughts, cached: 0 } : undefined)
+  for (const { answer, model = defaultModel, thoughts, usage, viewTokens } of answers) {
+    const counts = usage ?? (isEstimated ? { prompt: viewTokens, answer, thoughts, cached: 0 } : undefined)
     if (counts !== undefined) yield { model, usage: counts }
   }
   yield* summaries

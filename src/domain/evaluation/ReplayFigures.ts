@@ -36,8 +36,8 @@ export const stablePrefix = (requests: ReadonlyArray<RequestSize>, breaks: Itera
   return { part, whole, least }
 }
 
-/** The least share of a request that a compression has to save to count as progress. */
-const leastProgress = 0.1
+/** Share of a request that a compression has to save to count as progress. */
+const minProgress = 0.1
 
 /**
  * Returns the number of compressions without progress right after another one: at most one exchange later, saving less than a
@@ -48,7 +48,7 @@ export const repeatedInVain = (
 ): number =>
   compressions.filter(({ after, before, turn }, index) => {
     const last = compressions[index - 1]
-    return last !== undefined && turn - last.turn <= 1 && after > before * (1 - leastProgress)
+    return last !== undefined && turn - last.turn <= 1 && after > before * (1 - minProgress)
   }).length
 
 /** A compression of a replay: the session before and after it. */

@@ -1,6 +1,6 @@
 import { dollars, number, plural, share } from "../text/NumberText.ts"
 
-/** Says in at dearest three sentences what a replay showed: what it costs, what stays at hand, and what to do. */
+/** Describes a replay in at most three sentences: its cost, the facts that stayed in the context, and what to do. */
 
 /** The figures of one strategy. */
 export interface PlayedStrategy {

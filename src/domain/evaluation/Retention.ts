@@ -88,13 +88,13 @@ export function* measureRetention(
     let found = false
     for (const text of places.dropped) {
       yield text.length / 8
-      // What was cut from a longer word is there, too: a recall shows it.
+      // No whole word here: a recall shows the text even where it is a part of a longer word.
       if (!text.includes(anchor)) continue
       found = true
       break
     }
     if (found) totals.behindHandle += 1
-    // A part of a longer word that was never dropped is where it was: the line of `a.ts(195,5)`.
+    // The anchor may only ever have been a part of a longer word, as the 195 of `a.ts(195,5)`, and that word is still there.
     else if (places.context.includes(anchor)) totals.inContext += 1
     else totals.lost += 1
   }

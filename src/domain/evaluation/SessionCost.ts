@@ -4,16 +4,19 @@ import type { RecordedRequest } from "../transcripts/SessionScan.ts"
 /** What recorded requests took and cost. */
 export interface Spent {
   readonly requests: number
-  /** All tokens sent, including those from a cache. */
+  /** Prompt tokens, including those from a cache. */
   readonly sent: number
+  /** Prompt tokens that a cache served. */
   readonly cached: number
+  /** Prompt tokens that were written to a cache. */
   readonly written: number
   /** Tokens answered, thoughts included. */
   readonly answered: number
   /** US dollars of the requests with a price. */
   readonly cost: number
-  /** Requests whose cost the agent recorded, and requests without any price. */
+  /** Number of requests whose cost the agent recorded. */
   readonly recorded: number
+  /** Number of requests without a recorded cost and without a price. */
   readonly unpriced: number
 }
 

@@ -1,4 +1,7 @@
-/** Names that come with a language: no agent has to be told them. The writer of snapshots has a list of its own, which this one must not share: a mistake in it would hide itself. */
+/**
+ * Names that come with a language, which every agent knows. The code that writes snapshots has its own list
+ * (`compression/evidence/StandardNames.ts`). They stay separate: with a shared list, the measure could not see its mistakes.
+ */
 
 /** Members of modules and objects that come with a language. */
 const standardMember =

@@ -5,12 +5,12 @@ import { hasWords, plain, readContext, type ReadContext, type Statement, wholeWo
 import { maxWholeChars, type StateQuestion } from "./StateQuestions.ts"
 
 /**
- * What a context says about the state of a conversation, read as a fair reader would: the line that names the subject, what
- * stands beside the name, and else the heading above. Nothing but the text of the context counts.
+ * Answers state questions from the text of a context alone: from the line that names the subject, first by what stands beside
+ * the name, else by the heading above the line.
  */
 
 /**
- * - `right`: the context gives the expected answer, or does not tell what never happened
+ * - `right`: the context gives the expected answer; for what never happened: it does not claim it
  * - `stale`: it gives an answer that was right earlier
  * - `wrong`: it gives another answer
  * - `absent`: it says nothing of the subject
@@ -141,7 +141,7 @@ export function* answerQuestions(
         return verdictOn(question, statedItems(context, subject, subjects), (answer) => answer === expected)
       case "constraint":
       case "order":
-        return isShown(context.said, plain(subject, folders), kind === "order") ? "right" : "absent"
+        return isShown(context.flatText, plain(subject, folders), kind === "order") ? "right" : "absent"
       case "never happened":
         return isBelieved(question) ? "wrong" : "right"
     }

@@ -10,8 +10,8 @@ const ratioOf = (answers: ReadonlyArray<StateAnswer>, isCounted: (answer: StateA
 })
 
 /**
- * State questions: what a context tells of the state that the conversation reached. What a kept message shows needs no
- * telling and counts as right. Beside the figures of the table, `state: KIND` gives the right answers of each kind.
+ * Measures what a context says about the state that the conversation reached. A question whose evidence is in a kept message
+ * counts as right. `--json` also has the right answers of each kind, as `state: KIND`.
  */
 export const stateOfWork: Measure = {
   name: "state questions",

@@ -77,7 +77,7 @@ const maxDecoyFiles = 8
 const isDone = (status: string): boolean => /^(?:completed|done|closed)$/i.test(status)
 const isDropped = (status: string): boolean => /^(?:cancell?ed|deleted)$/i.test(status)
 
-/** Follows the todo list: a list that is written anew replaces the one before, task tools change single items. */
+/** Applies a call of a task tool to the items. Returns the new list; undefined when it changed no item. */
 const followItems = (tasks: Map<string, Todo>, call: Part, answer: Part): ReadonlyArray<Todo> | undefined => {
   const args = Object(call.functionCall?.args)
   const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)

@@ -16,8 +16,8 @@ export interface Statement {
 /** A context, read. */
 export interface ReadContext {
   readonly statements: ReadonlyArray<Statement>
-  /** All text on one line. */
-  readonly said: string
+  /** The whole text on one line, in the form of `plain`. */
+  readonly flatText: string
 }
 
 /** Returns a text on one line, without emphasis and the folders, in which it is compared. */
@@ -71,7 +71,7 @@ export const readContext = (text: string, folders: ReadonlyArray<string> = []): 
   }
   return {
     statements,
-    said: plain(unprotect(text.replace(/<\/?user_words\b[^>]*>/g, " ")), folders)
+    flatText: plain(unprotect(text.replace(/<\/?user_words\b[^>]*>/g, " ")), folders)
   }
 }
 

@@ -557,7 +557,7 @@ export class Survey {
       yield {
         entry: this.idOf(answers.entry.at(at)),
         model: model === 0 ? undefined : this.models.list[model - 1],
-        asked: (sizes[index] ?? 0) - this.slots.tokens.at(this.log.at(index)),
+        viewTokens: (sizes[index] ?? 0) - this.slots.tokens.at(this.log.at(index)),
         answer: answers.answer.at(at),
         thoughts: answers.thoughts.at(at),
         usage

@@ -44,8 +44,8 @@ export const turnCosts = (
   const answers = answersIn(log, viewSizes(conversation))
   const isEstimated = answers.every(({ usage }) => usage === undefined)
   const requests = new Map(
-    answers.flatMap(({ answer, asked, entry, model: named = model, thoughts, usage }) => {
-      const counted = usage ?? (isEstimated ? { prompt: asked, answer, thoughts, cached: 0 } : undefined)
+    answers.flatMap(({ answer, entry, model: named = model, thoughts, usage, viewTokens }) => {
+      const counted = usage ?? (isEstimated ? { prompt: viewTokens, answer, thoughts, cached: 0 } : undefined)
       return counted === undefined ? [] : [[entry, { model: named, usage: counted }] as const]
     })
   )
@@ -86,18 +86,22 @@ export const turnCosts = (
   return turns
 }
 
-/** Returns where the provider's cache stopped serving this conversation. Needs recorded use with times. */
+/**
+ * Returns where the provider's cache stopped serving this conversation. Only messages with recorded use and a time count.
+ * `compressedAt`: the number of log entries before each compression, oldest first. Days are those of UTC.
+ */
 export const conversationBreaks = (
   conversation: Conversation,
-  laidAt: ReadonlyArray<number>,
+  compressedAt: ReadonlyArray<number>,
   about: { readonly model?: string | undefined; readonly prices?: Prices | undefined }
 ): ReadonlyArray<CacheBreak> => {
   const { model = "unknown", prices = builtInPrices } = about
   const requests: Array<RecordedRequest> = []
   let next = 0
   for (const [index, entry] of entries(conversation).entries()) {
-    if (entry.usage === undefined || entry.at === undefined) continue
-    const passed = laidAt.filter((laid) => laid <= index).length
+    // `at` may be no date: a time beyond this is not one of a `Date`.
+    if (entry.usage === undefined || entry.at === undefined || Math.abs(entry.at) > 8.64e15) continue
+    const passed = compressedAt.filter((count) => count <= index).length
     const isAfterCompaction = passed > next
     next = passed
     requests.push({

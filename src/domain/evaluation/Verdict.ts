@@ -7,7 +7,7 @@ import type { Inspection } from "./Inspection.ts"
  * with its numbers and its advice. Names stand between backticks.
  */
 
-/** The compaction that lost most, and what a snapshot by code keeps. */
+/** The compaction that lost most, and what a snapshot that code writes would keep. */
 export interface LostFacts {
   /** The last message before the compaction; null at the start. */
   readonly after: string | null
@@ -15,7 +15,7 @@ export interface LostFacts {
   readonly facts: number
   /** Those that are gone, the most used first. Empty names are counted and not listed. */
   readonly lost: ReadonlyArray<string>
-  /** Those that a snapshot by code of the same size keeps; undefined when none was made. */
+  /** Number of facts that a snapshot of the same size keeps when code writes it; undefined when none was made. */
   readonly keptByCode: number | undefined
 }
 
@@ -63,7 +63,7 @@ const lostSentence = ({ lost, tellsNames }: Findings): ReadonlyArray<Sentence> =
   const where = after === null ? "at the start" : `after ${after}`
   const code =
     keptByCode !== undefined && keptByCode > kept
-      ? `; a snapshot by code of the same size keeps ${number(keptByCode)}`
+      ? `; a snapshot of the same size that code writes keeps ${number(keptByCode)}`
       : "; ask for them again by name, or recall them"
   return [
     {
@@ -106,7 +106,7 @@ const breakSentence = ({ breaks, inspection }: Findings): ReadonlyArray<Sentence
   return [
     {
       weight: (cost / total) * 2,
-      text: `The prompt cache broke ${plural(breaks.length, "time")}, for ${dollars(cost)} of ${dollars(total)}; dearest: ${why} (${advice}).`
+      text: `The prompt cache broke ${plural(breaks.length, "time")}, for ${dollars(cost)} of ${dollars(total)}; most expensive: ${why} (${advice}).`
     }
   ]
 }
@@ -117,7 +117,7 @@ const largestSentence = ({ inspection, kindNames }: Findings): ReadonlyArray<Sen
   if (part === undefined || part.tokens < tokens.all / 10 || part.tokens < 1_000) return []
   const by =
     part.tool === null ? (kindNames[part.kind] ?? "text") : `${kindNames[part.kind] ?? "text"} of ${named(part.tool)}`
-  const advice = part.kind === "output" ? "; a narrower call would have done" : ""
+  const advice = part.kind === "output" ? "; a narrower call would have been enough" : ""
   return [
     {
       weight: part.tokens / tokens.all,
@@ -132,7 +132,7 @@ const brokenSentence = ({ inspection: { broken } }: Findings): ReadonlyArray<Sen
     : [
         {
           weight: 2,
-          text: `${plural(broken.responses.length, "tool result")} ${broken.responses.length === 1 ? "has" : "have"} no call, which agents refuse to resume; \`palimpsest rescue\` mends that.`
+          text: `${plural(broken.responses.length, "tool result")} ${broken.responses.length === 1 ? "has" : "have"} no call, and agents refuse to resume such a conversation; \`palimpsest rescue\` repairs it.`
         }
       ]
 

@@ -4,7 +4,7 @@ import {
   Cancelled,
   FailedInflatedTokenCount,
   type Outcome,
-  paidRangeOf,
+  summarizedRangeOf,
   patchOf,
   type Plan,
   statusOf,
@@ -265,7 +265,7 @@ const record = Effect.fnUntraced(function* (
     const committing = commitStep(isPrepared ? adopt(chat, event) : commit(chat, event))
     yield* Effect.uninterruptible(Effect.andThen(committing, note))
   } else if (isFailure(status)) {
-    const tried = paidRangeOf(outcome)
+    const tried = summarizedRangeOf(outcome)
     const failed = commit(chat, {
       _tag: "CompressionFailed",
       at,

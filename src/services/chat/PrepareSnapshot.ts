@@ -1,5 +1,5 @@
 import { Cause, Clock, Deferred, Effect, Exit, Ref } from "effect"
-import { callsOf, paidRangeOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
+import { callsOf, summarizedRangeOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
@@ -93,7 +93,7 @@ const settle = Effect.fnUntraced(function* (
   if (outcome !== undefined) {
     const at = yield* Clock.currentTimeMillis
     const calls = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
-    const tried = paidRangeOf(outcome)
+    const tried = summarizedRangeOf(outcome)
     const status = isFailure(statusOf(outcome)) ? statusOf(outcome) : "FAILED_SUMMARIZER"
     if (written === undefined && (calls.length > 0 || isFailure(statusOf(outcome)))) {
       yield* commit(chat, {

@@ -13,7 +13,7 @@ import {
   countGrades,
   gradeFacts,
   isForbidden,
-  isInvented,
+  holdsForbidden,
   type PlantedSum
 } from "../../domain/evaluation/PlantedGrades.ts"
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
@@ -98,7 +98,7 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
     conversation = adopt(conversation, outcome)
     const snapshot = outcome._tag === "Compressed" ? outcome.snapshot : ""
     const planted = facts.filter(({ from, until = rounds.length }) => from <= round && round < until)
-    for (const fact of planted) if (isForbidden(fact) && isInvented(fact, snapshot)) invented.add(fact)
+    for (const fact of planted) if (isForbidden(fact) && holdsForbidden(fact, snapshot)) invented.add(fact)
     if (!plantedChecks.includes(round + 1)) continue
     const shown = view(conversation)
     const context = textOf(shown)

@@ -16,7 +16,7 @@ import {
   patchOf,
   statusOf,
   tokensOf,
-  paidRangeOf
+  summarizedRangeOf
 } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy, Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { text, user } from "../../../src/domain/content/Content.ts"
@@ -102,9 +102,9 @@ describe("outcomes", () => {
       usage: null
     } as const
     const failed = { before: tokens(30), message: "no", plan: { ...plan, steps: [step] } }
-    assert.deepStrictEqual(paidRangeOf(FailedTokenCountError.make({ ...failed, calls: [call] })), range)
-    assert.isUndefined(paidRangeOf(FailedTokenCountError.make({ ...failed, calls: [] })))
-    assert.isUndefined(paidRangeOf(FailedTokenCountError.make({ before: tokens(30), message: "no" })))
+    assert.deepStrictEqual(summarizedRangeOf(FailedTokenCountError.make({ ...failed, calls: [call] })), range)
+    assert.isUndefined(summarizedRangeOf(FailedTokenCountError.make({ ...failed, calls: [] })))
+    assert.isUndefined(summarizedRangeOf(FailedTokenCountError.make({ before: tokens(30), message: "no" })))
   })
 
   it.each(outcomes)("status: %s", (status, outcome) => {

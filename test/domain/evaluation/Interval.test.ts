@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { estimate, seededNumbers } from "../../../src/domain/evaluation/Interval.ts"
+import { estimate } from "../../../src/domain/evaluation/Interval.ts"
+import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 
 const sessions = [9, 8, 10, 6, 7, 10, 9, 3].map((part) => ({ part, whole: 10 }))
 
@@ -43,7 +44,7 @@ describe("estimate", () => {
   })
 
   it("draws numbers evenly", () => {
-    const next = seededNumbers(3)
+    const next = seededRandom(3)
     const bins = [0, 0, 0, 0]
     for (let n = 0; n < 8_000; n += 1) {
       const bin = Math.floor(next() * 4)

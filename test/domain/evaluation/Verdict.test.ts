@@ -43,7 +43,7 @@ const rows: ReadonlyArray<readonly [rule: string, findings: Partial<Findings>, v
     "a compaction, beside a snapshot by code",
     { lost },
     [
-      "The compaction after e124 lost 138 of 200 facts, among them `session_live.ex`, `e v il` and `TASK-12`; a snapshot by code of the same size keeps 191.",
+      "The compaction after e124 lost 138 of 200 facts, among them `session_live.ex`, `e v il` and `TASK-12`; a snapshot of the same size that code writes keeps 191.",
       `${most}; nothing was compacted.`
     ]
   ],
@@ -73,10 +73,10 @@ const rows: ReadonlyArray<readonly [rule: string, findings: Partial<Findings>, v
     ]
   ],
   [
-    "a broken cache, the dearest time first",
+    "a broken cache, the most expensive time first",
     { breaks: [lostBreak(0.5), lostBreak(1.25, "nothing: go on"), lostBreak(undefined)] },
     [
-      "The prompt cache broke 3 times, for $1.75 of $10.00; dearest: 19 min without a request, the cache keeps 5 min (nothing avoids it: go on).",
+      "The prompt cache broke 3 times, for $1.75 of $10.00; most expensive: 19 min without a request, the cache keeps 5 min (nothing avoids it: go on).",
       `${most}; nothing was compacted.`
     ]
   ],
@@ -92,7 +92,7 @@ const rows: ReadonlyArray<readonly [rule: string, findings: Partial<Findings>, v
       }
     },
     [
-      "One part, tool output of `Read` in e11, has 23,000 tokens, 23 % of all; a narrower call would have done.",
+      "One part, tool output of `Read` in e11, has 23,000 tokens, 23 % of all; a narrower call would have been enough.",
       `${most}; nothing was compacted.`
     ]
   ],
@@ -108,8 +108,8 @@ const rows: ReadonlyArray<readonly [rule: string, findings: Partial<Findings>, v
       }
     },
     [
-      "1 tool result has no call, which agents refuse to resume; `palimpsest rescue` mends that.",
-      "The compaction after e124 lost 138 of 200 facts, among them `session_live.ex`, `e v il` and `TASK-12`; a snapshot by code of the same size keeps 191.",
+      "1 tool result has no call, and agents refuse to resume such a conversation; `palimpsest rescue` repairs it.",
+      "The compaction after e124 lost 138 of 200 facts, among them `session_live.ex`, `e v il` and `TASK-12`; a snapshot of the same size that code writes keeps 191.",
       "`a.ts` was read 3 times (14,199 tokens); rereading took 16 % of all tokens; ask for the lines that matter."
     ]
   ]

@@ -82,7 +82,7 @@ export const emptyCommands = (): CommandHistory => ({
   background: new Map()
 })
 
-/** A response, and its handle. */
+/** A response, its handle, and its tokens. */
 export interface Answer {
   readonly part: Part
   readonly handle: Handle | undefined
@@ -117,7 +117,7 @@ export const run = (
   if (id !== undefined) background.set(id, command)
 }
 
-/** More open failures, the oldest first, are given up: no snapshot shows them, and each success looks at all. */
+/** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */
 const maxOpenFailures = 400
 /** Files that a lesson names. */
 const maxLessonFiles = 8

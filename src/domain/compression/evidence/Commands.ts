@@ -13,7 +13,10 @@ const withoutQuotes = (command: string): string =>
     .replace(/<<-?\s*['"]?([A-Za-z_]\w*)['"]?(?:[\s\S]*?\n\s*\1\b|[\s\S]*$)/g, "")
     .replace(/"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)/g, "''")
 
-/** One program of a command line. */
+/**
+ * One program of a command line, with what tells a check. Quoted text is left out (`''`); `ToolCalls` reads the words and
+ * redirects of a line exactly.
+ */
 export interface SimpleCommand {
   /** The program, without its folder. */
   readonly program: string
@@ -32,7 +35,7 @@ const wrappers =
 /** Options of runners that take a value. */
 const valued = /^(?:-[CcFwfj]|--(?:prefix|filter|workspace|cwd|dir|project|git-dir|work-tree|package))$/
 
-const simpleCommand = (text: string, after: string, isPiped: boolean): SimpleCommand => {
+const simpleCommand = (text: string, after: string, hasPipefail: boolean): SimpleCommand => {
   let rest = text.trim().replace(/\d?(?:>>?|<)&?\s*\S+/g, "")
   for (let shorter = rest; ; rest = shorter) {
     shorter = rest.replace(wrappers, "")
@@ -42,18 +45,18 @@ const simpleCommand = (text: string, after: string, isPiped: boolean): SimpleCom
   const operands = words.filter(
     (word, index) => !/^[-+&]/.test(word) && !valued.test(words[index - 1] ?? "") && word !== "run" && word !== "exec"
   )
-  const isHidden = after === ";" || after === "&" || after === "\n" || after === "||" || (after === "|" && !isPiped)
+  const isHidden = after === ";" || after === "&" || after === "\n" || after === "||" || (after === "|" && !hasPipefail)
   return { program: path.slice(path.lastIndexOf("/") + 1), isPath: path.includes("/"), operands, words, isHidden }
 }
 
 /** Returns the programs of a command line, in order. */
 export const simpleCommands = (command: string): ReadonlyArray<SimpleCommand> => {
-  const isPiped = /\bpipefail\b/.test(command)
+  const hasPipefail = /\bpipefail\b/.test(command)
   const pieces = withoutQuotes(command)
     .trim()
     .split(/(&&|\|\||[;|\n]|(?<![<>&])&(?![&>]))/)
   return pieces.flatMap((text, at) =>
-    at % 2 === 1 || text.trim() === "" ? [] : [simpleCommand(text, pieces[at + 1] ?? "", isPiped)]
+    at % 2 === 1 || text.trim() === "" ? [] : [simpleCommand(text, pieces[at + 1] ?? "", hasPipefail)]
   )
 }
 
@@ -78,8 +81,8 @@ const runners =
   /^(?:npm|pnpm|yarn|bun|deno|mise|make|just|task|rake|rails|mix|go|cargo|swift|dotnet|gradlew?|mvnw?|bazel|composer|bundle|nx|turbo|git|gh|docker|kubectl|systemctl|bd|uv|poetry|playwright|cypress)$/
 /** Runners that take several tasks. */
 const severalTasks = /^(?:make|just|mise|task|rake|gradlew?|mvnw?|nx|turbo)$/
-/** Tasks of any runner that are no check, whatever they are named after. */
-const noCheck = /^(?:git|gh|docker|kubectl|systemctl|bd|uv|poetry)$/
+/** Runners whose tasks are never checks: `git checkout test` runs no tests. */
+const neverChecks = /^(?:git|gh|docker|kubectl|systemctl|bd|uv|poetry)$/
 
 const kindsOf = ({ isPath, operands, program }: SimpleCommand): ReadonlyArray<CheckKind> => {
   const among = (forms: ReadonlyArray<readonly [CheckKind, RegExp]>, names: ReadonlyArray<string>) =>
@@ -90,7 +93,7 @@ const kindsOf = ({ isPath, operands, program }: SimpleCommand): ReadonlyArray<Ch
   if (program === "cargo" && operands[0] === "check") return ["build"]
   if (/^python[\d.]*$/.test(program) && operands[0] === "manage.py") return among(checkTasks, operands.slice(1, 2))
   if (runners.test(program)) {
-    if (noCheck.test(program)) return []
+    if (neverChecks.test(program)) return []
     if (program === "cypress") return ["tests"]
     const tasks = severalTasks.test(program) ? operands : operands.slice(0, 1)
     return [...new Set([...among(checkPrograms, tasks), ...among(checkTasks, tasks)])]

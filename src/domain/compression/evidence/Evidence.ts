@@ -50,11 +50,7 @@ import { follow, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
-/**
- * What code can read from the messages and calls of a conversation, gathered entry by entry.
- *
- * One file: all gatherers write to one state, in the order of the entries.
- */
+/** Gathers evidence entry by entry. One file, because all gatherers write to one state, in the order of the entries. */
 
 /**
  * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
@@ -230,7 +226,7 @@ const gatherCall = (
   return file
 }
 
-/** Stands for an answer that nobody asked for (Claude Code). */
+/** The text that Claude Code records when the model had nothing to answer. */
 const noAnswer = "No response requested."
 
 /** Gathers a text of the agent: what it decided, and its latest words. */
@@ -252,7 +248,7 @@ const gatherSummary = (
   role: Content["role"],
   words: QuotedText
 ): void => {
-  // A snapshot of nothing worth telling is no summary by another program.
+  // An empty snapshot is ours too, and must not be taken for the summary of another program.
   const snapshot = words.text.endsWith(renderSnapshot(emptySnapshot)) ? emptySnapshot : parseSnapshot(words.text)
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, isUserWords)
@@ -362,7 +358,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
         cost += part.text.length * 8
       } else if (content.role === "user" && isText(part) && author === undefined) {
         for (const span of state.requests.slice(-8)) {
-          if (span.entry === id && span.part === at) use(weights, span.text, { amount: ranking.person })
+          if (span.entry === id && span.part === at) use(weights, span.text, { amount: ranking.user })
         }
         cost += part.text.length * 10
       } else if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {

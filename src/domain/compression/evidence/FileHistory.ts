@@ -51,7 +51,7 @@ const maxNamedCalls = 8
 
 const known = new WeakMap<FileState, ReadonlyArray<string>>()
 
-/** Returns what the edits of a file added (`+`), removed (`-`) or changed, newest first. Found once, when it is asked for. */
+/** Returns the names that the edits of a file added (`+`), removed (`-`) or changed, newest first. Cached by file state. */
 export const namesOf = (file: FileState): ReadonlyArray<string> => {
   const found = known.get(file) ?? latest([...file.calls.flatMap(changedNames), ...file.earlier])
   known.set(file, found)
@@ -93,7 +93,7 @@ interface Touch {
   readonly tokens: number
 }
 
-/** A read of less than this share of an earlier one is of a part: the earlier one shows more of the file. */
+/** A read that is shorter than this share of an earlier one shows only a part, so the handle of the earlier one is kept. */
 const partShare = 0.5
 
 /** Returns each name once, as the newest edit marks it. */
@@ -145,14 +145,14 @@ export const touch = (history: FileHistory, done: Touch): void => {
 export const readHeading = "read, but not changed:"
 const readList = `- ${readHeading}\n`
 
-/** The statement that lists changed files for which no more room is left than for their names. */
+/** The statement that lists changed files by name alone, for which the budget has no room for more. */
 export const changedHeading = "changed:"
 /** Snapshots until November 2026 have the second heading. */
 const changedLists = [`- ${changedHeading}\n`, "- changed, too:\n"]
 
-/** Returns how such a list names a file, with the handle of its content or without. */
-export const listedFile = (path: string, { handle, state }: FileState, isShort = true): string =>
-  `${path}${isShort || handle === undefined ? "" : ` ${handle}`}${state === "modified" ? "" : ` (${state})`}`
+/** Returns the line of a file in such a list. `withHandle`: also the handle of its content, if it has one. */
+export const listedFile = (path: string, { handle, state }: FileState, { withHandle = false } = {}): string =>
+  `${path}${!withHandle || handle === undefined ? "" : ` ${handle}`}${state === "modified" ? "" : ` (${state})`}`
 
 /** Returns the files of a list, the last first. */
 const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, state: FileState]> | undefined => {

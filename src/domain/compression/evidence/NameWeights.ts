@@ -22,7 +22,7 @@ export interface Anchor {
  * Fitted on recorded conversations: the number of parts after which a use counts half, and the weight of a mention by the
  * user, a program or a tool.
  */
-export const ranking = { agentHalfLife: 75, toolHalfLife: 25, person: 2, program: 0.5, tool: 0.05, earlierIndex: 0.5 }
+export const ranking = { agentHalfLife: 75, toolHalfLife: 25, user: 2, program: 0.5, tool: 0.05, earlierIndex: 0.5 }
 
 /** Characters of one tool output that are searched. */
 export const maxScannedChars = 100_000

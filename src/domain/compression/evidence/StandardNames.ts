@@ -2,7 +2,7 @@ import { anchorKindOf } from "../Anchors.ts"
 
 /** Names that every program has, and a name without the variable before it. */
 
-/** Modules of the standard libraries of common languages: every program has them, and no agent needs to be told. */
+/** Modules, members and built-in names of common languages, which every agent knows. */
 const standard =
   /^(?:(?:fmt|os|io|bufio|bytes|strings|strconv|errors|context|time|sync|sort|math|json|http|filepath|path|log|slog|regexp|reflect|testing|exec|rand|utf8|t|b|cmd|err|ctx|self|this|cls|sys|re|collections|itertools|functools|typing|datetime|logging|subprocess|unittest|np|pd|plt|console|process|window|document|navigator|localStorage|module|exports|require|import|Math|Object|Array|String|Number|Boolean|Promise|JSON|Date|Map|Set|RegExp|Symbol|Reflect|Buffer|Error|Enum|Stream|Keyword|List|IO|File|System|Path|Process|GenServer|Supervisor|Agent|Task|Logger|Regex|Integer|Float|Atom|Tuple|Code|Macro|Module|Kernel|Access|Base|Application|DateTime|NaiveDateTime|Time|URI|std|core|alloc|vec|Vec|Option|Result|Some|Ok|Err|Box|Rc|Arc)\.[\w.?!]+|(?:std|core|alloc)::[\w:]+|(?:get|set)(?:Item|State|Attribute)|use(?:State|Effect|Memo|Ref|Callback|Context)|(?:add|remove)EventListener|querySelector(?:All)?|className|innerHTML|textContent|forEach|toString|toLowerCase|toUpperCase|indexOf|includes|startsWith|endsWith|parseInt|parseFloat|isArray|stringify|hasOwnProperty|async\/await|and\/or|dev\/null|\/dev\/null|usr\/bin\/env|__init__|__name__|__main__|__file__|isinstance|TypeError|ValueError|KeyError|ReferenceError|SyntaxError|RuntimeError|ArgumentError|FunctionClauseError|readOnly|undefined|NaN)$/
 

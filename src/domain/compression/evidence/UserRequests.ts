@@ -79,7 +79,7 @@ const limiting =
 const limitingOrTelling = /\b(?:always|only|without|avoid|instead of|keep|required?)\b/i
 /** Whom a sentence addresses, or what it begins with, when it is no description. */
 const addressing = /^\W*(?:always|avoid|keep|use)\b|\b(?:I|I'd|we|we'd|let'?s|us|you|please|want|need|my|our)\b/i
-/** Descriptions are longer. */
+/** A sentence of at most this many words is taken for a rule, a longer one for a description. */
 const maxTerseWords = 12
 
 const isConstraining = (text: string): boolean =>

@@ -8,8 +8,8 @@ const rewritten =
   /^- (?:changed(?:, too)?:|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
 
 /**
- * Returns a function that tells what an earlier snapshot says in a section and the new items do not cover, newest first. Files,
- * failures and what describes the moment are left out, because the evidence holds them or they have passed.
+ * Returns a function that selects the statements of an earlier snapshot's section whose keys the new items do not have, newest
+ * first. Files and failures are left out, because the evidence has them; so are lines that code writes anew each time.
  */
 export const carriedTo = (
   evidence: Evidence,

@@ -11,11 +11,11 @@ import { newestFirst, ofEntry } from "./Room.ts"
 
 /** A command as a snapshot lists it. */
 export interface ListedCommand {
-  /** The command on one line, without the text that it was given as input and what only chooses which lines of its output are shown. */
+  /** The command on one line, without its here-document and without filters of its output, such as `| tail -20`. */
   readonly same: string
-  /** The characters that no other command begins with. */
+  /** Length of the shortest beginning that no other listed command has, at most 160. */
   readonly distinct: number
-  /** Nothing for a success; the handle stands in it where there is room. */
+  /** Returns the result as it stands after the command; empty for a success. `isShort`: without the handle. */
   readonly result: (isShort: boolean) => string
   /** 2: its failure is open, or work was published or an item closed; 1: any other state; 0: a look; -1: a look that names nothing. */
   readonly worth: -1 | 0 | 1 | 2
@@ -43,7 +43,7 @@ const sharedStart = (one: string, other: string): number => {
   return at
 }
 
-/** Returns by text how many of its characters no other text begins with. */
+/** Returns, by text, the length of its shortest beginning that no other text has, at most `maxDistinctChars`. */
 const distinctions = (texts: Iterable<string>): ReadonlyMap<string, number> => {
   const sorted = [...new Set(texts)].sort()
   const shared = sorted.map((text, index) => sharedStart(text, sorted[index + 1] ?? ""))

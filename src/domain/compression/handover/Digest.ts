@@ -43,7 +43,7 @@ const charsAtScale: Readonly<Record<Kind, number>> = {
   program: 160,
   call: 160
 }
-/** Of what succeeded, the ends of the result say enough, whatever room there is. */
+/** Upper limits at any scale, in characters: of a successful call, the ends of the result are enough. */
 const maxChars: Readonly<Partial<Record<Kind, number>>> = { call: 240, program: 240, report: 900 }
 const maxSubjectChars = 240
 
@@ -182,7 +182,7 @@ export function* digestOf(
 ): SlicedWork<string> {
   const { entries } = yield* redactedEntries(whole, secrets)
   const all = yield* recordsOf(entries, shortener(cwd))
-  // Heads are as long as they are; the bodies share the rest.
+  // Heads are never shortened; the bodies share the remaining characters.
   const sizeAt = (records: ReadonlyArray<DigestRecord>, scale: number): number =>
     records.reduce(
       (sum, { body, head, kind }) => sum + head.length + 2 + Math.min(body.length * 1.03, limitOf(kind, scale)),

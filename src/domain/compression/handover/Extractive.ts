@@ -1,5 +1,6 @@
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
+import type { AuditResult } from "../Compression.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import { constraintsIn } from "../evidence/UserRequests.ts"
 import {
@@ -32,7 +33,7 @@ import {
   fullScale
 } from "./Room.ts"
 import { sectionWriter } from "./Sections.ts"
-import { leastRoom } from "./UserMessages.ts"
+import { minTokensForAll } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
 
 /**
@@ -40,21 +41,11 @@ import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
  * learned), then an index of names.
  */
 
-/** The audit of a snapshot's exact facts: their number, and where they are. */
-export interface AnchorAudit {
-  /** Anchors of the summarised messages that were checked: the 1,000 with the highest weight, or all. */
-  readonly anchors: number
-  readonly inSnapshot: number
-  readonly inTail: number
-  /** Anchors that code added to the summary. */
-  readonly restored: number
-}
-
 /** A snapshot, its text within the budget, and the audit of its facts. */
 export interface ExtractedSnapshot {
   readonly snapshot: Snapshot
   readonly text: string
-  readonly audit: AnchorAudit
+  readonly audit: AuditResult
 }
 
 /** The largest share of the index. */
@@ -98,7 +89,7 @@ const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
     focus,
     names,
     messages,
-    messagesNeed: leastRoom(messages, options.budget * leastShares.messages),
+    messagesNeed: minTokensForAll(messages, options.budget * leastShares.messages),
     seen: seenPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
@@ -140,17 +131,17 @@ export function* composeSnapshot(
     for (const name of namesIn(kept)) inTail.add(name)
     yield kept.length * 8
   }
-  const candidates = earlierNamesFirst(material.names.slice(0, options.budget * 4), evidence)
+  const candidates = withEarlierNames(material.names.slice(0, options.budget * 4), evidence)
   const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
-  // What the index did not need is the sections'.
+  // The sections get the tokens that the index did not need.
   const left = options.budget - snapshotTokens(first.snapshot)
-  if (left < options.budget * leftShare) return yield* audited(first, material, inTail)
+  if (left < options.budget * rewriteShare) return yield* audited(first, material, inTail)
   const larger = yield* largestWithin(sectionsOf, budget + left * (1 - indexShare))
   return yield* audited(yield* withIndex(larger, candidates, options.budget, inTail), material, inTail)
 }
 
-/** A smaller rest of the budget is not worth a second writing. */
-const leftShare = 0.03
+/** The sections are written again only when at least this share of the budget is left. */
+const rewriteShare = 0.03
 const scaleRounds = 8
 /** At `full`, all least shares are given. */
 const scales = { least: 0.03, full: fullScale, largest: 12 }
@@ -234,7 +225,7 @@ export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
 }
 
 /** The search for more names stops after this many that did not fit. */
-const maxAuditRounds = 100
+const maxMisfits = 100
 
 /** A snapshot, and how many names its index has. */
 interface IndexedSnapshot {
@@ -285,7 +276,7 @@ function* withIndex(
     const own = parents.has(`${group} ${parent}`) ? name.slice(parent.length) : name
     const tokens = estimateText(own) - 0.4 + (group === undefined || files.has(group) ? 0 : estimateText(group) + 2)
     if (tokens > left) misses += 1
-    if (misses > maxAuditRounds) break
+    if (misses > maxMisfits) break
     const chars = own.length + 1 + (group === undefined || files.has(group) ? 0 : group.length + 6)
     if (tokens > left || chars > room) continue
     room -= chars
@@ -355,8 +346,8 @@ const shortest = (file: string, text: string): string => {
   return text.includes(file) && name.length > 4 ? name : file
 }
 
-/** Returns the candidates by rank. The names of an earlier index are among them, because they were used before. */
-const earlierNamesFirst = (candidates: ReadonlyArray<string>, evidence: Evidence): ReadonlyArray<IndexedName> => {
+/** Returns the candidates by rank, with a name of the earlier index after every second one: it was worth indexing before. */
+const withEarlierNames = (candidates: ReadonlyArray<string>, evidence: Evidence): ReadonlyArray<IndexedName> => {
   const earlier = indexedNames(evidence.previous).filter(({ name }) => isStillTelling(name, evidence.declared))
   const place = (name: string): IndexedName => ({ name, file: evidence.anchors.get(name)?.file })
   if (earlier.length === 0) return candidates.map(place)

@@ -115,7 +115,7 @@ export const artifactItems = (material: Material): Writer => {
   const names = changed.map(([path, file]) => ({
     path,
     short: listedLine(listedFile(path, file)),
-    long: listedLine(listedFile(path, file, false))
+    long: listedLine(listedFile(path, file, { withHandle: true }))
   }))
   const edits = editItems(material)
   const carried = carriedTo(evidence, "artifact_trail")

@@ -17,7 +17,7 @@ export interface IndexedName {
   readonly file: string | undefined
 }
 
-/** A path of one segment without an extension is a closing tag (`/div`) or a command (`/help`). */
+/** Matches a path of one segment without an extension: it is a closing tag (`/div`) or a slash command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/
 
 /** The file and the line of a result of `grep -A`: `parse.go-703`. */
@@ -37,7 +37,7 @@ const alternativesWeight = 0.4
 /** What only an output showed, in no file, is seldom used later: the fields of an answer, a time of day. */
 const shownWeight = 0.5
 
-/** What stands for a secret leads nowhere. */
+/** Matches the mark that replaces a secret. It is no name. */
 const redacted = /REDACTED/
 
 /** A piece of an expression that replaces text: `Old/new.Name/g`, `s/old`. */
@@ -95,7 +95,7 @@ const plainPath = (path: string): string => {
 }
 
 /**
- * Returns the names of the evidence, best first. `isWanted`: the user asked for what mentions it. On recorded conversations, how
+ * Returns the names of the evidence, best first. `isWanted`: whether the user's focus mentions a name. On recorded conversations, how
  * often a name is used again grows with the square root of its weight, and with each call that aimed at it.
  */
 export const rankedNames = (
@@ -107,9 +107,9 @@ export const rankedNames = (
   for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
     const name =
       kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
-    // What earlier snapshots brought in: handles, which lead to names but are none, and their own tags.
+    // Handles and section tags come from earlier snapshots and are no names.
     if (isHandle(name) || isSectionName(name)) continue
-    // A member of a library's module is no name of the project; one of a variable may be.
+    // Skip members of a library's module (`fmt.Errorf`); a member of a variable (`err.Code`) may be the project's.
     if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
     // `entry.Type` is a member where it stood in a file; in prose it is the end of a sentence and the beginning of the next.
     if (kind === "symbol" && file === undefined && wordMember.test(name)) continue

@@ -140,7 +140,7 @@ export const cost = (item: SnapshotItem): number => {
   return tokens
 }
 
-/** Returns as many items as fit the budget, in the given order. */
+/** Returns the items that fit the budget, in order. One that does not fit is skipped, and a smaller later one may still fit. */
 export const within = (items: Iterable<SnapshotItem>, budget: number): Array<SnapshotItem> => {
   const kept: Array<SnapshotItem> = []
   let left = budget

@@ -89,7 +89,10 @@ interface ItemOptions {
   readonly excess: number
 }
 
-/** Shows a message whole, or clipped so that it takes no more tokens than `limit`. */
+/**
+ * Shows a message whole when it fits `limit`, else clipped. The shortest ends may take `limit` times `excess` tokens; a message
+ * that does not even fit then is shown as short as possible.
+ */
 const itemOf = (
   span: Span,
   { clipping: { endChars, hasHandle }, dating, excess, isEnd, limit, whole }: ItemOptions
@@ -224,11 +227,16 @@ const sizedMessages = (messages: ReadonlyArray<Span>, original: number, whole: S
   sizes: messages.map((span, index) => sizeOf(whole(span, "none"), index === original || index === messages.length - 1))
 })
 
-/** Returns the tokens that all messages need, at most `most`; infinity where not all fit it. */
-export const leastRoom = (messages: ReadonlyArray<Span>, most: number): number => {
+/**
+ * Returns the tokens in which all messages can be shown with readable ends, at most `maxTokens`. Infinity when they do not fit
+ * `maxTokens` even with the shortest ends, so that old messages have to be left out.
+ */
+export const minTokensForAll = (messages: ReadonlyArray<Span>, maxTokens: number): number => {
   const sized = sizedMessages(messages, 0, wholeItems())
   const needs = clippings.map((clipping) => needOf(sized, clipping) + noteTokens)
-  return Math.min(...needs) <= most ? Math.min(most, needOf(sized, briefly) + noteTokens) : Number.POSITIVE_INFINITY
+  return Math.min(...needs) <= maxTokens
+    ? Math.min(maxTokens, needOf(sized, briefly) + noteTokens)
+    : Number.POSITIVE_INFINITY
 }
 
 /** The messages to show, each with the tokens that it may take. */

@@ -25,7 +25,7 @@ const firstLine = ({ text }: SnapshotItem): string => text.split("\n", 1)[0] ?? 
 
 const wordsOf = (text: string): ReadonlySet<string> => new Set(text.toLowerCase().match(/[\p{L}\p{N}_]{3,}/gu) ?? [])
 
-/** The share of a statement's words that another has to have, to say the same. */
+/** Two statements say the same when one has this share of the other's words. */
 const sameShare = 0.8
 
 const saysNoMore = (words: ReadonlySet<string>, than: ReadonlySet<string>): boolean => {
@@ -83,7 +83,7 @@ const usable = (own: Snapshot, written: Snapshot, evidence: Evidence): Snapshot 
   return kept
 }
 
-/** Statements of code that a model makes better: the agent's last words about its next step. */
+/** Keys of statements by code that a model's statement may replace: the next step, which code only quotes from the agent. */
 const replaced: ReadonlySet<string> = new Set(["next"])
 
 /** Whether the statement with this key came from an earlier snapshot. */

@@ -2,7 +2,8 @@ import type { Strategy } from "../Strategy.ts"
 
 /**
  * Returns the share of the window above which a conversation is compressed: the local setting, else the experiment's. A 0
- * counts as unset; 1 leaves the window to the guard alone. Undefined: the strategy decides (`Strategy.trigger`).
+ * counts as unset. At 1, only `WindowGuard` keeps requests within the window. Undefined: the strategy decides
+ * (`Strategy.trigger`).
  */
 export const thresholdOf = (local: number | undefined, experiment: number | undefined): number | undefined => {
   const set = [local, experiment].find((share) => share !== undefined && share > 0)

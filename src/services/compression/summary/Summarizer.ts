@@ -1,8 +1,8 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
+import { type AuditResult, type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { type Evidence, gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
 import type { UserWordsWitness, Span } from "../../../domain/compression/evidence/UserRequests.ts"
-import { type AnchorAudit, composeSnapshot } from "../../../domain/compression/handover/Extractive.ts"
+import { composeSnapshot } from "../../../domain/compression/handover/Extractive.ts"
 import type { Content } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import { errorText } from "../../../domain/text/ErrorText.ts"
@@ -87,7 +87,7 @@ export const evidenceOf = Effect.fnUntraced(function* (request: SummaryRequest):
 })
 
 /** Summaries that code wrote from the evidence, with the request that they were written for. */
-const writtenByCode = new WeakMap<Summary, { readonly request: SummaryRequest; readonly audit: AnchorAudit }>()
+const writtenByCode = new WeakMap<Summary, { readonly request: SummaryRequest; readonly audit: AuditResult }>()
 
 /** Writes a snapshot by code. It needs no verification unless it is changed. */
 export const extractiveSummary = Effect.fnUntraced(function* (
@@ -101,7 +101,7 @@ export const extractiveSummary = Effect.fnUntraced(function* (
 })
 
 /** Returns the audit of a summary that `extractive` wrote for this very request; undefined for any other summary. */
-export const auditOfOwnSummary = (summary: Summary, request: SummaryRequest): AnchorAudit | undefined => {
+export const auditOfOwnSummary = (summary: Summary, request: SummaryRequest): AuditResult | undefined => {
   const own = writtenByCode.get(summary)
   return own?.request === request ? own.audit : undefined
 }

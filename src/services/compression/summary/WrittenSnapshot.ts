@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
-import type { Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
+import type { AuditResult, Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { checkFacts } from "../../../domain/compression/FactCheck.ts"
-import { type AnchorAudit, composeSnapshot, fitToBudget } from "../../../domain/compression/handover/Extractive.ts"
+import { composeSnapshot, fitToBudget } from "../../../domain/compression/handover/Extractive.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -29,7 +29,7 @@ import {
 export interface VerifiedSnapshot {
   /** The rendered snapshot; empty when nothing usable came back. */
   readonly text: string
-  readonly audit: AnchorAudit
+  readonly audit: AuditResult
   readonly by: "model" | "extractive" | "hook"
   readonly degraded: Degraded | null
   readonly calls: ReadonlyArray<SummaryCall>

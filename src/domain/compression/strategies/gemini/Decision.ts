@@ -10,8 +10,8 @@ const defaultThreshold = 0.5
 /** Share of the history to keep, by size. */
 export const defaultPreserve = 0.3
 
-/** Returns the threshold that applies. A 0 counts as unset, both locally and remotely. */
-export const thresholdOf = (local?: number, remote?: number): number => local || remote || defaultThreshold
+/** Returns the local threshold, else the remote one, else 0.5. As in Gemini CLI, a 0 counts as unset. */
+export const geminiThreshold = (local?: number, remote?: number): number => local || remote || defaultThreshold
 
 /** The input of a decision. */
 export interface GeminiRequest {
@@ -22,7 +22,7 @@ export interface GeminiRequest {
   /** The prompt tokens that the API reported for the latest request. */
   readonly lastPromptTokens: number
   readonly limit: number
-  /** See `thresholdOf`. */
+  /** See `geminiThreshold`. */
   readonly threshold?: number | undefined
   readonly preserve?: number | undefined
   readonly forced: boolean
@@ -119,7 +119,7 @@ export function* deciding(request: GeminiRequest): Work.SlicedWork<GeminiDecisio
   const { contents, environment, forced, hasFailed, lastPromptTokens: before, limit } = request
   if (contents.length === 0) return noop(undefined, "empty", 0)
   const hook = forced ? "manual" : "auto"
-  if (!forced && before < thresholdOf(request.threshold) * limit) return noop(hook, "below threshold", before)
+  if (!forced && before < geminiThreshold(request.threshold) * limit) return noop(hook, "below threshold", before)
   const truncation = yield* truncating(contents, truncateOptions(request))
   if (hasFailed && !forced) return yield* onlyTruncated(request, hook, truncation)
   const split = yield* splitting(truncation.contents, 1 - (request.preserve ?? defaultPreserve), request.isClean)

@@ -2,7 +2,7 @@ import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
 import { openclawAgentDefaults } from "./AgentDefaults.ts"
 
-/** Numbers of OpenClaw 2026.9, unless they say otherwise. Tokens and characters are named. */
+/** The constants of OpenClaw 2026.9. Those marked "Ours" differ from it. */
 
 const reserveTokens = 20_000
 
@@ -18,13 +18,13 @@ export const safetyMargin = 1.2
 export const historyShare = 0.5
 
 /** Turns of the user that are shown word for word after the summary, and characters of each message. */
-export const recentTurns = { count: 3, max: 12, messageChars: 600 }
+export const recentTurns = { count: 3, messageChars: 600 }
 
 /** Tool failures that are listed, and characters of each. */
 export const toolFailures = { count: 8, chars: 240 }
 
-/** Characters of one list of files, and of both. */
-export const fileListChars = { each: 900, all: 2_000 }
+/** Characters of one list of files. */
+export const fileListChars = 900
 
 /** Characters of the whole summary, of which the model's text keeps at least half. */
 export const maxSummaryChars = 16_000

@@ -15,9 +15,9 @@ import { runtimeMark } from "../../../text/RuntimeMark.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
 
 /**
- * What a request shows less of: single results beyond a bound, old results when the provider's cache has gone cold, media of
- * finished turns, all results together beyond a bound, and the oldest turns beyond a limit. Each change stays in force, so
- * that the beginning of later requests is the same.
+ * Decides which parts of a request are shortened or dropped: single results above a limit, old results once the provider's
+ * cache has expired, media of finished turns, all results together above a limit, and the oldest turns above a limit. A change
+ * stays in force, so that later requests begin the same and the cache can serve them.
  */
 
 /** Milliseconds after which a provider's prompt cache is gone. */
@@ -80,7 +80,7 @@ const telling =
 /** Cuts a result to so many characters: its beginning, and its end where the end says how it went. */
 export const cutResult = (text: string, maxChars: number, handle: Handle | undefined): string => {
   const limit = Math.max(maxChars, minCutChars)
-  // A result that was cut before is a note longer.
+  // A result that was cut earlier exceeds the limit by its note, and is not cut again.
   if (text.length <= limit + maxNoteChars) return text
   const tail = telling.test(lastUnits(text, 2_000)) ? Math.min(Math.floor(limit * 0.3), 4_000) : 0
   const whole = firstUnits(text, limit - tail)
@@ -185,7 +185,10 @@ export const beyondTurns = (items: ReadonlyArray<ViewItem>, turns: number): Entr
   return first === undefined || first === 0 ? undefined : items[first - 1]?.entry.id
 }
 
-/** Decides what the next request shows less of. `items`: the view without the environment message. */
+/**
+ * Decides which parts of the next request are shortened, and which messages leave. `items`: the view without the environment
+ * message. `dropThrough`: the last message that leaves; undefined when none does.
+ */
 export function* pruning(
   items: ReadonlyArray<ViewItem>,
   options: PruneOptions

@@ -28,6 +28,10 @@ export const groupsOf = (entries: ReadonlyArray<Entry>): ReadonlyArray<Group> =>
   return groups.map(groupOf)
 }
 
+/**
+ * Size of a chunk as a share of the window (OpenClaw 2026.9): `base`. Where an average message takes more than `large` of the
+ * window, twice its share is subtracted, at most `max`, and at least `floor` remains.
+ */
 const share = { base: 0.4, max: 0.25, large: 0.1, floor: 0.15 }
 
 /** Tokens of a request for a summary besides the messages: instructions and answer. */

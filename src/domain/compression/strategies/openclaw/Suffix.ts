@@ -10,8 +10,8 @@ import { fileListChars, maxSummaryChars, recentTurns, toolFailures } from "./Ope
 /** What code adds below a model's summary: the newest turns word for word, tool failures, files. */
 
 /** Returns the ids of the messages that belong to the newest turns of a range. */
-export const newestTurns = (entries: ReadonlyArray<Entry>, count: number = recentTurns.count): ReadonlySet<EntryId> => {
-  const turnCount = Math.min(count, recentTurns.max)
+export const newestTurns = (entries: ReadonlyArray<Entry>): ReadonlySet<EntryId> => {
+  const turnCount = recentTurns.count
   const starts = entries.flatMap((entry, index) => (isFromUser(entry) ? [index] : []))
   const from = starts.length < turnCount ? undefined : starts[starts.length - turnCount]
   const shown =
@@ -67,8 +67,8 @@ const fileSection = (tag: string, files: ReadonlyArray<string>, chars: number): 
 
 /** Returns the lists of files, bounded. */
 export const boundedFileLists = ({ modified, read }: FileLists): string => {
-  const changed = fileSection("modified-files", modified, fileListChars.each)
-  const readFiles = fileSection("read-files", read, Math.min(fileListChars.each, fileListChars.all - changed.length))
+  const changed = fileSection("modified-files", modified, fileListChars)
+  const readFiles = fileSection("read-files", read, fileListChars)
   return [readFiles, changed].filter((section) => section !== "").join("\n\n")
 }
 

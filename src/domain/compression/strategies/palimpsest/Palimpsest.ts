@@ -8,7 +8,7 @@ import type { Strategy } from "../../Strategy.ts"
  */
 export const palimpsest = {
   name: "palimpsest",
-  description: "by this program's own way",
+  description: "by shortening old tool outputs and writing a snapshot of the rest",
   defaults: { minGain: 0.1, outputForm: "last-lines" },
   countsByReport: false,
   waitsForGrowth: true,

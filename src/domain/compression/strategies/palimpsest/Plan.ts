@@ -14,8 +14,8 @@ import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
 const headroom = 0.9
 /**
- * Default size of a snapshot: a share of what it replaces, within bounds in tokens. It tells more of what comes next than as
- * many tokens of kept messages do (docs/strategies.md, "Measured"); an index fills only the room that it has names for.
+ * Default size of a snapshot: a share of what it replaces, within bounds in tokens. Large, because a token of a snapshot helps
+ * the next steps more than a token of kept messages (docs/strategies.md, "Measured"). A snapshot may end up smaller.
  */
 const snapshotSize = { ofDropped: 0.6, ofCeiling: 0.5, minTokens: 320, maxTokens: 12_000 }
 

@@ -30,7 +30,7 @@ export const rungCount = 3
 
 const smallSize: OutputSize = { ...defaultSize, lastLines: 10, lineWidth: 240, singleLine: 800, chars: 2_400 }
 
-/** Lines have no width in `head-tail-lines`, so that a small size of both ends counts characters. */
+/** `head-tail-lines` does not limit the width of lines, so the small size of both ends counts characters instead. */
 const smallForm = (form: OutputForm): OutputForm => (form === "last-lines" ? form : "head-tail-chars")
 
 /** Returns the rung at this level, from 0. */
@@ -89,7 +89,7 @@ export interface OutputsBeyond {
 export const outputsBeyond = (view: IndexedView, budget: number): OutputsBeyond => {
   const newest: Array<Omit<Shortening, "after">> = []
   let saved = 0
-  /** From here on, `newest` tells. Before it, all outputs are beyond the budget. */
+  /** Index of the first message that was looked at. All outputs before it are beyond the budget. */
   let known = view.length
   const saving = new Map<number, number>()
   for (let used = 0; known > 0 && used <= budget;) {

@@ -20,9 +20,7 @@ export const summaryTokens = {
   /** Of everything that leaves: 0.8 of the reserve. */
   history: Math.floor(reserveTokens * 0.8),
   /** Of the beginning of a turn that is split: half of the reserve. */
-  prefix: Math.floor(reserveTokens * 0.5),
-  /** Of a branch of the session that is left. */
-  branch: 2_048
+  prefix: Math.floor(reserveTokens * 0.5)
 }
 
 /** Characters of a tool result that the summarizing model sees (Pi 0.73). */

