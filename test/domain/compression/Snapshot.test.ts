@@ -212,6 +212,10 @@ describe("render and parse", () => {
     assert.strictEqual(parsed.active_constraints[1]?.key, "the user said (e3)")
   })
 
+  it("words have no date where the time is none", () => {
+    assert.notInclude(userWordsItem("w", { entry: "e3", text: "Keep it", at: 9e15 }).text, "at=")
+  })
+
   it("words that are shown by their ends stay one statement", () => {
     const words = { entry: "e3", text: "Keep it" }
     const leftOut = { chars: 40, handle: "h_aaaaaaaaaa" }

@@ -275,6 +275,8 @@ describe("shell", () => {
     ["rm with a variable set for it", "LANG=C rm a.ts", [remove("a.ts")]],
     ["mv", "mv a.ts b.ts", [remove("a.ts"), write("b.ts", true)]],
     ["mv that hides its errors", "mv a.ts b.ts 2>/dev/null", [remove("a.ts"), write("b.ts", true)]],
+    ["mv with its folder first", "mv -t dist a.ts b.ts", []],
+    ["touch with a date", "touch -d 2020-01-01 a.ts", [write("a.ts")]],
     ["mv into a folder", "mv a.ts lib/", [remove("a.ts"), write("lib/a.ts", true)]],
     ["git mv", "git mv a.ts b.ts", [remove("a.ts"), write("b.ts", true)]],
     ["cp", "cp a.ts b.ts", [write("b.ts")]],

@@ -30,6 +30,14 @@ const rows: ReadonlyArray<
     ]
   ],
   [
+    "all facts in the context",
+    [{ ...one, facts: facts(100, 100, 0) }],
+    [
+      "139 turns in a window of 64,000 tokens took 7 compressions with `palimpsest`: 3,041,713 tokens sent, $3.83.",
+      "Of 100 facts that the agent used again, 100 % still stand in the context with `palimpsest`."
+    ]
+  ],
+  [
     "two strategies",
     [one, other],
     [

@@ -44,6 +44,11 @@ describe("whole words", () => {
     assert.strictEqual(comparable("./lib/", relative), "lib")
   })
 
+  it("answers for each kind by itself", () => {
+    const text = new SearchableText("v1.100", (own) => own)
+    assert.deepStrictEqual([text.has("100", "number"), text.has("100", "symbol")], [false, true])
+  })
+
   it("finds paths that braces stand for, in any depth", () => {
     const text = new SearchableText("- lib/{a.ts (2 changes: +one, +two), b/{c.ts, d.ts: created}, e.ts}", (own) => own)
     for (const path of ["lib/a.ts", "lib/b/c.ts", "lib/b/d.ts", "lib/e.ts"]) assert.isTrue(text.has(path, "path"), path)

@@ -99,6 +99,9 @@ describe("which checks a command runs", () => {
     ["cat > a.sh <<'EOF'\nnpm test\nEOF", []],
     ["echo done > test.log", []],
     ["make clean", []],
+    ["npm start & npm test", ["tests"]],
+    ["npm test 2>&1", ["tests"]],
+    ["npm test &> log.txt", ["tests"]],
     ["git log --grep lint", []],
     ["", []]
   ]

@@ -17,6 +17,16 @@ describe("issues that the agent filed", () => {
       [["gh issue create --title 'A leak' --body x", "https://example.com/o/r/issues/12"]],
       ["[open] issue 12: A leak"]
     ],
+    [
+      "with a separator in its title",
+      [['bd create "Fix login & logout; then rest" -p 2', "Created issue: app-k3x7"]],
+      ["[open] issue app-k3x7: Fix login & logout; then rest"]
+    ],
+    [
+      "with a short option for its title",
+      [["gh issue create -t 'A leak' -b x", "https://example.com/o/r/issues/12"]],
+      ["[open] issue 12: A leak"]
+    ],
     ["closed", [created, ["bd close app-k3x7 --reason 'done it'", ""]], ["[completed] issue app-k3x7: Look into maps"]],
     [
       "reopened",

@@ -14,6 +14,7 @@ describe("commands that only read", () => {
     "node --version",
     "sed -n 1,20p a.ts",
     "curl -s https://example.com/a.json",
+    "curl -fsSL https://example.com/a.json",
     "docker ps -a",
     "git push --dry-run"
   ])("%s", (command) => assert.isTrue(isLook(command)))
@@ -27,6 +28,8 @@ describe("commands that only read", () => {
     "gh api repos/a/b/issues -f title=x",
     "gh pr create --fill",
     "curl -X POST https://example.com",
+    "curl -sXPOST https://example.com",
+    "curl -sd x=1 https://example.com",
     "sed -i s/a/b/ a.ts",
     "git status && npm run build",
     "docker run a",
