@@ -1,6 +1,6 @@
 import { gatherEvidence } from "../../src/domain/compression/evidence/Evidence.ts"
+import type { ExtractOptions } from "../../src/domain/compression/handover/Budget.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../src/domain/compression/handover/Extractive.ts"
-import type { ExtractOptions } from "../../src/domain/compression/handover/Room.ts"
 import type { Entry } from "../../src/domain/conversation/Conversation.ts"
 import type { SlicedWork } from "../../src/domain/text/SlicedWork.ts"
 

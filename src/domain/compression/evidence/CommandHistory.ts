@@ -92,7 +92,7 @@ export interface Answer {
 const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
 
 /** Records a run of a command. */
-export const run = (
+export const recordRun = (
   history: CommandHistory,
   entry: EntryId,
   { command, exit }: Extract<Action, { readonly _tag: "Command" }>,
@@ -111,8 +111,8 @@ export const run = (
   if (exit === 0 && makesCommit.test(command)) {
     for (const commit of commitsIn(printedText(output))) commits.push({ ...commit, entry })
   }
-  if (ok === false) fail(history, entry, command, output)
-  else if (ok === true) pass(history, command)
+  if (ok === false) recordFailure(history, entry, command, output)
+  else if (ok === true) resolveFailures(history, command)
   const id = /running in background with ID: (\w+)/.exec(output.slice(0, 500))?.[1]
   if (id !== undefined) background.set(id, command)
 }
@@ -127,7 +127,7 @@ const keepLatest = (open: Map<string, unknown>): void => {
   if (open.size > maxOpenFailures && oldest !== undefined) open.delete(oldest)
 }
 
-const fail = ({ failing }: CommandHistory, entry: EntryId, command: string, output: string): void => {
+const recordFailure = ({ failing }: CommandHistory, entry: EntryId, command: string, output: string): void => {
   const error = failureText(output).split("\n")[0] ?? ""
   failing.set(command, {
     lesson: { entry, command, error, files: [] },
@@ -140,7 +140,7 @@ const fail = ({ failing }: CommandHistory, entry: EntryId, command: string, outp
 }
 
 /** A command that succeeds ends the failures of its programs. What was changed in between is a lesson. */
-const pass = ({ errors, failing, lessons }: CommandHistory, command: string): void => {
+const resolveFailures = ({ errors, failing, lessons }: CommandHistory, command: string): void => {
   const programs = new Set(programsOf(command))
   const passed = checksOf(command)
   for (const [name, { checks, files, lesson, program }] of failing) {
@@ -157,12 +157,12 @@ const pass = ({ errors, failing, lessons }: CommandHistory, command: string): vo
 }
 
 /** Notes that a file changed, for the lessons of the commands that fail. */
-export const changed = ({ failing }: CommandHistory, path: string): void => {
+export const recordFileChange = ({ failing }: CommandHistory, path: string): void => {
   for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
 /** Records the result of a background command, when this call asked for its output and the answer states an exit code. */
-export const ended = (history: CommandHistory, call: Part, answer: Answer): void => {
+export const recordBackgroundEnd = (history: CommandHistory, call: Part, answer: Answer): void => {
   const { background, checks, commands } = history
   if (background.size === 0) return
   const args = call.functionCall?.args
@@ -175,8 +175,8 @@ export const ended = (history: CommandHistory, call: Part, answer: Answer): void
   const ok = Number(exit) === 0
   commands.set(command, { ...before, exit: Number(exit), ok })
   for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
-  if (ok) pass(history, command)
-  else fail(history, before.entry, command, answerText(answer.part))
+  if (ok) resolveFailures(history, command)
+  else recordFailure(history, before.entry, command, answerText(answer.part))
 }
 
 /** The result of a call: what it was about, what it did, and whether it failed. */
@@ -189,7 +189,10 @@ interface CallResult {
 }
 
 /** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
-export const judge = (history: CommandHistory, { actions, answer, entry, failed, subject }: CallResult): void => {
+export const recordResult = (
+  history: CommandHistory,
+  { actions, answer, entry, failed, subject }: CallResult
+): void => {
   const { errors, failing } = history
   errors.delete(subject)
   errors.delete(shortSubject(subject))
@@ -198,7 +201,7 @@ export const judge = (history: CommandHistory, { actions, answer, entry, failed,
     // What only looks at something fails without consequences.
     if (command !== undefined && programsOf(command.command).length === 0) return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
-    if (command !== undefined && !failing.has(subject)) fail(history, entry, subject, answerText(answer.part))
+    if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, answerText(answer.part))
     errors.set(subject, { entry, text: failureText(answerText(answer.part)), handle: answer.handle })
     keepLatest(errors)
     return

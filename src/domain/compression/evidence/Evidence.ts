@@ -26,27 +26,35 @@ import {
 import { type Action, actionsOf, answerText, printedText, type Todo } from "../ToolCalls.ts"
 import {
   type Answer,
-  changed,
+  recordFileChange,
   type CheckRun,
   type CommandHistory,
   type CommandRun,
   type Commit,
   emptyCommands,
-  ended,
-  judge,
+  recordBackgroundEnd,
+  recordResult,
   type Lesson,
   resumeFailures,
-  run,
+  recordRun,
   type ToolFailureEvidence
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
 import { type FiledIssues, followIssues, resumeIssues } from "./FiledIssues.ts"
-import { type Edit, type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
-import { type Anchor, maxScannedChars, type NameWeights, ranking, show, use, weighed } from "./NameWeights.ts"
+import { type Edit, type FileHistory, filesIn, type FileState, nameOf, recordTouch } from "./FileHistory.ts"
+import {
+  type Anchor,
+  maxScannedChars,
+  type NameWeights,
+  ranking,
+  countShown,
+  countUse,
+  weightsOf
+} from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
 import { taskSource } from "./TaskTexts.ts"
-import { follow, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
+import { recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
@@ -152,11 +160,11 @@ const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | 
 
 const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer: Answer | undefined): void => {
   if (action._tag === "Command") {
-    run(state.commands, id, action, answer)
+    recordRun(state.commands, id, action, answer)
     if (action.exit === 0) followIssues(state.issues, action.command, answerText(answer?.part))
   } else if ("path" in action) {
-    touch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
-    if (action._tag !== "Read") changed(state.commands, nameOf(state.files, action.path))
+    recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
+    if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
   }
 }
 
@@ -178,12 +186,12 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
   for (const action of actions) act(state, entry, call, action, answer)
-  follow(state.todos, entry.id, call, actions, answer?.part)
+  recordTodos(state.todos, entry.id, call, actions, answer?.part)
   const failed = answer !== undefined && isFailure(actions, answer.part)
   const subject = subjectOf(call, actions)
   if (answer !== undefined) {
-    ended(commands, call, answer)
-    judge(commands, { entry: entry.id, subject, actions, answer, failed })
+    recordBackgroundEnd(commands, call, answer)
+    recordResult(commands, { entry: entry.id, subject, actions, answer, failed })
   }
   return { actions, failed, subject }
 }
@@ -261,7 +269,7 @@ const gatherSummary = (
       resumeIssues(state.issues, known)
     }
   } else if (role === "user") state.summaries.push(words)
-  use(state.weights, words.text, { amount: ranking.earlierIndex })
+  countUse(state.weights, words.text, { amount: ranking.earlierIndex })
 }
 
 /** Returns the index of the first entry whose tool outputs are searched, at about four characters a token. */
@@ -358,36 +366,36 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
         cost += part.text.length * 8
       } else if (content.role === "user" && isText(part) && author === undefined) {
         for (const span of state.requests.slice(-8)) {
-          if (span.entry === id && span.part === at) use(weights, span.text, { amount: ranking.user })
+          if (span.entry === id && span.part === at) countUse(weights, span.text, { amount: ranking.user })
         }
         cost += part.text.length * 10
       } else if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
         let file: string | undefined
         if (isCall(part)) {
-          use(weights, part.functionCall.name, { amount: 1 })
+          countUse(weights, part.functionCall.name, { amount: 1 })
           const answer = answerOf(index, at)
           file = gatherCall(state, entry, index, part, answer)
           if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)
         }
         agentTexts(part, (text) => {
           // A call aims at things by lines; longer texts are what it writes.
-          use(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
+          countUse(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
           cost += text.length * 8
         })
         if (isText(part) && !isThought(part)) gatherWords(state, { entry: id, text: part.text, handle })
       } else if (author === "program" && isText(part)) {
-        use(weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
+        countUse(weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
         cost += Math.min(part.text.length, maxScannedChars) * 8
       } else if (isResponse(part) && index >= scannedFrom) {
         toolTexts(part, (text) => {
-          show(weights, withoutPosing(text.slice(0, maxScannedChars)), shownFiles.get(part))
+          countShown(weights, withoutPosing(text.slice(0, maxScannedChars)), shownFiles.get(part))
           cost += Math.min(text.length, maxScannedChars) * 8
         })
       }
       yield cost
     }
   }
-  const anchors = weighed(weights)
+  const anchors = weightsOf(weights)
   yield anchors.size * 20
   const { previous, summaries } = state
   return {

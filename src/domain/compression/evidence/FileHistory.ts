@@ -126,7 +126,7 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
 }
 
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
-export const touch = (history: FileHistory, done: Touch): void => {
+export const recordTouch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)
   record(history, path, done)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {

@@ -53,7 +53,7 @@ export interface Use {
 }
 
 /** Counts the names that somebody used. */
-export const use = ({ names, now }: NameWeights, text: string, { amount, file, isAim = false }: Use): void =>
+export const countUse = ({ names, now }: NameWeights, text: string, { amount, file, isAim = false }: Use): void =>
   eachAnchor(text, (name, kind) => {
     const known = names.get(name)
     const aimed = isAim ? 1 : 0
@@ -67,7 +67,7 @@ export const use = ({ names, now }: NameWeights, text: string, { amount, file, i
   })
 
 /** Counts the names that a tool showed. `file`: the file that was read. */
-export const show = ({ names, now }: NameWeights, text: string, file?: string): void =>
+export const countShown = ({ names, now }: NameWeights, text: string, file?: string): void =>
   eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
     const known = names.get(name)
     if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, aimed: 0, shown: 1, shownAt: now, file })
@@ -79,7 +79,7 @@ export const show = ({ names, now }: NameWeights, text: string, file?: string): 
   })
 
 /** Returns the names with their weights at the end. */
-export const weighed = ({ names, now }: NameWeights): ReadonlyMap<string, Anchor> => {
+export const weightsOf = ({ names, now }: NameWeights): ReadonlyMap<string, Anchor> => {
   const anchors = new Map<string, Anchor>()
   for (const [name, { aimed, file, kind, shown, shownAt, used, usedAt }] of names) {
     const weight =

@@ -35,7 +35,7 @@ export const resumeTodos = (history: TodoHistory, entry: EntryId, snapshot: Snap
 }
 
 /** Records a todo list, or the change of one item. */
-export const follow = (
+export const recordTodos = (
   history: TodoHistory,
   entry: EntryId,
   call: Part,

@@ -5,7 +5,7 @@ import type { CommandRun } from "../evidence/CommandHistory.ts"
 import { isMilestone } from "../evidence/Commands.ts"
 import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
-import { newestFirst, ofEntry } from "./Room.ts"
+import { newestFirst, ofEntry } from "./Budget.ts"
 
 /** Lists commands with their last results: each one clipped to what tells it apart, so that many fit. */
 

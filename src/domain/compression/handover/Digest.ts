@@ -13,8 +13,8 @@ import { isFailure, clippedLine, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
 import { actionsOf, answerText, printedText } from "../ToolCalls.ts"
+import { byEnds, shortener } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
-import { byEnds, shortener } from "./Room.ts"
 
 /**
  * A digest of messages for a model that summarises them: what the user and the agent said whole, each call on one line with

@@ -13,6 +13,16 @@ import {
 } from "../Snapshot.ts"
 import { writtenOut } from "../SnapshotShorthand.ts"
 import {
+  cost,
+  type ExtractOptions,
+  focusWords,
+  leastShares,
+  type Material,
+  shortener,
+  touchesFocus,
+  fullScale
+} from "./Budget.ts"
+import {
   type IndexedName,
   indexedNames,
   indexItems,
@@ -22,16 +32,6 @@ import {
   rankedNames,
   seenPaths
 } from "./NameIndex.ts"
-import {
-  cost,
-  type ExtractOptions,
-  focusWords,
-  leastShares,
-  type Material,
-  shortener,
-  touchesFocus,
-  fullScale
-} from "./Room.ts"
 import { sectionWriter } from "./Sections.ts"
 import { minTokensForAll } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"

@@ -1,7 +1,6 @@
 import { changedHeading, type FileState, listedFile, namesOf, readHeading } from "../evidence/FileHistory.ts"
 import { clippedLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
-import { carriedTo } from "./CarriedStatements.ts"
 import {
   byFolder,
   type ListedLine,
@@ -12,7 +11,8 @@ import {
   ofEntry,
   within,
   type Writer
-} from "./Room.ts"
+} from "./Budget.ts"
+import { carriedTo } from "./CarriedStatements.ts"
 
 /** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or seen. */
 

@@ -4,9 +4,6 @@ import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import type { Action } from "../ToolCalls.ts"
-import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems, listedCommands } from "./CommandLines.ts"
-import { artifactItems, fileItems } from "./FileSections.ts"
 import {
   byEnds,
   cost,
@@ -21,7 +18,10 @@ import {
   unformatted,
   within,
   type Writer
-} from "./Room.ts"
+} from "./Budget.ts"
+import { carriedTo } from "./CarriedStatements.ts"
+import { commandItems, listedCommands } from "./CommandLines.ts"
+import { artifactItems, fileItems } from "./FileSections.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { CommandRun } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
+import { cost } from "../../../../src/domain/compression/handover/Budget.ts"
 import { commandItems, listedCommands } from "../../../../src/domain/compression/handover/CommandLines.ts"
-import { cost } from "../../../../src/domain/compression/handover/Room.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
 

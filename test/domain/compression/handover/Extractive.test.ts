@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import type { ExtractOptions } from "../../../../src/domain/compression/handover/Budget.ts"
 import { composeSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
 import { indexedNames, isIndex } from "../../../../src/domain/compression/handover/NameIndex.ts"
-import type { ExtractOptions } from "../../../../src/domain/compression/handover/Room.ts"
 import {
   isSnapshot,
   parseSnapshot,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import type { Span } from "../../../../src/domain/compression/evidence/UserRequests.ts"
-import { cost } from "../../../../src/domain/compression/handover/Room.ts"
+import { cost } from "../../../../src/domain/compression/handover/Budget.ts"
 import { showMessages } from "../../../../src/domain/compression/handover/UserMessages.ts"
 import { userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
