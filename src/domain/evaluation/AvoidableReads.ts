@@ -48,15 +48,15 @@ export function* linesReadAgain({
   roots
 }: Compaction): SlicedWork<ReadonlyMap<string, ReadonlyArray<string>>> {
   const relative = relativeTo(roots)
-  const known = new Map<string, Set<string>>()
+  const linesBefore = new Map<string, Set<string>>()
   yield* eachRead(before, relative, (path, lines) => {
-    const own = known.get(path) ?? new Set<string>()
-    known.set(path, own)
+    const own = linesBefore.get(path) ?? new Set<string>()
+    linesBefore.set(path, own)
     for (const line of lines) own.add(line)
   })
   const again = new Map<string, Array<string>>()
   yield* eachRead(after, relative, (path, lines) => {
-    const own = known.get(path)
+    const own = linesBefore.get(path)
     const repeated = lines.filter((line) => own?.has(line))
     if (repeated.length > 0) again.set(path, [...(again.get(path) ?? []), ...repeated])
     for (const line of repeated) own?.delete(line)

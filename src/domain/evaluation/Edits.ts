@@ -41,16 +41,17 @@ const editsOf = (args: unknown): ReadonlyArray<NeededEdit> => {
 function* neededEdits({ after, before, roots }: Compaction): SlicedWork<ReadonlyArray<NeededEdit>> {
   const relative = relativeTo(roots)
   const comparableText = (text: string) => withoutLineNumbers(relative(text))
-  const known = before.map((entry) => comparableText(entryText(entry)))
-  yield known.reduce((sum, text) => sum + text.length, 0) * 2
+  const textsBefore = before.map((entry) => comparableText(entryText(entry)))
+  yield textsBefore.reduce((sum, text) => sum + text.length, 0) * 2
   const since: Array<string> = []
   const edits: Array<NeededEdit> = []
   for (const entry of after) {
     for (const part of entry.content.parts.filter(isCall)) {
       for (const { path, replaced } of editsOf(part.functionCall.args)) {
         const searched = relative(replaced)
-        yield [...known, ...since].reduce((sum, text) => sum + text.length, 0) / 8
-        if (since.some((text) => text.includes(searched)) || !known.some((text) => text.includes(searched))) continue
+        yield [...textsBefore, ...since].reduce((sum, text) => sum + text.length, 0) / 8
+        if (since.some((text) => text.includes(searched)) || !textsBefore.some((text) => text.includes(searched)))
+          continue
         edits.push({ path: comparable(path, relative), replaced: searched })
         if (edits.length >= maxEdits) return edits
       }

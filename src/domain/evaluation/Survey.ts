@@ -117,7 +117,7 @@ export class Survey {
   }
   private readonly tools = new Names()
   private readonly models = new Names()
-  private readonly said = new Tally()
+  private readonly logged = new Tally()
   private readonly inserted = new Tally()
   private readonly open = new OpenCalls()
   private readonly reads: Array<{
@@ -126,14 +126,14 @@ export class Survey {
     readonly slot: number
     readonly tokens: number
   }> = []
-  private readonly strays: Array<{ readonly slot: number; readonly unpaired: Unpaired }> = []
+  private readonly unpairedResponses: Array<{ readonly slot: number; readonly unpaired: Unpaired }> = []
   private readonly requests: Array<PricedRequest> = []
   /** Inserted messages. Their calls are reported after those of the log. */
-  private readonly late: Array<{
+  private readonly insertedMessages: Array<{
     readonly slot: number
     readonly entry: Pick<Entry, "content" | "id" | "handles" | "tokens">
   }> = []
-  private readonly lateParts = new Set<number>()
+  private readonly insertedParts = new Set<number>()
   private isAnswerOpen = false
 
   /** By slot; a negative number refers to a variant. */
@@ -166,15 +166,15 @@ export class Survey {
         this.model = event.model
         break
       case "Masked":
-        this.items = this.patched(this.items, this.slim({ insert: [], shorten: event.shorten }))
+        this.items = this.patched(this.items, this.slimPatch({ insert: [], shorten: event.shorten }))
         break
       case "Compressed":
-        this.paid(event.calls)
+        this.recordCalls(event.calls)
         this.compress(event)
         break
       case "CompressionFailed":
       case "Prepared":
-        this.paid(event.calls)
+        this.recordCalls(event.calls)
         break
       case "Undone":
         this.undo()
@@ -192,7 +192,7 @@ export class Survey {
     this.follow(event, bytes)
   }
 
-  private paid(calls: Extract<SessionEvent, { readonly _tag: "Compressed" }>["calls"]): void {
+  private recordCalls(calls: Extract<SessionEvent, { readonly _tag: "Compressed" }>["calls"]): void {
     for (const { model, usage } of calls ?? []) if (usage !== null) this.requests.push({ model, usage })
   }
 
@@ -209,7 +209,7 @@ export class Survey {
     this.variants.push({ slot, shorter })
     return -this.variants.length
   }
-  private fresh(slot: number): number {
+  private firstForm(slot: number): number {
     return this.bounded.get(slot) ?? slot
   }
   private itemTokens(item: number): number {
@@ -264,13 +264,13 @@ export class Survey {
     const slot = this.keep(entry, 0)
     const index = this.log.size
     this.log.push(slot)
-    this.items.push(this.fresh(slot))
+    this.items.push(this.firstForm(slot))
     if (opensTurn(entry)) this.starts.push(index)
     if (entry.at !== undefined && Math.abs(entry.at) <= 8.64e15) {
       this.span = { from: Math.min(this.span.from, entry.at), to: Math.max(this.span.to, entry.at) }
     }
     this.answer(entry, slot, index)
-    this.count(this.said, entry, slot)
+    this.count(this.logged, entry, slot)
   }
 
   /** Counts an entry, and pairs its calls with their responses. */
@@ -322,7 +322,8 @@ export class Survey {
     const call = this.open.answered(id, name)
     const tool = name ?? call?.name ?? "unknown"
     if (call === undefined) {
-      if (!this.has(slot, isEnvironment)) this.strays.push({ slot, unpaired: { entry: entry.id, part: index, tool } })
+      if (!this.has(slot, isEnvironment))
+        this.unpairedResponses.push({ slot, unpaired: { entry: entry.id, part: index, tool } })
       return tool
     }
     this.parts.isAnswered.set(call.part, 1)
@@ -369,7 +370,7 @@ export class Survey {
 
   // --- compressions
 
-  private slim({ drop, insert, shorten }: Patch): SlimPatch {
+  private slimPatch({ drop, insert, shorten }: Patch): SlimPatch {
     const shorter = new Map<number, Map<number, number>>()
     for (const { entry, part, tokens } of shorten) {
       const parts = shorter.get(sequenceOf(entry)) ?? new Map<number, number>()
@@ -377,7 +378,7 @@ export class Survey {
     }
     const slots = insert.map((entry) => {
       const slot = this.keep(entry, isInserted)
-      this.late.push({ slot, entry: light(entry) })
+      this.insertedMessages.push({ slot, entry: withoutLongTexts(entry) })
       return slot
     })
     return {
@@ -401,7 +402,7 @@ export class Survey {
       dropping = dropping || sequence === from
       if (!isDone && (opens || dropping)) {
         isDone = true
-        for (const one of insert) next.push(this.fresh(one))
+        for (const one of insert) next.push(this.firstForm(one))
       }
       const parts = shorten.size === 0 ? undefined : shorten.get(sequence)
       if (!dropping || isSetup) {
@@ -409,12 +410,12 @@ export class Survey {
       }
       if (sequence === to) dropping = false
     }
-    if (!isDone) for (const one of insert) next.push(this.fresh(one))
+    if (!isDone) for (const one of insert) next.push(this.firstForm(one))
     return next
   }
 
   private compress(event: Extract<SessionEvent, { readonly _tag: "Compressed" }>): void {
-    const patch = this.slim(event.patch)
+    const patch = this.slimPatch(event.patch)
     if (event.dropped !== undefined && patch.from !== undefined) {
       const { from, to } = patch
       const at = this.items.findIndex((item) => this.slots.sequence.at(this.slotOf(item)) === from)
@@ -441,7 +442,7 @@ export class Survey {
     const last = this.layers.pop()
     if (last === undefined) return
     const items = [...last.before]
-    for (let index = last.entries; index < this.log.size; index += 1) items.push(this.fresh(this.log.at(index)))
+    for (let index = last.entries; index < this.log.size; index += 1) items.push(this.firstForm(this.log.at(index)))
     this.items = items
     this.undone.push(last)
   }
@@ -470,7 +471,7 @@ export class Survey {
     this.tailBytes += bytes + heldMessage
     if (replacesView(event) && this.tailBytes > heldBytes / 2) {
       const items = view(after.conversation)
-      const inserted = new Set(this.late.map(({ entry }) => entry.id))
+      const inserted = new Set(this.insertedMessages.map(({ entry }) => entry.id))
       this.tail = {
         ...after,
         conversation: shown(items, ({ id }) => inserted.has(id), after.conversation),
@@ -494,10 +495,10 @@ export class Survey {
 
   /** Returns the position of each entry that is in the view. Used to check an event before it is added. */
   places(ids: ReadonlyArray<EntryId>): ReadonlyMap<EntryId, number> {
-    const wanted = new Map(ids.map((id) => [sequenceOf(id), id]))
+    const idBySequence = new Map(ids.map((id) => [sequenceOf(id), id]))
     const found = new Map<EntryId, number>()
     for (const [index, item] of this.items.entries()) {
-      const id = wanted.get(this.slots.sequence.at(this.slotOf(item)))
+      const id = idBySequence.get(this.slots.sequence.at(this.slotOf(item)))
       if (id !== undefined) found.set(id, index)
     }
     return found
@@ -506,7 +507,7 @@ export class Survey {
   // --- the result
 
   /** Returns the tokens of the view after each message, and the compressions in force. */
-  private *grown(): SlicedWork<{ readonly sizes: Float64Array; readonly laid: ReadonlyArray<Sizes> }> {
+  private *viewSizes(): SlicedWork<{ readonly sizes: Float64Array; readonly laid: ReadonlyArray<Sizes> }> {
     const counts = new Float64Array(this.log.size)
     for (let index = 0; index < this.log.size; index += 1) {
       counts[index] = this.slots.tokens.at(this.log.at(index))
@@ -571,7 +572,7 @@ export class Survey {
       if (index % stride === 0) yield stride * 50
       const slot = this.slotOf(item)
       if (this.has(slot, isEnvironment)) continue
-      const tally = this.has(slot, isInserted) ? this.inserted : this.said
+      const tally = this.has(slot, isInserted) ? this.inserted : this.logged
       const role = sumOf(tally.roles, this.has(slot, isModel) ? "model" : "user")
       const shorter = this.shorterOf(item)
       const first = this.slots.parts.at(slot)
@@ -641,9 +642,9 @@ export class Survey {
   private readAgain(cwd: string | undefined): Inspection["reads"] {
     const relative = relativePathsTo(cwd)
     const reads = new RepeatedReads<number>()
-    const isLate = (call: number) => (this.lateParts.has(call) ? 1 : 0)
+    const insertedLast = (call: number) => (this.insertedParts.has(call) ? 1 : 0)
     for (const { paths, slot, tokens } of this.reads.sort(
-      (a, b) => isLate(a.call) - isLate(b.call) || a.call - b.call
+      (a, b) => insertedLast(a.call) - insertedLast(b.call) || a.call - b.call
     )) {
       const own = new Set(paths.map(relative))
       reads.add(own, tokens, slot)
@@ -655,13 +656,13 @@ export class Survey {
   *finish(
     about: Omit<InspectionContext, "events"> = {}
   ): SlicedWork<{ readonly inspection: Inspection; readonly sizes: Float64Array }> {
-    for (const { entry, slot } of this.late.splice(0)) {
-      entry.content.parts.forEach((_, index) => this.lateParts.add(this.slots.parts.at(slot) + index))
+    for (const { entry, slot } of this.insertedMessages.splice(0)) {
+      entry.content.parts.forEach((_, index) => this.insertedParts.add(this.slots.parts.at(slot) + index))
       this.count(this.inserted, entry, slot)
     }
-    const { laid, sizes } = yield* this.grown()
+    const { laid, sizes } = yield* this.viewSizes()
     yield* this.seen()
-    const { all, environment, ...sums } = tallied([this.said, this.inserted])
+    const { all, environment, ...sums } = tallied([this.logged, this.inserted])
     const usage = usageOf(this.answered(sizes))
     yield this.answers.index.size * 50
     const isEstimated = usage === null && this.answers.index.size > 0
@@ -671,7 +672,7 @@ export class Survey {
       growth.push({ turn: turn + 1, entry: this.idOf(this.log.at(last)), tokens: sizes[last] ?? 0 })
       if (turn % stride === 0) yield stride * 50
     }
-    const isLate = ({ slot }: { readonly slot: number }) => (this.has(slot, isInserted) ? 1 : 0)
+    const insertedLast = ({ slot }: { readonly slot: number }) => (this.has(slot, isInserted) ? 1 : 0)
     return {
       sizes,
       inspection: {
@@ -690,7 +691,9 @@ export class Survey {
         compressing: recordedCost([], false, this.requests, about),
         broken: {
           calls: yield* this.unanswered(),
-          responses: this.strays.sort((a, b) => isLate(a) - isLate(b)).map(({ unpaired }) => unpaired)
+          responses: this.unpairedResponses
+            .sort((a, b) => insertedLast(a) - insertedLast(b))
+            .map(({ unpaired }) => unpaired)
         }
       }
     }
@@ -710,7 +713,7 @@ const stride = 1_000
 const answeredWell: Part = { functionResponse: { response: { output: "" } } }
 
 /** Returns the part of an inserted message that is counted later. Only a beginning of its texts is kept, for previews. */
-const light = ({ content, handles, id, tokens }: Entry) => ({
+const withoutLongTexts = ({ content, handles, id, tokens }: Entry) => ({
   id,
   handles,
   tokens,

@@ -49,13 +49,13 @@ const maxFileNames = 12
 /** The calls of a file whose changes are named. */
 const maxNamedCalls = 8
 
-const known = new WeakMap<FileState, ReadonlyArray<string>>()
+const namesOfFiles = new WeakMap<FileState, ReadonlyArray<string>>()
 
 /** Returns the names that the edits of a file added (`+`), removed (`-`) or changed, newest first. Cached by file state. */
 export const namesOf = (file: FileState): ReadonlyArray<string> => {
-  const found = known.get(file) ?? latest([...file.calls.flatMap(changedNames), ...file.earlier])
-  known.set(file, found)
-  return found
+  const names = namesOfFiles.get(file) ?? latest([...file.calls.flatMap(changedNames), ...file.earlier])
+  namesOfFiles.set(file, names)
+  return names
 }
 
 /** Returns a path below a folder relative to it, and any other path unchanged. */
