@@ -88,14 +88,25 @@ const builtIns = {
   }
 }
 
-/** Leaves out undici, a quarter of a megabyte that Effect loads for clients that no layer here uses. */
-const withoutUndici = {
-  name: "without-undici",
-  resolveId: (id) => (id === "undici" ? "\0undici" : null),
-  load: (id) =>
-    id === "\0undici"
-      ? `export class Agent { constructor() { throw new Error("undici is left out of this program") } }\nexport default {}`
-      : null
+/**
+ * Of undici, only the agent is bundled, with which the gateway asks providers: its index also has what browsers have, and Effect loads it for
+ * clients that no layer here uses.
+ */
+const undiciAgent = {
+  name: "undici-agent",
+  resolveId: (id, importer = "") => (id === "undici" ? `\0undici${importer.includes("@effect") ? "-unused" : ""}` : null),
+  load: (id) => {
+    if (id === "\0undici") {
+      return [
+        'import Agent from "undici/lib/dispatcher/agent.js"',
+        'import request from "undici/lib/api/api-request.js"',
+        "Agent.prototype.request = request",
+        "export { Agent }"
+      ].join("\n")
+    }
+    if (id !== "\0undici-unused") return null
+    return `export class Agent { constructor() { throw new Error("undici is left out of this program") } }\nexport default {}`
+  }
 }
 
 /** Calls `visit` for each node of a syntax tree. */
@@ -267,7 +278,7 @@ const bundled = async (input, version, plugins, output, define = {}) => {
   const bundle = await rolldown({
     input,
     platform: "node",
-    plugins: [builtIns, withoutUndici, ...plugins],
+    plugins: [builtIns, undiciAgent, ...plugins],
     preserveEntrySignatures: "allow-extension",
     // The wasm loader uses `eval`; our code does not.
     checks: { eval: false, ineffectiveDynamicImport: false },

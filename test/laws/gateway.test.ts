@@ -3,6 +3,7 @@ import { Context, Effect, Layer, type Scope, Schema } from "effect"
 import { handleOf } from "../../src/domain/content/Handle.ts"
 import type { ReadAnswer } from "../../src/domain/gateway/Answer.ts"
 import { type Dialect, dialects, routeOf } from "../../src/domain/gateway/Dialect.ts"
+import { requestTarget } from "../../src/domain/gateway/RequestTarget.ts"
 import { answerDialects } from "../../src/domain/gateway/DialectCodecs.ts"
 import { SseSplitter } from "../../src/domain/gateway/SseEvents.ts"
 import * as Sha256 from "../../src/layers/platform/Sha256.ts"
@@ -92,7 +93,7 @@ const session = Effect.fnUntraced(function* (
   const snapshots = (["code", "model"] as const)[random(2)]
   const open = opened({ snapshots }, held)
   let gateway = yield* open
-  const route = routeOf("POST", new URL(codec.path(true), "http://gateway"))
+  const route = routeOf("POST", requestTarget(codec.path(true)) ?? { path: "", query: [] })
   if (route === undefined) return assert.fail("no route")
   let calls = 0
   const spoken: Array<string> = []
@@ -265,7 +266,7 @@ describe.each(dialects)("conversations in the dialect %s", (dialect) => {
 
 describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
   const codec = codecs[dialect]
-  const route = routeOf("POST", new URL(codec.path(true), "http://gateway"))
+  const route = routeOf("POST", requestTarget(codec.path(true)) ?? { path: "", query: [] })
 
   /** So many messages of the user, each with its answer, and a last one. */
   const turns = (count: number): ReadonlyArray<Json> => [

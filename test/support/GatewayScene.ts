@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { hash } from "node:crypto"
 import http from "node:http"
 import type { AddressInfo } from "node:net"
 import { type Dialect, dialects } from "../../src/domain/gateway/Dialect.ts"
@@ -6,6 +7,7 @@ import { limitsOfKeys } from "../../src/domain/gateway/GatewayAccess.ts"
 import type { GatewaySettings } from "../../src/domain/gateway/GatewaySettings.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
 import * as GatewayHttp from "../../src/layers/gateway/GatewayHttp.ts"
+import { Upstream } from "../../src/layers/gateway/Upstream.ts"
 import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
 import { Compression } from "../../src/services/compression/Compression.ts"
 import { Gateway } from "../../src/services/gateway/Gateway.ts"
@@ -13,6 +15,7 @@ import type { GatewayOptions } from "../../src/services/gateway/GatewayPlan.ts"
 import { GatewayServer } from "../../src/services/gateway/GatewayServer.ts"
 import * as SnapshotWriter from "../../src/services/gateway/SnapshotWriter.ts"
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import { ApiTokens } from "../../src/services/serve/ApiTokens.ts"
 import { TenantLimiter } from "../../src/services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { type Answer, type Block, codecs, type Json } from "./GatewayDialects.ts"
@@ -132,6 +135,14 @@ const compression = Compression.layer.pipe(
 export const gatewayLayer = (options: GatewayOptions, held: Map<string, string> = new Map()) =>
   Gateway.layer(options).pipe(Layer.provide(compression), Layer.provide(MemoryGatewayStore.layer(held)))
 
+const maxHeldBytes = 100_000_000
+
+/** The token for the metrics of these gateways. */
+export const metricsToken = {
+  text: "metrics",
+  setting: { tenant: "local", hash: `sha256:${hash("sha256", "metrics", "hex")}` }
+} as const
+
 /** A gateway that listens, until its scope closes. */
 export const makeGateway = Effect.fnUntraced(function* (
   provider: string,
@@ -146,12 +157,13 @@ export const makeGateway = Effect.fnUntraced(function* (
       port: 0,
       maxBodyBytes: 8_000_000,
       silentSeconds: 600,
+      clientSeconds: 30,
       drainSeconds: 5,
       page: { html: "<p>page</p>", policy: "default-src 'none'" },
       upstreams: { anthropic: provider, gemini: provider, openai: provider },
       ...all
     }).pipe(
-      Layer.provide(gatewayLayer(all, held)),
+      Layer.provide([gatewayLayer(all, held), Upstream.layer(maxHeldBytes), ApiTokens.layer([metricsToken.setting])]),
       Layer.provide(TenantLimiter.layer(limitsOfKeys({ budgets, ...(tenants === undefined ? {} : { tenants }) })))
     )
   )

@@ -3,12 +3,14 @@ import { Command, Flag } from "effect/cli"
 import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
 import { type Provider, providers } from "../../domain/gateway/Dialect.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
+import type { TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
 import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
 import { type GatewaySetup, gatewaySetup } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
+import { serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
@@ -22,10 +24,15 @@ export interface GatewayCommandOptions extends GatewaySetup {
   readonly port: number
   readonly drainSeconds: number
   readonly page: ServedPage
+  readonly metricsTokens: ReadonlyArray<TokenSetting>
 }
 
 /** The output of `--json`, once the gateway takes requests. */
-const Started = Schema.Struct({ url: Schema.String })
+const Started = Schema.Struct({
+  url: Schema.String,
+  /** The token for the metrics that was made for this run; null when the settings have tokens. */
+  token: Schema.NullOr(Schema.String)
+})
 
 const defaultPort = 4141
 const defaultDrainSeconds = 120
@@ -90,6 +97,7 @@ export const gateway = <E extends { readonly message: string }, R>(
       const drainSeconds = settings.gateway.drainSeconds ?? defaultDrainSeconds
       shutdown.graceMillis = drainSeconds * 1_000
       const setup = gatewaySetup(settings)
+      const { made, tokens } = yield* serverTokens(settings.serve.tokens)
       const options: GatewayCommandOptions = {
         ...setup,
         ...(window === undefined ? {} : { window }),
@@ -101,15 +109,17 @@ export const gateway = <E extends { readonly message: string }, R>(
         port,
         upstreams: { ...setup.upstreams, ...upstreams },
         drainSeconds,
-        page: yield* GatewayPage.render
+        page: yield* GatewayPage.render,
+        metricsTokens: tokens
       }
       return yield* Effect.gen(function* () {
         const server = yield* GatewayServer
         const url = ListenAddress.urlOf(host, server.port)
-        if (input.json) yield* Output.json(Started, { url })
+        if (input.json) yield* Output.json(Started, { url, token: made })
         yield* Output.notice(
           `listening on ${url}; "palimpsest gateway${server.port === defaultPort ? "" : ` --port ${server.port}`} --print claude" prints how to point a client at it (Ctrl+C stops)`
         )
+        if (made !== null) yield* Output.notice(`open ${url}/#token=${made} in a browser to see what it does`)
         if (!ListenAddress.isLoopback(host))
           yield* Output.notice("other machines can reach this address; each client needs its own key")
         return yield* Effect.never

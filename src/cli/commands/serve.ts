@@ -14,6 +14,7 @@ import { shutdown } from "../../services/platform/Shutdown.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
+import { serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
@@ -159,12 +160,7 @@ export const serve = <E extends { readonly message: string }, R>(
           `--host ${input.host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`
         )
       }
-      const made = configured.length === 0 ? yield* newToken : undefined
-      const tokens = input.runner
-        ? []
-        : made === undefined
-          ? configured
-          : [{ tenant: localTenant, hash: yield* hashOf(made) } satisfies TokenSetting]
+      const { made, tokens } = yield* serverTokens(configured)
       const settings: ServeSettings = {
         ...own,
         ...(input.tools ? { tools: true } : {}),
@@ -184,7 +180,7 @@ export const serve = <E extends { readonly message: string }, R>(
         settings,
         store,
         gateway,
-        tokens,
+        tokens: input.runner ? [] : tokens,
         version,
         page: yield* ServePage.render,
         reference: ReferencePage.render
@@ -193,12 +189,11 @@ export const serve = <E extends { readonly message: string }, R>(
         const { address } = yield* HttpServer.HttpServer
         const listening = "port" in address ? address.port : port
         const url = ListenAddress.urlOf(host, listening)
-        const token = made === undefined ? null : Redacted.value(made)
-        if (input.json) yield* Output.json(Started, { url, token })
+        if (input.json) yield* Output.json(Started, { url, token: made })
         yield* Output.notice(
-          token === null || input.runner
+          made === null || input.runner
             ? `listening on ${url}`
-            : `listening; open ${url}/#token=${token} in a browser (Ctrl+C stops)`
+            : `listening; open ${url}/#token=${made} in a browser (Ctrl+C stops)`
         )
         if (input.runner) yield* Output.notice("this process runs sessions; it answers /health and /ready only")
         if (gateway !== undefined) {

@@ -17,6 +17,7 @@ export interface GatewaySetup extends Pick<
   readonly keepDays: number
   readonly maxBodyBytes: number
   readonly silentSeconds: number
+  readonly clientSeconds: number
   readonly prices: Prices
 }
 
@@ -51,6 +52,8 @@ const defaultKeepDays = 30
 /** As long as the providers' own clients wait (OpenAI and Anthropic, 2026). */
 const defaultSilentSeconds = 600
 
+const clientSeconds = 30
+
 /** Returns the setup that the settings describe, with defaults, and the user's windows and prices of single models. */
 export const gatewaySetup = ({
   gateway: { bodyBytes, drainSeconds: _, keepDays, silentSeconds, threshold, upstreams, windows, ...settings },
@@ -63,5 +66,6 @@ export const gatewaySetup = ({
   threshold: threshold ?? defaultThreshold,
   keepDays: keepDays ?? defaultKeepDays,
   maxBodyBytes: bodyBytes ?? defaultBodyBytes,
-  silentSeconds: silentSeconds ?? defaultSilentSeconds
+  silentSeconds: silentSeconds ?? defaultSilentSeconds,
+  clientSeconds
 })

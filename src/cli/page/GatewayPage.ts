@@ -11,7 +11,7 @@ const body = markup`<header><p class="over">palimpsest gateway</p></header>
 <thead><tr><th scope="col">Dialect</th><th scope="col">Requests</th><th scope="col" class="n">Count</th></tr></thead>
 <tbody id="rows"></tbody>
 </table></div>
-<p class="note"><a href="/metrics">Metrics</a></p>
+<p class="note">The same figures for Prometheus are at <code>/metrics</code>, with <code>Authorization: Bearer TOKEN</code>.</p>
 </main>`
 
 /** The page of the gateway, whose script reads `/metrics` every few seconds. */

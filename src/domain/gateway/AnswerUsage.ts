@@ -13,9 +13,17 @@ const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
   return typeof at === "number" && Number.isFinite(at) && at > 0 ? Math.round(at) : 0
 }
 
-/** Reads the counts of a provider. Returns undefined when there are none. */
+/** Tokens above which the count of one request is taken for an error: more than the largest windows hold (ten million). */
+const maxBelievable = 20_000_000
+
+/** Reads the counts of a provider. Returns undefined when there are none, or none that can be true. */
 export const usageOf = (dialect: Dialect, counts: unknown): Usage | undefined => {
-  if (!isJson(counts)) return undefined
+  const usage = isJson(counts) ? read(dialect, counts) : undefined
+  const total = usage === undefined ? 0 : usage.prompt + usage.answer + usage.thoughts
+  return total > 0 && total <= maxBelievable ? usage : undefined
+}
+
+const read = (dialect: Dialect, counts: Json): Usage => {
   switch (dialect) {
     case "anthropic": {
       const cached = numberAt(counts, "cache_read_input_tokens")

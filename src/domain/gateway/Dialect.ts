@@ -1,3 +1,5 @@
+import type { RequestTarget } from "./RequestTarget.ts"
+
 /** Determines the dialect of a request from its method and path. */
 
 /** The dialects that the gateway reads: Anthropic's Messages, Gemini, OpenAI's Chat Completions and Responses. */
@@ -41,25 +43,19 @@ const fixed: Readonly<Record<string, Pick<Route, "dialect" | "asks">>> = {
   "/v1/responses": { dialect: "responses", asks: "answer" }
 }
 
-/** The part of a request's address that determines its route. */
-export interface RequestAddress {
-  readonly pathname: string
-  readonly searchParams: { readonly get: (name: string) => string | null }
-}
-
 /** Returns the route of a request. Undefined for requests that the gateway only passes on. */
-export const routeOf = (method: string, { pathname, searchParams }: RequestAddress): Route | undefined => {
+export const routeOf = (method: string, { path, query }: RequestTarget): Route | undefined => {
   if (method !== "POST") return undefined
-  const known = Object.hasOwn(fixed, pathname) ? fixed[pathname] : undefined
+  const known = Object.hasOwn(fixed, path) ? fixed[path] : undefined
   if (known !== undefined) return { ...known, model: undefined, isStream: false, isArray: false }
-  const [, model, action] = geminiPath.exec(pathname) ?? []
+  const [, model, action] = geminiPath.exec(path) ?? []
   if (model === undefined) return undefined
   return {
     dialect: "gemini",
     asks: action === "countTokens" ? "count" : "answer",
     model,
     isStream: action === "streamGenerateContent",
-    isArray: action === "streamGenerateContent" && searchParams.get("alt") !== "sse"
+    isArray: action === "streamGenerateContent" && query.find(({ name }) => name === "alt")?.value !== "sse"
   }
 }
 
@@ -68,9 +64,20 @@ export const providerOf = (dialect: Dialect): Provider =>
   dialect === "chat" || dialect === "responses" ? "openai" : dialect
 
 /** Returns the provider of a request without a known dialect, from its path and the names of its headers. */
-export const providerOfOther = (pathname: string, hasHeader: (name: string) => boolean): Provider => {
-  if (/^\/(?:v1(?:beta|alpha)|upload|download)(?:\/|$)/.test(pathname) || hasHeader("x-goog-api-key")) return "gemini"
-  if (hasHeader("anthropic-version") || hasHeader("x-api-key") || pathname.startsWith("/v1/messages"))
-    return "anthropic"
+export const providerOfOther = ({ path }: RequestTarget, hasHeader: (name: string) => boolean): Provider => {
+  if (/^\/(?:v1(?:beta|alpha)|upload|download)(?:\/|$)/.test(path) || hasHeader("x-goog-api-key")) return "gemini"
+  if (hasHeader("anthropic-version") || hasHeader("x-api-key") || path.startsWith("/v1/messages")) return "anthropic"
   return "openai"
 }
+
+/** A list of models, or one of it. */
+const modelsPath = /^\/v1(?:beta|alpha)?\d*\/models(?:\/[^/:]+)?$/
+
+/**
+ * Whether a request only asks a model, counts, or lists models: what any client with an account may do. Other paths reach what belongs
+ * to the account itself: files, batches, stored answers, tuned models, its administration.
+ */
+export const isModelRequest = (method: string, { path }: RequestTarget, route: Route | undefined): boolean =>
+  route === undefined
+    ? (method === "GET" || method === "HEAD") && modelsPath.test(path)
+    : !path.includes("/tunedModels/")

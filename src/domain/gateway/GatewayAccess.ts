@@ -31,6 +31,14 @@ export const accountOf = ({ keys, tenants = {} }: GatewayAccess, hash: string): 
   return isOpen || keys?.includes(key) === true ? { account: hash, tenant: undefined } : undefined
 }
 
+/**
+ * Returns the text whose hash owns the conversations of a request: views, originals and hidden exchanges are stored and found under it.
+ * The tenant is a part of it, because tenants of a local server may have the same key, or none; so is the name that a client gave to its
+ * conversation.
+ */
+export const ownerText = (tenant: string | undefined, key: string, session: string | undefined): string =>
+  JSON.stringify([tenant ?? null, key, session ?? null])
+
 /** Returns the limits of keys and of tenants. */
 export const limitsOfKeys = ({
   budgets = {},

@@ -32,7 +32,7 @@ const messagesKey: Readonly<Record<Dialect, string>> = {
 }
 
 /** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
-const statefulKeys = ["previous_response_id", "conversation", "cachedContent", "prompt"]
+const statefulKeys = ["previous_response_id", "conversation", "cachedContent", "cached_content", "prompt", "container"]
 
 const answerKeys = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
 
@@ -42,6 +42,16 @@ const isInstruction = (message: string): boolean => {
 }
 
 const isNull = (text: string, { end, start }: Span): boolean => text.slice(start, end) === "null"
+
+/**
+ * Whether a request may refer to state that a provider keeps for the account of the key, whoever wrote it. True for a body that is no
+ * plain object, whose keys a provider may read otherwise.
+ */
+export const mayNameState = (text: string): boolean => {
+  const members = objectSpans(text, afterSpace(text, 0))
+  if (members === undefined) return true
+  return [...members].some(([key, span]) => key.includes("\\") || (statefulKeys.includes(key) && !isNull(text, span)))
+}
 
 /** Whether the settings of a Gemini request allow additional functions. */
 const geminiAllows = (text: string, config: MemberSpan | undefined, tools: string): boolean => {

@@ -11,6 +11,9 @@ export interface SseEvent {
 
 const blankLine = /\r\n\r\n|\n\n|\r\r/g
 
+/** About the bytes that a piece of a text takes besides its characters. */
+const pieceBytes = 32
+
 /** Characters of the longest blank line. */
 const maxBlankLine = 4
 
@@ -33,9 +36,9 @@ export class SseSplitter {
   private tail = ""
   private length = 0
 
-  /** The length in characters of the event that is not complete yet. */
+  /** About the bytes that the event takes which is not complete yet: its characters, and its pieces. */
   get pending(): number {
-    return this.length
+    return this.length + this.held.length * pieceBytes
   }
 
   /** Adds a piece. Returns the events that it completes. */
@@ -56,7 +59,7 @@ export class SseSplitter {
       start = blankLine.lastIndex
     }
     const rest = text.slice(start)
-    this.hold([rest], rest.slice(1 - maxBlankLine), rest.length)
+    this.hold(rest === "" ? [] : [rest], rest.slice(1 - maxBlankLine), rest.length)
     return events
   }
 

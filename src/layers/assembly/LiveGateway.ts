@@ -3,6 +3,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { limitsOfKeys } from "../../domain/gateway/GatewayAccess.ts"
 import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
+import type { TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import type { StoreAddress } from "../../domain/session/StoreAddress.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -19,6 +20,7 @@ import type { GatewayHandlerOptions } from "../gateway/GatewayHandler.ts"
 import * as GatewayHttp from "../gateway/GatewayHttp.ts"
 import * as GatewayRoutes from "../gateway/GatewayRoutes.ts"
 import * as SqlGatewayStore from "../gateway/SqlGatewayStore.ts"
+import { Upstream } from "../gateway/Upstream.ts"
 import { homeFolder } from "../platform/HomeFolder.ts"
 import * as PostgresClient from "../platform/PostgresClient.ts"
 import * as SqliteClient from "../platform/SqliteClient.ts"
@@ -80,10 +82,26 @@ const gateway = <E extends { readonly message: string }, R>(
   place: Effect.Effect<StoreAddress, E, R>
 ) => Gateway.layer(options).pipe(Layer.provide(compression), Layer.provide(store(options, place)))
 
+/** The least bytes of unfinished messages that a gateway holds for all requests together: an answer that is read, and some room. */
+const minHeldBytes = 72 * 1_024 * 1_024
+
+/** A body may fill the bound by itself. */
+const heldShare = 1.125
+
+const upstream = ({ maxBodyBytes }: LiveGatewayOptions) =>
+  Upstream.layer(Math.max(minHeldBytes, maxBodyBytes * heldShare))
+
+/** Options of a gateway that is a server of its own. */
+export type StandaloneGatewayOptions = LiveGatewayOptions &
+  GatewayHttp.GatewayHttpOptions & {
+    /** The tokens for its metrics. */
+    readonly metricsTokens: ReadonlyArray<TokenSetting>
+  }
+
 /** Runs the gateway until the layer ends. It stores its conversations where the sessions are. */
-export const layer = ({ budgets, tenants, ...options }: LiveGatewayOptions & GatewayHttp.GatewayHttpOptions) =>
+export const layer = ({ budgets, metricsTokens, tenants, ...options }: StandaloneGatewayOptions) =>
   GatewayHttp.layer({ ...options, tenants }).pipe(
-    Layer.provide(gateway(options, storeAddress)),
+    Layer.provide([gateway(options, storeAddress), upstream(options), ApiTokens.layer(metricsTokens)]),
     Layer.provide(
       TenantLimiter.layer(
         limitsOfKeys({ ...(budgets === undefined ? {} : { budgets }), ...(tenants === undefined ? {} : { tenants }) })
@@ -103,4 +121,4 @@ export const routes = (options: ServedGatewayOptions, place: StoreAddress) =>
       const { tenantOf } = yield* ApiTokens
       return yield* GatewayRoutes.routes({ ...options, tokens: { tenantOf, ...options } })
     })
-  ).pipe(Layer.provide(gateway(options, Effect.succeed(place))))
+  ).pipe(Layer.provide([gateway(options, Effect.succeed(place)), upstream(options)]))

@@ -1,31 +1,61 @@
 import { Effect, Metric } from "effect"
+import type { ReadAnswer } from "../../domain/gateway/Answer.ts"
 import { usageOf } from "../../domain/gateway/AnswerUsage.ts"
 import { priceOf, requestCost } from "../../domain/tokens/Prices.ts"
+import { estimateText, type Usage } from "../../domain/tokens/Tokens.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { microDollars, tenantAttribute, tokensCounted } from "../../services/gateway/GatewayMetrics.ts"
+import type { SentView } from "../../services/gateway/GatewayPlan.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import type { Metered } from "./AnswerMeter.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import type { ProxiedRequest } from "./ProxiedRequest.ts"
 
-/** Records the cost of an answer, and calibrates the estimate with its counts. */
+/** What one request to a provider used. */
+export interface Used extends Metered {
+  readonly model: string
+  /** The estimated tokens of the request, if it was estimated. */
+  readonly estimated: number | undefined
+}
+
+/** Returns what a round of an answer used. The estimate is that of the first round. */
+export const countedRound = (
+  { body: { model }, tokens }: SentView,
+  isFirst: boolean,
+  { usage, visible }: ReadAnswer
+): Used => ({
+  model,
+  estimated: isFirst ? tokens : undefined,
+  counts: usage,
+  tokens: visible.reduce((sum, { text }) => sum + estimateText(text), 0)
+})
+
+/** For a request that was not estimated. */
+const bytesPerToken = 4
+
+/**
+ * Records what a request used, and calibrates the estimate with the provider's counts. Where the provider counts nothing, or the client left
+ * before the counts came, the estimate is charged.
+ */
 export const accountAnswer = Effect.fnUntraced(
-  function* (
-    { account, route, tenant }: ProxiedRequest,
-    model: string,
-    estimated: number | undefined,
-    counts: unknown
-  ) {
-    const usage = route === undefined ? undefined : usageOf(route.dialect, counts)
-    if (usage === undefined) return
+  function* ({ account, bodyBytes, route, tenant }: ProxiedRequest, { counts, estimated, model, tokens }: Used) {
+    if (route?.asks !== "answer") return
     const { learn, prices } = yield* Gateway
     const limiter = yield* TenantLimiter
-    if (estimated !== undefined) learn(model, estimated, usage.prompt)
+    const counted = usageOf(route.dialect, counts)
+    if (estimated !== undefined && counted !== undefined) learn(model, estimated, counted.prompt)
+    const usage: Usage = counted ?? {
+      prompt: Math.ceil(estimated ?? bodyBytes / bytesPerToken),
+      answer: tokens,
+      thoughts: 0,
+      cached: 0
+    }
     const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
     yield* limiter.tokens(account, prompt + answer + thoughts)
     const kinds = { input: prompt - cached - cacheWrite, cached, written: cacheWrite, output: answer + thoughts }
-    for (const [kind, tokens] of Object.entries(kinds)) {
-      if (tokens > 0)
-        yield* Metric.update(Metric.withAttributes(tokensCounted, { kind, ...tenantAttribute(tenant) }), tokens)
+    for (const [kind, amount] of Object.entries(kinds)) {
+      if (amount > 0)
+        yield* Metric.update(Metric.withAttributes(tokensCounted, { kind, ...tenantAttribute(tenant) }), amount)
     }
     const price = priceOf(prices.table, model)
     if (price !== undefined)
@@ -34,5 +64,5 @@ export const accountAnswer = Effect.fnUntraced(
         Math.round(requestCost(price, usage))
       )
   },
-  Effect.catchCause((cause) => reportFailure(cause))
+  Effect.catchCause((cause) => reportFailure(cause, "this request is not counted"))
 )

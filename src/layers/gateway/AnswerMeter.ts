@@ -1,18 +1,39 @@
 import { Buffer } from "node:buffer"
-import type { IncomingMessage } from "node:http"
+import type { Readable, Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { countsIn } from "../../domain/gateway/AnswerUsage.ts"
+import { encodingOf, type UpstreamAnswer } from "./Upstream.ts"
 
 /** Reads the counts of an answer that passes by, without holding it up: only its beginning and its end are kept. */
 
+/** What a meter read of an answer, or of as much of it as passed. */
+export interface Metered {
+  /** The provider's counts, in its own form. */
+  readonly counts: unknown
+  /** An estimate of the tokens of the answer: an event of a stream is about one token. */
+  readonly tokens: number
+}
+
 const keptBytes = 32_768
 
-/** The beginning and the end of a stream. Mutable. */
+/** Bytes that may wait to be decompressed. An answer that decompresses more slowly than it passes is not read further. */
+const maxWaiting = 1_048_576
+
+/** For an answer whose provider counts nothing. */
+const bytesPerToken = 4
+
+const eventStart = Buffer.from("data:")
+
+/** The beginning and the end of a stream, and its length. Mutable. */
 class Ends {
   private head: Buffer = Buffer.alloc(0)
   private tail: Buffer = Buffer.alloc(0)
+  private bytes = 0
+  private events = 0
 
   readonly push = (piece: Buffer): void => {
+    this.bytes += piece.length
+    for (let at = piece.indexOf(eventStart); at >= 0; at = piece.indexOf(eventStart, at + 1)) this.events += 1
     const room = keptBytes - this.head.length
     if (room > 0) this.head = Buffer.concat([this.head, piece.subarray(0, room)])
     const rest = room > 0 ? piece.subarray(room) : piece
@@ -21,12 +42,13 @@ class Ends {
     this.tail = joined.subarray(Math.max(0, joined.length - keptBytes))
   }
 
-  get counts(): unknown {
-    return countsIn([this.head.toString("utf8"), this.tail.toString("utf8")])
+  get read(): Metered {
+    const tokens = this.events > 0 ? this.events : Math.ceil(this.bytes / bytesPerToken)
+    return { counts: countsIn([this.head.toString("utf8"), this.tail.toString("utf8")]), tokens }
   }
 }
 
-const decoderOf = (encoding: string) => {
+const decoderOf = (encoding: string): Transform | undefined => {
   switch (encoding) {
     case "gzip":
     case "x-gzip":
@@ -40,26 +62,32 @@ const decoderOf = (encoding: string) => {
   }
 }
 
-/** Calls back with the counts of an answer once it has ended; with undefined where they cannot be read. */
-export const meter = (answer: IncomingMessage, done: (counts: unknown) => void): void => {
+/** Calls back once with what could be read of an answer, when it ends or breaks off. */
+export const meter = (answer: UpstreamAnswer, done: (metered: Metered) => void): void => {
   const ends = new Ends()
-  const encoding = answer.headers["content-encoding"] ?? "identity"
-  if (encoding === "identity") {
-    answer.on("data", ends.push)
-    answer.once("end", () => done(ends.counts))
-    return
-  }
-  const decoder = decoderOf(encoding)
+  const { body } = answer
+  const encoding = encodingOf(answer)
+  const decoder = encoding === "identity" ? undefined : decoderOf(encoding)
   if (decoder === undefined) {
-    done(undefined)
+    body.on("data", ends.push)
+    body.once("close", () => done(ends.read))
     return
   }
-  answer.on("data", (piece: Buffer) => void decoder.write(piece))
-  answer.once("end", () => void decoder.end())
-  answer.once("close", () => {
-    if (!answer.complete) decoder.destroy()
+  decodeInto(body, decoder, ends.push, () => done(ends.read))
+}
+
+const decodeInto = (body: Readable, decoder: Transform, push: (piece: Buffer) => void, done: () => void): void => {
+  decoder.on("data", push)
+  decoder.on("error", () => {})
+  decoder.once("close", done)
+  body.on("data", (piece: Buffer) => {
+    if (decoder.writableLength > maxWaiting) decoder.destroy()
+    if (!decoder.destroyed) decoder.write(piece)
   })
-  decoder.on("data", ends.push)
-  decoder.once("end", () => done(ends.counts))
-  decoder.once("error", () => done(undefined))
+  body.once("end", () => {
+    if (!decoder.destroyed) decoder.end()
+  })
+  body.once("close", () => {
+    if (!body.readableEnded) decoder.destroy()
+  })
 }

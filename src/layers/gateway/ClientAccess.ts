@@ -1,13 +1,14 @@
 import { Effect, Redacted } from "effect"
 import { hash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
-import type { Provider } from "../../domain/gateway/Dialect.ts"
-import { accountOf, type GatewayAccess } from "../../domain/gateway/GatewayAccess.ts"
+import { type Carried, keysOf, withOperatorKey, withOwnKey } from "../../domain/gateway/ClientKeys.ts"
+import { isModelRequest, type Provider, type Route } from "../../domain/gateway/Dialect.ts"
+import { accountOf, type GatewayAccess, ownerText } from "../../domain/gateway/GatewayAccess.ts"
+import { endToEnd, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
+import type { RequestTarget } from "../../domain/gateway/RequestTarget.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
-import { sessionHeader } from "./PassRequest.ts"
-import { endToEnd } from "./UpstreamRequests.ts"
 
-/** Authenticates clients of the gateway and chooses the keys that are sent upstream. */
+/** Decides who sends a request, who pays for it, whose conversations it may see, and with which key it goes upstream. */
 
 /** Lets tokens of the server replace keys of providers. */
 export interface TokenAccess {
@@ -19,6 +20,12 @@ export interface TokenAccess {
   readonly ownKeys: boolean
 }
 
+/** Who may use the gateway, by key or by token. */
+export interface AccessOptions extends GatewayAccess {
+  /** Tokens of the server that clients may use in place of keys. Absent: keys only. */
+  readonly tokens?: TokenAccess | undefined
+}
+
 /** The access of an admitted client. */
 export interface ClientAccess {
   /** Whose conversations the request may see. */
@@ -26,99 +33,108 @@ export interface ClientAccess {
   /** The name that its use is counted under. */
   readonly account: string
   readonly tenant: string | undefined
-  /** The headers that go upstream, and the path with its query. */
-  readonly headers: ReadonlyArray<string>
-  readonly path: string
+  /** Whether the operator's key goes upstream. */
+  readonly isOperators: boolean
+  /** The headers and the query that go upstream. */
+  readonly carried: Carried
 }
 
 /** Why a request is refused before it goes out. */
 export interface Refusal {
-  readonly status: 401 | 403 | 429
+  readonly status: 400 | 401 | 403 | 429
   readonly message: string
   readonly retryAfter?: number | undefined
 }
 
-/** The header of a server's token beside a client's own key. It is not sent on. */
+/** The header of a server's token beside a client's own key, and the one by which a client names its conversation. Neither is sent on. */
 const tokenHeader = "x-palimpsest-token"
+const sessionHeader = "x-palimpsest-session"
 
-const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key"]
-
-const keyHeader = (provider: Provider, key: string): ReadonlyArray<string> => {
-  switch (provider) {
-    case "anthropic":
-      return ["X-Api-Key", key]
-    case "gemini":
-      return ["X-Goog-Api-Key", key]
-    case "openai":
-      return ["Authorization", `Bearer ${key}`]
-  }
-}
-
-/** Returns the key of a client from any of the places where clients put it; empty if there is none. */
-const keyOf = ({ headers }: IncomingMessage, url: URL): string => {
-  const { authorization, "x-api-key": key, "x-goog-api-key": google } = headers
-  const bearer = authorization?.replace(/^Bearer\s+/i, "")
-  const present = [key, google, bearer, url.searchParams.get("key")].find(
-    (value) => typeof value === "string" && value !== ""
-  )
-  return String(present ?? "")
-}
+/** Headers of a request that are not sent on: those two, and those with which some servers replace the method that a request is judged by. */
+const ownHeaders = ["host", tokenHeader, sessionHeader, "x-http-method", "x-http-method-override", "x-method-override"]
 
 const sha256 = (text: string): string => hash("sha256", text, "hex")
 
-const withoutKey = (path: string): string => path.replace(/([?&])key=[^&]*&?/, "$1").replace(/[?&]$/, "")
-
-const refuse = (status: Refusal["status"], message: string): Refusal => ({
+/** Makes a refusal. */
+export const refuse = (status: Refusal["status"], message: string): Refusal => ({
   status,
   message: `palimpsest gateway: ${message}`
 })
 
+const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof value === "string" ? value : undefined
+
 /** Decides by the key or token whether a client is admitted, and for which account. */
-const admitted = Effect.fnUntraced(function* (
-  options: GatewayAccess & { readonly tokens?: TokenAccess | undefined },
-  request: IncomingMessage,
-  url: URL,
+export const admitted = Effect.fnUntraced(function* (
+  options: AccessOptions,
+  { headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">,
+  { query }: RequestTarget,
   provider: Provider
 ): Effect.fn.Return<ClientAccess | Refusal> {
   const { tokens } = options
-  const path = request.url ?? "/"
-  const headers = endToEnd(request.rawHeaders, ["host", sessionHeader, tokenHeader])
-  const key = keyOf(request, url)
-  const owner = sha256(key)
-  const tokenValue = request.headers[tokenHeader]
-  const token = typeof tokenValue === "string" ? tokenValue : key
-  const tenant = tokens === undefined || token === "" ? undefined : yield* tokens.tenantOf(Redacted.make(token))
+  const carried = { headers: withoutHeaders(endToEnd(rawHeaders), ownHeaders), query }
+  const [key = "", ...others] = keysOf(provider, carried)
+  if (others.length > 0) {
+    return refuse(400, `the request has more than one key for ${provider}; send one`)
+  }
+  const tenantOf = (token: string | undefined) =>
+    tokens === undefined || token === undefined || token === ""
+      ? Effect.undefined
+      : tokens.tenantOf(Redacted.make(token))
+  const besides = single(headers[tokenHeader])
+  const isToken = (yield* tenantOf(key)) !== undefined
+  const tenant = yield* tenantOf(besides ?? key)
+  const session = single(headers[sessionHeader])
+  const ownerOf = (name: string | undefined, ofKey: string) => sha256(ownerText(name, ofKey, session))
   if (tokens !== undefined && tenant !== undefined) {
-    if (token === tokenValue) return { owner, account: tenant, tenant, headers, path }
+    if (!isToken) {
+      const owner = ownerOf(tenant, key)
+      return { owner, account: tenant, tenant, isOperators: false, carried: withOwnKey(provider, carried) }
+    }
     const providerKey = tokens.providerKeys[provider]
     if (providerKey === undefined) return refuse(403, `this server has no key for ${provider}`)
     return {
-      owner: sha256(`tenant ${tenant}`),
+      owner: ownerOf(tenant, ""),
       account: tenant,
       tenant,
-      headers: [...endToEnd(headers, keyHeaders), ...keyHeader(provider, Redacted.value(providerKey))],
-      path: withoutKey(path)
+      isOperators: true,
+      carried: withOperatorKey(provider, carried, Redacted.value(providerKey))
     }
   }
   const isClosed = tokens?.ownKeys === false && options.keys === undefined && options.tenants === undefined
-  const account = isClosed ? undefined : accountOf(options, owner)
-  if (account !== undefined && tokenValue === undefined) return { owner, ...account, headers, path }
+  const account = isClosed || isToken ? undefined : accountOf(options, sha256(key))
+  if (account !== undefined && besides === undefined) {
+    const owner = ownerOf(account.tenant, key)
+    return { owner, ...account, isOperators: false, carried: withOwnKey(provider, carried) }
+  }
   return refuse(
     401,
     tokens === undefined ? "this key is not allowed to use the gateway" : "a valid token of this server is required"
   )
 })
 
-/** Decides whether a request is admitted: its key or token must be valid and within its budget. */
+const isRead = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS"
+
+/**
+ * Decides whether a request is admitted: its key or token must be valid and within its budget, and its path one that the payer allows. The
+ * operator's key serves models alone. A budget of tokens holds only where tokens are counted.
+ */
 export const accessOf = Effect.fnUntraced(function* (
-  options: GatewayAccess & { readonly tokens?: TokenAccess | undefined },
-  request: IncomingMessage,
-  url: URL,
-  provider: Provider
+  options: AccessOptions,
+  request: Pick<IncomingMessage, "headers" | "rawHeaders" | "method">,
+  target: RequestTarget,
+  { provider, route }: { readonly provider: Provider; readonly route: Route | undefined }
 ): Effect.fn.Return<ClientAccess | Refusal, never, TenantLimiter> {
   const limiter = yield* TenantLimiter
-  const access = yield* admitted(options, request, url, provider)
+  const method = request.method ?? "GET"
+  const access = yield* admitted(options, request, target, provider)
   if ("status" in access) return access
+  if (access.isOperators && !isModelRequest(method, target, route)) {
+    return refuse(403, "a token gives access to chats, counts of tokens and lists of models")
+  }
+  if (route === undefined && !isRead(method) && Number.isFinite(limiter.limits(access.account).tokens)) {
+    return refuse(403, "a budget of tokens allows chats and counts of tokens only: other requests cannot be counted")
+  }
   const used = yield* Effect.result(
     Effect.andThen(limiter.request(access.account), limiter.checkTokens(access.account))
   )

@@ -1,17 +1,22 @@
 import { Cause, Effect, Metric } from "effect"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { failuresPassed } from "../../services/gateway/GatewayMetrics.ts"
 
-const reported = new Set<string>()
+const maxMessages = 1_000
 
-/** Reports a failure of the gateway, each message once. `meanwhile` names the consequence. */
-export const reportFailure = (cause: Cause.Cause<unknown>, meanwhile = "requests go through unchanged") =>
+const reported = new BoundedMap<string, true>(maxMessages)
+
+/** What follows from a failure before a request is sent. */
+export const unchangedRequest = "the request goes out unchanged"
+
+/** Reports a failure of the gateway, each message once. `consequence` says what follows from it. */
+export const reportFailure = (cause: Cause.Cause<unknown>, consequence: string) =>
   Effect.suspend(() => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.void
-    const error = Cause.squash(cause)
-    const message = errorText(error)
+    const message = `${errorText(Cause.squash(cause))}; ${consequence}`
     const counted = Metric.update(failuresPassed, 1)
-    if (reported.has(message)) return counted
-    reported.add(message)
-    return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}; ${meanwhile}`))
+    if (reported.get(message) === true) return counted
+    reported.set(message, true)
+    return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}`))
   })

@@ -1,34 +1,39 @@
 import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { pipeline } from "node:stream"
-import { type Provider, providerOf, providerOfOther, routeOf } from "../../domain/gateway/Dialect.ts"
+import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Dialect.ts"
 import { failureBody } from "../../domain/gateway/FailureBody.ts"
-import type { GatewayAccess } from "../../domain/gateway/GatewayAccess.ts"
+import { mayNameState } from "../../domain/gateway/RequestBody.ts"
+import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
-import { accessOf, type TokenAccess } from "./ClientAccess.ts"
+import { type AccessOptions, accessOf, type Refusal, refuse } from "./ClientAccess.ts"
 import { reportFailure } from "./GatewayFailures.ts"
-import { pass, planFor } from "./PassRequest.ts"
-import { passAnswer, type ProxiedRequest, sendJson } from "./ProxiedRequest.ts"
+import { ByteCollector, type Holder } from "./HeldBytes.ts"
+import { pass, passUnread, planFor, textOf } from "./PassRequest.ts"
+import { bodyOf, type ProxiedRequest, sendJson, streaming } from "./ProxiedRequest.ts"
 import { askFor } from "./SnapshotRequests.ts"
-import { send, UpstreamFailed } from "./UpstreamRequests.ts"
+import { holding, type Upstream, UpstreamFailed } from "./Upstream.ts"
 
 /** Handles requests of clients: authenticates them, checks their budgets, and routes them to providers. */
 
 /** Options of the handler: the upstreams, and the access of clients. */
-export interface GatewayHandlerOptions extends GatewayAccess {
+export interface GatewayHandlerOptions extends AccessOptions {
   readonly upstreams: Readonly<Record<Provider, string>>
   /** Bodies above this size are streamed through unread. */
   readonly maxBodyBytes: number
   /** Seconds without a byte after which the connection to a provider is closed. */
   readonly silentSeconds: number
-  /** Tokens of the server that clients may use in place of keys. Absent: keys only. */
-  readonly tokens?: TokenAccess | undefined
+  /** Seconds without progress after which a client that sends a body, or reads an answer, is disconnected. */
+  readonly clientSeconds: number
 }
+
+/** No body takes longer to arrive than this many times `clientSeconds`, and no request longer than `maxRequest`. */
+const maxBodyPeriods = 10
+const maxRequest = "1 hour"
 
 /** The body of a request, up to the size limit. */
 interface Received {
@@ -37,109 +42,184 @@ interface Received {
   readonly isWhole: boolean
 }
 
-const receive = (request: IncomingMessage, maxBytes: number): Effect.Effect<Received> =>
-  Effect.callback((resume) => {
-    const pieces: Array<Buffer> = []
-    let size = 0
-    const onData = (piece: Buffer) => {
-      pieces.push(piece)
-      size += piece.length
-      if (size <= maxBytes) return
-      request.pause()
-      request.off("data", onData)
-      request.off("end", onEnd)
-      resume(Effect.succeed({ body: Buffer.concat(pieces), isWhole: false }))
+const nothing: Received = { body: Buffer.alloc(0), isWhole: false }
+
+const receive = (
+  request: IncomingMessage,
+  { clientSeconds, maxBodyBytes }: GatewayHandlerOptions,
+  holder: Holder
+): Effect.Effect<Received, UpstreamFailed> =>
+  Effect.callback<Received>((resume) => {
+    const collector = new ByteCollector(Number(request.headers["content-length"] ?? 0))
+    const { socket } = request
+    const stop = () => {
+      socket.setTimeout(0)
+      request.off("data", onData).off("end", onEnd)
     }
-    const onEnd = () => resume(Effect.succeed({ body: Buffer.concat(pieces), isWhole: true }))
+    const onData = (piece: Buffer) => {
+      holder.add(collector.push(piece))
+      if (collector.length <= maxBodyBytes) return
+      request.pause()
+      stop()
+      resume(Effect.succeed({ body: collector.collected, isWhole: false }))
+    }
+    const onEnd = () => {
+      stop()
+      resume(Effect.succeed({ body: collector.collected, isWhole: true }))
+    }
+    // A client that sends nothing for too long is disconnected by Node.
+    socket.setTimeout(clientSeconds * 1_000)
     request.on("data", onData)
     request.once("end", onEnd)
-  })
+    return Effect.sync(stop)
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: `${clientSeconds * maxBodyPeriods} seconds`,
+      orElse: () =>
+        Effect.fail(new UpstreamFailed({ message: "the body did not arrive in time", status: 504, cause: undefined }))
+    })
+  )
 
-/** Returns the path and query of a request. A path that begins with two slashes does not name a host. */
-const addressOf = ({ url = "/" }: IncomingMessage): URL => {
-  const address = new URL("http://gateway")
-  const [pathname = "/", ...search] = url.split("?")
-  address.pathname = pathname
-  address.search = search.join("?")
-  return address
+/** A request whose access is decided. */
+interface Admitted {
+  readonly passing: ProxiedRequest
+  readonly owner: string
+  readonly isOperators: boolean
 }
 
-const work = Effect.fnUntraced(function* (
+/** Why the operator's key is not used for a body. */
+const operatorsRefusal = (text: string | undefined): Refusal | undefined => {
+  if (text === undefined)
+    return refuse(403, "with a token of this server the body must be JSON that can be read, within the size limit")
+  return mayNameState(text)
+    ? refuse(
+        403,
+        "with a token of this server a request cannot name state that the provider keeps, such as previous_response_id"
+      )
+    : undefined
+}
+
+const counted = ({ route, tenant }: ProxiedRequest, view: string) =>
+  Metric.update(
+    Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view, ...tenantAttribute(tenant) }),
+    1
+  )
+
+/** Sends a chat or a count, compressed if it has to be. */
+const passRoute = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,
   request: IncomingMessage,
-  response: ServerResponse
+  { isOperators, owner, passing }: Admitted,
+  { body, isWhole }: Received,
+  route: Route
 ) {
-  const url = addressOf(request)
-  const method = request.method ?? "GET"
-  const route = routeOf(method, url)
-  const provider =
-    route === undefined
-      ? providerOfOther(url.pathname, (name) => request.headers[name] !== undefined)
-      : providerOf(route.dialect)
-  const access = yield* accessOf(options, request, url, provider)
-  if ("status" in access) {
-    const { message, retryAfter, status } = access
-    yield* Metric.update(requestsRefused, 1)
-    request.resume()
-    const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
-    return sendJson(response, status, failureBody(route?.dialect, status, message), headers)
-  }
-  const { account, headers, owner, tenant } = access
-  const base = new URL(options.upstreams[provider])
-  const path = `${base.pathname.replace(/\/$/, "")}${access.path}`
-  const upstream = { url: base, path, method, headers, silentSeconds: options.silentSeconds }
-  const passing: ProxiedRequest = { request, response, route, account, tenant, upstream }
-  const counted = (view: string) =>
-    Metric.update(
-      Metric.withAttributes(requestsPassed, { dialect: route?.dialect ?? "other", view, ...tenantAttribute(tenant) }),
-      1
-    )
-  const declared = Number(request.headers["content-length"] ?? 0)
-  const received =
-    route === undefined || declared > options.maxBodyBytes
-      ? { body: Buffer.alloc(0), isWhole: false }
-      : yield* receive(request, options.maxBodyBytes)
-  if (!received.isWhole) {
-    yield* counted("unread")
-    const answer = yield* send(passing.upstream, (upstream) => {
-      if (received.body.length > 0) upstream.write(received.body)
-      pipeline(request, upstream, () => {})
-    })
-    return yield* passAnswer(answer, response)
-  }
-  const planned = (isTooLong: boolean) =>
-    route === undefined
-      ? Effect.succeed<GatewayPlan>({ _tag: "Unchanged", model: "", tokens: undefined })
-      : planFor(route, owner, received.body, request, { isTooLong, maxBodyBytes: options.maxBodyBytes })
-  const plan = yield* planned(false)
-  yield* counted(plan._tag === "Changed" ? "compressed" : "unchanged")
-  yield* pass(passing, plan, received.body, planned(true))
-  if (route !== undefined && response.statusCode === 200) {
+  const { maxBodyBytes } = options
+  const text = isOperators && isWhole ? textOf(body, request, maxBodyBytes) : undefined
+  const refusal = isOperators ? operatorsRefusal(text) : undefined
+  if (refusal !== undefined) return yield* refused(passing.response, route, refusal)
+  const planned = (isTooLong: boolean) => planFor(route, owner, body, request, { isTooLong, maxBodyBytes })
+  const plan: GatewayPlan = yield* planned(false)
+  yield* counted(passing, plan._tag === "Changed" ? "compressed" : "unchanged")
+  yield* pass(passing, plan, { bytes: body }, planned(true))
+  if (passing.response.statusCode === 200) {
     const gateway = yield* Gateway
     yield* gateway.prepare(plan, yield* askFor(passing, route.dialect, plan.model))
   }
 })
 
-/** Answers a request. A failure in the gateway itself is reported, and the client gets an error in its dialect. */
+const refused = (response: ServerResponse, route: Route | undefined, { message, retryAfter, status }: Refusal) =>
+  Effect.andThen(
+    Metric.update(requestsRefused, 1),
+    Effect.sync(() => {
+      const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
+      sendJson(response, status, failureBody(route?.dialect, status, message), headers)
+    })
+  )
+
+const work = Effect.fnUntraced(function* (
+  options: GatewayHandlerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  target: RequestTarget,
+  holder: Holder
+) {
+  const { clientSeconds, maxBodyBytes, silentSeconds, upstreams } = options
+  const { headers, method = "GET" } = request
+  const route = routeOf(method, target)
+  const provider =
+    route === undefined ? providerOfOther(target, (name) => headers[name] !== undefined) : providerOf(route.dialect)
+  const access = yield* accessOf(options, request, target, { provider, route })
+  if ("status" in access) {
+    request.resume()
+    return yield* refused(response, route, access)
+  }
+  const { account, carried, isOperators, owner, tenant } = access
+  const url = new URL(upstreams[provider])
+  const path = `${url.pathname.replace(/\/$/, "")}${targetText({ ...target, query: carried.query })}`
+  const declared = Number(headers["content-length"] ?? 0)
+  const isRead = route !== undefined && (declared <= maxBodyBytes || isOperators)
+  const received = isRead ? yield* receive(request, options, holder) : nothing
+  const passing: ProxiedRequest = {
+    response,
+    route,
+    account,
+    tenant,
+    upstream: { url, path, method, headers: carried.headers, silentSeconds },
+    bodyBytes: Math.max(declared, received.body.length),
+    holder,
+    clientSeconds
+  }
+  if (route !== undefined && (received.isWhole || isOperators)) {
+    return yield* passRoute(options, request, { passing, owner, isOperators }, received, route)
+  }
+  yield* counted(passing, "unread")
+  const hasBody = declared > 0 || headers["transfer-encoding"] !== undefined
+  const answer = yield* streaming(passing, hasBody ? bodyOf(request, received.body, clientSeconds) : undefined)
+  yield* passUnread(passing, { model: route?.model ?? "", estimated: undefined }, answer)
+})
+
+/** Why a request cannot be read at all. */
+const malformed = (target: RequestTarget | undefined, coding: string | undefined): Refusal | undefined => {
+  if (target === undefined) return refuse(400, "the target of the request is no path")
+  return coding === undefined || coding.toLowerCase() === "chunked"
+    ? undefined
+    : refuse(400, "transfer-encoding may only be chunked")
+}
+
+/**
+ * Answers a request whose target begins behind `prefix`. A failure in the gateway itself is reported, and the client gets an error in its
+ * dialect.
+ */
 export const handle = (
   options: GatewayHandlerOptions,
   request: IncomingMessage,
-  response: ServerResponse
-): Effect.Effect<void, never, Gateway | TenantLimiter> =>
-  work(options, request, response).pipe(
+  response: ServerResponse,
+  prefix = ""
+): Effect.Effect<void, never, Gateway | TenantLimiter | Upstream> => {
+  const whole = requestTarget(request.url ?? "/")
+  const target = whole === undefined ? undefined : { ...whole, path: whole.path.slice(prefix.length) }
+  const route = target === undefined ? undefined : routeOf(request.method ?? "", target)
+  const refusal = malformed(target, request.headers["transfer-encoding"])
+  if (target === undefined || refusal !== undefined) {
+    request.resume()
+    return refused(response, route, refusal ?? refuse(400, ""))
+  }
+  return holding((holder) => Effect.scoped(work(options, request, response, target, holder))).pipe(
+    Effect.timeoutOrElse({
+      duration: maxRequest,
+      orElse: () =>
+        Effect.fail(new UpstreamFailed({ message: `no end within ${maxRequest}`, status: 504, cause: undefined }))
+    }),
     Effect.catchCause((cause) => {
-      const upstream = cause.reasons.flatMap((reason) =>
+      const [upstream] = cause.reasons.flatMap((reason) =>
         reason._tag === "Fail" && reason.error instanceof UpstreamFailed ? [reason.error] : []
-      )[0]
+      )
       const status = upstream?.status ?? 502
-      const route = routeOf(request.method ?? "", addressOf(request))
-      const error = Cause.squash(cause)
-      const message = errorText(error)
+      const message = `palimpsest gateway: ${errorText(Cause.squash(cause))}`
       return Effect.andThen(
-        upstream === undefined ? reportFailure(cause) : Effect.void,
-        Effect.sync(() =>
-          sendJson(response, status, failureBody(route?.dialect, status, `palimpsest gateway: ${message}`))
-        )
+        upstream === undefined ? reportFailure(cause, `the client gets status ${status}`) : Effect.void,
+        Effect.sync(() => sendJson(response, status, failureBody(route?.dialect, status, message)))
       )
     })
   )
+}

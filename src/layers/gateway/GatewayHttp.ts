@@ -1,35 +1,56 @@
-import { Effect, Exit, Fiber, Layer } from "effect"
+import { Effect, Exit, Fiber, Layer, Redacted } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import type { Gateway } from "../../services/gateway/Gateway.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
 import { type ListenError, listenError } from "../../services/platform/ListenError.ts"
+import { ApiTokens } from "../../services/serve/ApiTokens.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
 import { sendJson } from "./ProxiedRequest.ts"
+import type { Upstream } from "./Upstream.ts"
 
 /**
- * The gateway as a server of its own. It uses Node's server and client directly: a request that fits is forwarded byte for byte, with its
- * headers as written, and its answer is piped. A framework would decode both.
+ * The gateway as a server of its own. It uses Node's server directly: the body of a request that fits is forwarded byte for byte, its headers
+ * as written, and its answer as it comes. A framework would decode them.
  */
 
 /** Options of the server. */
 export interface GatewayHttpOptions extends GatewayHandlerOptions {
   readonly host: string
   readonly port: number
+  /** Seconds for the headers of a request, and for the rest of one that is answered already. Default: 15. */
+  readonly headersSeconds?: number | undefined
   /** Seconds that running requests get when the server stops. */
   readonly drainSeconds: number
   readonly page: { readonly html: string; readonly policy: string }
 }
 
+const bearer = /^bearer\s+(\S+)$/i
+
+/** The metrics, for the operator: they name tenants and what each used. */
+const metrics = Effect.fnUntraced(function* ({ headers }: IncomingMessage, response: ServerResponse) {
+  const { tenantOf } = yield* ApiTokens
+  const token = bearer.exec(headers.authorization ?? "")?.[1] ?? ""
+  if ((yield* tenantOf(Redacted.make(token))) !== localTenant) {
+    const message = `the header Authorization must be Bearer and a token of the tenant ${localTenant}`
+    const body = JSON.stringify({ _tag: "Unauthorized", message })
+    return sendJson(response, 401, body, { "www-authenticate": "Bearer" })
+  }
+  const text = yield* PrometheusMetrics.format()
+  response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
+  response.end(text)
+})
+
 /** Answers requests to the gateway itself. Returns undefined for a request to a provider. */
 const answerOwn = (
   { page }: GatewayHttpOptions,
-  { method, url }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse
-): Effect.Effect<void> | undefined => {
-  if (method !== "GET") return undefined
-  switch (url?.split("?")[0]) {
+): Effect.Effect<void, never, ApiTokens> | undefined => {
+  if (request.method !== "GET") return undefined
+  switch (request.url?.split("?")[0]) {
     case "/":
       return Effect.sync(() => {
         response.writeHead(200, {
@@ -41,13 +62,25 @@ const answerOwn = (
     case "/health":
       return Effect.sync(() => sendJson(response, 200, '{"status":"ok"}'))
     case "/metrics":
-      return Effect.map(PrometheusMetrics.format(), (text) => {
-        response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
-        response.end(text)
-      })
+      return metrics(request, response)
     default:
       return undefined
   }
+}
+
+const defaultHeadersSeconds = 15
+
+/** Connections at a time. One more is closed at once. */
+const maxConnections = 4_096
+
+/** Closes the connection of a request that is answered before it has arrived, if the rest of it does not follow. */
+const dropRest = (request: IncomingMessage, response: ServerResponse, millis: number): void => {
+  response.once("finish", () => {
+    if (request.complete) return
+    const timer = setTimeout(() => request.destroy(), millis)
+    request.once("close", () => clearTimeout(timer)).once("end", () => clearTimeout(timer))
+    request.resume()
+  })
 }
 
 const listen = (server: Server, options: GatewayHttpOptions) =>
@@ -59,14 +92,25 @@ const listen = (server: Server, options: GatewayHttpOptions) =>
     })
   })
 
+type Services = ApiTokens | Gateway | TenantLimiter | Upstream
+
 /** The server, until the layer ends. It then takes no more connections, and lets running requests end. */
-export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, ListenError, Gateway | TenantLimiter> =>
+export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, ListenError, Services> =>
   Layer.effect(
     GatewayServer,
     Effect.gen(function* () {
-      const context = yield* Effect.context<Gateway | TenantLimiter>()
+      const context = yield* Effect.context<Services>()
       const running = new Set<Fiber.Fiber<void>>()
-      const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 }, (request, response) => {
+      // The handler watches how bodies arrive.
+      const headersTimeout = (options.headersSeconds ?? defaultHeadersSeconds) * 1_000
+      const timeouts = {
+        keepAliveTimeout: 65_000,
+        headersTimeout,
+        requestTimeout: 0,
+        connectionsCheckingInterval: headersTimeout
+      }
+      const server = createServer(timeouts, (request, response) => {
+        dropRest(request, response, headersTimeout)
         const fiber = Effect.runForkWith(context)(
           answerOwn(options, request, response) ?? handle(options, request, response)
         )
@@ -83,6 +127,7 @@ export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, L
           if (Exit.isFailure(exit) && !response.writableEnded) response.destroy()
         })
       })
+      server.maxConnections = maxConnections
       const port = yield* listen(server, options)
       yield* Effect.addFinalizer(() =>
         Effect.gen(function* () {

@@ -7,13 +7,14 @@ import { IncomingMessage, ServerResponse } from "node:http"
 import type { Gateway } from "../../services/gateway/Gateway.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
+import type { Upstream } from "./Upstream.ts"
 
 /** The path before those of the providers. */
 const prefix = "/gateway"
 
 /** The gateway within another server: its routes are under `/gateway`, and bytes pass as in a standalone gateway. */
 export const routes = Effect.fnUntraced(function* (options: GatewayHandlerOptions) {
-  const context = yield* Effect.context<Gateway | TenantLimiter>()
+  const context = yield* Effect.context<Gateway | TenantLimiter | Upstream>()
   return HttpRouter.add(
     "*",
     `${prefix}/*`,
@@ -24,13 +25,12 @@ export const routes = Effect.fnUntraced(function* (options: GatewayHandlerOption
       if (!(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
         return HttpServerResponse.jsonUnsafe({ error: { message: "HTTP/1.1 is needed" } }, { status: 505 })
       }
-      request.url = request.url?.slice(prefix.length) ?? "/"
-      // A model may be silent for longer than a client of this server.
+      // A model may be silent for longer than a client of this server. The handler watches the client itself.
       const { socket } = request
       const silentMillis = socket.timeout ?? 0
       socket.setTimeout(0)
       yield* Effect.ensuring(
-        Effect.provideContext(handle(options, request, response), context),
+        Effect.provideContext(handle(options, request, response, prefix), context),
         Effect.sync(() => void socket.setTimeout(silentMillis))
       )
       // The answer was written, or the client disconnected.

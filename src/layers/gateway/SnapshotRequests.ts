@@ -4,11 +4,12 @@ import type { Dialect } from "../../domain/gateway/Dialect.ts"
 import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
+import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
-import { type ProxiedRequest, typeOf, withText } from "./ProxiedRequest.ts"
-import { readAll, UpstreamFailed } from "./UpstreamRequests.ts"
+import { type ProxiedRequest, withText } from "./ProxiedRequest.ts"
+import { holding, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstream.ts"
 
 /** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
 
@@ -23,24 +24,31 @@ const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
 
 /** Makes the function that asks. Its cost counts like the client's other requests. */
 export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dialect: Dialect, model: string) {
-  const context = yield* Effect.context<Effect.Services<ReturnType<typeof accountAnswer>>>()
+  const context = yield* Effect.context<Effect.Services<ReturnType<typeof accountAnswer>> | Upstream>()
   const ask: AskUpstream = (text) =>
-    Effect.gen(function* () {
-      const answer = yield* withText(passing, text, true)
-      const body = (yield* readAll(answer)).toString("utf8")
-      if (answer.statusCode !== 200) {
-        return yield* new UpstreamFailed({
-          message: `no snapshot by a model: the provider answered ${answer.statusCode}`,
-          status: 502,
-          cause: undefined
+    holding(
+      Effect.fnUntraced(function* (holder) {
+        const answer = yield* withText(passing, text, true)
+        const body = (yield* readAll(answer, holder)).toString("utf8")
+        if (answer.status !== 200) {
+          return yield* new UpstreamFailed({
+            message: `no snapshot by a model: the provider answered ${answer.status}`,
+            status: 502,
+            cause: undefined
+          })
+        }
+        const read = typeOf(answer).includes("event-stream")
+          ? readEvents(dialect, body)
+          : answerDialects[dialect].whole(recallName).push(body)
+        yield* accountAnswer(passing, {
+          model,
+          estimated: undefined,
+          counts: read?.usage,
+          tokens: estimateText(body)
         })
-      }
-      const read = typeOf(answer).includes("event-stream")
-        ? readEvents(dialect, body)
-        : answerDialects[dialect].whole(recallName).push(body)
-      yield* accountAnswer(passing, model, undefined, read?.usage)
-      return read
-    }).pipe(
+        return read
+      }, Effect.scoped)
+    ).pipe(
       Effect.timeout(deadline),
       Effect.catchCause((cause) => Effect.as(reportFailure(cause, "code writes the snapshot"), undefined)),
       Effect.provideContext(context)

@@ -65,12 +65,13 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   sent: SentView,
   { rounds, tokens }: Rounds,
   answer: ReadAnswer,
-  report: (cause: Cause.Cause<unknown>) => Effect.Effect<void>
+  report: (cause: Cause.Cause<unknown>, consequence: string) => Effect.Effect<void>
 ): Effect.fn.Return<NextStep> {
   const { calls, hasOthers, visible } = answer
   const isOver = rounds.length >= maxRounds
   // If the exchange cannot be stored, the provider's cache misses later, but the answer is complete.
-  const remember = (exchange: HiddenExchange) => Effect.catchCause(gateway.remember(sent, exchange), report)
+  const remember = (exchange: HiddenExchange) =>
+    Effect.catchCause(gateway.remember(sent, exchange), (cause) => report(cause, "later requests go without this recall"))
   if (calls.length === 0 || (isOver && !hasOthers)) {
     yield* remember({ rounds })
     return { _tag: "End", ending: calls.length === 0 ? "as sent" : "stopped" }
@@ -79,7 +80,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   const recalled = yield* gateway.recall(sent, calls, room).pipe(
     Effect.catchCause((cause) =>
       Effect.as(
-        report(cause),
+        report(cause, "the model is told that nothing can be recalled"),
         calls.map(() => unavailable)
       )
     )

@@ -25,12 +25,10 @@ export interface GatewayOptions extends GatewayWindows {
 
 /** A request of a client. */
 export interface GatewayRequest {
-  /** The owner of the conversations: the hash of the client's key. */
+  /** The owner of the conversations: a hash of the tenant, the key, and the client's name for the conversation. */
   readonly owner: string
   readonly route: Route
   readonly text: string
-  /** The client's name for its conversation. */
-  readonly session?: string | undefined
   /** Compress although the estimate says that the request fits, because the provider rejected it as too long. */
   readonly isTooLong?: boolean | undefined
 }

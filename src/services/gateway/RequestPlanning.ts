@@ -113,7 +113,7 @@ const plan = Effect.fnUntraced(function* (
   request: GatewayRequest
 ): Effect.fn.Return<GatewayPlan, GatewayError, Compression | TempStore | TokenCounter> {
   const { counts, memory, options } = planning
-  const { isTooLong = false, owner, route, session = "", text } = request
+  const { isTooLong = false, owner, route, text } = request
   const body = text.length < minBytes ? undefined : readBody(route, text)
   if (body === undefined) return { _tag: "Unchanged", model: modelOf(route, text), tokens: undefined }
   const { dialect, messages, model } = body
@@ -123,7 +123,7 @@ const plan = Effect.fnUntraced(function* (
   const isSmall = text.length < trigger
   const { views } = yield* namesOf(memory, owner, !isSmall)
   if (isSmall && views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
-  const names = beginningsOf(`${dialect} ${session}`, messages, memory.store.hash)
+  const names = beginningsOf(dialect, messages, memory.store.hash)
   yield* countClientCompaction(planning, body, names)
   const last = yield* deepestView(memory, owner, names)
   if (last === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }

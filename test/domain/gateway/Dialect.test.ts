@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { providerOfOther, routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { isModelRequest, providerOfOther, routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
-import { headOf, modelOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import { headOf, mayNameState, modelOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import { type RequestTarget, requestTarget, targetText } from "../../../src/domain/gateway/RequestTarget.ts"
 
-const at = (path: string, method = "POST") => routeOf(method, new URL(path, "http://gateway"))
+const targetOf = (path: string): RequestTarget => requestTarget(path) ?? { path: "", query: [] }
+
+const at = (path: string, method = "POST") => routeOf(method, targetOf(path))
 
 describe("the model of a request", () => {
   it.each([
@@ -52,7 +55,7 @@ describe("a route", () => {
     ["/v1/embeddings", ["authorization"], "openai"]
   ])("of the other path %s with %s goes to %s", (path, headers, provider) => {
     assert.strictEqual(
-      providerOfOther(path, (name) => headers.some((header) => header === name)),
+      providerOfOther(targetOf(path), (name) => headers.some((header) => header === name)),
       provider
     )
   })
@@ -114,5 +117,86 @@ describe("the body of a request", () => {
     `{"messages":["unended}]}`
   ])("is not read: %s", (text) => {
     assert.isUndefined(readBody(anthropic, text))
+  })
+})
+
+describe("a request with the operator's key", () => {
+  it.each([
+    ["POST", "/v1/messages", true],
+    ["POST", "/v1/messages/count_tokens", true],
+    ["POST", "/v1beta/models/gemini-2.5-pro:countTokens", true],
+    ["GET", "/v1/models", true],
+    ["HEAD", "/v1/models/gpt-5", true],
+    ["GET", "/v1beta/models/gemini-2.5-pro", true],
+    ["DELETE", "/v1/models/ft:gpt-5:acme", false],
+    ["POST", "/v1beta/tunedModels/of-acme:generateContent", false],
+    ["GET", "/v1/messages", false],
+    ["GET", "/v1/files", false],
+    ["GET", "/v1/models/../files", false],
+    ["GET", "/v1/chat/completions/of-acme", false],
+    ["DELETE", "/v1/responses/resp_of_acme", false],
+    ["POST", "/v1/completions", false],
+    ["POST", "/v1/messages/batches", false],
+    ["POST", "/v1beta/models/m:batchGenerateContent", false],
+    ["GET", "/v1/organization/admin_api_keys", false]
+  ])("may %s %s: %s", (method, path, expected) => {
+    assert.strictEqual(isModelRequest(method, targetOf(path), at(path, method)), expected)
+  })
+
+  it.each([
+    [`{"model":"m","input":"x"}`, false],
+    [`{"model":"m","previous_response_id":null}`, false],
+    [`{"model":"m","previous_response_id":"resp_of_acme"}`, true],
+    [`{"model":"m","previous_response\\u005fid":"resp_of_acme"}`, true],
+    [`{"conversation":null,"conversation":"conv_of_acme"}`, true],
+    [`{"cached_content":"cachedContents/of-acme"}`, true],
+    [`[{"cachedContent":"cachedContents/of-acme"}]`, true],
+    [`{"input":"previous_response_id"}`, false],
+    [`{"container":"container_of_acme"}`, true],
+    [`{"prompt":{"id":"pmpt_of_acme"}}`, true],
+    ["", true]
+  ])("may name state of the account: %s: %s", (text, expected) => {
+    assert.strictEqual(mayNameState(text), expected)
+  })
+})
+
+describe("the target of a request", () => {
+  it.each([
+    ["/v1/messages", "/v1/messages"],
+    ["/v1/messages/", "/v1/messages"],
+    ["//v1///messages//", "/v1/messages"],
+    ["/v1/%6Dessages", "/v1/messages"],
+    ["/v1/./x/../messages?beta=true", "/v1/messages?beta=true"],
+    ["/../../v1/messages", "/v1/messages"],
+    ["http://any:80/v1/messages?a=b?c&&d", "/v1/messages?a=b?c&d"],
+    ["HTTPS://any", "/"],
+    ["http://any?x", "/?x"],
+    ["/v1beta/models/gemini%3AgenerateContent", "/v1beta/models/gemini:generateContent"],
+    ["/v1/files/a%2Fb%20c", "/v1/files/a%2Fb%20c"],
+    ["/v1/files/a%2fb", "/v1/files/a%2Fb"],
+    ["/v1/%2e%2e/messages", "/messages"],
+    ["/v1/x?y=%zz", undefined],
+    ["/v1/%zz", undefined],
+    ["/v1/messages#x", undefined],
+    ["v1/messages", undefined],
+    ["*", undefined],
+    ["", undefined],
+    ["any:80", undefined],
+    ["/v1/mess\u00e4ges", undefined]
+  ])("%s is sent as %s", (text, expected) => {
+    const target = requestTarget(text)
+    assert.strictEqual(target === undefined ? undefined : targetText(target), expected)
+    if (target !== undefined) assert.deepStrictEqual(requestTarget(targetText(target)), target)
+  })
+
+  it("has the parameters of its query, decoded", () => {
+    assert.deepStrictEqual(
+      requestTarget("/x?%6bey=a+b&key=%3D&key")?.query.map(({ name, value }) => [name, value]),
+      [
+        ["key", "a b"],
+        ["key", "="],
+        ["key", ""]
+      ]
+    )
   })
 })

@@ -3,7 +3,7 @@ import { Deferred, Effect } from "effect"
 import { createHash } from "node:crypto"
 import type http from "node:http"
 import { dialects } from "../../../src/domain/gateway/Dialect.ts"
-import { maxAnswerBytes } from "../../../src/layers/gateway/UpstreamRequests.ts"
+import { maxAnswerBytes } from "../../../src/layers/gateway/Upstream.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,

@@ -11,6 +11,7 @@ import {
   makeClient,
   makeGateway,
   makeProvider,
+  metricsToken,
   noted,
   type ProviderRequest,
   raw,
@@ -32,7 +33,7 @@ describe("a request that fits", () => {
         "application/json",
         "x-Odd",
         "1",
-        "Content-Length",
+        "content-length",
         String(Buffer.byteLength(body))
       ]
       const direct = yield* raw(`${provider.url}/v1/messages`, headers, body)
@@ -120,7 +121,7 @@ describe("failures", () => {
       const client = yield* compressedClient("chat", gateway.url)
       const [last = ""] = provider.requests.slice(-1).map(({ text }) => text)
       assert.lengthOf(codecs.chat.messages(last), client.history.length)
-      const metrics = yield* raw(`${gateway.url}/metrics`, [], "", "GET")
+      const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
       assert.match(metrics.body, /palimpsest_gateway_failures_total [1-9]/)
     }).pipe(Effect.scoped)
   )
@@ -273,7 +274,7 @@ describe("the operator", () => {
         )
       const statuses = yield* Effect.forEach(["one", "two", "one", "two", "three"], ask)
       assert.deepStrictEqual(statuses, [200, 200, 429, 429, 401])
-      const metrics = yield* raw(`${gateway.url}/metrics`, [], "", "GET")
+      const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
       assert.match(metrics.body, /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
     }).pipe(Effect.scoped)
   )
@@ -285,14 +286,16 @@ describe("the operator", () => {
       const gateway = yield* makeGateway(provider.url, { prices })
       const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
       // The counters are those of the process.
-      const sums = Effect.map(raw(`${gateway.url}/metrics`, [], "", "GET"), (metrics) => {
-        const sum = (name: string): number =>
-          [...metrics.body.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))].reduce(
-            (total, [, value]) => total + Number(value),
-            0
-          )
-        return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
-      })
+      const sums = Effect.map(
+        raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET"),
+        (metrics) => {
+          const sum = (name: string): number =>
+            [
+              ...metrics.body.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))
+            ].reduce((total, [, value]) => total + Number(value), 0)
+          return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
+        }
+      )
       const before = yield* sums
       yield* raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer one"], body)
       const after = yield* sums
@@ -310,7 +313,7 @@ describe("the operator", () => {
       const summary = "This session is being continued from a previous conversation that ran out of context."
       yield* Effect.promise(() => client.say(`${summary}\n${filler(1)}\n${filler(2)}`, () => ""))
       yield* Effect.promise(() => client.say(filler(3), () => ""))
-      const metrics = yield* raw(`${gateway.url}/metrics`, [], "", "GET")
+      const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
       assert.match(metrics.body, /palimpsest_gateway_client_compactions_total\{client="claude"\} 1\n/)
     }).pipe(Effect.scoped)
   )

@@ -26,6 +26,7 @@ const start = Effect.fnUntraced(function* (provider: string, more: Partial<Serve
       upstreams: { anthropic: provider, gemini: provider, openai: provider },
       maxBodyBytes: 8_000_000,
       silentSeconds: 600,
+      clientSeconds: 30,
       window: 8_192,
       threshold: 0.75,
       keepDays: 30,

@@ -1,0 +1,173 @@
+import { Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
+import type { Buffer } from "node:buffer"
+import type { Readable } from "node:stream"
+import { Agent, type Dispatcher } from "undici"
+import { endToEnd, type HeaderList, headerOf } from "../../domain/gateway/HeaderList.ts"
+import { ByteCollector, HeldBytes, type Holder } from "./HeldBytes.ts"
+
+/**
+ * Requests to providers by undici: it frames each body itself, whatever the method, closes a connection on which something arrives while it
+ * is idle, keeps the order and spelling of headers, and lets a slow reader slow the provider down.
+ */
+
+/** A provider could not be reached, sent nothing for too long, sent too much, or closed the connection; or the gateway had no room. */
+export class UpstreamFailed extends Schema.TaggedError<UpstreamFailed>()("UpstreamFailed", {
+  message: Schema.String,
+  /** The status that the client gets: 504 for what did not come in time, 503 where there was no room, else 502. */
+  status: Schema.Literals([502, 503, 504]),
+  cause: Schema.Defect()
+}) {}
+
+/** Maximum bytes of an answer that is read as a whole, and characters of one event of a stream. */
+export const maxAnswerBytes = 64 * 1_024 * 1_024
+
+/** A request to a provider. */
+export interface UpstreamRequest {
+  /** The provider. */
+  readonly url: URL
+  /** The path and the query. */
+  readonly path: string
+  readonly method: string
+  /** The headers besides the host and those that frame the body. */
+  readonly headers: HeaderList
+  /** Seconds without a byte after which the connection is closed. */
+  readonly silentSeconds: number
+}
+
+/** An answer whose body has not been read. */
+export interface UpstreamAnswer {
+  readonly status: number
+  readonly statusText: string
+  /** The headers without those of the connection. */
+  readonly headers: HeaderList
+  readonly body: Readable
+}
+
+/** Connections to providers, and the bound on what all requests hold together. */
+export class Upstream extends Context.Service<
+  Upstream,
+  {
+    /** Sends a request, and returns the answer once its headers are there. The end of the scope closes what is left of the answer. */
+    readonly send: (
+      request: UpstreamRequest,
+      body: Buffer | Readable | undefined
+    ) => Effect.Effect<UpstreamAnswer, UpstreamFailed, Scope.Scope>
+    readonly held: HeldBytes
+  }
+>()("palimpsest/layers/gateway/Upstream") {
+  /** Connections of their own, which end with the layer. At most `maxHeldBytes` are held for unfinished messages. */
+  static readonly layer = (maxHeldBytes: number): Layer.Layer<Upstream> =>
+    Layer.effect(
+      Upstream,
+      Effect.gen(function* () {
+        const agent = yield* Effect.acquireRelease(
+          Effect.sync(() => new Agent({ connect: { timeout: connectMillis } })),
+          (made) => Effect.promise(() => made.destroy())
+        )
+        return Upstream.of({ send: (request, body) => send(agent, request, body), held: new HeldBytes(maxHeldBytes) })
+      })
+    )
+}
+
+/** Runs work that holds bytes of unfinished messages. Fails where it has to make room for others. */
+export const holding = <A, E, R>(
+  work: (holder: Holder) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | UpstreamFailed, R | Upstream> =>
+  Effect.flatMap(Upstream, ({ held }) => {
+    const ended = Deferred.makeUnsafe<never, UpstreamFailed>()
+    const holder = held.open(() => Deferred.doneUnsafe(ended, noRoom))
+    return Effect.ensuring(
+      Effect.raceFirst(work(holder), Deferred.await(ended)),
+      Effect.sync(() => holder.close())
+    )
+  })
+
+const noRoom = new UpstreamFailed({
+  message: "the gateway holds too many unfinished messages; try again in a moment",
+  status: 503,
+  cause: undefined
+})
+
+const connectMillis = 15_000
+
+/** The codes of undici for a provider that sent nothing in time. */
+const silences = ["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]
+
+/** Returns the failure of an exchange with a provider. */
+const failedAt = (origin: string, error: Error, silentSeconds?: number): UpstreamFailed => {
+  const code = "code" in error && typeof error.code === "string" ? error.code : ""
+  const isSilent = silences.includes(code)
+  const reason = isSilent
+    ? `nothing came for ${silentSeconds} s`
+    : code.startsWith("UND_")
+      ? error.message
+      : code || error.message
+  return new UpstreamFailed({ message: `${origin}: ${reason}`, status: isSilent ? 504 : 502, cause: error })
+}
+
+const send = (
+  agent: Agent,
+  { headers, method, path, silentSeconds, url }: UpstreamRequest,
+  body: Buffer | Readable | undefined
+) =>
+  Effect.acquireRelease(
+    Effect.callback<UpstreamAnswer, UpstreamFailed>((resume) => {
+      const silentMillis = silentSeconds * 1_000
+      const abort = new AbortController()
+      const options: Dispatcher.RequestOptions = {
+        origin: url.origin,
+        path,
+        method,
+        headers: [...headers],
+        body: body ?? null,
+        headersTimeout: silentMillis,
+        bodyTimeout: silentMillis,
+        responseHeaders: "raw",
+        signal: abort.signal
+      }
+      agent.request(options).then(
+        (answer) => {
+          // An answer that nobody reads any more may still break.
+          answer.body.on("error", () => {})
+          // With `raw`, names and values in turn: the types do not say so.
+          const raw: unknown = answer.headers
+          const headers = endToEnd(Array.isArray(raw) ? raw.map(String) : [])
+          const { body, statusCode: status, statusText } = answer
+          resume(Effect.succeed({ status, statusText, headers, body }))
+        },
+        (error: Error) => resume(Effect.fail(failedAt(url.origin, error, silentSeconds)))
+      )
+      return Effect.sync(() => abort.abort())
+    }),
+    (answer) => Effect.sync(() => void answer.body.destroy()),
+    { interruptible: true }
+  )
+
+/** Reads the rest of an answer as one buffer, which `holder` counts. Fails above `maxAnswerBytes`. */
+export const readAll = ({ body }: UpstreamAnswer, holder: Holder): Effect.Effect<Buffer, UpstreamFailed> =>
+  Effect.callback((resume) => {
+    const collector = new ByteCollector()
+    body.on("data", (piece: Buffer) => {
+      holder.add(collector.push(piece))
+      if (collector.length <= maxAnswerBytes) return
+      body.destroy()
+      resume(Effect.fail(tooLarge("an answer")))
+    })
+    body.once("end", () => resume(Effect.succeed(collector.collected)))
+    body.once("error", (error) => resume(Effect.fail(failedAt("the provider", error))))
+    return Effect.sync(() => void body.destroy())
+  })
+
+/** The type of an answer, empty where it names none. */
+export const typeOf = ({ headers }: UpstreamAnswer): string => headerOf(headers, "content-type") ?? ""
+
+/** The encoding of an answer's body. */
+export const encodingOf = ({ headers }: UpstreamAnswer): string => headerOf(headers, "content-encoding") ?? "identity"
+
+/** The failure for something larger than `maxAnswerBytes`. */
+export const tooLarge = (what: string): UpstreamFailed =>
+  new UpstreamFailed({
+    message: `the provider sent ${what} of more than ${maxAnswerBytes / 1_048_576} MiB`,
+    status: 502,
+    cause: undefined
+  })
