@@ -46,23 +46,20 @@ const direct = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
 
 /** Starts the gateway as a user does, and returns its address when it listens. */
 const start = (args: ReadonlyArray<string>) =>
-  new Promise<{ readonly child: ChildProcess; readonly url: string }>((resolve, reject) => {
+  new Promise<{ readonly child: ChildProcess; readonly url: string; readonly token: string }>((resolve, reject) => {
     const child = spawn(
       process.execPath,
-      [bundle, "gateway", "--port", "0", "--upstream", `anthropic=${direct}`, ...args],
+      [bundle, "gateway", "--json", "--port", "0", "--upstream", `anthropic=${direct}`, ...args],
       {
         env: { ...process.env, PALIMPSEST_HOME: mkdtempSync(path.join(tmpdir(), "bench-gateway-")) },
         stdio: ["ignore", "pipe", "pipe"]
       }
     )
     let said = ""
-    const read = (text: string) => {
+    child.stdout.setEncoding("utf8").once("data", (line: string) => resolve({ child, ...JSON.parse(line) }))
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
       said += text
-      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0]
-      if (url !== undefined) resolve({ child, url })
-    }
-    child.stdout.setEncoding("utf8").on("data", read)
-    child.stderr.setEncoding("utf8").on("data", read)
+    })
     child.on("exit", () => reject(new Error(`the gateway ended: ${said}`)))
   })
 
@@ -148,7 +145,9 @@ child.kill()
 const small = await start(["--window", "250k", "--threshold", "0.7"])
 let compressed = 0
 const compressions = async () => {
-  const metrics = await (await fetch(`${small.url}/metrics`)).text()
+  const metrics = await (
+    await fetch(`${small.url}/metrics`, { headers: { authorization: `Bearer ${small.token}` } })
+  ).text()
   return Number(/^\S*compressions\S* (\d+)/m.exec(metrics)?.[1] ?? 0)
 }
 const pause = async (name: string, firstChars: number) => {

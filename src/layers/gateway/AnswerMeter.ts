@@ -24,27 +24,46 @@ const bytesPerToken = 4
 
 const eventStart = Buffer.from("data:")
 
+/** Pieces that are joined at a time: small ones are not copied again and again, and do not pile up. */
+const maxPieces = 256
+
+/** The last bytes of a stream, at least `keptBytes`. Mutable. */
+class Tail {
+  private pieces: Array<Buffer> = []
+  private bytes = 0
+
+  readonly push = (piece: Buffer): void => {
+    this.pieces.push(piece)
+    this.bytes += piece.length
+    if (this.pieces.length < maxPieces && this.bytes < 2 * keptBytes) return
+    const joined = Buffer.concat(this.pieces)
+    this.pieces = [joined.subarray(Math.max(0, joined.length - keptBytes))]
+    this.bytes = Math.min(joined.length, keptBytes)
+  }
+
+  get text(): string {
+    return Buffer.concat(this.pieces).toString("utf8")
+  }
+}
+
 /** The beginning and the end of a stream, and its length. Mutable. */
 class Ends {
-  private head: Buffer = Buffer.alloc(0)
-  private tail: Buffer = Buffer.alloc(0)
+  private readonly head = new Tail()
+  private readonly tail = new Tail()
   private bytes = 0
   private events = 0
 
   readonly push = (piece: Buffer): void => {
-    this.bytes += piece.length
     for (let at = piece.indexOf(eventStart); at >= 0; at = piece.indexOf(eventStart, at + 1)) this.events += 1
-    const room = keptBytes - this.head.length
-    if (room > 0) this.head = Buffer.concat([this.head, piece.subarray(0, room)])
-    const rest = room > 0 ? piece.subarray(room) : piece
-    if (rest.length === 0) return
-    const joined = rest.length >= keptBytes ? rest : Buffer.concat([this.tail, rest])
-    this.tail = joined.subarray(Math.max(0, joined.length - keptBytes))
+    const room = Math.max(0, keptBytes - this.bytes)
+    this.bytes += piece.length
+    if (room > 0) this.head.push(piece.subarray(0, room))
+    if (piece.length > room) this.tail.push(piece.subarray(room))
   }
 
   get read(): Metered {
     const tokens = this.events > 0 ? this.events : Math.ceil(this.bytes / bytesPerToken)
-    return { counts: countsIn([this.head.toString("utf8"), this.tail.toString("utf8")]), tokens }
+    return { counts: countsIn([this.head.text, this.tail.text]), tokens }
   }
 }
 

@@ -103,7 +103,8 @@ export const finish = (passing: ProxiedRequest, rest: Buffer | string = ""): Eff
   })
 
 /**
- * Passes an answer on as fast as the client reads it. `change` makes what is written of each piece, and of the end; it may not wait.
+ * Passes an answer on as fast as the client reads it. `change` makes what is written of each piece, and of the end; it may not wait. Pieces
+ * that arrive together are one piece: a provider may send each byte by itself.
  */
 export const passPieces = (
   { body }: UpstreamAnswer,
@@ -112,6 +113,7 @@ export const passPieces = (
 ): Effect.Effect<void, UpstreamFailed> =>
   Effect.callback((resume) => {
     const { socket } = response
+    let arrived: Array<Buffer> = []
     const resumeReading = () => {
       socket?.setTimeout(0)
       body.resume()
@@ -119,24 +121,27 @@ export const passPieces = (
     const pass = (piece: Buffer | undefined): void => {
       // An exception in a listener would end the process.
       const changed = Result.try(() => change(piece))
-      if (Result.isFailure(changed)) {
-        resume(Effect.die(changed.failure))
-        return
-      }
-      if (changed.success instanceof UpstreamFailed) {
-        resume(Effect.fail(changed.success))
-        return
-      }
+      if (Result.isFailure(changed)) return resume(Effect.die(changed.failure))
+      if (changed.success instanceof UpstreamFailed) return resume(Effect.fail(changed.success))
       const isFull = changed.success.length > 0 && !response.write(changed.success)
-      if (piece === undefined) resume(Effect.void)
-      else if (isFull && !body.isPaused()) {
-        body.pause()
-        socket?.setTimeout(clientSeconds * 1_000)
-        response.once("drain", resumeReading)
-      }
+      if (!isFull || piece === undefined || body.isPaused()) return
+      body.pause()
+      socket?.setTimeout(clientSeconds * 1_000)
+      response.once("drain", resumeReading)
     }
-    body.on("data", pass)
-    body.once("end", () => pass(undefined))
+    const flush = (): void => {
+      const [first, ...others] = arrived
+      arrived = []
+      if (first !== undefined) pass(others.length === 0 ? first : Buffer.concat([first, ...others]))
+    }
+    body.on("data", (piece: Buffer) => {
+      if (arrived.push(piece) === 1) queueMicrotask(flush)
+    })
+    body.once("end", () => {
+      flush()
+      pass(undefined)
+      resume(Effect.void)
+    })
     body.once("error", (cause) =>
       resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", status: 502, cause })))
     )

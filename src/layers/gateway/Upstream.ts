@@ -90,6 +90,9 @@ const noRoom = new UpstreamFailed({
 
 const connectMillis = 15_000
 
+/** Bytes of an answer that wait for the client. Each may be a piece of its own, which takes a hundred times as much memory. */
+const maxWaitingBytes = 1_024
+
 /** The codes of undici for a provider that sent nothing in time. */
 const silences = ["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]
 
@@ -123,6 +126,7 @@ const send = (
         headersTimeout: silentMillis,
         bodyTimeout: silentMillis,
         responseHeaders: "raw",
+        highWaterMark: maxWaitingBytes,
         signal: abort.signal
       }
       agent.request(options).then(
