@@ -1,5 +1,5 @@
 import { Effect, Path, Schema, Stdio } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { type UnusableFile, unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -8,7 +8,6 @@ import { TerminateReason } from "../../services/agent/AgentRunner.ts"
 import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
-import { Approval } from "../../services/tools/Approval.ts"
 import * as AgentFlags from "../flags/AgentFlags.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
@@ -17,6 +16,7 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { activityText } from "../output/ToolCallText.ts"
+import { runProcess } from "./agentProcess.ts"
 
 /** An agent in the output of `list --json`. */
 const Row = Schema.Struct({
@@ -201,16 +201,18 @@ const run = Command.make(
     model: ChatFlags.flags.model,
     approve: AgentFlags.flags.approve,
     addDir: AgentFlags.flags.addDir,
-    json: Input.json
+    json: Input.json,
+    process: Flag.withHidden(Input.flag("process", "Run the agent that standard input describes"))
   },
-  Effect.fn("cli.agents.run")(function* ({ addDir, approve, json, model, name: agentName, prompt }) {
+  Effect.fn("cli.agents.run")(function* ({ addDir, approve, json, model, name: agentName, process, prompt }) {
+    if (process) return yield* runProcess
     if (prompt.trim() === "") return yield* badInput("the task is empty; give a task")
     const stdio = yield* Stdio.Stdio
     const notice = (line: string) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio)
     const options = yield* ChatFlags.sessionOptions({ model })
     const { progress: _progress, ...handlers } = yield* RuntimeText.handlers
     const { host } = yield* RuntimeText.orExit(Runtime.make({ ...options, addDir, approve, handlers }))
-    const { agents, approval, definitions: all } = host
+    const { agents, definitions: all } = host
     const runner = agents.runner(agentName)
     if (runner === undefined) {
       return yield* all.agents.some(({ definition }) => definition.name === agentName)
@@ -227,11 +229,7 @@ const run = Command.make(
         waiting: (work) => work
       })
       return yield* result
-    }).pipe(
-      // An agent in its own process is started with the calls approved here.
-      Effect.provideService(Approval, approval),
-      Effect.mapError(({ message }) => failed(printableLine(message)))
-    )
+    }).pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
     const { duration, note, reason, session, text, turns } = ended
     if (json) {
       yield* Output.json(RunResult, {

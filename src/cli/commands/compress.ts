@@ -35,6 +35,7 @@ import { Chat } from "../../services/chat/Chat.ts"
 import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import type { Environment } from "../../services/platform/Environment.ts"
+import * as AgentNesting from "../../services/runtime/AgentNesting.ts"
 import type { Notify } from "../../services/runtime/RuntimeNotice.ts"
 import type { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
 import * as SessionObservers from "../../services/runtime/SessionObservers.ts"
@@ -464,7 +465,13 @@ const addHooks = Effect.fnUntraced(function* <E, R>(
     onFailure: () => false,
     onSuccess: (standing) => standing === "trusted"
   })
-  yield* SessionObservers.addHooks(settings, notify, isTrusted).pipe(
+  yield* Effect.gen(function* () {
+    // A hook may run this command again.
+    const { place } = yield* RuntimeText.orExit(AgentNesting.find(settings.settings))
+    yield* SessionObservers.addHooks(settings, notify, isTrusted).pipe(
+      AgentNesting.passOn(place, Effect.succeed(place.approve))
+    )
+  }).pipe(
     Effect.provideService(SessionFiles, {
       folder: path.resolve("."),
       of: () => (file === "-" ? "" : path.resolve(file))

@@ -114,6 +114,8 @@ const exitError = (error: RuntimeError, now: number): ExitError => {
     case "SystemPromptError":
     case "WorkspaceFolderError":
       return badInput(printableLine(error.message))
+    case "AgentNestingError":
+      return (error.problem === "Unreadable" ? badInput : failed)(printableLine(error.message))
     case "ChatBusy":
       return failed(printableLine(error.message))
   }

@@ -1,3 +1,4 @@
+import { placeVariable } from "../agent/AgentPlace.ts"
 import { type HiddenValue, hiddenValues } from "../text/ChildEnvironment.ts"
 import { quotedPath } from "../text/WorkspacePath.ts"
 import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
@@ -172,6 +173,7 @@ export const endpointProblem = (
 const neverFromFiles = new Set([
   "PALIMPSEST_HOME",
   "PALIMPSEST_STORE",
+  placeVariable,
   "GEMINI_CLI_HOME",
   "GEMINI_CLI_TRUST_WORKSPACE",
   "GEMINI_WRITE_SYSTEM_MD"

@@ -8,6 +8,13 @@ import { widerGrants } from "./ShellCommand.ts"
 export const ApprovalMode = Schema.Literals(["none", "edits", "all", "plan"])
 export type ApprovalMode = typeof ApprovalMode.Type
 
+/** The modes from the narrowest to the widest. */
+const modesByWidth: ReadonlyArray<ApprovalMode> = ["plan", "none", "edits", "all"]
+
+/** The narrower of two modes. */
+export const narrowerMode = (one: ApprovalMode, other: ApprovalMode): ApprovalMode =>
+  modesByWidth.find((mode) => mode === one || mode === other) ?? one
+
 /** The present mode, and the mode that follows a plan: they differ only in plan mode. */
 export interface ApprovalModes {
   readonly now: ApprovalMode

@@ -1,15 +1,15 @@
-import { Context, Effect, type FileSystem, Layer, Option, type Path } from "effect"
+import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { Dns } from "effect/net"
-import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { homedir } from "node:os"
 import path from "node:path"
 import { platform } from "node:process"
-import type { LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
+import { type LocalAgent, localDefaults, type RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import type { CommandHook } from "../../domain/hooks/HookSettings.ts"
 import type { Settings as SettingsOf } from "../../domain/settings/Settings.ts"
 import { AgentDefinitions, type AgentSource, type KnownAgent } from "../../services/agent/AgentDefinitions.ts"
-import type { AgentRunner } from "../../services/agent/AgentRunner.ts"
+import type { AgentRunner, ExternalRunner } from "../../services/agent/AgentRunner.ts"
 import { browserAgent } from "../../services/agent/builtin/BrowserAgent.ts"
 import { cliHelp } from "../../services/agent/builtin/CliHelp.ts"
 import { codebaseInvestigator } from "../../services/agent/builtin/CodebaseInvestigator.ts"
@@ -19,13 +19,13 @@ import { UntrustedFolders } from "../../services/platform/ProgramLookup.ts"
 import { AllowPrivate, publicAddresses } from "../../services/platform/PublicNetwork.ts"
 import { type MemoryPlaces, RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
 import { Settings } from "../../services/settings/Settings.ts"
-import { Approval } from "../../services/tools/Approval.ts"
 import { Browser, BrowserFailure } from "../../services/tools/Browser.ts"
 import { Skills } from "../../services/tools/Skills.ts"
 import { IdeContext } from "../../services/workspace/IdeContext.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { Workspace } from "../../services/workspace/Workspace.ts"
 import * as FileAgentDefinitions from "../agent/FileAgentDefinitions.ts"
+import * as FileAgentSlots from "../agent/FileAgentSlots.ts"
 import * as FileKnownHooks from "../hooks/FileKnownHooks.ts"
 import * as FileMemory from "../memory/FileMemory.ts"
 import { geminiFolder, homeFolder } from "../platform/HomeFolder.ts"
@@ -94,22 +94,23 @@ const agentsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Runs an agent in its own process, which is this program. It takes its keys from the environment and starts with the approval mode
- * that applies here.
+ * Runs an agent in its own process, which is this program and takes its keys from the environment. Undefined: the agent has parts that cannot
+ * be passed on to a process, which no file can define.
  */
-const inProcess = Effect.fnUntraced(function* ({
-  prompt
-}: LocalAgent): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner | Environment | Files> {
+const inProcess = Effect.fnUntraced(function* (
+  definition: LocalAgent,
+  own: KnownAgent["own"]
+): Effect.fn.Return<ExternalRunner | undefined, never, ChildProcessSpawner | Environment | Files> {
+  if (own !== undefined || definition.output !== undefined || definition.inputs !== localDefaults.inputs) {
+    return undefined
+  }
   const { variables } = yield* Environment
-  const env = yield* variables
   const context = yield* Effect.context<ChildProcessSpawner | Files>()
   return {
-    start: Effect.fnUntraced(function* (task) {
-      const approval = yield* Effect.serviceOption(Approval)
-      const approve = Option.isSome(approval) ? yield* approval.value.mode : "none"
+    start: Effect.fnUntraced(function* (task, share) {
       const { make } = yield* Effect.promise(() => import("../agent/ProcessAgent.ts"))
-      const { start } = yield* Effect.provideContext(make({ env, approve }), context)
-      return yield* start({ ...task, prompt: `${prompt}\n\n${task.prompt}` })
+      const { start } = yield* Effect.provideContext(make({ definition, env: yield* variables }), context)
+      return yield* start(task, share)
     })
   }
 })
@@ -182,12 +183,19 @@ export const makePlatform = Effect.gen(function* () {
         })
       ),
     agents: (root: string, isTrusted: boolean) => here(agentsOf(root, isTrusted)),
-    externalRunner: ({ definition, source }: KnownAgent): Effect.Effect<AgentRunner | undefined> =>
-      definition.kind === "remote"
-        ? here(remotely(definition, source))
-        : definition.runner === "process"
-          ? here(inProcess(definition))
-          : Effect.undefined
+    slots: (name: string | undefined) => here(FileAgentSlots.make(home, name)),
+    externalRunner: ({
+      definition,
+      own,
+      source
+    }: KnownAgent): Effect.Effect<ExternalRunner | undefined, never, ChildProcessSpawner> => {
+      if (definition.kind === "remote") return here(remotely(definition, source))
+      if (definition.runner === "inside") return Effect.undefined
+      // The caller's spawner passes on the place of the agent.
+      return ChildProcessSpawner.use((spawner) =>
+        here(Effect.provideService(inProcess(definition, own), ChildProcessSpawner, spawner))
+      )
+    }
   }
 })
 

@@ -10,6 +10,7 @@ import {
   Predicate,
   Result
 } from "effect"
+import { placeVariable } from "../../domain/agent/AgentPlace.ts"
 import { translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
 import {
   dotted,
@@ -216,7 +217,7 @@ export const readEnvironment = Effect.gen(function* () {
 })
 
 /** Variables of this program that are not settings. */
-const nonSettingVariables = ["PALIMPSEST_HOME", "PALIMPSEST_STORE"]
+const nonSettingVariables = ["PALIMPSEST_HOME", "PALIMPSEST_STORE", placeVariable]
 
 /** Notices about variables that look like ours but are unknown. */
 export const unknownVariables = Effect.gen(function* () {

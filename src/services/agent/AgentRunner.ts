@@ -69,6 +69,20 @@ export interface AgentRunner {
   readonly start: (task: Task) => Effect.Effect<Running, AgentFailure, Scope.Scope>
 }
 
+/** What an agent outside this process may use at most, because of the agent that starts it. */
+export interface ParentShare {
+  /** The names of the tools and agents that its definition and its parent have in common. */
+  readonly tools: ReadonlyArray<string>
+  /** The model of its parent. */
+  readonly model: string
+}
+
+/** Runs agents outside this process. */
+export interface ExternalRunner {
+  /** As `AgentRunner.start`. */
+  readonly start: (task: Task, share: ParentShare) => Effect.Effect<Running, AgentFailure, Scope.Scope>
+}
+
 /** The maximum depth at which agents start agents, and the maximum number of running agents, as in OpenClaw. */
 export interface AgentLimits {
   readonly depth: number
@@ -81,4 +95,9 @@ export interface AgentLimits {
 /** The limits of agents that start agents. The defaults apply unless others are provided. */
 export const AgentBounds = Context.Reference<AgentLimits>("palimpsest/services/agent/AgentRunner/AgentBounds", {
   defaultValue: () => ({ depth: 2, children: 8, running: 8 })
+})
+
+/** The depth of the agent that a fiber works for; 0 is the main agent of the process. What the agent starts inherits it. */
+export const AgentDepth = Context.Reference<number>("palimpsest/services/agent/AgentRunner/AgentDepth", {
+  defaultValue: () => 0
 })

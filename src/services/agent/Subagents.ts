@@ -1,18 +1,27 @@
-import { Context, Effect, Ref, Schema, Scope } from "effect"
-import { type AgentDefinition, localDefaults, remotePlace, selectTools } from "../../domain/agent/AgentDefinition.ts"
+import { Context, Effect, Exit, Ref, Schema, Scope } from "effect"
+import {
+  type AgentDefinition,
+  type LocalAgent,
+  localDefaults,
+  remotePlace,
+  selectTools
+} from "../../domain/agent/AgentDefinition.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import type { RecallSource } from "../tools/builtin/Recall.ts"
 import * as Tool from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import {
   AgentBounds,
+  AgentDepth,
   AgentFailure,
   type AgentLimits,
   type AgentResult,
   type AgentRunner,
+  type ExternalRunner,
   type Running,
   type Task
 } from "./AgentRunner.ts"
+import * as AgentSlots from "./AgentSlots.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
 import { type AgentTool, maxRecallSources, type ParentAgent, type Runtime } from "./LocalAgentStart.ts"
 import * as RunAgents from "./RunAgents.ts"
@@ -23,11 +32,15 @@ import * as RunAgents from "./RunAgents.ts"
 export interface SubagentsOptions extends ParentAgent {
   readonly agents: ReadonlyArray<KnownAgent>
   /** The runner of agents that do not run in this process. An agent for which it returns undefined is not offered. */
-  readonly elsewhere?: ((agent: KnownAgent) => AgentRunner | undefined) | undefined
+  readonly elsewhere?: ((agent: KnownAgent) => ExternalRunner | undefined) | undefined
   /** Names of opt-in agents to offer. */
   readonly include?: ReadonlyArray<string> | undefined
   /** Offers the tool `run_agents` with these limits. Absent: there is no such tool. */
   readonly batch?: RunAgents.BatchLimits | undefined
+  /** The depth of the agent to which they are offered. Absent: 0. */
+  readonly depth?: number | undefined
+  /** Counts the running agents. Absent: those of this call of `make` are counted, and no others. */
+  readonly slots?: AgentSlots.AgentSlots | undefined
 }
 
 /** The agents that can be started, as tools and by name. */
@@ -38,6 +51,8 @@ export interface Subagents {
   readonly batch: Tool.Tool | undefined
   /** The runner for an agent's name or the name of its tool. Undefined: no such agent can be started. */
   readonly runner: (name: string) => AgentRunner | undefined
+  /** The runner for an agent in the place of the main agent: it has its depth, and is not counted again. Undefined: none can be started. */
+  readonly inPlace: (definition: LocalAgent) => AgentRunner | undefined
   /** The conversations of the agents started last, for the parent's `recall`. */
   readonly sources: Effect.Effect<ReadonlyArray<RecallSource>>
 }
@@ -151,20 +166,24 @@ export const make = Effect.fn("Subagents.make")(function* (
     // The scope of this function is left out: an agent lives in the scope of its caller.
     context: Context.omit(Scope.Scope)(yield* Effect.context<Runtime>()),
     bounds: yield* AgentBounds,
-    atWork: yield* Ref.make<ReadonlySet<Place>>(new Set())
+    slots: options.slots ?? (yield* AgentSlots.inMemory),
+    atWork: yield* Ref.make<ReadonlySet<Child>>(new Set())
   }
+  const depth = (options.depth ?? 0) + 1
   const parent: ParentAgent = {
     ...options,
     onConversation: (source) => Ref.update(sources, (before) => [source, ...before].slice(0, maxRecallSources))
   }
-  const tools = toolsOf(host, parent, 1)
+  const tools = toolsOf(host, parent, depth)
   return {
     tools,
-    batch: batchOf(host, parent, tools),
+    batch: batchOf(host, parent, tools, depth),
     runner: (name) => {
       const agent = agents.find((one) => one.definition.name === name || nameOf(one) === name)
-      return agent === undefined ? undefined : runnerOf(host, agent, parent, 1)
+      return agent === undefined ? undefined : runnerOf(host, agent, parent, depth)
     },
+    inPlace: (definition) =>
+      inside(host, { definition, source: "user", file: undefined }, definition, parent, depth - 1),
     sources: Ref.get(sources)
   }
 })
@@ -176,11 +195,13 @@ interface Host {
   readonly agents: ReadonlyArray<KnownAgent>
   readonly context: Context.Context<Runtime>
   readonly bounds: AgentLimits
-  readonly atWork: Ref.Ref<ReadonlySet<Place>>
+  readonly slots: AgentSlots.AgentSlots
+  /** The running agents of this process. */
+  readonly atWork: Ref.Ref<ReadonlySet<Child>>
 }
 
-/** The position of a running agent among the others. */
-interface Place {
+/** A running agent. */
+interface Child {
   readonly parent: ParentAgent
 }
 
@@ -203,8 +224,10 @@ const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "to
   return { agents: [...byName.values()], warnings }
 }
 
+/** The tools with which agents of this depth are started. None beyond the limit. */
 const toolsOf = (host: Host, parent: ParentAgent, depth: number): ReadonlyArray<AgentTool> => {
-  const { agents, options } = host
+  const { agents, bounds, options } = host
+  if (depth > bounds.depth) return []
   return agents
     .filter(({ definition, isOptIn = false }) => !isOptIn || options.include?.includes(definition.name) === true)
     .flatMap((agent) => {
@@ -214,12 +237,17 @@ const toolsOf = (host: Host, parent: ParentAgent, depth: number): ReadonlyArray<
 }
 
 /** The tool that gives tasks to several of the agents whose tools are offered. */
-const batchOf = (host: Host, parent: ParentAgent, tools: ReadonlyArray<AgentTool>): Tool.Tool | undefined => {
+const batchOf = (
+  host: Host,
+  parent: ParentAgent,
+  tools: ReadonlyArray<AgentTool>,
+  depth: number
+): Tool.Tool | undefined => {
   const { batch: limits } = host.options
   const offered = new Set(tools.map(({ name }) => name))
   const agents = host.agents.flatMap((agent): ReadonlyArray<RunAgents.BatchAgent> => {
     const name = nameOf(agent)
-    const runner = offered.has(name) ? runnerOf(host, agent, parent, 1) : undefined
+    const runner = offered.has(name) ? runnerOf(host, agent, parent, depth) : undefined
     return runner === undefined ? [] : [{ name, runner, place: remotePlace(agent.definition) }]
   })
   if (limits === undefined || agents.length === 0) return undefined
@@ -232,29 +260,53 @@ const batchOf = (host: Host, parent: ParentAgent, tools: ReadonlyArray<AgentTool
   })
 }
 
+const noCopy = "It started with its task only: an agent outside this process gets no copy of the conversation."
+
 /**
- * Wraps the runner of an agent outside this process. Such an agent cannot start with a copy of a conversation, and
- * its result says so.
+ * Runs an agent outside this process, with no more than its parent has. Such an agent cannot start with a copy of a conversation, and its
+ * result says so.
  */
-const withoutFork = (runner: AgentRunner | undefined): AgentRunner | undefined => {
+const outside = (host: Host, agent: KnownAgent, parent: ParentAgent): AgentRunner | undefined => {
+  const runner = host.options.elsewhere?.(agent)
   if (runner === undefined) return undefined
-  const note = "It started with its task only: an agent outside this process gets no copy of the conversation."
+  const { definition } = agent
+  const patterns = definition.kind === "local" ? definition.tools : undefined
+  const tools = [...selectTools(patterns, parent.tools), ...agentsIn(host, patterns)].map(({ name }) => name)
   return {
-    start: (task) =>
-      Effect.map(runner.start(task), (running) =>
-        task.context === "fork"
-          ? { ...running, result: Effect.map(running.result, (result) => ({ note, ...result })) }
-          : running
-      )
+    start: Effect.fnUntraced(function* (task) {
+      const { model } = yield* parent.settings
+      const running = yield* runner.start(task, { tools, model })
+      return task.context === "fork"
+        ? { ...running, result: Effect.map(running.result, (result) => ({ note: noCopy, ...result })) }
+        : running
+    })
   }
+}
+
+/** The agents that a definition names among its tools. */
+const agentsIn = ({ agents }: Host, patterns: ReadonlyArray<string> = []): ReadonlyArray<{ readonly name: string }> =>
+  agents.map((agent) => ({ name: nameOf(agent) })).filter(({ name }) => patterns.includes(name))
+
+/** Runs an agent in this process at this depth. */
+const inside = (
+  host: Host,
+  agent: KnownAgent,
+  definition: LocalAgent,
+  parent: ParentAgent,
+  depth: number
+): AgentRunner => {
+  const { start } = LocalAgentRunner.make(host.context, agent, definition, parent, (child) =>
+    toolsOf(host, child, depth + 1)
+  )
+  return { start: (task) => Effect.provideService(start(task), AgentDepth, depth) }
 }
 
 const runnerOf = (host: Host, agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
   const { definition } = agent
   const runner =
     definition.kind === "local" && definition.runner === "inside"
-      ? LocalAgentRunner.make(host.context, agent, definition, parent, (child) => toolsOf(host, child, depth + 1))
-      : withoutFork(host.options.elsewhere?.(agent))
+      ? inside(host, agent, definition, parent, depth)
+      : outside(host, agent, parent)
   return runner === undefined ? undefined : { start: (task) => startBounded(host, parent, runner, depth, task) }
 }
 
@@ -272,8 +324,13 @@ const startBounded = Effect.fn("Subagents.start")(function* (
       message: `agents may be nested at most ${maxDepth} levels deep, and this one would be deeper; do this part of the work yourself`
     })
   }
-  const leave = yield* place(host, parent)
-  const running = yield* start(task)
+  const counted = yield* Scope.fork(yield* Effect.scope)
+  const leave = Scope.close(counted, Exit.void)
+  const running = yield* count(host, parent).pipe(
+    Scope.provide(counted),
+    Effect.andThen(start(task)),
+    Effect.onError(() => leave)
+  )
   // The scope may stay open long after the agent ended, because the agent can still receive messages.
   yield* Effect.forkScoped(Effect.interruptible(Effect.ensuring(Effect.exit(running.result), leave)), {
     startImmediately: true
@@ -281,29 +338,29 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   return running
 })
 
-/** Reserves a place among the running agents; returns how to release it before the scope does. */
-const place = Effect.fnUntraced(function* ({ atWork, bounds }: Host, parent: ParentAgent) {
-  const mine: Place = { parent }
-  const leave = Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
-  const refusal = yield* Effect.acquireRelease(
-    Ref.modify(atWork, (all) => {
-      const why = refusalOf(bounds, parent, all)
-      return [why, why === undefined ? new Set([...all, mine]) : all]
-    }),
-    () => leave
-  )
-  return refusal === undefined ? leave : yield* new AgentFailure({ message: refusal })
-})
+const advice = "wait until one ends, or do this yourself"
 
-/** Returns why no more agents may be started. Undefined when one may. */
-const refusalOf = (
-  { children, running }: AgentLimits,
-  parent: ParentAgent,
-  all: ReadonlySet<Place>
-): string | undefined => {
-  const advice = "wait until one ends, or do this yourself"
-  if (all.size >= running) return `${running} agents are already running, which is the maximum; ${advice}`
-  return [...all].filter((one) => one.parent === parent).length >= children
-    ? `${children} agents that you started are already running, which is the maximum; ${advice}`
-    : undefined
-}
+/** Counts an agent among those that run, until the scope closes. Fails when no more may run. */
+const count = Effect.fnUntraced(function* (
+  { atWork, bounds, slots }: Host,
+  parent: ParentAgent
+): Effect.fn.Return<void, AgentFailure, Scope.Scope> {
+  const { children, running } = bounds
+  if (!(yield* slots.take(running))) {
+    return yield* new AgentFailure({
+      message: `${running} agents are already running, which is the maximum; ${advice}`
+    })
+  }
+  const mine: Child = { parent }
+  const isCounted = yield* Effect.acquireRelease(
+    Ref.modify(atWork, (all): [boolean, ReadonlySet<Child>] =>
+      [...all].filter((one) => one.parent === parent).length < children ? [true, new Set([...all, mine])] : [false, all]
+    ),
+    () => Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
+  )
+  if (!isCounted) {
+    return yield* new AgentFailure({
+      message: `${children} agents that you started are already running, which is the maximum; ${advice}`
+    })
+  }
+})

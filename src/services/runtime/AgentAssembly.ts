@@ -1,8 +1,9 @@
 import { Effect, type FileSystem, Path, Ref, type Scope } from "effect"
+import { placeVariable } from "../../domain/agent/AgentPlace.ts"
 import { plainText } from "../../domain/content/Content.ts"
 import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
-import type { Answer } from "../../domain/tools/Approval.ts"
+import { type Answer, type ApprovalMode, narrowerMode } from "../../domain/tools/Approval.ts"
 import * as Agent from "../agent/Agent.ts"
 import type { Profile } from "../agent/AgentRun.ts"
 import * as MemoryFlush from "../agent/MemoryFlush.ts"
@@ -27,6 +28,7 @@ import {
   mainAgent,
   type RuntimeServices
 } from "./AgentHost.ts"
+import * as AgentNesting from "./AgentNesting.ts"
 import { modelRoute, outputGuards } from "./AgentProfile.ts"
 import * as FileRewind from "./FileRewind.ts"
 import { isTrusted, untrustedNotice } from "./FolderTrust.ts"
@@ -95,16 +97,26 @@ const deny =
       words: ""
     })
 
-/** The approvals of this agent: which calls run without approval, and who approves the rest. */
+/** The approvals of this agent: which calls run without approval, and who approves the rest. No mode is wider than that of the agent above. */
 const makeApproval = Effect.fnUntraced(function* (
   settings: SettingsFile,
-  { approve }: HostOptions,
+  { approve, isAgentProcess }: HostOptions,
   { ask, notify }: AgentHandlers,
+  widest: ApprovalMode,
   planFile: string | undefined
 ) {
   const { allow } = yield* Settings
+  const mode = isAgentProcess === true ? widest : (approve ?? settings.approve ?? "none")
+  if (narrowerMode(mode, widest) !== mode) {
+    yield* notify(
+      message(
+        `approve is ${widest} and not ${mode}, as for the agent that started this one; unset ${placeVariable} to start one of your own`
+      )
+    )
+  }
   return yield* Approval.make({
-    mode: approve ?? settings.approve ?? "none",
+    mode,
+    widest,
     granted: settings.allowed ?? [],
     planFile,
     ask: ask ?? deny(notify),
@@ -191,15 +203,36 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
   options: HostOptions,
   handlers: AgentHandlers
 ): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
+  const { id, settings } = session
+  const path = yield* Path.Path
+  const { home } = yield* RuntimePlatform
+  const nesting = yield* AgentNesting.enter(settings, options)
+  const plans = id === undefined ? undefined : yield* Plans.make({ folder: path.join(home, "plans"), session: id })
+  const approval = yield* makeApproval(settings, options, handlers, nesting.place.approve, plans?.file)
+  return yield* assemble(session, options, handlers, { approval, nesting, plans }).pipe(
+    AgentNesting.passOn(nesting.place, approval.mode)
+  )
+})
+
+/** What decides how far an agent may go. */
+interface Permissions {
+  readonly approval: Approval["Service"]
+  readonly nesting: AgentNesting.Nesting
+  readonly plans: Plans["Service"] | undefined
+}
+
+const assemble = Effect.fnUntraced(function* (
+  session: HostSession,
+  options: HostOptions,
+  handlers: AgentHandlers,
+  { approval, nesting, plans }: Permissions
+): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
   const { chat, files, id, settings } = session
   const { notify } = handlers
-  const path = yield* Path.Path
   const platform = yield* RuntimePlatform
   const all = withDefaults(settings)
 
-  // The workspace, its trust and the plans.
-  const plans =
-    id === undefined ? undefined : yield* Plans.make({ folder: path.join(platform.home, "plans"), session: id })
+  // The workspace and its trust.
   const folders = { configured: all.includeDirectories, requested: options.addDir ?? [] }
   const workspace = yield* openWorkspace(id, folders, plans, notify)
   const { root } = workspace
@@ -207,7 +240,6 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
   const isRootTrusted = yield* trusted(root)
   const untrusted = isRootTrusted ? undefined : yield* untrustedNotice(root)
   if (untrusted !== undefined) yield* notify(untrusted)
-  const approval = yield* makeApproval(settings, options, handlers, plans?.file)
   const added = workspace.folders.filter((folder) => folder !== root)
   const memory = yield* platform.memory({ root, added, settings: all, own: withDefaults(files.home) })
 
@@ -224,7 +256,16 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
   const equipment =
     options.tools === false
       ? AgentEquipment.noEquipment
-      : yield* AgentEquipment.make({ session, handlers, approval, workspace, memory, plans, isTrusted: isRootTrusted })
+      : yield* AgentEquipment.make({
+          session,
+          handlers,
+          approval,
+          nesting,
+          workspace,
+          memory,
+          plans,
+          isTrusted: isRootTrusted
+        })
   const { agents, commands, definitions, skills, tools } = equipment
   const context = yield* AgentContext.make({
     chat,

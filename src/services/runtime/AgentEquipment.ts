@@ -3,7 +3,6 @@ import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { remotePlace } from "../../domain/agent/AgentDefinition.ts"
 import { unusableFileText } from "../../domain/agent/UnusableFile.ts"
-import { agentDefaultsOf } from "../../domain/compression/strategies/Strategies.ts"
 import { hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
 import type { Offer } from "../../domain/prompt/PromptInputs.ts"
@@ -14,7 +13,7 @@ import { commandReason, fileWords, memoryReason } from "../../domain/tools/Steer
 import * as AgentMessages from "../agent/AgentMessages.ts"
 import * as AgentMessageTools from "../agent/AgentMessageTools.ts"
 import type { Profile } from "../agent/AgentRun.ts"
-import { AgentBounds, type AgentLimits } from "../agent/AgentRunner.ts"
+import { AgentBounds } from "../agent/AgentRunner.ts"
 import * as Mailbox from "../agent/Mailbox.ts"
 import * as Subagents from "../agent/Subagents.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
@@ -42,6 +41,7 @@ import { type Tool, ToolFailure } from "../tools/Tool.ts"
 import { UserPrompt } from "../tools/UserPrompt.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 import type { AgentHandlers, AgentHost, HostSession, RuntimeServices } from "./AgentHost.ts"
+import type { Nesting } from "./AgentNesting.ts"
 import { outputGuards } from "./AgentProfile.ts"
 import { type AvailableAgents, availableAgents } from "./AvailableAgents.ts"
 import { builtinTools } from "./BuiltinTools.ts"
@@ -108,7 +108,13 @@ export interface AgentEquipment extends Pick<AgentHost, "agents" | "definitions"
 /** The equipment of an agent without tools. */
 export const noEquipment: AgentEquipment = {
   commands: Effect.succeed([]),
-  agents: { tools: [], batch: undefined, runner: () => undefined, sources: Effect.succeed([]) },
+  agents: {
+    tools: [],
+    batch: undefined,
+    runner: () => undefined,
+    inPlace: () => undefined,
+    sources: Effect.succeed([])
+  },
   definitions: { agents: [], problems: [] },
   tools: [],
   skills: [],
@@ -120,6 +126,7 @@ export interface EquipmentOptions {
   readonly session: HostSession
   readonly handlers: AgentHandlers
   readonly approval: Approval["Service"]
+  readonly nesting: Nesting
   readonly workspace: Workspace["Service"]
   readonly memory: Memory["Service"]
   readonly plans: Plans["Service"] | undefined
@@ -183,7 +190,7 @@ type SubagentServices =
 
 /** The agents to which this one can delegate, with these tools at most. */
 const makeSubagents = Effect.fnUntraced(function* (
-  { approval, memory, session: { chat, id, session, settings }, workspace }: EquipmentOptions,
+  { approval, memory, nesting, session: { chat, id, session, settings }, workspace }: EquipmentOptions,
   tools: ReadonlyArray<Tool>,
   { definitions, runners }: AvailableAgents
 ) {
@@ -206,6 +213,8 @@ const makeSubagents = Effect.fnUntraced(function* (
     }).pipe(Effect.provideContext(context))
   return yield* Subagents.make({
     tools,
+    depth: nesting.place.depth,
+    slots: nesting.slots,
     ...(tasks === 0 ? {} : { batch: { tasks, parallel } }),
     ...(forkTokens === 0 ? {} : { fork: { chat, session, maxTokens: forkTokens } }),
     settings: chat.settings,
@@ -219,14 +228,6 @@ const makeSubagents = Effect.fnUntraced(function* (
     include: Object.entries(settings.agents ?? {}).flatMap(([name, isIncluded]) => (isIncluded ? [name] : []))
   }).pipe(Effect.provideService(Approval, approval))
 })
-
-/** The limits on agents: those of the settings or of the strategy, else those that the program provides. */
-const boundsOf = (settings: SettingsFile): Effect.Effect<AgentLimits> => {
-  const { strategy, subagents } = withDefaults(settings)
-  const { children, depth, running } = subagents
-  const isLimited = settings.subagents !== undefined || agentDefaultsOf(strategy).subagents !== undefined
-  return isLimited ? Effect.succeed({ children, depth, running }) : AgentBounds
-}
 
 /** Where agents of other machines are, by the name of their tools. */
 const remotePlaces = ({ definitions }: AvailableAgents): ReadonlyMap<string, string> =>
@@ -263,11 +264,11 @@ export const make = Effect.fn("AgentEquipment.make")(function* (
   const tools = yield* workspaceTools(options, commands, serverTools)
   const prompt = answer === undefined ? undefined : userPrompt(answer)
   const available = yield* availableAgents(workspace.root, isTrusted, settings, notify)
-  const bounds = yield* boundsOf(settings)
+  const { bounds } = options.nesting
   const subagents = yield* makeSubagents(options, tools, available).pipe(Effect.provideService(AgentBounds, bounds))
   const canFork = withDefaults(settings).subagents.forkTokens > 0
   const background =
-    settings.backgroundAgents === true
+    settings.backgroundAgents === true && subagents.tools.length > 0
       ? yield* backgroundAgents(subagents, remotePlaces(available), canFork).pipe(
           Effect.provideService(AgentBounds, bounds)
         )

@@ -44,6 +44,8 @@ export interface HostOptions {
   readonly isCleared?: boolean | undefined
   /** The agent sends nothing: its context is only inspected, and session hooks do not run. */
   readonly isPreview?: boolean | undefined
+  /** It is an agent that another process started and counts. Its approval mode is that of its parent. */
+  readonly isAgentProcess?: boolean | undefined
 }
 
 /** The callbacks by which an agent reaches its user. All except `notify` may be absent; the user cannot be asked then. */

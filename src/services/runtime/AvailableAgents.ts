@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import type { KnownAgent, KnownAgents } from "../agent/AgentDefinitions.ts"
-import type { AgentRunner } from "../agent/AgentRunner.ts"
+import type { ExternalRunner } from "../agent/AgentRunner.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 
@@ -42,7 +42,7 @@ export const availableAgents = Effect.fnUntraced(function* (
   const lines = [...problems.map(unusableFileText), ...refused]
   yield* Effect.forEach(lines, (line) => notify(message(line)), { discard: true })
   const definitions: KnownAgents = { agents: offered.filter((agent) => !takesKey(agent)).map(withoutServers), problems }
-  const runners = new Map<string, AgentRunner>()
+  const runners = new Map<string, ExternalRunner>()
   for (const agent of definitions.agents) {
     const runner = yield* platform.externalRunner(agent)
     if (runner !== undefined) runners.set(agent.definition.name, runner)

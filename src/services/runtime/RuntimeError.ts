@@ -50,11 +50,18 @@ export class WorkspaceFolderError extends Schema.TaggedError<WorkspaceFolderErro
   message: Schema.String
 }) {}
 
+/** The agents that started one another allow no further one. */
+export class AgentNestingError extends Schema.TaggedError<AgentNestingError>()("AgentNestingError", {
+  /** `Unreadable`: the inherited place is missing or damaged. `Uncounted`: the running agents cannot be counted. */
+  problem: Schema.Literals(["TooDeep", "TooMany", "Uncounted", "Unreadable"]),
+  message: Schema.String
+}) {}
+
 /** Everything that can go wrong while a session is opened. */
 export type OpenError = ChatBusy | SessionSelectionError | SessionStoreError | SettingsError | UnknownModelError
 
 /** Everything that can go wrong while an agent is assembled for an open session. */
-export type HostError = ChatBusy | SessionStoreError | SystemPromptError | WorkspaceFolderError
+export type HostError = AgentNestingError | ChatBusy | SessionStoreError | SystemPromptError | WorkspaceFolderError
 
 /** Everything that can go wrong before the first message. Catch single ones by their tag. */
 export type RuntimeError = HostError | OpenError

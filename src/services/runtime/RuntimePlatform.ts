@@ -1,8 +1,10 @@
 import { Context, type Effect } from "effect"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { CommandHook } from "../../domain/hooks/HookSettings.ts"
 import type * as Settings from "../../domain/settings/Settings.ts"
 import type { AgentDefinitions, KnownAgent } from "../agent/AgentDefinitions.ts"
-import type { AgentRunner } from "../agent/AgentRunner.ts"
+import type { ExternalRunner } from "../agent/AgentRunner.ts"
+import type { SharedSlots } from "../agent/AgentSlots.ts"
 import type { Memory } from "../memory/Memory.ts"
 import type { Sink } from "../telemetry/Telemetry.ts"
 import type { Skills } from "../tools/Skills.ts"
@@ -59,7 +61,11 @@ export class RuntimePlatform extends Context.Service<
       folder: string,
       hooks: ReadonlyArray<CommandHook>
     ) => Effect.Effect<ReadonlyArray<CommandHook>>
+    /** The slots with this name, which count the agents that run at once; without a name, new ones. */
+    readonly slots: (name: string | undefined) => Effect.Effect<SharedSlots>
     /** The runner of an agent that runs outside this process; undefined when it runs inside, or nothing can run it. */
-    readonly externalRunner: (agent: KnownAgent) => Effect.Effect<AgentRunner | undefined>
+    readonly externalRunner: (
+      agent: KnownAgent
+    ) => Effect.Effect<ExternalRunner | undefined, never, ChildProcessSpawner>
   }
 >()("palimpsest/services/runtime/RuntimePlatform") {}

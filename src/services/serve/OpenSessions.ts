@@ -58,6 +58,7 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
   ).pipe(
     Effect.catchTags({
       SessionStoreError: openError,
+      AgentNestingError: openError,
       ChatBusy: openError,
       UnknownModelError: openError,
       SettingsError: openError,

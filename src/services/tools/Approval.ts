@@ -6,6 +6,7 @@ import {
   type ApprovalModes,
   canPersist,
   type Decision,
+  narrowerMode,
   planModeRefusal,
   startingModes,
   type ToolKind,
@@ -31,6 +32,8 @@ export interface ApprovalQuestion extends Question {
 /** Options that decide which calls may run. */
 export interface ApprovalOptions {
   readonly mode: ApprovalMode
+  /** The widest mode: whatever mode is set, no other applies than the narrower of both. Absent: all. */
+  readonly widest?: ApprovalMode | undefined
   /** Grants that the settings keep. */
   readonly granted: ReadonlyArray<string>
   /** The one file that may be written in plan mode, absolute with links followed (`Plans.file`). Absent: none. */
@@ -73,8 +76,8 @@ export class Approval extends Context.Service<
     return {
       decide: (call, asking) => decide(state, call, asking),
       setMode: (mode) => Ref.update(state.modes, (modes) => withMode(modes, mode)),
-      mode: Effect.map(Ref.get(state.modes), ({ now }) => now),
-      leavePlan: Effect.map(Ref.updateAndGet(state.modes, withoutPlan), ({ now }) => now)
+      mode: currentMode(state),
+      leavePlan: Effect.andThen(Ref.update(state.modes, withoutPlan), currentMode(state))
     }
   })
 
@@ -93,6 +96,9 @@ interface ApprovalState {
   readonly isExplained: Ref.Ref<boolean>
 }
 
+const currentMode = ({ modes, options: { widest = "all" } }: ApprovalState): Effect.Effect<ApprovalMode> =>
+  Effect.map(Ref.get(modes), ({ now }) => narrowerMode(now, widest))
+
 const decide = Effect.fn("Approval.decide")(function* (
   state: ApprovalState,
   call: ApprovalQuestion,
@@ -107,10 +113,14 @@ const decide = Effect.fn("Approval.decide")(function* (
 
 /** The decision that needs no question. Undefined: the user has to be asked. */
 const decideUnasked = Effect.fnUntraced(function* (
-  { grants, modes, options: { planFile } }: ApprovalState,
+  state: ApprovalState,
   call: ApprovalQuestion
 ): Effect.fn.Return<Decision | undefined> {
-  switch (verdict({ mode: (yield* Ref.get(modes)).now, granted: yield* Ref.get(grants), planFile }, call)) {
+  const {
+    grants,
+    options: { planFile }
+  } = state
+  switch (verdict({ mode: yield* currentMode(state), granted: yield* Ref.get(grants), planFile }, call)) {
     case "allowed":
       return { _tag: "Allowed" }
     case "refused":

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   ApprovalMode,
   denial,
+  narrowerMode,
   planModeRefusal,
   serverGrant,
   startingModes,
@@ -135,3 +136,12 @@ it.each([
 ])("a denial with the words %j, otherwise %j, says: %s", (words, otherwise, advice) =>
   assert.strictEqual(denial("shell", words, otherwise), `the user denied this call of shell; ${advice}`)
 )
+
+it("of two modes the narrower lets fewer calls run: plan, none, edits, all", () => {
+  const modes = ["plan", "none", "edits", "all"] as const
+  for (const [at, one] of modes.entries()) {
+    for (const [index, other] of modes.entries()) {
+      assert.strictEqual(narrowerMode(one, other), modes[Math.min(at, index)], `${one} and ${other}`)
+    }
+  }
+})

@@ -1,22 +1,21 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, FileSystem, Layer, PlatformError } from "effect"
+import { ConfigProvider, Effect, FileSystem, Layer, PlatformError, Schema } from "effect"
 import { Dns, NetAddress } from "effect/net"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../../src/domain/agent/AgentDefinition.ts"
 import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
 import { withDefaults } from "../../../src/domain/settings/Settings.ts"
-import type { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
 import * as LiveTools from "../../../src/layers/assembly/LiveTools.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
-import { type AgentSource } from "../../../src/services/agent/AgentDefinitions.ts"
+import type { AgentSource, KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
 import type { Task } from "../../../src/services/agent/AgentRunner.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
 import { Settings } from "../../../src/services/settings/Settings.ts"
-import { Approval } from "../../../src/services/tools/Approval.ts"
 import { Trust } from "../../../src/services/workspace/Trust.ts"
 
 const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }
+const share = { tools: [], model: "m" }
 
 /** A machine that starts nothing, and notes what it should have; all names stand for a place in its network. */
 const machine = (commands: Array<ChildProcess.Command>, allowPrivateNetwork = false) =>
@@ -48,7 +47,7 @@ const said = (definition: AgentDefinition, source: AgentSource) =>
     const { externalRunner } = yield* LiveTools.makePlatform
     const runner = yield* externalRunner({ definition, source, file: "x.md" })
     if (runner === undefined) return yield* Effect.die("nothing runs it")
-    const { result } = yield* runner.start(task)
+    const { result } = yield* runner.start(task, share)
     return yield* result
   }).pipe(
     Effect.scoped,
@@ -65,28 +64,39 @@ describe("an agent in its own process", () => {
     prompt: "x",
     runner: "process"
   }
-  const modes: ReadonlyArray<readonly [mode: ApprovalMode | undefined, passed: string]> = [
-    [undefined, "none"],
-    ["none", "none"],
-    ["edits", "edits"],
-    ["all", "all"]
+
+  it.effect("is started with the spawner of the agent that starts it, which passes on the place of that agent", () =>
+    Effect.gen(function* () {
+      const captured: Array<ChildProcess.Command> = []
+      const { externalRunner } = yield* LiveTools.makePlatform.pipe(Effect.provide(machine(captured)))
+      const commands: Array<ChildProcess.Command> = []
+      const runner = yield* externalRunner({ definition, source: "user", file: "x.md" }).pipe(
+        Effect.provide(machine(commands))
+      )
+      assert.isDefined(runner)
+      yield* Effect.flip(runner.start(task, share))
+      assert.deepStrictEqual(
+        commands.map((command) => (ChildProcess.isStandardCommand(command) ? command.args.slice(-5) : [])),
+        [["agents", "run", "--process", "one", "-"]]
+      )
+      assert.deepStrictEqual(captured, [])
+    }).pipe(Effect.scoped)
+  )
+
+  const unfit: ReadonlyArray<readonly [part: string, agent: Partial<KnownAgent>]> = [
+    ["tools of its own", { own: { reads: true, open: Effect.succeed([]) } }],
+    [
+      "a structured result",
+      { definition: { ...definition, output: { name: "a", description: "b", schema: Schema.String } } }
+    ],
+    ["inputs of its own", { definition: { ...definition, inputs: { word: Schema.String } } }]
   ]
-  for (const [mode, passed] of modes) {
-    it.effect(`runs unasked exactly what its parent runs unasked at the start: ${mode ?? "unknown mode"}`, () =>
+  for (const [part, of] of unfit) {
+    it.effect(`has no ${part}, as they cannot be passed on`, () =>
       Effect.gen(function* () {
-        const commands: Array<ChildProcess.Command> = []
-        const start = said(definition, "user").pipe(Effect.provide(machine(commands)))
-        if (mode === undefined) yield* start
-        else {
-          const approval = yield* Approval.make({ mode: "none", granted: [] })
-          yield* approval.setMode(mode)
-          yield* Effect.provideService(start, Approval, approval)
-        }
-        assert.deepStrictEqual(
-          commands.map((command) => (ChildProcess.isStandardCommand(command) ? command.args.slice(-4) : [])),
-          [["ask", "--stream-json", "--approve", passed]]
-        )
-      })
+        const { externalRunner } = yield* LiveTools.makePlatform
+        assert.isUndefined(yield* externalRunner({ definition, source: "user", file: "x.md", ...of }))
+      }).pipe(Effect.provide(machine([])))
     )
   }
 })

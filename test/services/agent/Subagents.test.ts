@@ -1,17 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { localDefaults } from "../../../src/domain/agent/AgentDefinition.ts"
 import { call, text } from "../../../src/domain/content/Content.ts"
 import { mentions } from "../../../src/domain/content/Handle.ts"
 import type { SessionEvent } from "../../../src/domain/session/Session.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { hang, Script } from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
-import { AgentBounds } from "../../../src/services/agent/AgentRunner.ts"
+import { AgentBounds, AgentDepth, AgentFailure } from "../../../src/services/agent/AgentRunner.ts"
 import * as Subagents from "../../../src/services/agent/Subagents.ts"
 import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
 import { recall } from "../../../src/services/tools/builtin/Recall.ts"
+import type * as Tool from "../../../src/services/tools/Tool.ts"
 import { begin } from "../../support/sending.ts"
 import {
   agent,
@@ -241,7 +243,11 @@ describe("limits", () => {
       const all = yield* Script.use((script) => script.calls)
       assert.isFalse(all.some(({ request }) => whose(request) === "three"))
       const second = all.filter(({ request }) => whose(request) === "two")[1]?.request
-      assert.include(second === undefined ? "" : saidIn(second), "agents may be nested at most 2 levels deep")
+      // At the limit it has no agents at all: its model is not tempted to call one.
+      assert.deepStrictEqual(
+        [...JSON.stringify(second?.tools).matchAll(/"name":"(\w+)"/g)].map(([, name]) => name),
+        ["recall", "complete_task"]
+      )
     }).pipe(
       Effect.provide(
         runtime(
@@ -377,6 +383,138 @@ describe("limits", () => {
         ["reads read", "writes execute", "all execute"]
       )
     }).pipe(Effect.provide(runtime([])))
+  )
+})
+
+describe("the place of an agent", () => {
+  it.effect("at the depth limit has no agents, as a tool or by name", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      const offered = yield* Subagents.make({
+        agents: [agent("helper")],
+        tools: [],
+        settings: chat.settings,
+        batch: { tasks: 8, parallel: 4 },
+        depth: 2
+      })
+      assert.deepStrictEqual(offered.tools, [])
+      assert.isUndefined(offered.batch)
+      const helper = offered.runner("helper")
+      assert.isDefined(helper)
+      assert.include((yield* Effect.flip(helper.start(task("Do it")))).message, "nested at most 2 levels deep")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(runtime([])),
+      Effect.provideService(AgentBounds, { depth: 2, children: 8, running: 8 })
+    )
+  )
+
+  it.effect("is known to what it starts: its depth, and its parent's for one outside this process", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      const seen: Array<string> = []
+      const note = (who: string) => Effect.map(AgentDepth, (depth) => void seen.push(`${who} ${depth}`))
+      const look: Tool.Tool = {
+        ...echo("look"),
+        call: (...args) => Effect.andThen(note("look"), echo("look").call(...args))
+      }
+      const offered = yield* Subagents.make({
+        agents: [
+          agent("one", { tools: ["look", "two", "far"] }),
+          agent("two", { tools: ["look"] }),
+          agent("far", { runner: "process" })
+        ],
+        tools: [look],
+        settings: chat.settings,
+        elsewhere: () => ({
+          start: () => Effect.andThen(note("far"), new AgentFailure({ message: "it is far" }))
+        })
+      })
+      const one = offered.runner("one")
+      assert.isDefined(one)
+      yield* Effect.flatMap(one.start(task("Do it")), ({ result }) => result)
+      assert.deepStrictEqual(seen, ["look 1", "far 1", "look 2"])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        runtime(
+          each({
+            one: [calls(call("look", {})), ask("far"), ask("two"), complete("done")],
+            two: [calls(call("look", {})), complete("done")]
+          })
+        )
+      )
+    )
+  )
+
+  it.effect("outside this process has the tools that its definition and its parent have in common", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      const shares: Array<unknown> = []
+      const offered = yield* Subagents.make({
+        agents: [
+          agent("reads", { tools: ["look", "all", "some"] }),
+          agent("some", { tools: ["look", "write", "mcp_a_*", "all", "gone"], runner: "process" }),
+          agent("all", { runner: "process" })
+        ],
+        tools: ["look", "write", "mcp_a_x"].map((name) => echo(name)),
+        settings: chat.settings,
+        elsewhere: ({ definition: { name } }) => ({
+          start: (_task, share) => {
+            shares.push([name, share.tools])
+            return new AgentFailure({ message: "it is far" })
+          }
+        })
+      })
+      for (const name of ["some", "all", "reads"]) {
+        const runner = offered.runner(name)
+        assert.isDefined(runner)
+        yield* Effect.exit(Effect.flatMap(runner.start(task("Do it")), ({ result }) => result))
+      }
+      assert.deepStrictEqual(shares, [
+        ["some", ["look", "write", "mcp_a_x", "all"]],
+        ["all", ["look", "write", "mcp_a_x"]],
+        ["all", ["look"]],
+        ["some", ["look", "all"]]
+      ])
+    }).pipe(Effect.scoped, Effect.provide(runtime(each({ reads: [ask("all"), ask("some"), complete("done")] }))))
+  )
+
+  it.effect("of the main agent can be taken by an agent that is not counted again", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      const offered = yield* Subagents.make({
+        agents: [agent("two", { tools: [] })],
+        tools: [],
+        settings: chat.settings,
+        depth: 1
+      })
+      const runner = offered.inPlace({
+        ...localDefaults,
+        kind: "local",
+        name: "one",
+        description: "",
+        prompt: "You are one.",
+        tools: ["two"]
+      })
+      assert.isDefined(runner)
+      const { text: said } = yield* Effect.flatMap(runner.start(task("Do it")), ({ result }) => result)
+      assert.include(said, "The agent two ended with GOAL")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        runtime(
+          each({
+            one: (request) => {
+              const [answer] = answersOf(request.contents, "two")
+              return answer === undefined ? ask("two") : complete(answer)
+            },
+            two: () => complete("done")
+          })
+        )
+      ),
+      Effect.provideService(AgentBounds, { depth: 2, children: 1, running: 1 })
+    )
   )
 })
 

@@ -31,6 +31,22 @@ const person = (...answers: ReadonlyArray<Answer>) => {
 }
 
 describe("Approval", () => {
+  it.effect("never has a wider mode than its widest, whatever is set and when a plan ends", () =>
+    Effect.gen(function* () {
+      const approval = yield* Approval.make({ mode: "all", widest: "none", granted: [] })
+      assert.strictEqual(yield* approval.mode, "none")
+      assert.strictEqual(yield* tagOf(approval, edit), "Denied")
+      yield* approval.setMode("edits")
+      assert.strictEqual(yield* tagOf(approval, edit), "Denied")
+      yield* approval.setMode("plan")
+      assert.strictEqual(yield* tagOf(approval, edit), "Refused")
+      assert.strictEqual(yield* approval.leavePlan, "none")
+      const planning = yield* Approval.make({ mode: "all", widest: "plan", granted: ["edit"] })
+      assert.strictEqual(yield* planning.leavePlan, "plan")
+      assert.strictEqual(yield* tagOf(planning, edit), "Refused")
+    })
+  )
+
   it.effect(
     "a file that runs by itself is asked for in any mode; its grant covers it alone, and does not persist",
     () =>

@@ -25,6 +25,6 @@ export const approve: SlashCommand = {
       )
     }
     if (chosen !== undefined) yield* setMode(chosen)
-    yield* say(session, modeText[chosen ?? (yield* mode)])
+    yield* say(session, modeText[yield* mode])
   })
 }
