@@ -67,6 +67,9 @@ const offersLayer = ({ text }: Source): boolean => /^export const layer\w*\b/m.t
 /** The one file of the command line that draws, and what it draws with: a bundle of its own. */
 const drawing = { file: "src/cli/page/Charts.ts", packages: ["@observablehq/plot", "linkedom"] }
 
+/** The one file that compiles patterns from outside. Its package is pure, and is loaded when the first pattern is compiled. */
+const patterns = { file: "src/services/platform/Patterns.ts", packages: ["re2js"] }
+
 const isTypeOnly = (text: string, name: string): boolean =>
   [...withoutComments(text).matchAll(statement)].every(
     ([whole, from]) => from !== name || /^\s*import\s+type\b/.test(whole)
@@ -101,8 +104,8 @@ const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
       const below = floors.indexOf(target === undefined ? floor : (floorOf(target) ?? floor))
       if (below > floors.indexOf(floor)) forbid(`${floor} imports nothing from a floor above`)
       if (floor !== "layers") {
-        const draws = file === drawing.file && isPackage(name, ...drawing.packages)
-        if (target === undefined && !isEffect && !draws) forbid(`the platform and vendors belong to layers`)
+        const isLoadedHere = [drawing, patterns].some((one) => file === one.file && isPackage(name, ...one.packages))
+        if (target === undefined && !isEffect && !isLoadedHere) forbid(`the platform and vendors belong to layers`)
         if (target !== undefined && floorOf(target) === "layers") forbid("only the wiring imports layers")
       } else if (target !== undefined) {
         const other = byFile.get(target)
@@ -173,6 +176,7 @@ describe("the rules", () => {
     ],
     ["only the wiring imports layers", "src/cli/commands/a.ts", `load(() => import("../../layers/assembly/Live.ts"))`],
     ["the platform and vendors belong to layers", "src/cli/page/Page.ts", `import * as Plot from "@observablehq/plot"`],
+    ["the platform and vendors belong", "src/services/a/A.ts", `await import("re2js")`],
     ["the platform and vendors belong", "src/cli/page/Charts.ts", `import { GoogleGenAI } from "@google/genai"`],
     ["what draws is loaded", "src/cli/page/Page.ts", `import { draw } from "./Charts.ts"`],
     ["src imports src only", "src/layers/a/A.ts", `import { f } from "../../../test/support/f.ts"`],
@@ -230,6 +234,7 @@ describe("the rules", () => {
         text: `// import "../../layers/assembly/Live.ts"\nimport { Command } from "effect/cli"`
       },
       { file: "src/cli/page/Charts.ts", text: `import * as Plot from "@observablehq/plot"\nimport "linkedom/worker"` },
+      { file: patterns.file, text: `await import("re2js")` },
       { file: "src/cli/page/Page.ts", text: `import type { A } from "./Charts.ts"\nawait import("./Charts.ts")` },
       { file: "src/cli/commands/b.ts", text: `export const text = 'import x from "@google/genai"'` }
     ]
@@ -310,6 +315,15 @@ describe("the sources", () => {
     const rooms = new Set(files.map((file) => path.dirname(file).replaceAll("\\", "/")))
     const strange = [...rooms].filter((folder) => !existsSync(path.join(root, folder.replace(/^test\//, "src/"))))
     assert.deepStrictEqual(strange, [])
+  })
+
+  it("make regular expressions of their own text, which begins with a quote or a list; others are compiled by Patterns.ts", () => {
+    const made = sources.flatMap(({ file, text }) =>
+      [...withoutComments(text).matchAll(/\bRegExp\((?!\s*(?:["'`[]|String\.raw`))[^)\n]*/g)].map(
+        ([expression]) => `${file}: ${expression}`
+      )
+    )
+    assert.deepStrictEqual(made, [])
   })
 
   it("read untrusted JSON in one place, which limits its nesting depth", () => {

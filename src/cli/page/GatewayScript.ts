@@ -19,7 +19,7 @@ const show = (text) => {
     if (found === null) continue;
     const [, name, labels = "", value] = found;
     sums.set(name, (sums.get(name) || 0) + Number(value));
-    const label = (key) => (new RegExp(key + '="([^"]*)"').exec(labels) || [])[1] || "";
+    const label = (key) => (("," + labels).split("," + key + '="')[1] || "").split('"')[0];
     if (name === "requests_total") {
       const key = label("dialect") + " · " + label("view");
       requests.set(key, (requests.get(key) || 0) + Number(value));

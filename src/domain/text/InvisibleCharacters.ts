@@ -46,7 +46,7 @@ const keptOrEscaped = (character: string, kept: string | undefined): string => k
 const plainLine = /^[ -~]*$/
 const plainBlock = /^[ -~\n\t]*$/
 /** Most others: nothing in them is to be escaped. */
-const isHidden = new RegExp(hidden, "u")
+const isHidden = new RegExp(`${hidden}`, "u")
 const isHiddenInBlock = new RegExp(`(?![\\n\\t])${hidden}`, "u")
 
 /** Escapes invisible characters and puts the text on one line. Visible characters and blanks stay as they are. */

@@ -5,7 +5,7 @@ const maxPathChars = 4_096
 
 /** Characters that break a line, control a terminal or are invisible. Joiners are excluded: they are parts of letters. */
 const unprintable = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
-const unprintables = new RegExp(unprintable, "gu")
+const unprintables = new RegExp(`${unprintable.source}`, "gu")
 
 /** Escapes characters as JSON does. */
 export const jsonEscapes = (characters: string): string =>
