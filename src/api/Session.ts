@@ -1,4 +1,5 @@
 /** Sessions: the append-only log of a conversation, its blobs, and the stores that keep them. */
+export { BadPattern } from "../services/platform/Patterns.ts"
 export { type Session, SessionEvent } from "../domain/session/Session.ts"
 export { type NodeKind, type SessionTree, sessionTree, type TreeNode } from "../domain/session/SessionTree.ts"
 export {
@@ -23,7 +24,6 @@ export {
   SessionUnavailable
 } from "../services/session/SessionStore.ts"
 export {
-  BadPattern,
   BlobDamaged,
   BlobMissing,
   BlobUnavailable,

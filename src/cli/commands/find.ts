@@ -1,10 +1,11 @@
-import { Clock, Effect, Result, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { parsePattern, patternProblemText } from "../../domain/conversation/RecallQuery.ts"
+import { ignoresCase } from "../../domain/conversation/RecallQuery.ts"
 import { type Spent } from "../../domain/evaluation/SessionCost.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { type SessionQuery, wordsQuery } from "../../domain/transcripts/SessionSearch.ts"
+import * as Patterns from "../../services/platform/Patterns.ts"
 import * as FindSessions from "../../services/transcripts/FindSessions.ts"
 import * as PricesFlag from "../flags/PricesFlag.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
@@ -142,6 +143,8 @@ const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style): s
   return [style.bold(first), ...sessions].join("\n")
 }
 
+const badGrep = ({ message }: Patterns.BadPattern) => badInput(`--grep: ${message}`)
+
 const queryOf = Effect.fnUntraced(function* (
   words: ReadonlyArray<string>,
   grep: string | undefined
@@ -153,10 +156,8 @@ const queryOf = Effect.fnUntraced(function* (
     .trim()
   if (grep === undefined) return text === "" ? undefined : wordsQuery(text)
   if (text !== "") return yield* badInput("give words or --grep, not both")
-  const pattern = parsePattern(grep, /\p{Lu}/u.test(grep) ? "u" : "iu")
-  return Result.isFailure(pattern)
-    ? yield* badInput(`--grep: ${patternProblemText(pattern.failure)}`)
-    : { _tag: "Pattern", pattern: pattern.success }
+  const pattern = yield* Effect.mapError(Patterns.compile(grep, { ignoresCase: ignoresCase(grep) }), badGrep)
+  return { _tag: "Pattern", pattern }
 })
 
 /** Sessions that are shown when no limit is given. */
@@ -191,7 +192,10 @@ export const find = Command.make(
       query === undefined
         ? { found: shown.map((session) => ({ session, hits: [], matches: 0 })), problems: [] }
         : yield* Output.progress("searching")(
-            FindSessions.searchSessions(list.sessions, query, { sessions: limit, hits: maxHits })
+            Effect.mapError(
+              FindSessions.searchSessions(list.sessions, query, { sessions: limit, hits: maxHits }),
+              badGrep
+            )
           )
     const rows = yield* Effect.forEach(found, ({ session, ...hits }) =>
       Effect.map(FindSessions.spentBy(session, prices), (spent) => rowOf(session, spent, hits))

@@ -2,14 +2,16 @@ import { Schema } from "effect"
 import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { clipped, firstUnits, lastUnits } from "../text/Bytes.ts"
+import { lineEnd, lineStart } from "../text/Lines.ts"
 import { number, plural } from "../text/NumberText.ts"
+import { type FoundLine, type Pattern, PatternMatcher, type Span } from "../text/Pattern.ts"
 import { redacting } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { allEntries } from "./Branches.ts"
 import { type Conversation, type Draft, type Entry, sequenceOf, sourceOf, view } from "./Conversation.ts"
-import { type LineMatch, matchIn, type RecallQuery, wordsIn } from "./RecallQuery.ts"
+import { isWordAt, type LineMatch, type RecallQuery, wordsIn } from "./RecallQuery.ts"
 
 /**
  * Searches all content that left the window. Each part is read once, no matter how often the conversation was
@@ -35,7 +37,7 @@ export interface HiddenPart {
 
 /** A search without a handle. */
 export interface RecallSearch {
-  /** A regular expression, or else plain text (see `parseQuery`). */
+  /** A regular expression, or else plain text (see `readQuery`). */
   readonly pattern: string
   readonly maxTokens: number
   /** Leaves secrets out: the pattern then matches the text without them. */
@@ -154,70 +156,79 @@ class Candidates {
   }
 }
 
-/** Looks at a line from a place on, by the pattern or by its words. */
-type Look = (line: string, from: number) => SlicedWork<LineMatch | undefined>
-
-const byPattern =
-  (query: RecallQuery): Look =>
-  (line, from) =>
-    matchIn(query, line, from)
-
-const byWords = (query: RecallQuery): Look =>
-  // oxlint-disable-next-line require-yield -- counting words is short work
-  function* (line, from) {
-    return from === 0 ? wordsIn(query, line) : undefined
-  }
-
 /** Matching lines of a part that are shown, and characters of a line and of one of context. */
 const maxLines = 3
 const maxLineChars = 240
 const maxContextChars = 120
 
-/** Characters between two pauses within a text. */
-const sliceChars = 50_000
-
+/** A match, and its line: its index, and where it begins and ends in the text. */
 interface Hit extends LineMatch {
-  /** The index of the line. */
   readonly line: number
+  readonly lineStart: number
+  readonly lineEnd: number
 }
 
-/** Adds the hits on a line: the first, or some places of a line that is too long to be shown. */
-function* hitsOn(look: Look, text: string, line: number, hits: Array<Hit>): SlicedWork<void> {
-  let from = 0
-  for (let count = 0; count < maxLines; count += 1) {
-    const found = yield* look(text, from)
-    if (found === undefined) return
-    hits.push({ ...found, line })
-    from = found.end + maxLineChars / 2
-    if (from >= text.length) return
-  }
-}
+/** The hits of a text: their number, and the most specific ones, of equal ones the first. Mutable. */
+class Hits {
+  count = 0
+  best: ReadonlyArray<Hit> = []
 
-function* hitsIn(look: Look, text: string): SlicedWork<ReadonlyArray<Hit>> {
-  const hits: Array<Hit> = []
-  let cost = 0
-  for (let from = 0, line = 0; ; line += 1) {
-    const end = text.indexOf("\n", from)
-    yield* hitsOn(look, text.slice(from, end < 0 ? undefined : end), line, hits)
-    if (end < 0) break
-    cost += 20 + end - from
-    from = end + 1
-    if (cost > sliceChars) {
-      yield cost * 4
-      cost = 0
+  add(hit: Hit): void {
+    this.count += 1
+    const at = this.best.findIndex(({ weight }) => weight < hit.weight)
+    if (at >= 0 || this.best.length < maxLines) {
+      this.best = this.best.toSpliced(at < 0 ? this.best.length : at, 0, hit).slice(0, maxLines)
     }
   }
-  yield cost * 4
-  return hits
+
+  /** The weight of the most specific hit. */
+  get weight(): number {
+    return this.best[0]?.weight ?? 0
+  }
 }
 
-const weightOf = (hits: ReadonlyArray<Hit>): number => hits.reduce((most, { weight }) => Math.max(most, weight), 0)
+/** Finds the hits in a text. */
+type Look = (text: string) => SlicedWork<Hits>
 
-const hasAll = ({ words }: RecallQuery, text: string): boolean => {
-  if (words.length === 0) return false
-  const lower = text.toLowerCase()
-  return words.every((word) => lower.includes(word))
+/** Finds the matches of a pattern: the first of each line, or some of a line that is too long to be shown. */
+const byPattern = (pattern: Pattern): Look => {
+  const matcher = new PatternMatcher(pattern)
+  return function* (text) {
+    const hits = new Hits()
+    for (let at = 0, line = 0; at <= text.length; line += 1) {
+      const match = yield* matcher.line(text, at)
+      if (match === undefined) break
+      line += match.breaks
+      const end = yield* lineEnd(text, match.from)
+      const place = { line, lineStart: match.start, lineEnd: end }
+      let next: FoundLine | undefined = match
+      for (let count = 0; count < maxLines && next !== undefined; count += 1) {
+        const span: Span | undefined = yield* matcher.span(text, next.from, end)
+        if (span === undefined) break
+        const isWhole = span.end > span.start && !isWordAt(text, span.start - 1) && !isWordAt(text, span.end)
+        hits.add({ ...span, ...place, weight: isWhole ? 2 : 1 })
+        const from: number = span.end + maxLineChars / 2
+        next = from < end ? yield* matcher.line(text, from, end) : undefined
+      }
+      at = end + 1
+    }
+    return hits
+  }
 }
+
+/** Finds the lines with some of the words, in a text that holds all of them. */
+const byWords = (words: ReadonlyArray<string>): Look =>
+  function* (text) {
+    const hits = new Hits()
+    if (words.length === 0 || (yield* wordsIn(words, text, 0, text.length)).present < words.length) return hits
+    for (let at = 0, line = 0; at <= text.length; line += 1) {
+      const end = yield* lineEnd(text, at)
+      const { present, whole, ...place } = yield* wordsIn(words, text, at, end)
+      if (present > 0) hits.add({ ...place, line, lineStart: at, lineEnd: end, weight: present + whole })
+      at = end + 1
+    }
+    return hits
+  }
 
 /** The last time that a date can have. */
 const maxTime = 8.64e15
@@ -230,32 +241,47 @@ const clipAround = (line: string, { end, start }: { readonly start: number; read
   return `${from === 0 ? "" : "…"}${firstUnits(tail, maxLineChars)}${from + maxLineChars < line.length ? "…" : ""}`
 }
 
+/** The beginning of a line, as long as a line of context and a character more. */
+const contextOf = (text: string, start: number, end: number): string =>
+  text.slice(start, Math.min(end, start + maxContextChars + 1))
+
 /** Writes the most specific hits with a line of context, numbered as `recall HANDLE` numbers them. */
-const excerptOf = (text: string, hits: ReadonlyArray<Hit>): string => {
-  const best = hits.toSorted((a, b) => b.weight - a.weight || a.line - b.line || a.start - b.start).slice(0, maxLines)
-  const lines = text.split("\n")
-  const numbers = best.flatMap(({ line }) => [line - 1, line, line + 1])
-  return [...new Set(numbers)]
-    .sort((a, b) => a - b)
-    .flatMap((at, index, all) => {
-      const line = lines[at]?.replace(/\r$/, "")
+function* excerptOf(text: string, { best }: Hits): SlicedWork<string> {
+  const lines = new Map(best.map(({ line, lineEnd: to, lineStart: from }) => [line, text.slice(from, to)]))
+  for (const { line, lineEnd: end, lineStart: start } of best) {
+    if (start > 0 && !lines.has(line - 1)) {
+      lines.set(line - 1, contextOf(text, yield* lineStart(text, start - 1), start - 1))
+    }
+    if (end < text.length && !lines.has(line + 1)) {
+      lines.set(line + 1, contextOf(text, end + 1, yield* lineEnd(text, end + 1)))
+    }
+  }
+  return [...lines]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([at, whole], index, all) => {
+      const line = whole.endsWith("\r") ? whole.slice(0, -1) : whole
       const found = best.filter((hit) => hit.line === at)
       // A blank line of context says nothing.
-      if (line === undefined || (found.length === 0 && line.trim() === "")) return []
-      const gap = index > 0 && (all[index - 1] ?? at) < at - 1 ? ["  …"] : []
+      if (found.length === 0 && line.trim() === "") return []
+      const gap = index > 0 && (all[index - 1]?.[0] ?? at) < at - 1 ? ["  …"] : []
       if (found.length === 0) return [...gap, `  ${at + 1}- ${clipped(line, maxContextChars)}`]
-      return [...gap, ...found.map((place) => `  ${at + 1}: ${clipAround(line, place)}`)]
+      return [
+        ...gap,
+        ...found.map(({ end, lineStart: from, start }) => {
+          return `  ${at + 1}: ${clipAround(line, { start: start - from, end: end - from })}`
+        })
+      ]
     })
     .join("\n")
 }
 
-const headerOf = ({ at, entry, handle, label }: HiddenPart, hits: ReadonlyArray<Hit>): string =>
+const headerOf = ({ at, entry, handle, label }: HiddenPart, { count }: Hits): string =>
   [
     handle,
     entry,
     ...(at === undefined || Math.abs(at) > maxTime ? [] : [new Date(at).toISOString().slice(0, 16).replace("T", " ")]),
     label,
-    ...(hits.length > maxLines ? [`${number(hits.length)} matches`] : [])
+    ...(count > maxLines ? [`${number(count)} matches`] : [])
   ].join("  ")
 
 const nouns: Readonly<Record<PartKind, readonly [one: string, many?: string]>> = {
@@ -279,7 +305,6 @@ interface Rendered {
 function* render(
   candidates: Candidates,
   look: Look,
-  isMatch: (text: string) => boolean,
   { isRedacted, maxTokens }: Omit<RecallSearch, "pattern">
 ): SlicedWork<Rendered> {
   const room = maxTokens - noteTokens
@@ -299,12 +324,12 @@ function* render(
     const original = part.text()
     // The whole text: a line could separate a secret from its name.
     const text = isRedacted ? (yield* redacting(original)).text : original
-    const hits = isMatch(text) ? yield* hitsIn(look, text) : []
-    if (hits.length === 0) continue
+    const hits = yield* look(text)
+    if (hits.count === 0) continue
     matched += 1
     const header = headerOf(part, hits)
     const isOpen = names.length === 0 && omitted.size === 0
-    if (isOpen && take(blocks, `${header}\n${excerptOf(text, hits)}`, room * excerptShare)) continue
+    if (isOpen && take(blocks, `${header}\n${yield* excerptOf(text, hits)}`, room * excerptShare)) continue
     if (take(names, header, room)) continue
     omitted.set(part.kind, (omitted.get(part.kind) ?? 0) + 1)
   }
@@ -329,21 +354,22 @@ export function* searching(
 ): SlicedWork<FoundParts> {
   const patterned = new Candidates()
   const worded = new Candidates()
-  const looks = { pattern: byPattern(query), words: byWords(query) }
+  const looks = { pattern: byPattern(query.pattern), words: byWords(query.words) }
   const seen = new Set<Handle>()
   for (const [age, part] of parts.entries()) {
     if (seen.has(part.handle)) continue
     seen.add(part.handle)
     const text = part.text()
-    const weight = weightOf(yield* hitsIn(looks.pattern, text))
+    const { weight } = yield* looks.pattern(text)
     if (weight > 0) patterned.add({ part, weight, age })
-    if (hasAll(query, text)) worded.add({ part, weight: weightOf(yield* hitsIn(looks.words, text)), age })
-    yield 200 + text.length
+    const { weight: wordWeight } = yield* looks.words(text)
+    if (wordWeight > 0) worded.add({ part, weight: wordWeight, age })
+    yield 200
   }
   const notes = query.problem === undefined ? [] : [`(Searched as plain text: ${clipped(query.problem, maxNoteChars)})`]
-  let found = yield* render(patterned, looks.pattern, () => true, options)
+  let found = yield* render(patterned, looks.pattern, options)
   if (found.matched === 0) {
-    found = yield* render(worded, looks.words, (text) => hasAll(query, text), options)
+    found = yield* render(worded, looks.words, options)
     if (found.matched > 0) {
       notes.push(
         `(No line matches the pattern. These parts have all of its words: ${clipped(query.words.join(", "), maxNoteChars)})`

@@ -32,6 +32,8 @@ export const estimatorVersion = "classes-3"
 
 /** Characters that one estimation step processes. */
 const chunkChars = 262_144
+/** Characters among which the last one that fits is searched for. */
+const searchedChars = 16_384
 
 /** The progress of the machine in a text. */
 export interface Progress {
@@ -70,6 +72,36 @@ export function* textTokens(text: string): SlicedWork<number> {
     yield end - at
   }
   return tokensOf(text, progress)
+}
+
+/**
+ * Returns how much of a part of a text fits into a number of estimated tokens, in slices: the offset behind it, and its tokens. `from` is the progress in
+ * what stands before the part.
+ */
+export function* fittingPart(
+  text: string,
+  [start, end]: readonly [start: number, end: number],
+  tokens: number,
+  from: Progress = beginning
+): SlicedWork<{ readonly at: number; readonly tokens: number }> {
+  let progress = from
+  for (let at = start; at < end; at += searchedChars) {
+    const pieceEnd = Math.min(end, at + searchedChars)
+    const begun = progress
+    const after = (middle: number) => roundedTokens(scan(text, at, middle, begun).cost / 100)
+    if (after(pieceEnd) > tokens) {
+      let [low, high] = [at, pieceEnd]
+      while (low < high) {
+        const middle = Math.ceil((low + high) / 2)
+        if (after(middle) <= tokens) low = middle
+        else high = middle - 1
+      }
+      return { at: low, tokens: after(low) }
+    }
+    progress = scan(text, at, pieceEnd, progress)
+    if (pieceEnd < end) yield searchedChars * 2
+  }
+  return { at: end, tokens: progress.cost === 0 ? 0 : roundedTokens(progress.cost / 100) }
 }
 
 /** Estimated tokens of a text, computed at once. */

@@ -1,13 +1,14 @@
 import { escape } from "effect/RegExp"
-import { type LinePattern, matchIn as lineMatch } from "../conversation/RecallQuery.ts"
-import * as Work from "../text/SlicedWork.ts"
+import { lineEnd } from "../text/Lines.ts"
+import { type Pattern, PatternMatcher } from "../text/Pattern.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /** Searches the texts of a session's records for words or for a pattern. */
 
 /** What a search looks for: a message with all of these words, or a line that matches a pattern. */
 export type SessionQuery =
   | { readonly _tag: "Words"; readonly words: ReadonlyArray<RegExp>; readonly tokens: ReadonlyArray<string> }
-  | { readonly _tag: "Pattern"; readonly pattern: LinePattern }
+  | { readonly _tag: "Pattern"; readonly pattern: Pattern }
 
 /** A match in a record: an excerpt of its line, and the characters that match in it. */
 export interface Match {
@@ -26,12 +27,12 @@ const tokensIn = (word: string): ReadonlyArray<string> => word.toLowerCase().mat
  * `tokens` are the beginnings of words that an index can look up; there is none for a text without letters and digits.
  */
 export const wordsQuery = (text: string): SessionQuery => {
-  const words = [...text.matchAll(/"([^"]+)"|(\S+)/g)].flatMap(([, phrase, word]) => phrase ?? word ?? [])
+  const words = [...text.matchAll(/"([^"]+)"|(\S+)/g)].flatMap(([, phrase = "", word]) => word ?? (phrase.trim() || []))
   return {
     _tag: "Words",
     words: words.map((word) => {
       const start = /^[\p{L}\p{N}]/u.test(word) && !unspaced.test(word) ? "(?<![\\p{L}\\p{N}])" : ""
-      return new RegExp(start + escape(word).replace(/\s+/g, "\\s+"), "giu")
+      return new RegExp(`${start}${escape(word).replace(/\s+/g, "\\s+")}`, "giu")
     }),
     tokens: words.some((word) => unspaced.test(word)) ? [] : [...new Set(words.flatMap(tokensIn))]
   }
@@ -101,14 +102,25 @@ const matchWords = (texts: ReadonlyArray<string>, words: ReadonlyArray<RegExp>):
   return best === undefined ? undefined : excerptOf(best.line, best.marks)
 }
 
-/** Returns the first match in the texts of a record; undefined when there is none. */
-export const matchIn = (texts: ReadonlyArray<string>, query: SessionQuery): Match | undefined => {
-  if (query._tag === "Words") return matchWords(texts, query.words)
-  for (const text of texts) {
-    for (const line of text.split("\n")) {
-      const found = Work.runSync(lineMatch(query.pattern, line))
-      if (found !== undefined) return excerptOf(line, [[found.start, found.end]])
+/** Finds the first match in the texts of a record. */
+export type SessionMatcher = (texts: ReadonlyArray<string>) => SlicedWork<Match | undefined>
+
+/** Makes the matcher of a query, for one search at a time. */
+export const sessionMatcher = (query: SessionQuery): SessionMatcher => {
+  // oxlint-disable-next-line require-yield -- words are looked for at once
+  if (query._tag === "Words")
+    return function* (texts) {
+      return matchWords(texts, query.words)
     }
+  const matcher = new PatternMatcher(query.pattern)
+  return function* (texts) {
+    for (const text of texts) {
+      const line = yield* matcher.line(text)
+      if (line === undefined) continue
+      const end = yield* lineEnd(text, line.from)
+      const span = (yield* matcher.span(text, line.from, end)) ?? { start: line.start, end: line.start }
+      return excerptOf(text.slice(line.start, end), [[span.start - line.start, span.end - line.start]])
+    }
+    return undefined
   }
-  return undefined
 }

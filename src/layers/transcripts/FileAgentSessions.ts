@@ -118,13 +118,19 @@ const listRoot = Effect.fnUntraced(function* ({ agent, path: root }: SessionRoot
 
 type Visit = (record: unknown, place: RecordPlace) => void
 
+/** An open file, and what runs between its chunks. */
+interface Opened<E> {
+  readonly file: string
+  readonly descriptor: number
+  readonly pause: Effect.Effect<void, E>
+}
+
 /** Reads the chunks of an open file from `from` to `to`. */
-const forEachChunk = Effect.fnUntraced(function* (
-  file: string,
-  descriptor: number,
+const forEachChunk = Effect.fnUntraced(function* <E>(
+  { descriptor, file, pause }: Opened<E>,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
   take: (chunk: Uint8Array, at: number) => void
-): Effect.fn.Return<void, TranscriptError> {
+): Effect.fn.Return<void, TranscriptError | E> {
   for (let at = from; at < to;) {
     // The splitter keeps parts of a chunk, so each has a buffer of its own.
     const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - at))
@@ -132,16 +138,15 @@ const forEachChunk = Effect.fnUntraced(function* (
     if (read === 0) return
     take(buffer.subarray(0, read), at)
     at += read
-    yield* Effect.yieldNow
+    yield* pause
   }
 })
 
-const readLines = Effect.fnUntraced(function* (
-  file: string,
-  descriptor: number,
+const readLines = Effect.fnUntraced(function* <E>(
+  opened: Opened<E>,
   range: RecordRange,
   visit: Visit
-): Effect.fn.Return<RecordsRead, TranscriptError> {
+): Effect.fn.Return<RecordsRead, TranscriptError | E> {
   const splitter = new LineSplitter()
   let { from: end, line } = range
   let broken = 0
@@ -153,7 +158,7 @@ const readLines = Effect.fnUntraced(function* (
     visit(record, { from: end, to, line })
     return true
   }
-  yield* forEachChunk(file, descriptor, range, (chunk) => {
+  yield* forEachChunk(opened, range, (chunk) => {
     for (const bytes of splitter.push(chunk)) {
       const to = end + bytes.length + 1
       if (!accept(bytes, to)) broken += 1
@@ -174,12 +179,11 @@ const readLines = Effect.fnUntraced(function* (
 })
 
 /** Reads a text that has no records in pieces of whole lines. */
-const readText = Effect.fnUntraced(function* (
-  file: string,
-  descriptor: number,
+const readText = Effect.fnUntraced(function* <E>(
+  opened: Opened<E>,
   range: RecordRange,
   visit: Visit
-): Effect.fn.Return<RecordsRead, TranscriptError> {
+): Effect.fn.Return<RecordsRead, TranscriptError | E> {
   let { from: end, line } = range
   let held: Array<Uint8Array> = []
   let size = 0
@@ -192,7 +196,7 @@ const readText = Effect.fnUntraced(function* (
     held = []
     size = 0
   }
-  yield* forEachChunk(file, descriptor, range, (chunk) => {
+  yield* forEachChunk(opened, range, (chunk) => {
     for (let from = 0; from < chunk.length;) {
       const brk = chunk.indexOf(10, Math.min(chunk.length, from + textPieceBytes))
       const to = brk < 0 ? chunk.length : brk + 1
@@ -226,11 +230,12 @@ const readDocument = Effect.fnUntraced(function* (
   return { end: file.bytes, line: records.length + 1, broken: 0 }
 })
 
-const records = Effect.fnUntraced(function* (
+const records = Effect.fnUntraced(function* <E = never>(
   file: SessionFile,
   range: RecordRange,
-  visit: Visit
-): Effect.fn.Return<RecordsRead, TranscriptError> {
+  visit: Visit,
+  pause: Effect.Effect<void, E> = Effect.void
+): Effect.fn.Return<RecordsRead, TranscriptError | E> {
   if (file.agent === "opencode") return yield* OpencodeDatabase.records(file, range, visit)
   if (file.path.endsWith(".json") && file.kind !== "text") return yield* readDocument(file, range, visit)
   return yield* Effect.acquireUseRelease(
@@ -241,7 +246,8 @@ const records = Effect.fnUntraced(function* (
         yield* attempt(file.path, () => readSync(descriptor, head, 0, head.length, 0))
         if (head.includes(0)) return yield* transcriptError(file.path, 0, "is binary; expected UTF-8 text")
         const read = file.kind === "text" ? readText : readLines
-        return yield* read(file.path, descriptor, range, visit)
+        const opened = { file: file.path, descriptor, pause: Effect.andThen(pause, Effect.yieldNow) }
+        return yield* read(opened, range, visit)
       }),
     (descriptor) => Effect.sync(() => closeSync(descriptor))
   )

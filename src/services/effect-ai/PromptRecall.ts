@@ -12,8 +12,8 @@ import {
 } from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
+import type { BadPattern } from "../platform/Patterns.ts"
 import {
-  type BadPattern,
   ConversationNotNamed,
   HandleNotHeld,
   search as searchParts,

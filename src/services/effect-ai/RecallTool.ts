@@ -7,8 +7,9 @@ import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { markStart, redacting } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
+import type { BadPattern } from "../platform/Patterns.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import { type BadPattern, select, type TempStoreError } from "../session/TempStore.ts"
+import { select, type TempStoreError } from "../session/TempStore.ts"
 import * as PromptRecall from "./PromptRecall.ts"
 
 /** Reads content that a compression removed from a prompt. */

@@ -1,14 +1,15 @@
-import { Context, Effect, type Layer, Result, Schema } from "effect"
+import { Context, Effect, type Layer, Schema } from "effect"
 import type { Handle, Hash } from "../../domain/content/Handle.ts"
 import { type Excerpt, excerpt, type Selection } from "../../domain/conversation/Excerpt.ts"
-import { parsePattern, parseQuery, patternProblemText } from "../../domain/conversation/RecallQuery.ts"
+import { readQuery, type RecallQuery } from "../../domain/conversation/RecallQuery.ts"
 import {
   type FoundParts,
   type HiddenPart,
   type RecallSearch,
   searching
 } from "../../domain/conversation/RecallSearch.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
+import { BadPattern } from "../platform/Patterns.ts"
+import * as Patterns from "../platform/Patterns.ts"
 
 /** Nothing is stored under this name. */
 export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", { name: Schema.String }) {
@@ -57,9 +58,6 @@ export class ConversationNotNamed extends Schema.TaggedError<ConversationNotName
     return `${this.name} belongs to one of several conversations: recall it in a tool that runs for a call, or say which conversation with Recall.within(prompt)`
   }
 }
-
-/** The pattern of a selection is not a regular expression or could take too long, or that of a search is blank. */
-export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}
 
 /** Bytes could not be stored or read back. */
 export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempStoreError", {
@@ -120,10 +118,25 @@ export const select = Effect.fnUntraced(function* (
   text: string,
   selection: Selection
 ): Effect.fn.Return<Excerpt, BadPattern> {
-  const pattern = selection.grep === undefined ? undefined : parsePattern(selection.grep)
-  return pattern !== undefined && Result.isFailure(pattern)
-    ? yield* new BadPattern({ message: patternProblemText(pattern.failure) })
-    : yield* Work.run(excerpt(text, selection, pattern?.success))
+  const { grep } = selection
+  const pattern = grep === undefined ? undefined : yield* Patterns.compile(grep, { ignoresCase: false })
+  return yield* Patterns.run(excerpt(text, selection, pattern))
+})
+
+/** Compiles a query: as a regular expression, or else as plain text, with the reason. */
+export const compileQuery = Effect.fnUntraced(function* (query: string): Effect.fn.Return<RecallQuery, BadPattern> {
+  const written = readQuery(query)
+  if (written === undefined) return yield* new BadPattern({ message: "it is blank" })
+  const { ignoresCase, pattern, plain, words } = written
+  return yield* Patterns.compile(pattern, { ignoresCase }).pipe(
+    Effect.map((compiled) => ({ pattern: compiled, words, problem: undefined })),
+    Effect.catch((refused) =>
+      Patterns.compile(plain, { ignoresCase }).pipe(
+        Effect.map((compiled) => ({ pattern: compiled, words, problem: refused.message })),
+        Effect.mapError(() => refused)
+      )
+    )
+  )
 })
 
 /** Searches parts for a pattern (see `RecallSearch`), in slices. */
@@ -131,8 +144,5 @@ export const search = Effect.fnUntraced(function* (
   parts: ReadonlyArray<HiddenPart>,
   request: RecallSearch
 ): Effect.fn.Return<FoundParts, BadPattern> {
-  const query = parseQuery(request.pattern)
-  return query === undefined
-    ? yield* new BadPattern({ message: "the pattern is blank" })
-    : yield* Work.run(searching(parts, query, request))
+  return yield* Patterns.run(searching(parts, yield* compileQuery(request.pattern), request))
 })

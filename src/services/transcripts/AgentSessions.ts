@@ -63,12 +63,13 @@ export class AgentSessions extends Context.Service<
     }>
     /**
      * Reads the records of a session in order, as JSON values, in constant memory. Lines that are no JSON are counted. Our own
-     * logs are followed by the texts of their blobs.
+     * logs are followed by the texts of their blobs. `pause` runs each time before more of a file is read.
      */
-    readonly records: (
+    readonly records: <E = never>(
       file: SessionFile,
       range: RecordRange,
-      visit: (record: unknown, place: RecordPlace) => void
-    ) => Effect.Effect<RecordsRead, TranscriptError>
+      visit: (record: unknown, place: RecordPlace) => void,
+      pause?: Effect.Effect<void, E>
+    ) => Effect.Effect<RecordsRead, TranscriptError | E>
   }
 >()("palimpsest/services/transcripts/AgentSessions") {}

@@ -1,9 +1,12 @@
 import { Effect } from "effect"
 import { spentOn, type Spent } from "../../domain/evaluation/SessionCost.ts"
+import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
 import { searchedTexts, speakerOf } from "../../domain/transcripts/SessionScan.ts"
-import { type Match, matchIn, type SessionQuery } from "../../domain/transcripts/SessionSearch.ts"
+import { type Match, sessionMatcher, type SessionQuery } from "../../domain/transcripts/SessionSearch.ts"
+import type { BadPattern } from "../platform/Patterns.ts"
+import * as Patterns from "../platform/Patterns.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "./SessionIndex.ts"
@@ -154,12 +157,13 @@ export const searchSessions = Effect.fn("FindSessions.searchSessions")(function*
   limits: { readonly sessions: number; readonly hits: number }
 ): Effect.fn.Return<
   { readonly found: ReadonlyArray<FoundHits>; readonly problems: ReadonlyArray<SessionProblem> },
-  never,
+  BadPattern,
   AgentSessions | SessionIndex
 > {
   const agents = yield* AgentSessions
   const index = yield* SessionIndex
   const ranges = query._tag === "Words" ? yield* index.ranges(query.tokens) : undefined
+  const matcher = sessionMatcher(query)
   const found: Array<FoundHits> = []
   const problems: Array<SessionProblem> = []
   const report = yield* ReportProgress
@@ -170,24 +174,30 @@ export const searchSessions = Effect.fn("FindSessions.searchSessions")(function*
     const seen = new Set<string>()
     let matches = 0
     for (const file of session.files) {
+      const waiting: Array<{ readonly record: unknown; readonly line: number }> = []
+      const searched = function* (): SlicedWork<void> {
+        for (const { line, record } of waiting.splice(0)) {
+          const match = yield* matcher(searchedTexts(record))
+          if (match === undefined) continue
+          matches += 1
+          // Agents record some texts twice.
+          if (hits.length === limits.hits || seen.has(match.text)) continue
+          seen.add(match.text)
+          hits.push({ ...match, path: file.path, line, speaker: file.kind === "text" ? "tool" : speakerOf(record) })
+        }
+      }
+      const search = Effect.suspend(() => Patterns.run(searched()))
       for (const range of ranges === undefined ? wholeFile : (ranges.get(file.path) ?? [])) {
         yield* agents
-          .records(file, range, (record, { line }) => {
-            const match = matchIn(searchedTexts(record), query)
-            if (match === undefined) return
-            matches += 1
-            // Agents record some texts twice.
-            if (hits.length === limits.hits || seen.has(match.text)) return
-            seen.add(match.text)
-            hits.push({ ...match, path: file.path, line, speaker: file.kind === "text" ? "tool" : speakerOf(record) })
-          })
+          .records(file, range, (record, { line }) => void waiting.push({ record, line }), search)
           .pipe(
-            Effect.catch(({ message }) =>
+            Effect.catchTag("TranscriptError", ({ message }) =>
               Effect.sync(() => {
                 problems.push({ path: file.path, message: message.replace(`${file.path}: `, "") })
               })
             )
           )
+        yield* search
       }
     }
     if (hits.length > 0) found.push({ session, hits, matches })

@@ -1,15 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { excerpt, type Selection } from "../../../src/domain/conversation/Excerpt.ts"
-import { parsePattern, patternProblemText } from "../../../src/domain/conversation/RecallQuery.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import * as Patterns from "../../../src/services/platform/Patterns.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"
 
 const ten = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join("\n")
-const part = (text: string, selection: Selection) => {
-  const pattern = selection.grep === undefined ? undefined : Result.getOrThrow(parsePattern(selection.grep))
-  return Work.runSync(excerpt(text, selection, pattern))
+const part = (text: string, selection: Selection) => Work.runSync(excerpt(text, selection))
+const grep = async (text: string, pattern: string, selection: Selection = {}) => {
+  const compiled = await Effect.runPromise(Patterns.compile(pattern, { ignoresCase: false }))
+  return Work.runSync(excerpt(text, selection, compiled))
 }
 
 describe("excerpt", () => {
@@ -37,16 +38,34 @@ describe("excerpt", () => {
     assert.strictEqual(part(ten, { lines: [4, 2] }).text, "")
   })
 
-  it("grep returns the matching lines with their numbers", () => {
-    assert.strictEqual(part(ten, { grep: "[13]$" }).text, "1: line 1\n3: line 3")
-    assert.strictEqual(part(ten, { grep: "nothing" }).text, "")
+  it("grep returns the matching lines with their numbers", async () => {
+    assert.strictEqual((await grep(ten, "[13]$")).text, "1: line 1\n3: line 3")
+    assert.strictEqual((await grep(ten, "nothing")).text, "")
+    assert.strictEqual((await grep("a\n\nb\n", "^$")).text, "2: \n4: ")
   })
 
-  it("grep within lines keeps the numbers of the whole text", () => {
+  it("grep within lines keeps the numbers of the whole text", async () => {
     assert.strictEqual(
-      part(ten, { lines: [5, 10], grep: "^line .$" }).text,
+      (await grep(ten, "^line .$", { lines: [5, 10] })).text,
       "5: line 5\n6: line 6\n7: line 7\n8: line 8\n9: line 9"
     )
+    assert.strictEqual((await grep(ten, "line", { lines: [11, 20] })).text, "")
+    assert.strictEqual((await grep(ten, "1", { lines: [2, 9] })).text, "")
+  })
+
+  it("grep counts the matching lines that the budget leaves out", async () => {
+    assert.deepStrictEqual(await grep(ten, "line", { maxTokens: 12, lines: [2, 9] }), {
+      text: "2: line 2\n3: line 3",
+      totalLines: 10,
+      omittedLines: 6
+    })
+  })
+
+  it("grep matches also far into a long line", async () => {
+    const line = `${"a".repeat(sizeOf(200_000, 4_000))}needle${"b".repeat(20_000)}`
+    for (const pattern of ["needle", "^a+needle", "b{9}$", "^a.*needle.*b$"]) {
+      assert.isNotEmpty((await grep(line, pattern)).text)
+    }
   })
 
   it("a budget keeps whole lines from the beginning and counts the others", () => {
@@ -96,31 +115,18 @@ describe("excerpt", () => {
     },
     { arbitrary: { runs: runsOf(1_000), seed: "excerpt" } }
   )
-})
 
-describe("patterns", () => {
-  it("are regular expressions of Unicode", () => {
-    assert.isTrue(Result.getOrThrow(parsePattern("^.$")).pattern.test("😀"))
-  })
-  it("reports an invalid pattern in one line", () => {
-    for (const wrong of ["(", "[", "a**", "\\", "(?<n>a)(?<n>b)", "\\p{No}{2"]) {
-      const message = patternProblemText(Result.getOrThrow(Result.flip(parsePattern(wrong))))
-      assert.isAbove(message.length, 5)
-      assert.notInclude(message, "\n")
+  it("is made in short slices, of a text of any length", async () => {
+    const length = sizeOf(20_000_000, 2_000_000)
+    const pattern = await Effect.runPromise(Patterns.compile("b|x", { ignoresCase: false }))
+    for (const text of ["x".repeat(length), "xy\n".repeat(length / 50), "\n".repeat(length / 10)]) {
+      for (const selection of [{ maxTokens: 100 }, { lines: [2, length], maxTokens: 100 }] satisfies Array<Selection>) {
+        for (const searched of [undefined, pattern]) {
+          let most = 0
+          for (const cost of excerpt(text, selection, searched)) most = Math.max(most, cost)
+          assert.isTrue(most > 0 && most < 500_000, `${most}`)
+        }
+      }
     }
-  })
-  it.each(["(a+)+$", "(a|a)*b", "a.*b.*c.*d.*e", "(a)\\1{2,}(\\w+)*$"])(
-    "that could take too long are refused: %s",
-    (slow) => {
-      assert.deepStrictEqual(parsePattern(slow), Result.fail({ _tag: "Slow" }))
-    }
-  )
-  it("match also far into a long line", () => {
-    const line = `${"a".repeat(sizeOf(20_000, 4_000))}needle${"b".repeat(20_000)}`
-    for (const grep of ["needle", "a+needle", "b{9}$"]) assert.isNotEmpty(part(line, { grep }).text)
-  })
-  it("keep no state between uses", () => {
-    const pattern = Result.getOrThrow(parsePattern("a"))
-    assert.strictEqual(Work.runSync(excerpt("a\na\na", {}, pattern)).text, "1: a\n2: a\n3: a")
   })
 })

@@ -1,23 +1,26 @@
 import { assert, describe, it } from "@effect/vitest"
-import { matchIn, parseQuery, type RecallQuery, wordsIn } from "../../../src/domain/conversation/RecallQuery.ts"
-import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
+import { Effect } from "effect"
+import { readQuery, wordsIn } from "../../../src/domain/conversation/RecallQuery.ts"
+import { PatternMatcher } from "../../../src/domain/text/Pattern.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { runsOf } from "../../support/runs.ts"
+import { compileQuery } from "../../../src/services/session/TempStore.ts"
 
-const parsed = (pattern: string): RecallQuery => parseQuery(pattern) ?? assert.fail(`${pattern} is blank`)
-const found = (pattern: string, line: string): string | undefined => {
-  const match = Work.runSync(matchIn(parsed(pattern), line))
+const compiled = (query: string) => Effect.runPromise(compileQuery(query))
+const found = async (query: string, line: string): Promise<string | undefined> => {
+  const { pattern } = await compiled(query)
+  const match = Work.runSync(new PatternMatcher(pattern).span(line, 0))
   return match === undefined ? undefined : line.slice(match.start, match.end)
 }
 
-describe("a pattern", () => {
+describe("a query", () => {
   it.each<readonly [string, string, string | undefined]>([
     ["time(out)?", "a timeout of 5 s", "timeout"],
     ["TIMEOUT", "a timeout", undefined],
     ["timeout", "A TIMEOUT", "TIMEOUT"],
     ["[A-Z]+_X", "max_x MAX_X", "MAX_X"],
     ["\\S+\\.ts", "See SRC/A.TS", "SRC/A.TS"],
-    ["(?i)Error", "Error: no", "Error"],
+    ["(?i)Error", "error: no", "error"],
+    ["(?x)Error", "Error: no", "Error"],
     ["foo(bar", "call foo(bar)", "foo(bar"],
     [" b ", "ab a b c", " b "],
     ["^- ", "- item", "- "],
@@ -25,94 +28,26 @@ describe("a pattern", () => {
     ["^.*lock.*$", "the lock is", "lock"],
     [".*", "any", ""],
     ["end\\.*", "the end...", "end..."]
-  ])("%s in %s", (pattern, line, expected) => {
-    assert.strictEqual(found(pattern, line), expected)
+  ])("%s in %s", async (query, line, expected) => {
+    assert.strictEqual(await found(query, line), expected)
   })
 
-  it.each(["", "  ", "(?i)"])("that is blank is none: %j", (pattern) => {
-    assert.isUndefined(parseQuery(pattern))
+  it.each(["", "  ", "(?i)"])("that is blank is none: %j", (query) => {
+    assert.isUndefined(readQuery(query))
   })
 
-  it.each([
-    "(a+)+$",
-    "(a|a)*b",
-    "(\\w+\\s?)*!",
-    "((a{9}){9}){9}",
-    "a{1000}",
-    "(.*)*x",
-    "a*a*a*a*b",
-    "x*x*x*x*x*x*",
-    "(?:a?){40}a",
-    "(a*)\\1*(b\\1)+"
-  ])("that could take too long is searched as text: %s", (pattern) => {
-    const { problem } = parsed(pattern)
-    assert.match(problem ?? "", /could take too long/)
-    assert.strictEqual(found(pattern, `it says ${pattern} here`), pattern)
-    assert.isUndefined(found(pattern, "a".repeat(100_000)))
-  })
-
-  it.each([
-    "a.*b",
-    "(foo|bar)",
-    "(ab)+",
-    "[(+*]+",
-    "\\(\\+\\)*",
-    "(?<n>x)?",
-    "\\d{4}-\\d\\d",
-    "(\\w+) = (\\w+)",
-    "a|b|c",
-    "(?:^|\\W)x"
-  ])("that cannot take long is searched as it is: %s", (pattern) => {
-    assert.isUndefined(parsed(pattern).problem)
-  })
-
-  it("matches where the regular expression does, and never throws", () => {
-    const random = seededRandom(7)
-    const text = (alphabet: string, length: number) =>
-      Array.from(
-        { length: Math.floor(random() * length) },
-        () => alphabet[Math.floor(random() * alphabet.length)]
-      ).join("")
-    let compared = 0
-    for (let run = 0; run < runsOf(20_000, 1_000); run += 1) {
-      const pattern = text("ab.*+?|()[]^$\\\\{}12,", 9)
-      const query = parseQuery(pattern)
-      if (query === undefined) continue
-      const line = text("ab.*12()", 12)
-      const match = Work.runSync(matchIn(query, line)) !== undefined
-      if (query.problem === undefined) compared += 1
-      const expected = query.problem === undefined ? new RegExp(pattern, "iu").test(line) : line.includes(pattern)
-      assert.strictEqual(match, expected, `${pattern} in ${line}`)
+  it.each(["(a{100}){100}", "(a)\\1", "a(?=b)", "a(b"])(
+    "that is no pattern is searched for as text, and says why: %s",
+    async (query) => {
+      assert.notInclude((await compiled(query)).problem ?? "\n", "\n")
+      assert.strictEqual(await found(query, `it says ${query} here`), query)
+      assert.isUndefined(await found(query, "a".repeat(100_000)))
     }
-    assert.isAbove(compared, 100)
-  })
+  )
 
-  it("takes little time on the worst line, in slices", () => {
-    for (const pattern of ["a*b", "a*a*b", "a*a*a*b", "a?a?a?a?a?a?a?a?a?a?a?a?b"]) {
-      const work = matchIn(parsed(pattern), "a".repeat(200))
-      let longest = 0
-      for (let done = false; !done;) {
-        const start = performance.now()
-        done = work.next().done === true
-        longest = Math.max(longest, performance.now() - start)
-      }
-      assert.isBelow(longest, 1_500, pattern)
-    }
-  })
-
-  it("finds matches anywhere in a long line, with their place", () => {
-    for (const at of [0, 1_999, 2_000, 3_999, 7_000, 49_990]) {
-      const line = `${" ".repeat(at)}needle${" ".repeat(50_000 - at)}`
-      assert.deepStrictEqual(Work.runSync(matchIn(parsed("need.?le"), line)), { start: at, end: at + 6, weight: 2 })
-    }
-    assert.strictEqual(found("x$", `x${"-".repeat(9_000)}`), undefined)
-    assert.strictEqual(found("-$", `x${"-".repeat(9_000)}`), "-")
-    assert.strictEqual(found("^-", `x${"-".repeat(9_000)}`), undefined)
-  })
-
-  it("weighs whole words more", () => {
-    assert.strictEqual(Work.runSync(matchIn(parsed("test"), "the test runs"))?.weight, 2)
-    assert.strictEqual(Work.runSync(matchIn(parsed("test"), "tests run"))?.weight, 1)
+  it("that is too long is refused", async () => {
+    const { message } = await Effect.runPromise(Effect.flip(compileQuery("(".repeat(1_001))))
+    assert.strictEqual(message, "it has 1,001 characters; a pattern may have 1,000")
   })
 })
 
@@ -125,12 +60,30 @@ describe("the words of a pattern", () => {
     ["timeout(", ["timeout"]],
     ["Lock lock LOCK x1y", ["lock", "x1y"]]
   ])("%s", (pattern, expected) => {
-    assert.deepStrictEqual(parsed(pattern).words, expected)
+    assert.deepStrictEqual(readQuery(pattern)?.words, expected)
   })
 
   it("are counted on a line", () => {
-    assert.deepStrictEqual(wordsIn(parsed("lock session"), "The SESSION has a lock"), { start: 18, end: 22, weight: 4 })
-    assert.strictEqual(wordsIn(parsed("lock session"), "blocks of a session")?.weight, 3)
-    assert.isUndefined(wordsIn(parsed("lock session"), "nothing"))
+    const counted = (words: ReadonlyArray<string>, line: string) => Work.runSync(wordsIn(words, line, 0, line.length))
+    assert.deepStrictEqual(counted(["lock", "session"], "The SESSION has a lock"), {
+      start: 18,
+      end: 22,
+      present: 2,
+      whole: 2
+    })
+    assert.deepInclude(counted(["lock", "session"], "blocks of a session"), { present: 2, whole: 1 })
+    assert.strictEqual(counted(["lock", "session"], "nothing").present, 0)
+  })
+
+  it("are found anywhere in a long text", () => {
+    for (const at of [0, 32_760, 32_766, 32_768, 99_990]) {
+      const line = `${"-".repeat(at)} session ${"-".repeat(50_000)}`
+      assert.deepStrictEqual(Work.runSync(wordsIn(["session"], line, 0, line.length)), {
+        start: at + 1,
+        end: at + 8,
+        present: 1,
+        whole: 1
+      })
+    }
   })
 })

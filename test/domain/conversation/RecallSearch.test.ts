@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { call, type Content, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle, mentions } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
-import { parseQuery } from "../../../src/domain/conversation/RecallQuery.ts"
 import {
   type FoundParts,
   type HiddenPart,
@@ -12,19 +12,20 @@ import {
 } from "../../../src/domain/conversation/RecallSearch.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { compileQuery } from "../../../src/services/session/TempStore.ts"
 
 const letters = "abcdefghijklmnopqrstuvwxyz"
 const handleOf = (n: number): Handle =>
   Handle.make(`h_${[...String(n).padStart(10, "0")].map((digit) => letters[Number(digit)]).join("")}`)
 
-const search = (
+const compiled = (pattern: string) => Effect.runPromise(compileQuery(pattern))
+
+const search = async (
   parts: ReadonlyArray<HiddenPart>,
   pattern: string,
   options: { readonly maxTokens?: number; readonly isRedacted?: boolean } = {}
-): FoundParts => {
-  const query = parseQuery(pattern) ?? assert.fail("a blank pattern")
-  return Work.runSync(searching(parts, query, { maxTokens: 4_000, isRedacted: false, ...options }))
-}
+): Promise<FoundParts> =>
+  Work.runSync(searching(parts, await compiled(pattern), { maxTokens: 4_000, isRedacted: false, ...options }))
 
 const part = (n: number, kind: PartKind, written: string): HiddenPart => ({
   handle: handleOf(n),
@@ -108,21 +109,21 @@ describe("what the window no longer shows", () => {
 })
 
 describe("an answer", () => {
-  it("shows handle, message, time, author and numbered lines with a line of context", () => {
+  it("shows handle, message, time, author and numbered lines with a line of context", async () => {
     const written = "one\ntwo lock\nthree\nfour\nfive\nsix lock\n\nseven"
     const [only] = [{ ...part(1, "output", written), at: Date.parse("2026-01-02T03:04:05Z"), label: "output of read" }]
-    assert.deepStrictEqual(search([only], "lock"), {
+    assert.deepStrictEqual(await search([only], "lock"), {
       text: `${handleOf(1)}  e1  2026-01-02 03:04  output of read\n  1- one\n  2: two lock\n  3- three\n  …\n  5- five\n  6: six lock`,
       searched: 1,
       matched: 1
     })
   })
 
-  it("shows no time that is no date", () => {
-    assert.match(search([{ ...part(1, "user", "lock"), at: 1e300 }], "lock").text, /^h_\w+ {2}e1 {2}user\n/)
+  it("shows no time that is no date", async () => {
+    assert.match((await search([{ ...part(1, "user", "lock"), at: 1e300 }], "lock")).text, /^h_\w+ {2}e1 {2}user\n/)
   })
 
-  it("ranks by author, then whole words, then the newest", () => {
+  it("ranks by author, then whole words, then the newest", async () => {
     const parts = [
       part(9, "copy", "lock"),
       part(8, "output", "lock"),
@@ -133,41 +134,44 @@ describe("an answer", () => {
       part(3, "user", "unlocked"),
       part(2, "user", "nothing")
     ]
-    assert.deepStrictEqual(mentions(search(parts, "lock").text), [3, 5, 4, 6, 7, 8, 9].map(handleOf))
+    assert.deepStrictEqual(mentions((await search(parts, "lock")).text), [3, 5, 4, 6, 7, 8, 9].map(handleOf))
   })
 
-  it("takes a pattern that is none as text, and says so", () => {
-    const { matched, text: answer } = search([part(1, "user", "call f(x now")], "f(x")
+  it("takes a pattern that is none as text, and says so", async () => {
+    const { matched, text: answer } = await search([part(1, "user", "call f(x now")], "f(x")
     assert.strictEqual(matched, 1)
-    assert.match(answer, /^\(Searched as plain text: Invalid regular expression/)
+    assert.match(answer, /^\(Searched as plain text: missing closing \)/)
   })
 
-  it("falls back to texts with all of the words, those on one line first, and says so", () => {
+  it("falls back to texts with all of the words, those on one line first, and says so", async () => {
     const parts = [
       part(3, "output", "the lock\nof a session"),
       part(2, "output", "a session has its lock"),
       part(1, "output", "only a session")
     ]
-    const { text: answer } = search(parts, "session lock")
+    const { text: answer } = await search(parts, "session lock")
     assert.match(answer, /^\(No line matches the pattern\. These parts have all of its words: session, lock\)/)
     assert.deepStrictEqual(mentions(answer), [2, 3].map(handleOf))
-    assert.notInclude(search([...parts, part(4, "copy", "session lock")], "session lock").text, "all of its words")
+    assert.notInclude(
+      (await search([...parts, part(4, "copy", "session lock")], "session lock")).text,
+      "all of its words"
+    )
   })
 
-  it("says how much was searched without a match", () => {
-    assert.deepStrictEqual(search([part(1, "user", "a"), part(2, "user", "b"), part(2, "user", "b")], "zzz"), {
+  it("says how much was searched without a match", async () => {
+    assert.deepStrictEqual(await search([part(1, "user", "a"), part(2, "user", "b"), part(2, "user", "b")], "zzz"), {
       text: "No match in the 2 parts that left the window.",
       searched: 2,
       matched: 0
     })
   })
 
-  it("stays within its tokens and counts what it leaves out", () => {
+  it("stays within its tokens and counts what it leaves out", async () => {
     const parts = Array.from({ length: 150 }, (_, n) =>
       part(n, n % 2 === 0 ? "agent" : "output", `lock ${"word ".repeat(60)}`)
     )
     for (const maxTokens of [200, 500, 1_000, 4_000]) {
-      const { matched, text: answer } = search(parts, "lock", { maxTokens })
+      const { matched, text: answer } = await search(parts, "lock", { maxTokens })
       assert.isAtMost(estimateText(answer), maxTokens)
       const left = [...answer.matchAll(/(\d+) (?:texts? of the agent|outputs?)/g)].reduce(
         (all, [, n]) => all + Number(n),
@@ -178,39 +182,39 @@ describe("an answer", () => {
     }
   })
 
-  it("says when more match than are ranked, and ranks the best of all", () => {
+  it("says when more match than are ranked, and ranks the best of all", async () => {
     const parts = [...Array.from({ length: 900 }, (_, n) => part(n, "output", "lock")), part(999, "user", "lock")]
-    const { text: answer } = search(parts, "lock")
+    const { text: answer } = await search(parts, "lock")
     assert.strictEqual(mentions(answer)[0], handleOf(999))
     assert.match(answer, /More than 200 parts match/)
   })
 
-  it("cuts long lines around the match", () => {
-    const { text: answer } = search([part(1, "arguments", `${"x".repeat(900)} lock ${"y".repeat(900)}`)], "lock")
+  it("cuts long lines around the match", async () => {
+    const { text: answer } = await search([part(1, "arguments", `${"x".repeat(900)} lock ${"y".repeat(900)}`)], "lock")
     assert.match(answer, /\n {2}1: …x+ lock y+…$/)
     assert.isBelow(answer.length, 320)
     const places = [1, 2, 3, 4].map((n) => `${"x".repeat(500)} lock${n} `).join("")
-    const shown = search([part(1, "arguments", places)], "lock").text
+    const shown = (await search([part(1, "arguments", places)], "lock")).text
     assert.deepStrictEqual(shown.match(/lock\d/g), ["lock1", "lock2", "lock3"])
     assert.deepStrictEqual(shown.match(/^ {2}1: /gm)?.length, 3)
   })
 
-  it("leaves secrets out, and finds none by their characters", () => {
+  it("leaves secrets out, and finds none by their characters", async () => {
     const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     const parts = [part(1, "output", `the token is ${token}`)]
-    assert.include(search(parts, "token is").text, token)
-    const redacted = search(parts, "token is", { isRedacted: true })
+    assert.include((await search(parts, "token is")).text, token)
+    const redacted = await search(parts, "token is", { isRedacted: true })
     assert.notInclude(redacted.text, token)
     assert.include(redacted.text, "[redacted: ")
     for (const pattern of [token, "ghp_16C", "16c7e42f292c6912"]) {
-      assert.deepStrictEqual(search(parts, pattern, { isRedacted: true }).matched, 0)
+      assert.deepStrictEqual((await search(parts, pattern, { isRedacted: true })).matched, 0)
     }
   })
 })
 
 describe("the time of a search", () => {
-  it("reads each part once, however often the conversation was compressed", () => {
-    const reads = (compressions: number) => {
+  it("reads each part once, however often the conversation was compressed", async () => {
+    const reads = async (compressions: number) => {
       let conversation = appended([said(1, "first")])
       for (let n = 0; n < compressions; n += 1) {
         conversation = Conversation.append(conversation, said(conversation.next, `message ${n}`))
@@ -228,17 +232,17 @@ describe("the time of a search", () => {
           return each.text()
         }
       }))
-      search(counted, "no such words")
+      await search(counted, "no such words")
       return [count, counted.length] as const
     }
     // The messages, and every summary but the one that is shown.
-    assert.deepStrictEqual(reads(1), [2, 2])
-    assert.deepStrictEqual(reads(50), [100, 100])
+    assert.deepStrictEqual(await reads(1), [2, 2])
+    assert.deepStrictEqual(await reads(50), [100, 100])
   })
 
   it.each([1, 5, 40])(
     "finds each of 40 messages by its words and by its pattern, over %i compressions",
-    (compressions) => {
+    async (compressions) => {
       let conversation = Conversation.empty
       for (let n = 0; n < 40; n += 1) {
         const words = `The ${n % 3 === 0 ? "constraint" : "remark"} number${n} of the user`
@@ -250,16 +254,16 @@ describe("the time of a search", () => {
       const hidden = hiddenIn(conversation)
       for (let n = 0; n < 40; n += 1) {
         for (const pattern of [`number${n}\\b`, `user number${n} of`]) {
-          const { text: answer } = search(hidden, pattern, { maxTokens: 300 })
+          const { text: answer } = await search(hidden, pattern, { maxTokens: 300 })
           assert.match(answer, new RegExp(`h_\\w+ {2}e\\d+ {2}user\\n {2}1: The \\w+ number${n} `))
         }
       }
     }
   )
 
-  it("is interruptible: no slice is long", () => {
+  it("is interruptible: no slice is long", async () => {
     const output = Array.from({ length: 40_000 }, (_, n) => `line ${n} of a long output`).join("\n")
-    const query = parseQuery("li.*ne 7 .*zz") ?? assert.fail("blank")
+    const query = await compiled("li.*ne 7 .*zz")
     const work = searching([part(1, "output", output)], query, { maxTokens: 100, isRedacted: false })
     let pauses = 0
     while (work.next().done !== true) pauses += 1

@@ -6,8 +6,9 @@ import { markStart, redacting } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import type { Chat } from "../../chat/Chat.ts"
+import type { BadPattern } from "../../platform/Patterns.ts"
 import type { SessionStoreError } from "../../session/SessionStore.ts"
-import { type BadPattern, select, type TempStoreError } from "../../session/TempStore.ts"
+import { select, type TempStoreError } from "../../session/TempStore.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
 /** Another conversation that can be read: that of an agent this one started. */
