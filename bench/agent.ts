@@ -9,7 +9,6 @@ import { call, model, response, text } from "../src/domain/content/Content.ts"
 import { emptySession } from "../src/domain/session/Session.ts"
 import * as Offline from "../src/layers/assembly/Offline.ts"
 import * as ProcessEnvironment from "../src/layers/platform/ProcessEnvironment.ts"
-import * as WorkerLineMatcher from "../src/layers/platform/WorkerLineMatcher.ts"
 import * as ScriptedModel from "../src/layers/testing/ScriptedModel.ts"
 import * as FileWorkspace from "../src/layers/workspace/FileWorkspace.ts"
 import * as Agent from "../src/services/agent/Agent.ts"
@@ -140,7 +139,7 @@ const context: CallContext = {
   waiting: (work) => work
 }
 const platform = FileWorkspace.layer({ root: folder }).pipe(
-  Layer.provideMerge(Layer.mergeAll(ProcessEnvironment.layer, WorkerLineMatcher.layer)),
+  Layer.provideMerge(ProcessEnvironment.layer),
   Layer.provideMerge(NodeServices.layer)
 )
 const measure = async (

@@ -1,27 +1,15 @@
-import { Result } from "effect"
 import { escape as escapeRegExp } from "effect/RegExp"
-import { errorText } from "../text/ErrorText.ts"
 
-/** Regular expressions with the same meaning in both search engines: JavaScript's `RegExp` and ripgrep. */
+/** Regular expressions with the same meaning in both search engines: our own, which reads RE2's syntax, and ripgrep. */
 
-/** A parsed pattern. */
+/** The pattern of a search. */
 export interface SearchPattern {
-  /** The source for `RegExp`. */
+  /** In RE2's syntax. */
   readonly source: string
-  readonly flags: string
-  /** The source for ripgrep. Undefined when its engine lacks a feature: lookaround, backreferences. */
+  /** In ripgrep's. Undefined where the two may differ. */
   readonly rust: string | undefined
   readonly isCaseSensitive: boolean
 }
-
-/** The reason why a pattern is invalid, in the words of `RegExp`. */
-export interface PatternProblem {
-  readonly _tag: "InvalidPattern"
-  readonly message: string
-}
-
-const invalid = (message: string): Result.Result<never, PatternProblem> =>
-  Result.fail({ _tag: "InvalidPattern", message })
 
 /** Options for reading a pattern. */
 export interface PatternOptions {
@@ -32,26 +20,16 @@ export interface PatternOptions {
 /** Flags that other dialects write at the beginning. Those about line breaks have no effect, because each line is matched alone. */
 const inlineFlags = /^\(\?([imsu]+)\)/
 
-/** Returns the reason why `RegExp` rejects a pattern. */
-const syntaxProblem = (source: string, flags: string): string | undefined => {
-  try {
-    void new RegExp(source, flags)
-    return undefined
-  } catch (error) {
-    return errorText(error)
-  }
-}
-
 const letters: Readonly<Record<string, string>> = {
-  // ASCII only, as in `RegExp`.
+  // ASCII only, as in RE2.
   d: "[0-9]",
   D: "[^0-9]",
   w: "[0-9A-Za-z_]",
   W: "[^0-9A-Za-z_]",
   b: "(?-u:\\b)",
   B: "(?-u:\\B)",
-  s: "\\s",
-  S: "\\S",
+  s: "[\\t\\n\\f\\r ]",
+  S: "[^\\t\\n\\f\\r ]",
   t: "\\t",
   r: "\\r",
   f: "\\f",
@@ -76,7 +54,7 @@ const escapeAt = (source: string, i: number, isInClass: boolean): readonly [stri
   return [metaCharacters.test(char) ? `\\${char}` : char, 2]
 }
 
-/** Translates a `RegExp` pattern to Rust's dialect. Undefined when Rust cannot express it. */
+/** Translates a pattern to Rust's dialect. Undefined when Rust cannot express it. */
 const toRust = (source: string): string | undefined => {
   let text = ""
   let isInClass = false
@@ -114,38 +92,9 @@ const toRust = (source: string): string | undefined => {
   return text
 }
 
-/** Parses a pattern. */
-export const parseSearch = (
-  typed: string,
-  { isCaseSensitive, isFixed }: PatternOptions
-): Result.Result<SearchPattern, PatternProblem> => {
-  if (isFixed) {
-    const source = escapeRegExp(typed)
-    return Result.succeed({ source, flags: isCaseSensitive ? "us" : "ius", rust: toRust(source), isCaseSensitive })
-  }
-  const inline = inlineFlags.exec(typed)
-  const source = inline === null ? typed : typed.slice(inline[0].length)
-  const isSensitive = isCaseSensitive && inline?.[1]?.includes("i") !== true
-  const flags = isSensitive ? "s" : "is"
-  // Many patterns have \" or a lone brace, which only the legacy syntax allows.
-  const strict = syntaxProblem(source, `${flags}u`)
-  if (strict === undefined) {
-    return Result.succeed({ source, flags: `${flags}u`, rust: toRust(source), isCaseSensitive: isSensitive })
-  }
-  const wrong = syntaxProblem(source, flags)
-  if (wrong !== undefined) return invalid(wrong.replace(/^Invalid regular expression: /, ""))
-  return Result.succeed({ source, flags, rust: toRust(source), isCaseSensitive: isSensitive })
-}
-
-/** Returns a pattern for the lines that match `pattern` and not `excluded`. Only `RegExp` can express it. */
-export const excluding = (
-  pattern: SearchPattern,
-  excluded: SearchPattern
-): Result.Result<SearchPattern, PatternProblem> => {
-  const source = `^(?=.*(?:${pattern.source}))(?!.*(?:${excluded.source}))`
-  const flags = [...pattern.flags].filter((flag) => excluded.flags.includes(flag)).join("")
-  const problem = syntaxProblem(source, flags)
-  return problem === undefined
-    ? Result.succeed({ source, flags, rust: undefined, isCaseSensitive: pattern.isCaseSensitive })
-    : invalid(problem)
+/** Reads the pattern of a search. */
+export const searchPattern = (typed: string, { isCaseSensitive, isFixed }: PatternOptions): SearchPattern => {
+  const [flags = ""] = (isFixed ? null : inlineFlags.exec(typed)) ?? []
+  const source = isFixed ? escapeRegExp(typed) : typed.slice(flags.length)
+  return { source, rust: toRust(source), isCaseSensitive: isCaseSensitive && !flags.includes("i") }
 }

@@ -31,7 +31,6 @@ import * as FileMemory from "../memory/FileMemory.ts"
 import { geminiFolder, homeFolder } from "../platform/HomeFolder.ts"
 import * as ProcessEnvironment from "../platform/ProcessEnvironment.ts"
 import * as Watchdog from "../platform/Watchdog.ts"
-import * as WorkerLineMatcher from "../platform/WorkerLineMatcher.ts"
 import * as FileTelemetry from "../telemetry/FileTelemetry.ts"
 import * as FileSkills from "../tools/FileSkills.ts"
 import * as TreeSitterGrammar from "../tools/TreeSitterGrammar.ts"
@@ -221,7 +220,6 @@ const untrusted = Layer.effect(
 export const layer = Layer.mergeAll(
   ProcessEnvironment.layerWithFiles,
   TreeSitterGrammar.layer,
-  WorkerLineMatcher.layer,
   Watchdog.layer,
   untrusted
 )

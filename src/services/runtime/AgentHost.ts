@@ -13,7 +13,6 @@ import type { Subagents } from "../agent/Subagents.ts"
 import type { TurnError } from "../chat/Turn.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import type { Environment } from "../platform/Environment.ts"
-import type { LineMatcher } from "../platform/LineMatcher.ts"
 import type { SessionFiles } from "../session/SessionFiles.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
 import type { Settings } from "../settings/Settings.ts"
@@ -103,7 +102,6 @@ export type RuntimeServices =
   | Exclude<Runtime, Approval>
   | HookSystem
   | HttpClient
-  | LineMatcher
   | RuntimePlatform
   | SessionFiles
   | SessionStore

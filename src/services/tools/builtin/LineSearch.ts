@@ -1,13 +1,32 @@
-import { Effect, FileSystem, Path, type Scope, Stream } from "effect"
+import { Effect, FileSystem, Path, Stream } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
+import { lineEnd } from "../../../domain/text/Lines.ts"
+import { type Pattern, PatternMatcher } from "../../../domain/text/Pattern.ts"
+import type { SlicedWork } from "../../../domain/text/SlicedWork.ts"
 import type { SearchPattern } from "../../../domain/tools/SearchPattern.ts"
 import { decodeFile, encodingOf } from "../../../domain/workspace/FileText.ts"
 import type { Environment } from "../../platform/Environment.ts"
-import { LineMatcher, type MatchedLine, type Matcher } from "../../platform/LineMatcher.ts"
+import type { BadPattern } from "../../platform/Patterns.ts"
+import * as Patterns from "../../platform/Patterns.ts"
 import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 
-/** Searches files line by line with JavaScript's regular expressions. Works everywhere; ripgrep is faster (RipgrepSearch.ts). */
+/** Searches files line by line. Works everywhere; ripgrep is faster (RipgrepSearch.ts). */
+
+/** A line that matches. */
+export interface MatchedLine {
+  /** From 1. */
+  readonly number: number
+  /** The line, or the first few thousand characters of a longer one. */
+  readonly text: string
+}
+
+/** The lines that a search is for. */
+export interface WantedLines {
+  readonly pattern: Pattern
+  /** Lines that match it are left out. */
+  readonly excluded: Pattern | undefined
+}
 
 /** The matches of one file. */
 export interface FileMatches {
@@ -18,7 +37,9 @@ export interface FileMatches {
 
 /** What to search for, and where. */
 export interface Search {
-  readonly pattern: SearchPattern
+  readonly lines: WantedLines
+  /** The pattern for ripgrep. Undefined where it cannot do this search. */
+  readonly pattern: SearchPattern | undefined
   /** A folder, or one file. */
   readonly target: string
   readonly isFile: boolean
@@ -38,7 +59,6 @@ export type Needs =
   | FileSystem.FileSystem
   | Path.Path
   | Workspace
-  | LineMatcher
   | Environment
   | ChildProcessSpawner.ChildProcessSpawner
 
@@ -84,13 +104,38 @@ export const ignoreFilter = (rules: FolderRules | undefined) => {
   }
 }
 
+/** Characters of a line that are passed on. */
+const maxLineChars = 4_096
+
+/** The matching lines of a text, at most `maxMatches`. */
+function* matchingLines(
+  text: string,
+  { excluded, pattern }: WantedLines,
+  maxMatches: number
+): SlicedWork<ReadonlyArray<MatchedLine>> {
+  const matcher = new PatternMatcher(pattern)
+  const without = excluded === undefined ? undefined : new PatternMatcher(excluded)
+  const matches: Array<MatchedLine> = []
+  for (let at = 0, number = 1; at < text.length && matches.length < maxMatches; number += 1) {
+    const line = yield* matcher.line(text, at)
+    if (line === undefined) break
+    number += line.breaks
+    const end = yield* lineEnd(text, line.from)
+    if (without === undefined || (yield* without.line(text, line.start, end)) === undefined) {
+      matches.push({ number, text: text.slice(line.start, Math.min(end, line.start + maxLineChars)) })
+    }
+    at = end + 1
+  }
+  return matches
+}
+
 /** Bytes read, and characters matched, at a time. */
 const chunkBytes = 1_048_576
 /** Files searched at the same time. */
 export const concurrentFiles = 8
 
 /** Searches one file, chunk by chunk. A file that has a NUL byte, or cannot be read, has no matches. */
-export const searchOne = Effect.fnUntraced(function* (place: string, matcher: Matcher, maxMatches: number) {
+export const searchOne = Effect.fnUntraced(function* (place: string, wanted: WantedLines, maxMatches: number) {
   const workspace = yield* Workspace
   const fs = workspace.files(yield* FileSystem.FileSystem)
   const matches: Array<MatchedLine> = []
@@ -102,7 +147,9 @@ export const searchOne = Effect.fnUntraced(function* (place: string, matcher: Ma
 
   const take = Effect.fnUntraced(function* (text: string) {
     if (matches.length < maxMatches) {
-      const lines = yield* matcher.lines(text, maxMatches - matches.length)
+      const lines = yield* Patterns.run(
+        matchingLines(text.replace(/\r(?=\n|$)/g, ""), wanted, maxMatches - matches.length)
+      )
       for (const { number, text: line } of lines) matches.push({ number: before + number, text: line })
     }
     let at = text.indexOf("\n")
@@ -137,7 +184,7 @@ export const searchOne = Effect.fnUntraced(function* (place: string, matcher: Ma
         rest = text.slice(end + 1).slice(0, chunkBytes)
       })
     ),
-    Effect.ignore
+    Effect.catchTag("PlatformError", () => Effect.void)
   )
   if (isBinary) return []
   if (whole !== undefined) rest = decodeFile(new Uint8Array(whole.flatMap((each) => [...each])))
@@ -149,9 +196,9 @@ export const searchOne = Effect.fnUntraced(function* (place: string, matcher: Ma
 /** Searches a folder or file without ripgrep. */
 export const searchWithoutRipgrep = Effect.fnUntraced(function* (
   search: Search
-): Effect.fn.Return<ReadonlyArray<FileMatches>, never, Needs | Scope.Scope> {
+): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, Needs> {
   const path = yield* Path.Path
-  const { choice, isFile, includes: isWanted, pattern, perFile, target, total } = search
+  const { choice, isFile, includes: isWanted, lines: wanted, perFile, target, total } = search
   const files: Array<string> = []
   if (isFile) files.push(target)
   else {
@@ -164,10 +211,8 @@ export const searchWithoutRipgrep = Effect.fnUntraced(function* (
     )
   }
   files.sort()
-  const matchers = yield* LineMatcher
-  const matcher = yield* matchers.make(pattern.source, pattern.flags)
   const searched = Stream.fromIterable(files).pipe(
-    Stream.mapEffect((place) => Effect.map(searchOne(place, matcher, perFile), (lines) => ({ place, lines })), {
+    Stream.mapEffect((place) => Effect.map(searchOne(place, wanted, perFile), (lines) => ({ place, lines })), {
       concurrency: concurrentFiles
     })
   )

@@ -1,11 +1,11 @@
-import { Context, Effect, Fiber, FileSystem, Option, Path, PlatformError, Scope, Stream } from "effect"
+import { Context, Effect, Fiber, FileSystem, Option, Path, PlatformError, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { childEnvironment } from "../../../domain/text/ChildEnvironment.ts"
 import { isWithin } from "../../../domain/text/WorkspacePath.ts"
 import { cutLine, decodeFile, linesOf } from "../../../domain/workspace/FileText.ts"
 import { addOutput, endOutput, noOutput, type RipgrepNotice } from "../../../domain/workspace/RipgrepOutput.ts"
 import { Environment } from "../../platform/Environment.ts"
-import { LineMatcher, type MatchedLine } from "../../platform/LineMatcher.ts"
+import type { BadPattern } from "../../platform/Patterns.ts"
 import { read } from "../../platform/RegularFile.ts"
 import { ownRules, rulesOf, vendoredFolders } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
@@ -13,6 +13,7 @@ import {
   concurrentFiles,
   type FileMatches,
   ignoreFilter,
+  type MatchedLine,
   type Needs,
   type Search,
   searchOne,
@@ -148,8 +149,8 @@ export const isPlainGlob = (pattern: string): boolean => /^[\w.*{},-]+$/.test(pa
 
 /** The arguments of a search, without what is searched. */
 const argumentsOf = (
-  { choice, include, pattern, perFile }: Search,
-  rust: string,
+  { choice, include, perFile }: Search,
+  { isCaseSensitive, rust }: { readonly isCaseSensitive: boolean; readonly rust: string },
   ownRuleFiles: ReadonlyArray<string>
 ): ReadonlyArray<string> => [
   "--no-config",
@@ -157,7 +158,7 @@ const argumentsOf = (
   "--no-mmap",
   "--no-messages",
   "--crlf",
-  pattern.isCaseSensitive ? "--case-sensitive" : "--ignore-case",
+  isCaseSensitive ? "--case-sensitive" : "--ignore-case",
   `--max-count=${perFile}`,
   "--no-ignore-dot",
   "--no-ignore-global",
@@ -202,11 +203,11 @@ const collect = Effect.fnUntraced(function* (
 /** Searches a folder or file with ripgrep. Undefined: it is not installed, or cannot do this search exactly; use the other engine. */
 export const searchWithRipgrep = Effect.fnUntraced(function* (
   search: Search
-): Effect.fn.Return<ReadonlyArray<FileMatches> | undefined, never, Needs> {
+): Effect.fn.Return<ReadonlyArray<FileMatches> | undefined, BadPattern, Needs> {
   const path = yield* Path.Path
   const { folders } = yield* Workspace
   const { choice, isFile, pattern, target } = search
-  if (pattern.rust === undefined) return undefined
+  if (pattern?.rust === undefined) return undefined
   const base = folders.find((folder) => isWithin(folder, target, path.sep)) ?? (isFile ? path.dirname(target) : target)
   const own = yield* ownRules()
   if (choice?.own === true) {
@@ -219,12 +220,12 @@ export const searchWithRipgrep = Effect.fnUntraced(function* (
     const relative = path.relative(target, place).replaceAll(path.sep, "/")
     return isFile || search.includes(relative) ? isOurs(relative) : Effect.succeed(false)
   }
-  const args = argumentsOf(search, pattern.rust, own.files)
+  const args = argumentsOf(search, { ...pattern, rust: pattern.rust }, own.files)
   const ran = yield* collect(search, args, base, `./${path.relative(base, target)}`, isWanted).pipe(
     // Not installed, or killed: the other engine finds the same.
     Effect.catchTag("PlatformError", () => Effect.undefined)
   )
-  return ran === undefined ? undefined : yield* Effect.scoped(confirmed(search, ran))
+  return ran === undefined ? undefined : yield* confirmed(search, ran)
 })
 
 /**
@@ -235,10 +236,7 @@ export const searchWithRipgrep = Effect.fnUntraced(function* (
 const confirmed = Effect.fnUntraced(function* (search: Search, ran: ReadonlyArray<FileMatches>) {
   const workspace = yield* Workspace
   const fs = workspace.files(yield* FileSystem.FileSystem)
-  const matchers = yield* LineMatcher
-  const scope = yield* Effect.scope
-  const { pattern, perFile, total } = search
-  const matcher = yield* Effect.cached(Scope.provide(matchers.make(pattern.source, pattern.flags), scope))
+  const { lines: wanted, perFile, total } = search
   const confirm = Effect.fnUntraced(function* ({ lines, place }: FileMatches) {
     const bytes = yield* Effect.option(Effect.provideService(read(place, place), FileSystem.FileSystem, fs))
     const all = Option.isSome(bytes) ? linesOf(decodeFile(bytes.value)) : []
@@ -246,7 +244,7 @@ const confirmed = Effect.fnUntraced(function* (search: Search, ran: ReadonlyArra
       const line = all[number - 1]
       return line !== undefined && cutLine(line) === text
     })
-    return { place, lines: isConfirmed ? lines : yield* searchOne(place, yield* matcher, perFile) }
+    return { place, lines: isConfirmed ? lines : yield* searchOne(place, wanted, perFile) }
   })
   return yield* takeMatches(
     total,

@@ -1,9 +1,9 @@
-import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { isWithin } from "../../../domain/text/WorkspacePath.ts"
-import { excluding, parseSearch, type PatternProblem, type SearchPattern } from "../../../domain/tools/SearchPattern.ts"
+import { searchPattern } from "../../../domain/tools/SearchPattern.ts"
 import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
 import { cutLine, decodeFile, linesOf } from "../../../domain/workspace/FileText.ts"
-import { type MatchedLine } from "../../platform/LineMatcher.ts"
+import * as Patterns from "../../platform/Patterns.ts"
 import { makeProgramFinder } from "../../platform/ProgramLookup.ts"
 import { inspect, read } from "../../platform/RegularFile.ts"
 import { FileLimits } from "../../workspace/FileLimits.ts"
@@ -12,7 +12,7 @@ import { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { choiceOf, withoutNulls } from "./FolderToolArguments.ts"
 import { pathMatcher } from "./Glob.ts"
-import { type FileMatches, type Needs, searchWithoutRipgrep } from "./LineSearch.ts"
+import { type FileMatches, type MatchedLine, type Needs, type Search, searchWithoutRipgrep } from "./LineSearch.ts"
 import { isPlainGlob, Ripgrep, searchWithRipgrep } from "./RipgrepSearch.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
@@ -65,27 +65,25 @@ const searchTimeout = "30 seconds"
 
 const failure = (type: string, message: string) => new ToolFailure({ message, type })
 
-const invalidPattern = (what: string, { message }: PatternProblem) =>
-  failure("invalid_tool_params", `${what}: ${message}`)
+const compile = (argument: string, source: string, isCaseSensitive: boolean) =>
+  Effect.mapError(Patterns.compile(source, { ignoresCase: !isCaseSensitive }), ({ message }) =>
+    failure("invalid_tool_params", `${argument} is not a regular expression that can be used: ${message}`)
+  )
 
-/** The pattern that lines have to match, with those that `exclude_pattern` leaves out. */
-const patternOf = (args: Parameters): Result.Result<SearchPattern, ToolFailure> => {
-  const isCaseSensitive = args.case_sensitive ?? false
-  const included = Result.mapError(
-    parseSearch(args.pattern, { isCaseSensitive, isFixed: args.fixed_strings ?? false }),
-    (problem) => invalidPattern("the pattern is not a regular expression", problem)
-  )
-  if (args.exclude_pattern === undefined || Result.isFailure(included)) return included
-  return Result.mapError(parseSearch(args.exclude_pattern, { isCaseSensitive, isFixed: false }), (problem) =>
-    invalidPattern("exclude_pattern is not a regular expression", problem)
-  ).pipe(
-    Result.flatMap((excluded) =>
-      Result.mapError(excluding(included.success, excluded), (problem) =>
-        invalidPattern("pattern and exclude_pattern do not go together", problem)
-      )
-    )
-  )
-}
+/** What lines have to match, without those that `exclude_pattern` leaves out. */
+const wantedOf = Effect.fnUntraced(function* ({
+  case_sensitive: isCaseSensitive = false,
+  exclude_pattern: exclude,
+  fixed_strings: isFixed = false,
+  pattern: typed
+}: Parameters): Effect.fn.Return<Pick<Search, "lines" | "pattern">, ToolFailure> {
+  const included = searchPattern(typed, { isCaseSensitive, isFixed })
+  const pattern = yield* compile("pattern", included.source, included.isCaseSensitive)
+  if (exclude === undefined) return { lines: { pattern, excluded: undefined }, pattern: included }
+  const left = searchPattern(exclude, { isCaseSensitive, isFixed: false })
+  const excluded = yield* compile("exclude_pattern", left.source, left.isCaseSensitive)
+  return { lines: { pattern, excluded }, pattern: undefined }
+})
 
 /** The folders of the workspace, without those that lie in another of them: that one's search covers both. */
 const outermost = (folders: ReadonlyArray<string>, separator: string): ReadonlyArray<string> =>
@@ -94,10 +92,10 @@ const outermost = (folders: ReadonlyArray<string>, separator: string): ReadonlyA
 /** The files with matches in one folder or file. */
 const searchTarget = Effect.fnUntraced(function* (
   args: Parameters,
-  pattern: SearchPattern,
+  wanted: Pick<Search, "lines" | "pattern">,
   target: string,
   defaultChoice: IgnoreChoice
-): Effect.fn.Return<ReadonlyArray<FileMatches>, ToolFailure, Needs> {
+): Effect.fn.Return<ReadonlyArray<FileMatches>, ToolFailure | Patterns.BadPattern, Needs> {
   const workspace = yield* Workspace
   const fs = workspace.files(yield* FileSystem.FileSystem)
   const info = yield* fs.stat(target).pipe(Effect.option)
@@ -112,8 +110,8 @@ const searchTarget = Effect.fnUntraced(function* (
     )
   }
   const { include_pattern: include, total_max_matches: total = defaultMaxMatches } = args
-  const search = {
-    pattern,
+  const search: Search = {
+    ...wanted,
     target,
     isFile,
     choice: args.no_ignore === true ? undefined : defaultChoice,
@@ -122,7 +120,7 @@ const searchTarget = Effect.fnUntraced(function* (
     perFile: args.max_matches_per_file ?? total + 1,
     total
   }
-  return (yield* searchWithRipgrep(search)) ?? (yield* Effect.scoped(searchWithoutRipgrep(search)))
+  return (yield* searchWithRipgrep(search)) ?? (yield* searchWithoutRipgrep(search))
 })
 
 /** The first `total` matches, or the first `total` files with matches. */
@@ -233,14 +231,15 @@ export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(functio
     adaptArguments,
     title: ({ dir_path, pattern }) => (dir_path === undefined ? pattern : `${pattern} in ${dir_path}`),
     run: Effect.fn("SearchFiles.run")(function* (args) {
-      const pattern = yield* Effect.fromResult(patternOf(args))
+      const wanted = yield* wantedOf(args)
       const targets =
         args.dir_path === undefined
           ? outermost(workspace.folders, path.sep)
           : [yield* pathArgument(workspace, args.dir_path, "read")]
-      const files = yield* Effect.forEach(targets, (target) => searchTarget(args, pattern, target, defaultChoice)).pipe(
+      const files = yield* Effect.forEach(targets, (target) => searchTarget(args, wanted, target, defaultChoice)).pipe(
         Effect.provideContext(platform),
         Effect.provideService(Ripgrep, find("rg")),
+        Effect.catchTag("BadPattern", ({ message }) => failure("grep_execution_error", `pattern: ${message}`)),
         Effect.timeoutOrElse({
           duration: searchTimeout,
           orElse: () =>

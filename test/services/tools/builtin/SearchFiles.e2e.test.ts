@@ -1,13 +1,10 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, PlatformError } from "effect"
+import { Effect, FileSystem, Layer, PlatformError, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { TestClock } from "effect/testing"
 import { defaults } from "../../../../src/domain/settings/Settings.ts"
-import * as WorkerLineMatcher from "../../../../src/layers/platform/WorkerLineMatcher.ts"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
 import { Environment } from "../../../../src/services/platform/Environment.ts"
-import { LineMatcher } from "../../../../src/services/platform/LineMatcher.ts"
 import { searchFiles } from "../../../../src/services/tools/builtin/SearchFiles.ts"
 import { FileLimits } from "../../../../src/services/workspace/FileLimits.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
@@ -23,16 +20,16 @@ const nothingInstalled = Layer.succeed(
   )
 )
 
-const around = Layer.merge(
-  WorkerLineMatcher.layer,
-  Layer.succeed(Environment, { variables: Effect.succeed({ PATH: process.env["PATH"] ?? "" }) })
-)
+const around = Layer.succeed(Environment, { variables: Effect.succeed({ PATH: process.env["PATH"] ?? "" }) })
 
 const byHand = searchFiles.pipe(Effect.provide(Layer.merge(around, nothingInstalled)))
 const byRipgrep = searchFiles.pipe(Effect.provide(around))
-/** Fails where ripgrep alone does not do. */
+/** Fails where ripgrep alone does not do: only the other engine reads files as streams. */
 const byRipgrepAlone = searchFiles.pipe(
-  Effect.provideService(LineMatcher, { make: () => Effect.die("ripgrep should have done it") }),
+  Effect.updateService(FileSystem.FileSystem, (fs) => ({
+    ...fs,
+    stream: () => Stream.die("ripgrep should have done it")
+  })),
   Effect.provide(around)
 )
 
@@ -74,8 +71,7 @@ const searches: ReadonlyArray<object> = [
   { pattern: "(?i)ONE", case_sensitive: true },
   { pattern: "^one$" },
   { pattern: "\\bone\\b" },
-  // Not without the \\b: in one long word every character would be a start, which is quadratic.
-  { pattern: "\\b\\w+\\s\\w+" },
+  { pattern: "\\w+\\s\\w+" },
   { pattern: "\\d" },
   { pattern: "[\\d&]" },
   { pattern: "[^\\w\\s]{2}" },
@@ -89,9 +85,6 @@ const searches: ReadonlyArray<object> = [
   { pattern: "1\\/2" },
   { pattern: "\\\\d" },
   { pattern: "(?<word>word) word" },
-  { pattern: "(word) \\1" },
-  { pattern: "foo(?!foo)" },
-  { pattern: "(?<=na)ï" },
   { pattern: "語|😀" },
   { pattern: "\\u8a9e" },
   { pattern: "é" },
@@ -120,8 +113,8 @@ const searches: ReadonlyArray<object> = [
   { pattern: "nowhere to be found" }
 ]
 
-/** What ripgrep's engine does not have; and lines are left out by our own. */
-const onlyByHand = ["(?!", "(?<=", '\\\\1"', "exclude_pattern", "one\\\\n"]
+/** Lines are left out by our own engine, and ripgrep refuses a line break. */
+const onlyByHand = ["exclude_pattern", "one\\\\n"]
 
 describe("search_file_content", () => {
   it.effect("answers as in recorded conversations", () =>
@@ -224,11 +217,25 @@ describe("search_file_content", () => {
   )
 
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
-    ["an invalid pattern", { pattern: "a(b" }, "the pattern is not a regular expression: /a(b/"],
+    [
+      "an invalid pattern",
+      { pattern: "a(b" },
+      "pattern is not a regular expression that can be used: missing closing )"
+    ],
+    [
+      "a look-ahead",
+      { pattern: "foo(?!foo)" },
+      "pattern is not a regular expression that can be used: look-ahead and look-behind are not supported"
+    ],
+    [
+      "a back-reference",
+      { pattern: "(word) \\1" },
+      "pattern is not a regular expression that can be used: back-references are not supported"
+    ],
     [
       "an exclusion that is none",
       { pattern: "a", exclude_pattern: "[" },
-      "exclude_pattern is not a regular expression: /[/"
+      "exclude_pattern is not a regular expression that can be used: missing closing ]"
     ],
     ["a folder that is not there", { pattern: "a", dir_path: "none" }, "there is no file or folder none"],
     ["a folder outside", { pattern: "a", dir_path: ".." }, ".. is outside the workspace"],
@@ -251,20 +258,12 @@ describe("search_file_content", () => {
     )
   }
 
-  it.effect("gives up a pattern that would run for ever, without blocking the program", () =>
+  it.effect("looks for a pattern that could be read in too many ways", () =>
     Effect.gen(function* () {
       const tool = yield* byHand
-      const fiber = yield* Effect.forkChild(refusalOf(tool, { pattern: "^(a+)+(?=$)" }))
-      // Time passes as long as the search is under way.
-      const clock = yield* Effect.forkChild(
-        Effect.forever(Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow))
-      )
-      assert.strictEqual(
-        yield* Fiber.join(fiber),
-        "the search took more than 30 seconds; search a smaller folder or with a simpler pattern"
-      )
-      yield* Fiber.interrupt(clock)
-    }).pipe(Effect.provide(inMemory({ "a.txt": `${"a".repeat(60)}!\n` })))
+      assert.include(yield* answerOf(tool, { pattern: "^(a+)+$" }), "No matches found")
+      assert.include(yield* answerOf(tool, { pattern: "(a|aa)+!", exclude_pattern: "(a*)*b" }), "Found 1 match")
+    }).pipe(Effect.provide(inMemory({ "a.txt": `${"a".repeat(200_000)}!\n` })))
   )
 
   besideRipgrep("beside ripgrep", () => {

@@ -5,7 +5,6 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FileMemory from "../../../../src/layers/memory/FileMemory.ts"
-import * as WorkerLineMatcher from "../../../../src/layers/platform/WorkerLineMatcher.ts"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
 import { Environment } from "../../../../src/services/platform/Environment.ts"
 import { expand } from "../../../../src/services/references/AtReferences.ts"
@@ -105,7 +104,6 @@ const snapshot = (folder: string): ReadonlyArray<string> =>
     })
 
 const platform = Layer.mergeAll(
-  WorkerLineMatcher.layer,
   TokenCounter.layerEstimate,
   Layer.succeed(EditCorrector, { correct: () => Effect.undefined })
 ).pipe(Layer.provideMerge(NodeServices.layer))
