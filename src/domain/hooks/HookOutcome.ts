@@ -28,22 +28,24 @@ const subjectOf = (event: HookEvent): string | undefined => {
   }
 }
 
-const matchesTool = (matcher: string, tool: string): boolean => {
-  const pattern = Result.try({ try: () => new RegExp(matcher), catch: () => undefined })
-  return Result.isSuccess(pattern) ? pattern.success.test(tool) : matcher === tool
+/** A matcher without blanks around it; undefined when it matches everything. */
+export const trimmedMatcher = (matcher: string | undefined): string | undefined => {
+  const trimmed = matcher?.trim() ?? ""
+  return trimmed === "" || trimmed === "*" ? undefined : trimmed
 }
 
+/** The tool that a matcher is compared with, as a regular expression; undefined for events that concern no tool. */
+export const toolOf = (event: HookEvent): string | undefined =>
+  event._tag === "BeforeTool" || event._tag === "AfterTool" ? event.tool : undefined
+
 /**
- * Whether a matcher matches an event. An absent or empty matcher and `*` match everything. Tools match by regular
- * expression, or by exact name when the matcher is not a valid expression. Other events match by exact trigger, source,
- * reason or kind.
+ * Whether a matcher matches an event that concerns no tool: by the exact trigger, source, reason or kind. An absent or empty
+ * matcher and `*` match everything.
  */
 export const matchesEvent = (event: HookEvent, matcher: string | undefined): boolean => {
-  const trimmed = matcher?.trim() ?? ""
-  if (trimmed === "" || trimmed === "*") return true
-  if (event._tag === "BeforeTool" || event._tag === "AfterTool") return matchesTool(trimmed, event.tool)
   const subject = subjectOf(event)
-  return subject === undefined || subject === trimmed
+  const trimmed = trimmedMatcher(matcher)
+  return trimmed === undefined || subject === undefined || subject === trimmed
 }
 
 /** One hook's answer. */

@@ -1,5 +1,6 @@
 import { Predicate, Result, Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
+import { checkedPattern } from "../text/PatternSyntax.ts"
 import { quotedPath } from "../text/WorkspacePath.ts"
 import { HookEvent, type HookEventName } from "./Hook.ts"
 
@@ -22,7 +23,7 @@ export const HookCommand = Schema.Struct({
 /** Commands for one event, with a matcher. */
 export const HookGroup = Schema.Struct({
   /**
-   * A regular expression on the tool name, or the exact trigger, source, reason or kind. Absent: matches everything.
+   * A regular expression on the tool name (RE2's syntax), or the exact trigger, source, reason or kind. Absent: matches everything.
    */
   matcher: Schema.optionalKey(Schema.String),
   /** Whether all commands of the event run in sequence, each seeing the changes of the one before. */
@@ -79,6 +80,8 @@ export type HookFault =
   | { readonly _tag: "NoList" }
   | { readonly _tag: "NoObject" }
   | { readonly _tag: "NoTextMatcher" }
+  /** `detail` says what is not supported. */
+  | { readonly _tag: "BadMatcher"; readonly detail: string }
   | { readonly _tag: "NoBoolean" }
   | { readonly _tag: "NoType" }
   | { readonly _tag: "UnknownType"; readonly type: string }
@@ -103,6 +106,8 @@ export const hookFaultText = (fault: HookFault): string => {
       return "it is not an object"
     case "NoTextMatcher":
       return "its matcher is not a string"
+    case "BadMatcher":
+      return `its matcher cannot be used: ${fault.detail}`
     case "NoBoolean":
       return "it is neither true nor false"
     case "NoType":
@@ -209,6 +214,11 @@ export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks 
       // Without its matcher the hook would run for events it was not meant for.
       if (matcher !== undefined && typeof matcher !== "string") {
         leaveOut(where, { _tag: "NoTextMatcher" })
+        continue
+      }
+      const checked = checkedPattern(matcher ?? "")
+      if (Result.isFailure(checked)) {
+        leaveOut(where, { _tag: "BadMatcher", detail: checked.failure })
         continue
       }
       if (sequential !== undefined && typeof sequential !== "boolean") {

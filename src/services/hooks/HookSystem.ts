@@ -8,8 +8,9 @@ import {
   emptyOutcome
 } from "../../domain/hooks/Hook.ts"
 import type { HookAnswer } from "../../domain/hooks/HookAnswer.ts"
-import { changedBy, type HookReply, matchesEvent, outcomeOf } from "../../domain/hooks/HookOutcome.ts"
+import { changedBy, type HookReply, matchesEvent, outcomeOf, toolOf } from "../../domain/hooks/HookOutcome.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
+import { type ToolMatcher, toolMatcher } from "./ToolMatcher.ts"
 
 /** Where an event happens. Absent fields: the working folder, no session. */
 export interface HookPlace {
@@ -33,7 +34,7 @@ export interface Hook {
   readonly name: string
   /** The event it receives. Absent: all. */
   readonly event?: HookEventName | undefined
-  /** Which occurrences it receives; see `matchesEvent`. */
+  /** Which occurrences it receives; see `toolMatcher` and `matchesEvent`. */
   readonly matcher?: string | undefined
   /** Runs in sequence with all other hooks of the event, each seeing the changes of the one before. */
   readonly sequential?: boolean | undefined
@@ -81,6 +82,7 @@ type Running = Fiber.Fiber<unknown, unknown>
 /** A registered hook with its running work. */
 interface Registered {
   readonly hook: Hook
+  readonly isForTool: ToolMatcher
   readonly running: Set<Running>
 }
 
@@ -107,27 +109,40 @@ const receivers = ({ lookups, registered }: Registry, name: HookEventName): Read
   return hooks
 }
 
-const add = ({ lookups, registered }: Registry, hooks: ReadonlyArray<Hook>): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.acquireRelease(
+const add = Effect.fnUntraced(function* (
+  { lookups, registered }: Registry,
+  hooks: ReadonlyArray<Hook>
+): Effect.fn.Return<void, never, Scope.Scope> {
+  const added = yield* Effect.forEach(hooks, (hook) =>
+    Effect.map(toolMatcher(hook.matcher), (isForTool) => ({ hook, isForTool, running: new Set<Running>() }))
+  )
+  yield* Effect.acquireRelease(
     Effect.sync(() => {
       const key = Symbol("hooks")
-      const added = hooks.map((hook) => ({ hook, running: new Set<Running>() }))
       registered.set(key, added)
       lookups.clear()
-      return { added, key }
+      return key
     }),
-    ({ added, key }) =>
+    (key) =>
       Effect.suspend(() => {
         registered.delete(key)
         lookups.clear()
         return ended(added.flatMap(({ running }) => [...running]))
       })
-  ).pipe(Effect.asVoid)
+  )
+})
 
 /** Not a generator: without hooks, it must cost nothing. */
 const fire = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<HookOutcome> => {
-  const hooks = receivers(registry, event._tag).filter(({ hook }) => matchesEvent(event, hook.matcher))
-  return hooks.length === 0 ? Effect.succeed(emptyOutcome) : runHooks(registry, hooks, event, place)
+  const all = receivers(registry, event._tag)
+  const tool = toolOf(event)
+  const run = (hooks: ReadonlyArray<Registered>) =>
+    hooks.length === 0 ? Effect.succeed(emptyOutcome) : runHooks(registry, hooks, event, place)
+  if (tool === undefined || all.length === 0) return run(all.filter(({ hook }) => matchesEvent(event, hook.matcher)))
+  return Effect.flatMap(
+    Effect.filter(all, ({ isForTool }) => isForTool(tool)),
+    run
+  )
 }
 
 const runHooks = Effect.fn("HookSystem.fire")(function* (

@@ -9,19 +9,11 @@ import {
 import { changedBy, matchesEvent, outcomeOf } from "../../../src/domain/hooks/HookOutcome.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 
-const tool = (name: string): HookEvent => ({ _tag: "BeforeTool", tool: name, input: {} })
-
-describe("isMeant", () => {
+describe("matchesEvent", () => {
   it.each<readonly [string, string | undefined, HookEvent, boolean]>([
-    ["no matcher means all", undefined, tool("glob"), true],
-    ["an empty one means all", " ", tool("glob"), true],
-    ["* means all", "*", tool("glob"), true],
-    ["tools by a regular expression", "write_.*|replace", tool("write_file"), true],
-    ["anywhere in the name", "file", tool("write_file"), true],
-    ["which may not match", "^file", tool("write_file"), false],
-    ["AfterTool as well", "^file", { _tag: "AfterTool", tool: "write_file", input: {}, response: {} }, false],
-    ["what is not a regular expression is a name", "a(b", tool("a(b"), true],
-    ["and no other", "a(b", tool("a"), false],
+    ["no matcher means all", undefined, { _tag: "SessionStart", source: "startup" }, true],
+    ["an empty one means all", " ", { _tag: "SessionStart", source: "startup" }, true],
+    ["* means all", "*", { _tag: "SessionStart", source: "startup" }, true],
     ["a source exactly", "startup", { _tag: "SessionStart", source: "startup" }, true],
     ["no part of it", "start", { _tag: "SessionStart", source: "startup" }, false],
     ["no regular expression on it", ".*", { _tag: "SessionStart", source: "startup" }, false],
