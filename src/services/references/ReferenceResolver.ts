@@ -3,8 +3,8 @@ import { plural } from "../../domain/text/NumberText.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { type PathReading, readings } from "../../domain/workspace/AtReference.ts"
 import { defaultExcludes, isPattern } from "../../domain/workspace/ManyFiles.ts"
+import { globProblem, pathMatcher } from "../../domain/workspace/PathGlob.ts"
 import { inspect } from "../platform/RegularFile.ts"
-import { pathMatcher } from "../tools/builtin/Glob.ts"
 import { type FolderRules, isIgnored, ownRules, rulesOf, walk } from "../workspace/IgnoreRules.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 
@@ -241,6 +241,8 @@ const resolvePattern = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ResolvedReference, never, Needs> {
   const { path, workspace } = resolver
   const { folder, rest } = splitPattern(pattern)
+  const problem = globProblem(rest)
+  if (problem !== undefined) return skippedFor(problem)
   const matches = pathMatcher(rest, false)
   const places = new Set<string>()
   let refusal: ResolvedReference | undefined

@@ -1,8 +1,34 @@
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { globProblem } from "../../../domain/workspace/PathGlob.ts"
 import type { FileSettings } from "../../workspace/FileLimits.ts"
 import type { IgnoreChoice } from "../../workspace/IgnoreRules.ts"
 
 /** Arguments that the tools for folders share. */
+
+const isBounded = Schema.makeFilter(globProblem)
+const maxPatterns = Schema.isMaxLength(100)
+
+/** A glob pattern whose size is bounded, and the patterns of one call. */
+export const GlobPattern = Schema.NonEmptyString.check(isBounded)
+export const GlobPatterns = Schema.Array(GlobPattern).check(maxPatterns)
+/** Patterns that may be empty: those of names to leave out. */
+export const ExcludePatterns = Schema.Array(Schema.String.check(isBounded)).check(maxPatterns)
+
+/** Files matched at once. */
+const filesPerTurn = 64
+
+/** Returns the files that match, in turns between which others run. */
+export const matchingFiles = Effect.fnUntraced(function* (
+  files: ReadonlyArray<string>,
+  matches: (file: string) => boolean
+) {
+  const found: Array<string> = []
+  for (let at = 0; at < files.length; at += filesPerTurn) {
+    if (at > 0) yield* Effect.yieldNow
+    found.push(...files.slice(at, at + filesPerTurn).filter(matches))
+  }
+  return found
+})
 
 /** Whether ignore rules apply. Default: as the settings say. */
 export const filterOptions = Schema.optionalKey(

@@ -1,14 +1,15 @@
-import { Clock, type Context, Effect, FileSystem, Glob, Option, Path, Schema, Stream } from "effect"
+import { Clock, type Context, Effect, FileSystem, Option, Path, Schema, Stream } from "effect"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { choiceOf, withoutNulls } from "./FolderToolArguments.ts"
+import { choiceOf, GlobPattern, matchingFiles, withoutNulls } from "./FolderToolArguments.ts"
 
 const Parameters = Schema.Struct({
-  pattern: Schema.NonEmptyString.annotate({ description: "The glob pattern, for example **/*.ts or src/{a,b}/*.md" }),
+  pattern: GlobPattern.annotate({ description: "The glob pattern, for example **/*.ts or src/{a,b}/*.md" }),
   dir_path: Schema.optionalKey(Schema.String).annotate({ description: "The folder to search. Default: the workspace" }),
   case_sensitive: Schema.optionalKey(Schema.Boolean).annotate({ description: "Whether case matters. Default: false" }),
   respect_git_ignore: Schema.optionalKey(Schema.Boolean).annotate({
@@ -22,12 +23,6 @@ type Parameters = typeof Parameters.Type
 
 const older = ({ dir_path, path, ...rest }: Readonly<Record<string, unknown>>): unknown =>
   withoutNulls({ ...rest, dir_path: dir_path ?? path })
-
-/** Matches a pattern against paths with forward slashes. Hidden files are treated like others. */
-export const pathMatcher = (pattern: string, isCaseSensitive: boolean): ((relative: string) => boolean) => {
-  const glob = Glob.make(isCaseSensitive ? pattern : pattern.toLowerCase(), { dot: true })
-  return (relative) => Glob.match(glob, isCaseSensitive ? relative : relative.toLowerCase())
-}
 
 interface Match {
   readonly place: string
@@ -92,9 +87,9 @@ const filesIn = Effect.fnUntraced(function* (finder: Finder, folder: string, arg
   let ignored = 0
   yield* walk(folder, choiceOf(args, limits)).pipe(
     Stream.runForEach((each) =>
-      Effect.sync(() => {
+      Effect.map(matchingFiles(each.files, matches), (found) => {
         ignored += each.ignored
-        for (const file of each.files) if (matches(file)) files.push(path.join(folder, file))
+        for (const file of found) files.push(path.join(folder, file))
       })
     ),
     Effect.provideContext(platform)

@@ -10,6 +10,7 @@ import type { BadPattern } from "../../platform/Patterns.ts"
 import * as Patterns from "../../platform/Patterns.ts"
 import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
+import { matchingFiles } from "./FolderToolArguments.ts"
 
 /** Searches files line by line. Works everywhere; ripgrep is faster (RipgrepSearch.ts). */
 
@@ -204,8 +205,8 @@ export const searchWithoutRipgrep = Effect.fnUntraced(function* (
   else {
     yield* walk(target, choice ?? { git: false, own: false, vendored: false }).pipe(
       Stream.runForEach((found) =>
-        Effect.sync(() => {
-          for (const file of found.files) if (isWanted(file)) files.push(path.join(target, file))
+        Effect.map(matchingFiles(found.files, isWanted), (matches) => {
+          for (const file of matches) files.push(path.join(target, file))
         })
       )
     )

@@ -1,16 +1,17 @@
-import { ByteSize, Effect, FileSystem, Glob, Option, Path, Schema } from "effect"
+import { ByteSize, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { diskErrorText } from "../../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import { FileLimits } from "../../workspace/FileLimits.ts"
 import { rulesOf } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { choiceOf, filterOptions, withoutNulls } from "./FolderToolArguments.ts"
+import { choiceOf, ExcludePatterns, filterOptions, matchingFiles, withoutNulls } from "./FolderToolArguments.ts"
 
 const parameters = Schema.Struct({
   dir_path: Schema.String.annotate({ description: "The folder, absolute or relative to the root of the workspace" }),
-  ignore: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+  ignore: Schema.optionalKey(ExcludePatterns).annotate({
     description: "Glob patterns of names to leave out, for example *.log"
   }),
   file_filtering_options: filterOptions
@@ -86,11 +87,14 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
         const rules = yield* rulesOf(folder, { ...choiceOf(file_filtering_options, limits), vendored: false }).pipe(
           Effect.provideContext(platform)
         )
-        const globs = ignore.map((pattern) => Glob.make(pattern, { dot: true }))
-        const visible = entries.filter(({ name }) => !globs.some((glob) => Glob.match(glob, name)))
-        const found = yield* Effect.forEach(visible, (entry) => entryOf(folder, entry), {
-          concurrency: concurrentStats
-        })
+        const globs = ignore.map((pattern) => pathMatcher(pattern, true))
+        const names = entries.map(({ name }) => name)
+        const visible = new Set(yield* matchingFiles(names, (name) => !globs.some((matches) => matches(name))))
+        const found = yield* Effect.forEach(
+          entries.filter(({ name }) => visible.has(name)),
+          (entry) => entryOf(folder, entry),
+          { concurrency: concurrentStats }
+        )
         const kept = yield* Effect.filter(found, ({ isFolder, name }) =>
           Effect.as(rules.pause, !rules.ignores(name, isFolder))
         )

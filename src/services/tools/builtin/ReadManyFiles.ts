@@ -13,22 +13,20 @@ import {
   skipReason,
   summary
 } from "../../../domain/workspace/ManyFiles.ts"
+import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import { read as readRegular } from "../../platform/RegularFile.ts"
 import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { isIgnored, rulesOf, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool } from "../Tool.ts"
-import { choiceOf, filterOptions, withoutNulls } from "./FolderToolArguments.ts"
-import { pathMatcher } from "./Glob.ts"
+import { choiceOf, filterOptions, GlobPatterns, matchingFiles, withoutNulls } from "./FolderToolArguments.ts"
 import { fileResult } from "./ReadFile.ts"
 
-const Patterns = Schema.Array(Schema.NonEmptyString)
-
 const Parameters = Schema.Struct({
-  include: Patterns.check(Schema.isMinLength(1)).annotate({
+  include: GlobPatterns.check(Schema.isMinLength(1)).annotate({
     description: "Files, folders or glob patterns, from the root of the workspace: README.md, src, **/*.ts"
   }),
-  exclude: Schema.optionalKey(Patterns).annotate({ description: "Glob patterns of files to leave out" }),
+  exclude: Schema.optionalKey(GlobPatterns).annotate({ description: "Glob patterns of files to leave out" }),
   recursive: Schema.optionalKey(Schema.Boolean).annotate({ description: "Has no effect: ** decides" }),
   useDefaultExcludes: Schema.optionalKey(Schema.Boolean).annotate({
     description: "Whether to leave out node_modules, archives and the like. Default: true"
@@ -94,9 +92,12 @@ const filesIn = Effect.fnUntraced(
     if (patterns.length === 0) return found
     const isWanted = anyMatcher(patterns)
     yield* Stream.runForEach(walk(folder, choice), ({ files }) =>
-      Effect.sync(() => {
-        for (const file of files) if (isWanted(file) && !isExcluded(file)) found.add(reader.path.join(folder, file))
-      })
+      Effect.map(
+        matchingFiles(files, (file) => isWanted(file) && !isExcluded(file)),
+        (matches) => {
+          for (const file of matches) found.add(reader.path.join(folder, file))
+        }
+      )
     )
     return found
   },

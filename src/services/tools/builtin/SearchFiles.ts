@@ -3,6 +3,7 @@ import { isWithin } from "../../../domain/text/WorkspacePath.ts"
 import { searchPattern } from "../../../domain/tools/SearchPattern.ts"
 import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
 import { cutLine, decodeFile, linesOf } from "../../../domain/workspace/FileText.ts"
+import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import * as Patterns from "../../platform/Patterns.ts"
 import { makeProgramFinder } from "../../platform/ProgramLookup.ts"
 import { inspect, read } from "../../platform/RegularFile.ts"
@@ -10,8 +11,7 @@ import { FileLimits } from "../../workspace/FileLimits.ts"
 import type { IgnoreChoice } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { choiceOf, withoutNulls } from "./FolderToolArguments.ts"
-import { pathMatcher } from "./Glob.ts"
+import { choiceOf, GlobPattern, withoutNulls } from "./FolderToolArguments.ts"
 import { type FileMatches, type MatchedLine, type Needs, type Search, searchWithoutRipgrep } from "./LineSearch.ts"
 import { isPlainGlob, Ripgrep, searchWithRipgrep } from "./RipgrepSearch.ts"
 
@@ -23,7 +23,7 @@ const Parameters = Schema.Struct({
   dir_path: Schema.optionalKey(Schema.String).annotate({
     description: "The folder or file to search. Default: the workspace"
   }),
-  include_pattern: Schema.optionalKey(Schema.NonEmptyString).annotate({
+  include_pattern: Schema.optionalKey(GlobPattern).annotate({
     description: "Search only files that match this glob pattern: *.ts, src/**"
   }),
   exclude_pattern: Schema.optionalKey(Schema.NonEmptyString).annotate({
