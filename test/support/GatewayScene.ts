@@ -174,12 +174,15 @@ export const makeGateway = Effect.fnUntraced(function* (
 export const makeClient = (dialect: Dialect, url: string, isStream: boolean, key = "secret-key") => {
   const codec = codecs[dialect]
   const history: Array<Json> = []
-  const ask = async (): Promise<Answer> => {
-    const response = await fetch(`${url}${codec.path(isStream)}`, {
+  const request = (messages: ReadonlyArray<Json>, signal: AbortSignal | null = null) =>
+    fetch(`${url}${codec.path(isStream)}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-      body: JSON.stringify(codec.body(history, isStream))
+      body: JSON.stringify(codec.body(messages, isStream)),
+      signal
     })
+  const ask = async (): Promise<Answer> => {
+    const response = await request(history)
     const text = await response.text()
     if (response.status !== 200) throw new Error(`${response.status} ${text}`)
     const answer = isStream ? codec.readEvents(text) : codec.readJson(text)
@@ -188,6 +191,8 @@ export const makeClient = (dialect: Dialect, url: string, isStream: boolean, key
   }
   return {
     history,
+    /** Says something that is not part of the history, and returns the answer as it comes. */
+    send: (text: string, signal: AbortSignal) => request([...history, ...codec.user(text)], signal),
     /** Says something, answers the calls of the model, and returns all its words, and the counts of each answer. */
     say: async (text: string, result: (path: string) => string) => {
       history.push(...codec.user(text))
