@@ -61,6 +61,8 @@ const hasSandbox = (program: string): boolean => {
   }
 }
 
+const isRoot = (): boolean => process.getuid?.() === 0
+
 /** Whether a program is GNU's. */
 const isGnu = (program: string): boolean => {
   try {
@@ -115,6 +117,8 @@ const table = {
     programs: ["initdb", ...[18, 17, 16, 15, 14].map((version) => `/usr/lib/postgresql/${version}/bin/initdb`)],
     get: "apt-get install postgresql"
   },
+  root: { programs: ["chown"], get: "run the tests as root", works: isRoot },
+  "a user who is not root": { programs: ["chmod"], get: "run the tests as another user", works: () => !isRoot() },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 

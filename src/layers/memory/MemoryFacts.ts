@@ -154,9 +154,8 @@ const write = Effect.fnUntraced(function* (
   const folder = path.dirname(file)
   if (before === undefined) {
     yield* fs.makeDirectory(folder, { recursive: true, ...(scope === "global" ? { mode: 0o700 } : {}) })
-  } else yield* fs.access(file, { writable: true })
-  const mode = before === undefined ? undefined : (yield* fs.stat(file)).mode & 0o7777
-  yield* AtomicFile.write(file, encode(after), mode ?? (scope === "project" ? undefined : 0o600)).pipe(
+  }
+  yield* AtomicFile.rewrite(file, encode(after), scope === "project" ? undefined : 0o600).pipe(
     Effect.andThen(StaleFiles.sweep(folder)),
     Effect.provideService(FileSystem.FileSystem, fs)
   )

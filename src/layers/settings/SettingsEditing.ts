@@ -55,7 +55,7 @@ export const editFile = Effect.fnUntraced(function* (
     if (Result.isFailure(next)) return yield* invalidSettings(named, next.failure)
     if (next.success === text) return undefined
     const file = yield* writablePath(place, named)
-    yield* Effect.mapError(AtomicFile.writePrivate(file, next.success), diskError(file, "written"))
+    yield* Effect.mapError(AtomicFile.rewritePrivate(file, next.success), diskError(file, "written"))
     yield* StaleFiles.sweep(path.dirname(file))
     yield* StaleFiles.sweepLock(lock)
     return named

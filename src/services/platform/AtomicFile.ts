@@ -1,10 +1,12 @@
-import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
+import { Effect, FileSystem, Option, Path, PlatformError, type Scope } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { newTemporaryName } from "./ProcessIdentity.ts"
+import { fileKindNames } from "./RegularFile.ts"
 
 /**
  * Writes files whole or not at all: under a temporary name in the same folder, then renamed. A reader sees the old file or the new
- * one, and a full disk or an interruption leaves the old one.
+ * one, and a full disk or an interruption leaves the old one. A file that is replaced keeps its owner and group.
  */
 
 /** Attempts to find a free temporary name. */
@@ -41,13 +43,51 @@ export const fill = Effect.fn("AtomicFile.fill")(function* (
 /** A finalizer does not wait longer for a disk. */
 export const finalizerDeadline = "5 seconds"
 
+/** Attempts to remove a temporary file: its folder may have another name for a moment. */
+const maxRemoveAttempts = 20
+
 /** Removes a file in a finalizer: tries again, gives up after a deadline, and never fails. */
 export const discard = (file: string): Effect.Effect<void, never, FileSystem.FileSystem> =>
   FileSystem.FileSystem.use((fs) =>
     fs
       .remove(file, { force: true })
-      .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
+      .pipe(
+        Effect.retry({ times: maxRemoveAttempts - 1 }),
+        Effect.timeoutOption(finalizerDeadline),
+        Effect.ignore({ log: "Warn" })
+      )
   )
+
+/** Gives a temporary file the owner and group of the file that it will replace. Returns false where the system forbids that. */
+export const keepOwner = Effect.fn("AtomicFile.keepOwner")(function* (
+  temporary: string,
+  file: string
+): Effect.fn.Return<boolean, PlatformError.PlatformError, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const there = yield* Effect.option(fs.lstat(file))
+  if (Option.isNone(there) || there.value.type !== "File") return true
+  const own = yield* fs.lstat(temporary)
+  const ids = ({ gid, uid }: FileSystem.File.Info) => Option.all([uid, gid])
+  const [before, now] = [ids(there.value), ids(own)]
+  if (Option.isNone(before) || Option.isNone(now)) return true
+  const [[uid, gid], [ownUid, ownGid]] = [before.value, now.value]
+  if (uid === ownUid && gid === ownGid) return true
+  return yield* fs.chown(temporary, uid, gid).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false)
+  )
+})
+
+/** Writes into a file that keeps its owner only so. A full disk leaves a part of it. */
+const overwrite = Effect.fnUntraced(function* (file: string, bytes: Uint8Array, mode: number | undefined) {
+  const fs = yield* FileSystem.FileSystem
+  const handle = yield* fs.open(file, { flag: "r+" })
+  yield* handle.writeAll(bytes)
+  yield* handle.truncate(bytes.length)
+  yield* handle.sync
+  const info = yield* handle.stat
+  if (mode !== undefined && (info.mode & 0o7777) !== mode) yield* fs.chmod(file, mode)
+}, Effect.scoped)
 
 /**
  * Writes a file. With a mode, no other user can read it before it has that mode; without one it gets the system's default. A link
@@ -62,19 +102,86 @@ export const write = Effect.fn("AtomicFile.write")(function* (
   yield* Effect.acquireUseRelease(
     claim(file, mode === undefined ? undefined : 0o600),
     (temporary) =>
-      // An interrupted write would continue in the background.
-      Effect.uninterruptible(Effect.andThen(fill(temporary, bytes, mode), fs.rename(temporary, file))),
+      Effect.gen(function* () {
+        if (yield* keepOwner(temporary, file)) {
+          yield* fill(temporary, bytes, mode)
+          yield* fs.rename(temporary, file)
+        } else {
+          yield* overwrite(file, bytes, mode)
+          yield* discard(temporary)
+        }
+        // An interrupted write would continue in the background.
+      }).pipe(Effect.uninterruptible),
     (temporary, exit) => (exit._tag === "Success" ? Effect.void : discard(temporary))
   )
 })
+
+const unusable = (place: string, why: string) =>
+  PlatformError.systemError({
+    _tag: "BadResource",
+    module: "FileSystem",
+    method: "writeFile",
+    pathOrDescriptor: place,
+    cause: new Error(why)
+  })
+
+/** Returns the path of a file with links followed, also for one that does not exist yet. Fails where a link leads nowhere. */
+export const leadsTo: (
+  file: string
+) => Effect.Effect<string, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> = Effect.fn(
+  "AtomicFile.leadsTo"
+)(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* Effect.catchIf(fs.realPath(file), isNotFound, (error) =>
+    Effect.gen(function* () {
+      const link = yield* Effect.option(fs.readLink(file))
+      if (Option.isSome(link)) return yield* unusable(file, "it is a link that leads nowhere; repair or remove it")
+      const folder = path.dirname(file)
+      return folder === file ? yield* error : path.join(yield* leadsTo(folder), path.basename(file))
+    })
+  )
+})
+
+/**
+ * Rewrites a file of the user's: follows links, and keeps the mode. Fails for a read-only file and for anything but a regular file. A
+ * new file gets `mode`.
+ */
+export const rewrite = Effect.fn("AtomicFile.rewrite")(function* (
+  file: string,
+  bytes: Uint8Array,
+  mode: number | undefined
+): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const target = yield* leadsTo(file)
+  const info = yield* Effect.catchIf(fs.stat(target), isNotFound, () => Effect.undefined)
+  if (info === undefined) return yield* write(target, bytes, mode)
+  if (info.type !== "File") return yield* unusable(file, `it is ${fileKindNames[info.type]}, and no regular file`)
+  // A rename would replace it nevertheless.
+  yield* fs.access(target, { writable: true })
+  yield* write(target, bytes, info.mode & 0o7777)
+})
+
+const makeFolderOf = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
+})
+
+/** Rewrites a file of the user's like `rewrite`. If it is new, only its owner can read it (0600), and the folders that it needs (0700). */
+export const rewritePrivate = Effect.fn("AtomicFile.rewritePrivate")(function* (
+  file: string,
+  text: string
+): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+  yield* makeFolderOf(file)
+  yield* rewrite(file, encode(text), 0o600)
+}, Effect.uninterruptible)
 
 /** Writes a file that only its owner can read (0600), and creates its folders (0700). */
 export const writePrivate = Effect.fn("AtomicFile.writePrivate")(function* (
   file: string,
   text: string
 ): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
+  yield* makeFolderOf(file)
   yield* write(file, encode(text), 0o600)
 }, Effect.uninterruptible)

@@ -193,16 +193,14 @@ const write = Effect.fnUntraced(function* (
   text: string
 ): Effect.fn.Return<void, SystemPromptError, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
-  // A user who links to the file finds the change at its target.
-  const target = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
-  const isFree = yield* fs.stat(target).pipe(
+  const isFree = yield* fs.stat(file).pipe(
     Effect.map(({ type }) => type === "File"),
     Effect.orElseSucceed(() => true)
   )
   if (!isFree) {
     return yield* wrong(file, `${quotedPath(file)} is not a regular file; let GEMINI_WRITE_SYSTEM_MD name another`)
   }
-  yield* Effect.mapError(AtomicFile.writePrivate(target, `${text}\n`), (error) =>
+  yield* Effect.mapError(AtomicFile.rewritePrivate(file, `${text}\n`), (error) =>
     wrong(
       file,
       `the system prompt cannot be written (${diskErrorText(error)}); let GEMINI_WRITE_SYSTEM_MD name another file`

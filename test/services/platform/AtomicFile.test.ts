@@ -1,9 +1,12 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, FileSystem, Path } from "effect"
+import { Effect, Fiber, FileSystem, Option, Path, PlatformError } from "effect"
+import { execFileSync } from "node:child_process"
 import { encode } from "../../../src/domain/text/Bytes.ts"
+import { diskErrorText } from "../../../src/domain/text/DiskErrors.ts"
 import * as AtomicFile from "../../../src/services/platform/AtomicFile.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
+import { needs } from "../../support/machine.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
 
 const ground = Effect.gen(function* () {
@@ -51,6 +54,112 @@ layer(NodeServices.layer)("an atomic write", (it) => {
       assert.strictEqual(yield* fs.readFileString(at("file")), "ours")
     })
   )
+})
+
+layer(NodeServices.layer)("rewriting a file of the user's", (it) => {
+  it.effect("keeps its mode, and a new one gets the given mode", () =>
+    Effect.gen(function* () {
+      const { at, fs, modeOf } = yield* ground
+      for (const mode of [0o600, 0o640, 0o644, 0o755]) {
+        yield* fs.writeFileString(at("file"), "before")
+        yield* fs.chmod(at("file"), mode)
+        yield* AtomicFile.rewrite(at("file"), encode("after"), 0o600)
+        assert.strictEqual(yield* modeOf(at("file")), mode)
+        assert.strictEqual(yield* fs.readFileString(at("file")), "after")
+      }
+      yield* AtomicFile.rewritePrivate(at("new", "file"), "after")
+      assert.deepStrictEqual([yield* modeOf(at("new")), yield* modeOf(at("new", "file"))], [0o700, 0o600])
+    })
+  )
+
+  it.effect("follows links, also to a file in a folder that is linked", () =>
+    Effect.gen(function* () {
+      const { at, fs } = yield* ground
+      yield* fs.makeDirectory(at("real"))
+      yield* fs.writeFileString(at("real", "file"), "before")
+      yield* fs.symlink(at("real"), at("folder"))
+      yield* fs.symlink("folder/file", at("link"))
+      yield* AtomicFile.rewrite(at("link"), encode("after"), undefined)
+      assert.strictEqual(yield* fs.readFileString(at("real", "file")), "after")
+      assert.strictEqual(yield* fs.readLink(at("link")), "folder/file")
+      assert.strictEqual(yield* AtomicFile.leadsTo(at("folder", "new", "file")), at("real", "new", "file"))
+    })
+  )
+
+  it.effect("refuses a folder, a device, a named pipe and a link that leads nowhere", () =>
+    Effect.gen(function* () {
+      const { at, fs, folder } = yield* ground
+      yield* fs.makeDirectory(at("folder"))
+      yield* fs.symlink("/dev/null", at("device"))
+      yield* fs.symlink(at("none"), at("nowhere"))
+      execFileSync("mkfifo", [at("pipe")])
+      const names = ["folder", "device", "nowhere", "pipe"]
+      for (const name of names) {
+        const error = yield* Effect.flip(AtomicFile.rewrite(at(name), encode("x"), undefined))
+        assert.notInclude(diskErrorText(error), "\n", name)
+      }
+      assert.deepStrictEqual((yield* fs.readDirectory(folder)).toSorted(), names.toSorted())
+    })
+  )
+})
+
+needs("a user who is not root")("rewriting a file", () => {
+  layer(NodeServices.layer)((it) => {
+    it.effect("refuses a read-only one", () =>
+      Effect.gen(function* () {
+        const { at, fs } = yield* ground
+        yield* fs.writeFileString(at("file"), "before")
+        yield* fs.chmod(at("file"), 0o444)
+        yield* Effect.flip(AtomicFile.rewrite(at("file"), encode("after"), undefined))
+        assert.strictEqual(yield* fs.readFileString(at("file")), "before")
+      })
+    )
+  })
+})
+
+needs("root")("writing a file of another user's", () => {
+  const others = { uid: 1_234, gid: 2_345 }
+  const theirs = Effect.gen(function* () {
+    const { at, folder, fs, modeOf } = yield* ground
+    yield* fs.writeFileString(at("file"), "a text that is longer")
+    yield* fs.chmod(at("file"), 0o640)
+    yield* fs.chown(at("file"), others.uid, others.gid)
+    const owner = Effect.map(fs.stat(at("file")), ({ gid, uid }) => ({
+      uid: Option.getOrThrow(uid),
+      gid: Option.getOrThrow(gid)
+    }))
+    return { file: at("file"), folder, fs, mode: modeOf(at("file")), owner }
+  })
+
+  layer(NodeServices.layer)((it) => {
+    it.effect("keeps its owner and its group", () =>
+      Effect.gen(function* () {
+        const { file, mode, owner } = yield* theirs
+        yield* AtomicFile.rewrite(file, encode("after"), 0o600)
+        assert.deepStrictEqual(yield* owner, others)
+        assert.strictEqual(yield* mode, 0o640)
+        yield* AtomicFile.writePrivate(file, "private")
+        assert.deepStrictEqual(yield* owner, others)
+        assert.strictEqual(yield* mode, 0o600)
+      })
+    )
+
+    it.effect("writes into it where a file cannot be given away", () =>
+      Effect.gen(function* () {
+        const { file, folder, fs, mode, owner } = yield* theirs
+        const before = yield* fs.stat(file)
+        const denied = PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "chown" })
+        yield* AtomicFile.rewrite(file, encode("after"), 0o600).pipe(
+          Effect.provideService(FileSystem.FileSystem, { ...fs, chown: () => Effect.fail(denied) })
+        )
+        assert.strictEqual(yield* fs.readFileString(file), "after")
+        assert.deepStrictEqual(yield* owner, others)
+        assert.deepStrictEqual((yield* fs.stat(file)).ino, before.ino)
+        assert.strictEqual(yield* mode, 0o640)
+        assert.deepStrictEqual(yield* fs.readDirectory(folder), ["file"])
+      })
+    )
+  })
 })
 
 describe("a failing disk or an interruption", () => {

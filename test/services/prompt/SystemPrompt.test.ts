@@ -292,6 +292,9 @@ layer(NodeServices.layer)("the system prompt", (it) => {
         assert.strictEqual(yield* fs.readFileString(file), `${again.text}\n`)
         assert.notStrictEqual(again.text, text)
         assert.deepStrictEqual(yield* fs.readDirectory(`${folder}/deep/er`), ["p.md"])
+        yield* fs.chmod(file, 0o644)
+        yield* made({ GEMINI_WRITE_SYSTEM_MD: "deep/er/p.md" })
+        assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o644)
       })
     )
 

@@ -143,7 +143,10 @@ describe("existing files", () => {
           "skills/s/more.md": "mine"
         }
       )
+      const fs = yield* FileSystem.FileSystem
+      yield* fs.chmod(at("kept", "settings.json"), 0o640)
       const report = yield* run()
+      assert.strictEqual((yield* fs.stat(at("kept", "settings.json"))).mode & 0o777, 0o640)
       assert.deepStrictEqual(yield* filesIn("kept"), {
         "settings.json": `{\n  // mine\n  "model": "gemini-2.5-flash",\n  "memory": {"maxDirs": 9}\n}\n`,
         "GEMINI.md": "mine",

@@ -86,9 +86,6 @@ export const SteeringSettings = Context.Reference<Steering>("palimpsest/services
   defaultValue: () => ({ memoryNames: [], buildFiles: false })
 })
 
-/** Attempts to remove a temporary file: its folder may have another name for a moment. */
-const removeAttempts = 20
-
 /** Lets one agent write at a time, so that no other edit comes between the last check and the rename. */
 export const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
   defaultValue: () => Semaphore.makeUnsafe(1)
@@ -132,21 +129,11 @@ const look = Effect.fn("FileChange.look")(function* (
 })
 
 const replace = ({ fs, path }: EditedWorkspace, { after, current }: Change, mode: number | undefined) =>
-  Effect.acquireUseRelease(
-    // The replacement of a private file is private from the beginning; a new file gets the default mode.
-    AtomicFile.claim(current.path, mode === undefined ? undefined : 0o600),
-    (file) =>
-      Effect.gen(function* () {
-        yield* AtomicFile.fill(file, encode(after), mode)
-        yield* fs.rename(file, current.path)
-        yield* StaleFiles.sweep(path.dirname(file))
-        // An interrupted write would continue in the background.
-      }).pipe(Effect.uninterruptible),
-    (file, exit) =>
-      exit._tag === "Success"
-        ? Effect.void
-        : Effect.ignore(Effect.retry(fs.remove(file, { force: true }), { times: removeAttempts - 1 }))
-  ).pipe(Effect.provideService(FileSystem.FileSystem, fs), Effect.provideService(Path.Path, path))
+  AtomicFile.write(current.path, encode(after), mode).pipe(
+    Effect.andThen(StaleFiles.sweep(path.dirname(current.path))),
+    Effect.provideService(FileSystem.FileSystem, fs),
+    Effect.provideService(Path.Path, path)
+  )
 
 /** The whole change as the user sees it, with the path where the title does not show it in full. */
 const detailOf = ({ path, workspace }: EditedWorkspace, { after, diff: { diff }, current }: Change): string => {

@@ -10,9 +10,16 @@ export const UnescapesContent = Context.Reference<boolean>("palimpsest/services/
   defaultValue: () => false
 })
 
-/** Keeps CR LF in a file whose lines all end with it: models write LF, whatever they read. */
-const withSameLineEnds = (before: string | undefined, content: string): string =>
-  before !== undefined && !content.includes("\r") && hasCrLf(before) ? withCrLf(content) : content
+const byteOrderMark = "\uFEFF"
+
+/**
+ * Keeps CR LF in a file whose lines all end with it, and a byte order mark: models write LF and no mark, whatever they read.
+ */
+const inSameForm = (before: string | undefined, content: string): string => {
+  if (before === undefined) return content
+  const lines = !content.includes("\r") && hasCrLf(before) ? withCrLf(content) : content
+  return before.startsWith(byteOrderMark) && !lines.startsWith(byteOrderMark) ? `${byteOrderMark}${lines}` : lines
+}
 
 /** The `write_file` tool: writes whole files. */
 export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
@@ -32,7 +39,7 @@ export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.
       title: ({ file_path }) => file_path,
       prepare: ({ content, file_path }) =>
         changes.prepare(file_path, ({ text }) =>
-          Effect.succeed(withSameLineEnds(text, unescapedContent(content, aggressive)))
+          Effect.succeed(inSameForm(text, unescapedContent(content, aggressive)))
         )
     })
   }

@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer } from "effect"
 import { execFileSync } from "node:child_process"
+import { decode } from "../../../../src/domain/text/Bytes.ts"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
 import { SteeringSettings } from "../../../../src/services/tools/builtin/FileChange.ts"
 import { UnescapesContent, writeFile } from "../../../../src/services/tools/builtin/WriteFile.ts"
@@ -59,6 +60,16 @@ layer(NodeServices.layer)("write_file", (it) => {
       assert.deepStrictEqual(result.display?._tag === "Diff" ? result.display.added : undefined, 1)
       yield* callTool(tool, { file_path: "new.txt", content: "a\r\nb\n" })
       assert.strictEqual(yield* read("new.txt"), "a\r\nb\n")
+    })
+  )
+
+  it.effect("keeps a byte order mark", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { layer: here, place } = yield* workspace({ "marked.txt": "\uFEFFa\r\nb\r\n" })
+      const tool = yield* Effect.provide(writeFile, here)
+      for (const content of ["a\nc\n", "\uFEFFa\nd\n"]) yield* callTool(tool, { file_path: "marked.txt", content })
+      assert.strictEqual(decode(yield* fs.readFile(place("marked.txt"))).text, "\uFEFFa\r\nd\r\n")
     })
   )
 
