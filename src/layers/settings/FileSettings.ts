@@ -1,5 +1,6 @@
 import { ConfigProvider, Effect, FileSystem, Layer, Path, Predicate, Result, Semaphore } from "effect"
 import { ignoredInWorkspace, isHomeOnly, type SettingsFile } from "../../domain/settings/Settings.ts"
+import { withAllowed, withoutSetting, withSetting } from "../../domain/settings/SettingsEdits.ts"
 import {
   dotted,
   isConcatenated,
@@ -8,14 +9,7 @@ import {
   setValues,
   valueAt
 } from "../../domain/settings/SettingsKey.ts"
-import {
-  emptySettings,
-  type ParsedSettings,
-  type SettingsProblem,
-  withAllowed,
-  withoutSetting,
-  withSetting
-} from "../../domain/settings/SettingsText.ts"
+import { emptySettings, type ParsedSettings, type SettingsProblem } from "../../domain/settings/SettingsText.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
 import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import {

@@ -4,17 +4,17 @@ import { parseSkill, skillFile } from "../../domain/agent/Skill.ts"
 import { importTokens, isAddress } from "../../domain/memory/MemoryImports.ts"
 import { type TranslatedKey, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
 import { defaults } from "../../domain/settings/Settings.ts"
+import { withSetting } from "../../domain/settings/SettingsEdits.ts"
 import { dotted, valueAt } from "../../domain/settings/SettingsKey.ts"
 import {
   jsonOf,
   parseSettings,
   type SettingsProblem,
   settingsProblemKey,
-  settingsProblemText,
-  withSetting
+  settingsProblemText
 } from "../../domain/settings/SettingsText.ts"
 import { pathText } from "../../domain/settings/SkippedSetting.ts"
-import { decode, encode } from "../../domain/text/Bytes.ts"
+import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
@@ -486,14 +486,14 @@ const commit = Effect.fnUntraced(function* (
     yield* place(temporary, copy.target)
   }
   if (settings.after === settings.before) return
-  // A user who links to the file finds the change at its target.
-  const target = yield* Effect.orElseSucceed(fs.realPath(settings.file), () => settings.file)
-  const temporary = yield* written({ target, bytes: encode(settings.after), mode: 0o600 })
-  const now = yield* Effect.orElseSucceed(
-    Effect.map(fs.readFile(target), (bytes) => decode(bytes).text),
-    () => ""
+  const now = yield* fs.realPath(settings.file).pipe(
+    Effect.flatMap((place) => read(place, "it")),
+    Effect.map((bytes) => decode(bytes).text),
+    Effect.orElseSucceed(() => "")
   )
-  if (now !== settings.before) return yield* changed(target)
-  yield* move(temporary, target)
+  if (now !== settings.before) return yield* changed(settings.file)
+  yield* Effect.mapError(AtomicFile.rewritePrivate(settings.file, settings.after), (error) =>
+    notDone(`${diskErrorText(error)}; run the import again`)
+  )
   yield* StaleFiles.sweepLock(FileLock.lockFileOf(path, path.resolve(settings.file)))
 })

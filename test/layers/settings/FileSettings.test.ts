@@ -421,10 +421,11 @@ layer(NodeServices.layer)("FileSettings", (it) => {
 })
 
 layer(NodeServices.layer)("a value written to a file", (it) => {
-  it.effect("is private to its owner, and can be removed", () =>
+  it.effect("leaves the file's mode, or makes a private one, and can be removed", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root, settings } = yield* laid({ home: `{"model": "m"} // mine\n` })
+      yield* fs.chmod(`${root}/home/settings.json`, 0o640)
       const done = yield* Settings.use(
         Effect.fnUntraced(function* ({ set, unset }) {
           const files = [yield* set("home", ["window"], 5), yield* set("workspace", ["memory", "maxDirs"], 5)]
@@ -439,8 +440,9 @@ layer(NodeServices.layer)("a value written to a file", (it) => {
         `{\n  "memory": {"maxDirs": 5}\n}\n`
       ])
       assert.deepStrictEqual(done.gone, [files[0], undefined])
+      const modes = yield* Effect.forEach(files, (file) => Effect.map(fs.stat(file), ({ mode }) => mode & 0o777))
+      assert.deepStrictEqual(modes, [0o640, 0o600])
       for (const file of files) {
-        assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
         // Where the working folder's file is locked.
         const names = (yield* fs.readDirectory(file.replace("/settings.json", ""))).filter((name) => name !== "locks")
         assert.deepStrictEqual(names, ["settings.json"])

@@ -1,0 +1,307 @@
+import { Predicate, Result } from "effect"
+import { dotted, type SettingsPath, valueAt } from "./SettingsKey.ts"
+import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComments, wrong } from "./SettingsText.ts"
+
+/**
+ * Edits single values in the text of settings files in place, and leaves everything else as it is.
+ *
+ * The editor is our own. `jsonc-parser` 3.3 was tried: its `modify` moves a comment to the wrong value, deletes
+ * comments next to a removed value, reformats neighbouring lines, changes the first of two equal
+ * keys (the last one counts), fails where a scalar is in the way, and its parser drops `__proto__` keys.
+ */
+
+/** A value in the text with its offsets. */
+interface Placed {
+  readonly from: number
+  readonly to: number
+  /** The members of an object, or the items of a list. */
+  readonly members: ReadonlyArray<Member>
+  readonly kind: "object" | "list" | "other"
+}
+
+/** A member of an object, or an item of a list, whose key is its index. */
+interface Member {
+  readonly key: string
+  readonly from: number
+  readonly value: Placed
+}
+
+/** Finds the offsets of all values in valid JSON. */
+const placesIn = (json: string): Placed => {
+  // Colons and commas say nothing more in valid JSON.
+  const tokens = /"(?:[^"\\]|\\[^]?)*(?:"|$)|[[\]{}]|[^\s[\]{}:,"]+/g
+  const next = { token: "", at: 0 }
+  const advance = () => {
+    const found = tokens.exec(json)
+    next.token = found?.[0] ?? ""
+    next.at = found?.index ?? json.length
+  }
+  const value = (): Placed => {
+    const from = next.at
+    const kind = next.token === "{" ? "object" : next.token === "[" ? "list" : "other"
+    if (kind === "other") {
+      const to = from + next.token.length
+      advance()
+      return { from, to, members: [], kind }
+    }
+    const close = kind === "object" ? "}" : "]"
+    const members: Array<Member> = []
+    advance()
+    while (next.token !== close && next.token !== "") {
+      const start = next.at
+      let key = String(members.length)
+      if (kind === "object") {
+        // Own JSON: the text was parsed before, so this cannot fail.
+        key = String(JSON.parse(next.token))
+        advance()
+      }
+      members.push({ key, from: start, value: value() })
+    }
+    const to = next.at + 1
+    advance()
+    return { from, to, members, kind }
+  }
+  advance()
+  return value()
+}
+
+const plainList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
+
+/** JSON on one line, with spaces. */
+const inline = (value: unknown): string =>
+  plainList(value)
+    ? `[${value.map(inline).join(", ")}]`
+    : Predicate.isObject(value)
+      ? `{${Object.entries(value)
+          .map(([name, one]) => `${JSON.stringify(name)}: ${inline(one)}`)
+          .join(", ")}}`
+      : (JSON.stringify(value) ?? "null")
+
+/** Longest value written on one line, in characters. */
+const lineWidth = 80
+
+/** A value as JSON: on one line, or over several with this indent where it is long. */
+const written = (value: unknown, indent: string | undefined): string => {
+  const line = inline(value)
+  return indent === undefined || line.length <= lineWidth
+    ? line
+    : JSON.stringify(value, undefined, 2).replaceAll("\n", `\n${indent}`)
+}
+
+/** The white space before an offset when nothing else precedes it on the line; else undefined. */
+const indentAt = (text: string, place: number): string | undefined => {
+  const before = text.slice(text.lastIndexOf("\n", place - 1) + 1, place)
+  return /^[^\S\n]*$/.test(before) ? before : undefined
+}
+
+/** The white space at the beginning of the line of an offset. */
+const lineIndent = (text: string, place: number): string =>
+  /^[^\S\n]*/.exec(text.slice(text.lastIndexOf("\n", place - 1) + 1).replace(/^\uFEFF/, ""))?.[0] ?? ""
+
+/** The line break of a text. */
+export const newlineOf = (text: string): string => (text.includes("\r\n") ? "\r\n" : "\n")
+
+/** Appends a member to an object, or an item to a list. Comments stay with the values they follow. */
+const withMember = (text: string, object: Placed, memberText: (indent: string | undefined) => string): string => {
+  const newline = newlineOf(text)
+  const member = (indent?: string) => memberText(indent).replaceAll("\n", newline)
+  const close = object.to - 1
+  const bare = withoutComments(text)
+  const last = object.members.at(-1)
+  const isOuter = object.from === bare.search(/\S/)
+  const isOneLine = !bare.slice(object.from, close).includes("\n")
+  const outer = lineIndent(text, object.from)
+  if (isOneLine && !isOuter && last !== undefined) {
+    return `${text.slice(0, last.value.to)}, ${member()}${text.slice(last.value.to)}`
+  }
+  const indent = (last === undefined ? undefined : indentAt(text, last.from)) ?? `${outer}  `
+  const comma = last === undefined ? -1 : bare.slice(last.value.to, close).indexOf(",")
+  const anchor = last === undefined ? object.from + 1 : comma < 0 ? last.value.to : last.value.to + comma + 1
+  const head = `${text.slice(0, last === undefined ? anchor : last.value.to)}${last === undefined ? "" : ","}`
+  const rest = text.slice(anchor, close)
+  // To the end of the line, so that a comment stays with the value it follows. A block comment over several lines is
+  // skipped whole.
+  const line = /^(?:\/\/[^\n]*|\/\*[^]*?\*\/|[^\n/])*?(?=\r?\n|$)/.exec(rest)?.[0] ?? ""
+  const kept = line.length < rest.length ? line : rest.trimEnd()
+  const after = rest.slice(kept.length)
+  return `${head}${kept}${newline}${indent}${member(indent)}${after.includes("\n") ? after : `${newline}${outer}`}${text.slice(close)}`
+}
+
+/** Removes a member or an item and its comma, and the line when it becomes blank. */
+const withoutMember = (text: string, object: Placed, index: number): string => {
+  const bare = withoutComments(text)
+  const member = object.members[index]
+  const before = object.members[index - 1]
+  if (member === undefined) return text
+  const behind = /^\s*,/.exec(bare.slice(member.value.to, object.to - 1))?.[0]
+  let from = member.from
+  let to = member.value.to + (behind?.length ?? 0)
+  const start = text.lastIndexOf("\n", from - 1) + 1
+  const end = text.indexOf("\n", to)
+  const isAlone = text.slice(start, from).trim() === "" && end >= 0 && text.slice(to, end).trim() === ""
+  if (isAlone) {
+    from = start
+    to = end + 1
+  } else if (behind !== undefined) to += /^[^\S\n]*/.exec(text.slice(to))?.[0].length ?? 0
+  else from -= /[^\S\n]*$/.exec(text.slice(0, from))?.[0].length ?? 0
+  const shorter = `${text.slice(0, from)}${text.slice(to)}`
+  if (behind !== undefined || before === undefined) return shorter
+  const comma = bare.indexOf(",", before.value.to)
+  return comma < 0 || comma > from ? shorter : `${shorter.slice(0, comma)}${shorter.slice(comma + 1)}`
+}
+
+/** The values along a path, as far as they exist. */
+const way = (text: string, path: SettingsPath) => {
+  let node = placesIn(strictJson(text))
+  const nodes = [node]
+  for (const name of path) {
+    const memberValue = node.members.findLast((member) => member.key === name)?.value
+    if (memberValue === undefined) break
+    node = memberValue
+    nodes.push(node)
+  }
+  return nodes
+}
+
+/** A blank text as an empty object. A byte order mark stays. */
+const orEmptyObject = (text: string): string =>
+  text.trim() === "" ? `${text.startsWith("\uFEFF") ? "\uFEFF" : ""}{}\n` : text
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/** The edited text, checked as a whole: it must parse, and the path must have the expected value. */
+const checkedEdit = (
+  next: string,
+  path: SettingsPath,
+  isThere: (value: unknown) => boolean,
+  parse = (text: string) => Result.map(parseSettings(text), ({ written }) => written)
+): Result.Result<string, SettingsProblem> => {
+  const again = parse(next)
+  if (Result.isFailure(again)) return Result.fail(again.failure)
+  return isThere(valueAt(again.success, path))
+    ? Result.succeed(next)
+    : wrong({ _tag: "NotEditable", key: dotted(path) })
+}
+
+/** Replaces a value. */
+const withReplaced = (text: string, node: Placed, value: unknown): string =>
+  `${text.slice(0, node.from)}${written(value, lineIndent(text, node.from)).replaceAll("\n", newlineOf(text))}${text.slice(node.to)}`
+
+/**
+ * Sets a value in the text of a settings file. Comments, order and white space are preserved. Fails without a change
+ * when the result would be invalid.
+ */
+export const withSetting = (text: string, path: SettingsPath, value: unknown): Result.Result<string, SettingsProblem> =>
+  Result.flatMap(withValue(text, path, value), (next) => checkedEdit(next, path, (there) => isSame(there, value)))
+
+/** Like `withSetting`, for the settings of another program: JSON with comments, whose other values can be anything. */
+export const withValue = (text: string, path: SettingsPath, value: unknown): Result.Result<string, SettingsProblem> => {
+  const before = orEmptyObject(text)
+  const read = jsonOf(before)
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  if (isSame(valueAt(read.success, path), value)) return Result.succeed(before)
+  const nodes = way(before, path)
+  const deepestNode = nodes.at(-1)
+  const rest = path.slice(nodes.length - 1)
+  if (deepestNode === undefined) return wrong({ _tag: "NotEditable", key: dotted(path) })
+  const isMember = rest.length > 0 && deepestNode.kind === "object"
+  // A value that is not an object, such as `false`, is replaced by one.
+  const [name = "", ...below] = isMember ? rest : ["", ...rest]
+  const whole = below.toReversed().reduce<unknown>((inner, key) => ({ [key]: inner }), value)
+  const next = isMember
+    ? withMember(before, deepestNode, (indent) => `${JSON.stringify(name)}: ${written(whole, indent)}`)
+    : withReplaced(before, deepestNode, whole)
+  return checkedEdit(next, path, (there) => isSame(there, value), jsonOf)
+}
+
+/** Removes a value from the text of a settings file. Returns the same text when it was not set. */
+export const withoutSetting = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> =>
+  Result.flatMap(withoutValue(text, path), (next) =>
+    next === text ? Result.succeed(text) : checkedEdit(next, path, (there) => there === undefined)
+  )
+
+const withoutValue = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
+  const read = jsonOf(orEmptyObject(text))
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  let next = orEmptyObject(text)
+  const name = path.at(-1)
+  // Removes duplicates of the key too.
+  for (;;) {
+    const nodes = way(next, path)
+    const object = nodes.at(-2)
+    if (object === undefined || nodes.length <= path.length) break
+    next = withoutMember(
+      next,
+      object,
+      object.members.findLastIndex((member) => member.key === name)
+    )
+  }
+  if (next === orEmptyObject(text)) return Result.succeed(text)
+  return checkedEdit(next, path, (there) => there === undefined, jsonOf)
+}
+
+/**
+ * Appends an item to a list in the settings of another program. The list is created if it does not exist. Everything else stays,
+ * byte by byte.
+ */
+export const withItem = (text: string, path: SettingsPath, item: unknown): Result.Result<string, SettingsProblem> => {
+  const before = orEmptyObject(text)
+  const read = jsonOf(before)
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const nodes = way(before, path)
+  const list = nodes[path.length]
+  if (list === undefined) return withValue(before, path, [item])
+  if (list.kind !== "list") return wrong({ _tag: "NotEditable", key: dotted(path) })
+  const next = withMember(before, list, (indent) => written(item, indent))
+  return Result.map(jsonOf(next), () => next)
+}
+
+/** Replaces an existing value in the settings of another program. A path leads into lists by index. */
+export const withExisting = (
+  text: string,
+  path: SettingsPath,
+  value: unknown
+): Result.Result<string, SettingsProblem> => {
+  const node = way(text, path)[path.length]
+  if (node === undefined) return wrong({ _tag: "NotEditable", key: dotted(path) })
+  const next = withReplaced(text, node, value)
+  return Result.map(jsonOf(next), () => next)
+}
+
+/**
+ * Removes an existing value from the settings of another program. A path leads into lists by index. Of the objects and lists around
+ * it, those that `removable` names (dotted) go too when nothing is left between their brackets.
+ */
+export const withoutEntry = (
+  text: string,
+  path: SettingsPath,
+  removable: ReadonlyArray<string> = []
+): Result.Result<string, SettingsProblem> => {
+  const nodes = way(text, path)
+  const around = path.slice(0, -1)
+  const container = nodes[path.length - 1]
+  const index = container?.members.findLastIndex((member) => member.key === path.at(-1)) ?? -1
+  if (container === undefined || index < 0) return wrong({ _tag: "NotEditable", key: dotted(path) })
+  const next = withoutMember(text, container, index)
+  const read = jsonOf(next)
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const rest = way(next, around)[around.length]
+  const isBlank = rest !== undefined && next.slice(rest.from + 1, rest.to - 1).trim() === ""
+  return isBlank && removable.includes(dotted(around)) ? withoutEntry(next, around, removable) : Result.succeed(next)
+}
+
+/** Adds grants to `allowed` in the text of a settings file. Everything else is preserved. */
+export const withAllowed = (text: string, grants: ReadonlyArray<string>): Result.Result<string, SettingsProblem> => {
+  const before = orEmptyObject(text)
+  const read = parseSettings(before)
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const allowedBefore = read.success.settings.allowed ?? []
+  const added = [...new Set(grants)].filter((grant) => !allowedBefore.includes(grant))
+  if (added.length === 0) return Result.succeed(before)
+  const all = [...allowedBefore, ...added]
+  const list = way(before, ["allowed"])[1]
+  if (list?.kind !== "list") return withSetting(before, ["allowed"], all)
+  const at = list.members.at(-1)?.value.to ?? list.from + 1
+  const next = `${before.slice(0, at)}${list.members.length === 0 ? "" : ", "}${added.map((grant) => JSON.stringify(grant)).join(", ")}${before.slice(at)}`
+  return checkedEdit(next, ["allowed"], (there) => isSame(there, all))
+}
