@@ -2,18 +2,22 @@ import { spawn } from "node:child_process"
 
 /**
  * opencode's compactions with exact facts: its summary is followed by a handover with handles, written by code from the session's
- * records. Asks the program `palimpsest`, which must be on the PATH; `PALIMPSEST_PROGRAM` names another. When it fails, opencode
- * compacts as it always does.
+ * records. Asks the program `palimpsest`; `PALIMPSEST_PROGRAM` names another. When it fails, opencode compacts as it always does.
  */
 
-const program = process.env.PALIMPSEST_PROGRAM ?? "palimpsest"
+/** The program and its first arguments. `palimpsest install` writes absolute paths here where the PATH does not lead to it. */
+const command = ["palimpsest"]
+const own = process.env.PALIMPSEST_PROGRAM
+const [program, ...first] = own === undefined ? command : [own]
+/** On Windows, only a shell starts the script that stands for a program on the PATH. */
+const isShim = process.platform === "win32" && first.length === 0
 const timeLimitMillis = 60_000
 
 /** Runs `palimpsest hook` with an input and returns its answer. */
 const ask = (input) =>
   new Promise((resolve, reject) => {
     const options = { stdio: ["pipe", "pipe", "pipe"], timeout: timeLimitMillis }
-    const child = spawn(program, ["hook"], { ...options, shell: process.platform === "win32" })
+    const child = spawn(program, [...first, "hook"], { ...options, shell: isShim })
     const output = { out: "", error: "" }
     child.stdout.setEncoding("utf8").on("data", (text) => (output.out += text))
     child.stderr.setEncoding("utf8").on("data", (text) => (output.error += text))

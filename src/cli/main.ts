@@ -155,16 +155,16 @@ const commands = {
     return Command.provide(cost, layer)
   }),
   mcp: ownCommand("Serve sessions to other agents over MCP, for exact recall", async () => {
-    const [{ mcp }, { userHome }] = await Promise.all([
+    const [{ mcp }, { host }] = await Promise.all([
       import("./commands/mcp.ts"),
-      import("../layers/platform/HomeFolder.ts")
+      import("../layers/platform/InstallHost.ts")
     ])
     const serve: ServeMcp = (...given) =>
       Effect.flatMap(
         Effect.promise(() => import("../layers/serve/McpHttpServing.ts")),
         ({ serveMcp }) => serveMcp(...given)
       )
-    return mcp(userHome, serve, (scope) =>
+    return mcp(host, serve, (scope) =>
       Effect.flatMap(
         Effect.promise(() => import("../layers/assembly/LiveSessionAnswers.ts")),
         ({ open }) => open(scope)
@@ -188,21 +188,19 @@ const commands = {
   install: command(
     "Connect another agent: add an MCP server, and hooks or a plugin where it supports them",
     async () => {
-      const [{ install }, { userHome }, { pluginText }] = await Promise.all([
+      const [{ install }, { host }] = await Promise.all([
         import("./commands/install.ts"),
-        import("../layers/platform/HomeFolder.ts"),
-        import("../layers/platform/AgentPlugins.ts")
+        import("../layers/platform/InstallHost.ts")
       ])
-      return install({ home: userHome, plugin: pluginText })
+      return install(host)
     }
   ),
   uninstall: command("Remove what install added", async () => {
-    const [{ uninstall }, { userHome }, { pluginText }] = await Promise.all([
+    const [{ uninstall }, { host }] = await Promise.all([
       import("./commands/install.ts"),
-      import("../layers/platform/HomeFolder.ts"),
-      import("../layers/platform/AgentPlugins.ts")
+      import("../layers/platform/InstallHost.ts")
     ])
-    return uninstall({ home: userHome, plugin: pluginText })
+    return uninstall(host)
   }),
   hook: command("Answer a compaction hook of another agent", async () => {
     const [{ hook }, { sessions }] = await Promise.all([

@@ -1,204 +1,178 @@
-import { Config, Effect, FileSystem, Option, Path, Stdio } from "effect"
+import { Config, Effect, Option, Path, Stdio } from "effect"
 import { Argument, Command, Prompt } from "effect/cli"
-import { hookFile, isHooked, withHooks, withoutHooks } from "../../domain/settings/CompactionHookSettings.ts"
-import { clients, type McpClient, type SetupFile, setupFile } from "../../domain/settings/McpClients.ts"
-import { type SetupResult, withoutServer, withServer } from "../../domain/settings/McpClientSettings.ts"
-import { encode } from "../../domain/text/Bytes.ts"
+import { agentFiles, type InstallAgent, installAgents, serverFile } from "../../domain/settings/AgentFiles.ts"
+import { type McpClient, setupLine } from "../../domain/settings/McpClients.ts"
+import type { PluginAgent } from "../../domain/settings/PluginFile.ts"
 import { printableLine, visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
-import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { fileDiff } from "../../domain/tools/FileDiff.ts"
-import * as AtomicFile from "../../services/platform/AtomicFile.ts"
+import { type OwnProgram, ownProgram, type ProcessStart } from "../../services/platform/OwnProgram.ts"
+import {
+  applyPlan,
+  type InstallPlaces,
+  isChange,
+  locateFiles,
+  type LocatedFile,
+  type PlannedFile,
+  planFiles
+} from "../../services/settings/AgentInstall.ts"
+import type { InstallError } from "../../services/settings/InstallRecords.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** The commands `install` and `uninstall`, which connect this program to other agents. */
 
-/** An agent that this program can be added to. */
-type Agent = McpClient | "pi"
-
-/** The paths of this machine that `install` uses. */
-export interface InstallPlaces {
+/** What `install` uses of this machine. */
+export interface InstallHost {
   /** The user's home folder. */
   readonly home: string
+  /** The folder of this program's data. */
+  readonly data: Effect.Effect<string>
+  /** How this process was started. */
+  readonly start: ProcessStart
   /** Reads our plugin for an agent that loads code. */
-  readonly plugin: (agent: "pi" | "opencode") => Effect.Effect<string>
+  readonly plugin: (agent: PluginAgent) => Effect.Effect<string>
 }
 
-/** A file of an agent's settings, and how it changes. `after` is undefined when the file goes. */
-interface Change {
-  readonly file: string
-  readonly before: string
-  readonly after: string | undefined
-}
-
-type Edit = readonly [file: string, edit: (text: string) => SetupResult | { readonly _tag: "Removed" }]
-
-/** The folder of Codex's settings. */
-const codexFolder = (home: string) =>
-  Effect.gen(function* () {
-    const path = yield* Path.Path
-    const own = yield* Effect.orElseSucceed(Config.option(Config.NonEmptyString("CODEX_HOME")), () => Option.none())
-    return Option.getOrElse(own, () => path.join(home, ".codex"))
-  })
-
-const placeOf = Effect.fnUntraced(function* ({ base, path: place }: SetupFile, folder: string, home: string) {
+const placesOf = Effect.fnUntraced(function* (folder: string, { data, home }: InstallHost) {
   const path = yield* Path.Path
-  return path.join(base === "codex" ? yield* codexFolder(home) : folder, place)
+  const codex = yield* Effect.orElseSucceed(Config.option(Config.NonEmptyString("CODEX_HOME")), () => Option.none())
+  const places: InstallPlaces = {
+    folder,
+    codex: path.resolve(Option.getOrElse(codex, () => path.join(home, ".codex"))),
+    records: path.join(yield* data, "installed.json")
+  }
+  return places
 })
 
-/** Returns the settings file with a client's MCP servers, and how to edit it. */
-const serverEdit = Effect.fnUntraced(function* (client: McpClient, isAdded: boolean, folder: string, home: string) {
-  const edit: Edit = [
-    yield* placeOf(setupFile(client), folder, home),
-    (text) => (isAdded ? withServer(text, client, "palimpsest") : withoutServer(text, client))
-  ]
-  return edit
-})
+const orFailed = Effect.mapError(({ message }: InstallError) => failed(message))
 
-/** The text by which a plugin of this program is recognised. */
-const pluginMark = 'process.env.PALIMPSEST_PROGRAM ?? "palimpsest"'
+const leadsOut = ({ file, named }: LocatedFile): string =>
+  `${printableLine(named)} leads out of its folder, to ${printableLine(file)}`
 
-/** The file from which an agent loads our plugin. */
-const pluginEdit = (file: string, plugin: string, isAdded: boolean): Edit => [
-  file,
-  (text) => {
-    if (text === (isAdded ? plugin : "")) return { _tag: "Unchanged" }
-    if (text !== "" && !text.includes(pluginMark)) {
-      return { _tag: "Refused", reason: "another file has this name" }
-    }
-    return isAdded ? { _tag: "Written", text: plugin } : { _tag: "Removed" }
-  }
-]
-
-const pluginFolders = { pi: ".pi/extensions", opencode: ".opencode/plugins" } as const
-
-const isPlugged = (agent: Agent): agent is keyof typeof pluginFolders => agent in pluginFolders
-
-/** All files that an agent's installation changes. */
-const editsOf = Effect.fnUntraced(function* (
-  agent: Agent,
-  isAdded: boolean,
-  folder: string,
-  { home, plugin }: InstallPlaces
-) {
-  const path = yield* Path.Path
-  const edits: Array<Edit> = agent === "pi" ? [] : [yield* serverEdit(agent, isAdded, folder, home)]
-  if (agent !== "pi" && isHooked(agent)) {
-    const file = yield* placeOf(hookFile(agent), folder, home)
-    edits.push([file, (text) => (isAdded ? withHooks(text, agent) : withoutHooks(text, agent))])
-  }
-  if (isPlugged(agent)) {
-    const file = path.join(folder, pluginFolders[agent], "palimpsest.js")
-    edits.push(pluginEdit(file, yield* plugin(agent), isAdded))
-  }
-  return edits
-})
-
-/** Whether a text contains no settings, so that its file is removed. */
-const isBlank = (text: string): boolean => /^\s*(?:\{\s*\}\s*)?$/.test(text)
-
-/** Returns the text of a file to write; that of a new file is formatted. */
-const laidOut = (file: string, before: string, after: string): string => {
-  const value = before === "" && file.endsWith(".json") ? parsedOrUndefined(after) : undefined
-  return value === undefined ? after : `${JSON.stringify(value, undefined, 2)}\n`
-}
-
-/** Reads settings files and applies the edits. Several edits of a file are one change. */
-const changesOf = Effect.fnUntraced(function* (edits: ReadonlyArray<Edit>) {
-  const fs = yield* FileSystem.FileSystem
-  const changes = new Map<string, Change>()
-  for (const [file, edit] of edits) {
-    const planned = changes.get(file)
-    const before =
-      planned?.before ??
-      (yield* fs.readFileString(file).pipe(
-        Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed("")),
-        Effect.mapError(({ message }) => failed(message))
-      ))
-    const result = edit(planned?.after ?? before)
-    if (result._tag === "Refused") {
-      return yield* failed(`${printableLine(file)}: ${result.reason}; nothing was changed`)
-    }
-    if (result._tag !== "Unchanged") {
-      const after = result._tag === "Removed" || isBlank(result.text) ? undefined : laidOut(file, before, result.text)
-      changes.set(file, { file, before, after })
-    }
-  }
-  return [...changes.values()]
-})
-
-const confirmed = Effect.fnUntraced(function* (count: number) {
+const canAsk = Effect.gen(function* () {
   const stdio = yield* Stdio.Stdio
-  if (!((yield* stdio.stdinIsTerminal) && (yield* stdio.stdoutIsTerminal))) {
-    return yield* badInput("cannot ask for confirmation here; use --yes to write")
-  }
-  const files = count === 1 ? "this file" : "these files"
-  return yield* Prompt.run(Prompt.Confirm({ message: `Change ${files}?` })).pipe(
-    Effect.catchTag("QuitError", () => Effect.succeed(false))
-  )
+  return (yield* stdio.stdinIsTerminal) && (yield* stdio.stdoutIsTerminal)
 })
 
-const apply = Effect.fnUntraced(function* ({ after, file }: Change) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  if (after === undefined) return yield* Effect.mapError(fs.remove(file), ({ message }) => failed(message))
-  yield* fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
-    Effect.andThen(Effect.option(fs.realPath(file))),
-    // Write to the target of a link, so that the link stays.
-    Effect.flatMap((real) =>
-      AtomicFile.write(
-        Option.getOrElse(real, () => file),
-        encode(after),
-        undefined
-      )
-    ),
-    Effect.mapError(({ message }) => failed(message))
+const confirm = (message: string) =>
+  Prompt.run(Prompt.Confirm({ message })).pipe(Effect.catchTag("QuitError", () => Effect.succeed(false)))
+
+/** Names the files outside the agent's folder, and asks whether to go on. Without a question, they are refused. */
+const mayLeadOut = Effect.fnUntraced(function* (files: ReadonlyArray<LocatedFile>, yes: boolean) {
+  const outside = files.filter(({ isOutside }) => isOutside)
+  const [first] = outside
+  if (first === undefined) return true
+  if (yes || !(yield* canAsk)) {
+    return yield* failed(`${leadsOut(first)}; nothing was changed: run this on a terminal, without --yes, to be asked`)
+  }
+  yield* Effect.forEach(outside, (file) => Output.notice(leadsOut(file)), { discard: true })
+  return yield* confirm("Go on with the file there?")
+})
+
+const mayChange = Effect.fnUntraced(function* (changes: ReadonlyArray<PlannedFile>, yes: boolean) {
+  if (yes) return true
+  if (!(yield* canAsk)) return yield* badInput("cannot ask for confirmation here; use --yes to write")
+  return yield* confirm(`Change ${changes.length === 1 ? "this file" : "these files"}?`)
+})
+
+const filesText = (files: ReadonlyArray<PlannedFile>): string =>
+  files.map(({ file }) => printableLine(file)).join(" and ")
+
+/** Names what the user has in the place of ours. */
+const sayForeign = (planned: ReadonlyArray<PlannedFile>) =>
+  Effect.forEach(
+    planned.flatMap(({ file, foreign }) => foreign.map((what) => ({ file, what }))),
+    ({ file, what }) => Output.notice(`${printableLine(file)} has ${what} of your own, which stays as it is`),
+    { discard: true }
   )
+
+/** Says how the agents start the program where they cannot do so by its name. */
+const sayCommand = Effect.fnUntraced(function* ({ command, isCached }: OwnProgram) {
+  if (command.length === 1) return
+  yield* Output.notice(`palimpsest is not on the PATH; the command is ${printableLine(command.join(" "))}`)
+  if (isCached) {
+    yield* Output.notice(
+      "it runs from a cache that may be emptied; npm install --global palimpsest-cli, and run this again"
+    )
+  }
 })
 
 /** What the user still has to do in the agent itself. */
-const remaining = (agent: Agent): string =>
-  agent === "codex" ? "; restart codex, and trust the hook there (/hooks)" : `; start ${agent} again`
+const remaining = (agent: InstallAgent, isAdded: boolean): string =>
+  agent === "codex" && isAdded ? "restart codex, and trust the hook there (/hooks)" : `start ${agent} again`
+
+const unchanged = Output.notice("nothing was changed")
+
+/** Says what was done. `next`: what the user does then. */
+const sayDone = Effect.fnUntraced(function* (planned: ReadonlyArray<PlannedFile>, next: string, isAdded: boolean) {
+  const changes = planned.filter(isChange)
+  const stays = planned.filter((file) => file.stays)
+  if (changes.length > 0) yield* Output.notice(`changed ${filesText(changes)}; ${next}`)
+  if (stays.length > 0) {
+    yield* Output.notice(`${filesText(stays)} had it before install, so it stays; run uninstall again to remove it`)
+  }
+  if (changes.length > 0 || stays.length > 0) return
+  if (planned.some(({ foreign }) => foreign.length > 0)) return yield* unchanged
+  yield* Output.notice(isAdded ? "it is installed already" : "it is not installed here")
+})
 
 const change = Effect.fnUntraced(function* (
-  { agent, yes }: { readonly agent: Agent; readonly yes: boolean },
+  { agent, yes }: { readonly agent: InstallAgent; readonly yes: boolean },
   isAdded: boolean,
-  places: InstallPlaces
+  host: InstallHost
 ) {
   const path = yield* Path.Path
-  const changes = yield* changesOf(yield* editsOf(agent, isAdded, path.resolve("."), places))
-  if (changes.length === 0)
-    return yield* Output.notice(isAdded ? "it is installed already" : "it is not installed here")
-  for (const { after = "", before, file } of changes) {
-    yield* Output.text(`${visibleBlock(fileDiff(file.replace(/^[/\\]/, ""), before, after).diff.trimEnd())}`)
+  const places = yield* placesOf(path.resolve("."), host)
+  const program = yield* ownProgram(host.start)
+  const plugins = yield* Effect.all({ pi: host.plugin("pi"), opencode: host.plugin("opencode") })
+  const files = agentFiles(agent, { command: program.command, separator: path.sep, plugins })
+  const located = yield* orFailed(locateFiles(files, places))
+  if (!(yield* mayLeadOut(located, yes))) return yield* unchanged
+  const planned = yield* orFailed(planFiles(located, isAdded, places))
+  const changes = planned.filter(isChange)
+  yield* sayForeign(planned)
+  for (const { after = "", before = "", file } of changes) {
+    yield* Output.text(visibleBlock(fileDiff(file.replace(/^[/\\]/, ""), before, after).diff.trimEnd()))
   }
-  if (!yes && !(yield* confirmed(changes.length))) return yield* Output.notice("nothing was changed")
-  yield* Effect.forEach(changes, apply, { discard: true })
-  const files = changes.map(({ file }) => printableLine(file)).join(" and ")
-  yield* Output.notice(`changed ${files}${isAdded ? remaining(agent) : `; start ${agent} again`}`)
+  if (changes.length > 0 && isAdded) yield* sayCommand(program)
+  if (changes.length > 0 && !(yield* mayChange(changes, yes))) return yield* unchanged
+  yield* orFailed(applyPlan(planned, places))
+  yield* sayDone(planned, remaining(agent, isAdded), isAdded)
+})
+
+/** Prints the line that adds the MCP server to a client. */
+export const setup = Effect.fnUntraced(function* (client: McpClient, { start }: InstallHost) {
+  const { sep } = yield* Path.Path
+  const program = yield* ownProgram(start)
+  yield* Output.text(setupLine(client, program.command, sep))
+  yield* sayCommand(program)
 })
 
 /** Adds the MCP server to a client's settings, without asking. */
-export const writeServer = Effect.fnUntraced(function* (client: McpClient, folder: string, home: string) {
-  const changes = yield* changesOf([yield* serverEdit(client, true, folder, home)])
-  yield* Effect.forEach(changes, apply, { discard: true })
-  yield* changes.length === 0
-    ? Output.notice("it is installed already")
-    : Output.notice(`changed ${changes.map(({ file }) => printableLine(file)).join(" and ")}; start ${client} again`)
+export const writeServer = Effect.fnUntraced(function* (client: McpClient, folder: string, host: InstallHost) {
+  const places = yield* placesOf(folder, host)
+  const program = yield* ownProgram(host.start)
+  const located = yield* orFailed(locateFiles([serverFile(client, program.command)], places))
+  yield* mayLeadOut(located, true)
+  const planned = yield* orFailed(planFiles(located, true, places))
+  yield* sayForeign(planned)
+  if (planned.some(isChange)) yield* sayCommand(program)
+  yield* orFailed(applyPlan(planned, places))
+  yield* sayDone(planned, `start ${client} again`, true)
 })
 
-const agents: ReadonlyArray<Agent> = [...clients, "pi"]
-
-const agent = Argument.Literals("agent", agents).pipe(Argument.withDescription(`Agent: ${agents.join(", ")}`))
+const agent = Argument.Literals("agent", installAgents).pipe(
+  Argument.withDescription(`Agent: ${installAgents.join(", ")}`)
+)
 const yes = Input.flag("yes", "Write without asking")
 
 /** The command `palimpsest install AGENT`. */
-export const install = (places: InstallPlaces) =>
+export const install = (host: InstallHost) =>
   Command.make(
     "install",
     { agent, yes },
-    Effect.fn("cli.install")((input) => change(input, true, places))
+    Effect.fn("cli.install")((input) => change(input, true, host))
   ).pipe(
     Command.withExamples([
       {
@@ -213,9 +187,9 @@ export const install = (places: InstallPlaces) =>
   )
 
 /** The command `palimpsest uninstall AGENT`. */
-export const uninstall = (places: InstallPlaces) =>
+export const uninstall = (host: InstallHost) =>
   Command.make(
     "uninstall",
     { agent, yes },
-    Effect.fn("cli.uninstall")((input) => change(input, false, places))
+    Effect.fn("cli.uninstall")((input) => change(input, false, host))
   )

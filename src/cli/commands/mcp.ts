@@ -15,7 +15,7 @@ import {
 } from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
 import { Argument, Command, Flag } from "effect/cli"
-import { clients, setupLine } from "../../domain/settings/McpClients.ts"
+import { clients } from "../../domain/settings/McpClients.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"
 import { newToken } from "../../services/serve/ApiTokens.ts"
@@ -28,6 +28,7 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
+import type { InstallHost } from "./install.ts"
 
 const protocols = [
   McpProtocol.v2026_07_28,
@@ -103,9 +104,9 @@ const jsonLines = Layer.effect(
 /** The environment variable with the token of the HTTP server. */
 const tokenVariable = "PALIMPSEST_MCP_TOKEN"
 
-/** The command `palimpsest mcp`. `home`: the user's home folder. `serve`: serves over HTTP. `open`: reads the sessions. */
+/** The command `palimpsest mcp`. `host`: what it writes into settings. `serve`: serves over HTTP. `open`: reads the sessions. */
 export const mcp = <R>(
-  home: string,
+  host: InstallHost,
   serve: ServeMcp,
   open: (scope: SessionScope) => Effect.Effect<SessionAnswers, never, R>
 ) =>
@@ -138,9 +139,8 @@ export const mcp = <R>(
       const path = yield* Path.Path
       const folder = path.resolve(input.folder ?? ".")
       if (input.setup !== undefined) {
-        if (!input.write) return yield* Output.text(setupLine(input.setup, program))
-        const { writeServer } = yield* Effect.promise(() => import("./install.ts"))
-        return yield* writeServer(input.setup, folder, home)
+        const { setup, writeServer } = yield* Effect.promise(() => import("./install.ts"))
+        return yield* input.write ? writeServer(input.setup, folder, host) : setup(input.setup, host)
       }
       if (input.write) return yield* badInput("--write needs --setup CLIENT")
       if (input.http !== undefined && (input.http < 0 || input.http > 65_535)) {

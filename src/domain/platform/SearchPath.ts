@@ -13,6 +13,10 @@ export const absoluteParts = (searchPath: string, separator: string): ReadonlyAr
   ...new Set(searchPath.split(delimiterOf(separator)).filter(isAbsolute))
 ]
 
+/** Returns parts as a PATH. */
+export const joinedParts = (parts: ReadonlyArray<string>, separator: string): string =>
+  parts.join(delimiterOf(separator))
+
 /** Used when a PATH has no absolute part: without any, shells would search the working folder. */
 const systemParts = "/usr/bin:/bin"
 
@@ -24,6 +28,6 @@ export const withAbsolutePath = (variables: Readonly<Record<string, string>>): R
       // Where paths begin with a slash, a lone `;` is part of a folder's name.
       const separator = /(?:^|;)[A-Za-z]:[\\/]/.test(value) ? "\\" : "/"
       const parts = absoluteParts(value, separator)
-      return [name, parts.length === 0 ? systemParts : parts.join(delimiterOf(separator))]
+      return [name, parts.length === 0 ? systemParts : joinedParts(parts, separator)]
     })
   )

@@ -1,35 +1,38 @@
 import { Predicate, Result } from "effect"
+import { type EditResult, type FileEdit, isJsonRest, jsonEdit, jsonObject, refused } from "./InstalledFile.ts"
 import type { McpClient, SetupFile } from "./McpClients.ts"
-import type { SetupResult } from "./McpClientSettings.ts"
-import { jsonOf, settingsProblemText, withoutBranch, withValue } from "./SettingsText.ts"
+import { isOwnHookLine } from "./OwnCommand.ts"
+import { withExisting, withItem, withoutEntry } from "./SettingsEdits.ts"
 
 /** Installs this program's hooks in the settings of agents that have hooks around a compaction. */
 
 /** An agent with such hooks. */
 export type HookedAgent = Extract<McpClient, "claude" | "codex" | "gemini">
 
-/** The command of the hooks. */
-export const hookCommand = "palimpsest hook"
+type Fields = Readonly<Record<string, unknown>>
 
-const own = { type: "command", command: hookCommand }
-
-type Groups = ReadonlyArray<readonly [event: string, group: unknown]>
+/** A hook: the event, and the fields of its group and of the hook besides the command. */
+interface EventHook {
+  readonly event: string
+  readonly group?: Fields
+  readonly hook?: Fields
+}
 
 /** The event after a compaction: reports what the summary lost. Claude Code and Codex use the same name for it. */
-const afterCompaction: Groups[number] = ["SessionStart", { matcher: "compact", hooks: [own] }]
+const afterCompaction: EventHook = { event: "SessionStart", group: { matcher: "compact" } }
 
 /** The settings file of each agent, and the hooks to add to it. */
-const hooked: Readonly<Record<HookedAgent, { readonly file: SetupFile; readonly groups: Groups }>> = {
+const hooked: Readonly<Record<HookedAgent, { readonly file: SetupFile; readonly hooks: ReadonlyArray<EventHook> }>> = {
   claude: {
     file: { base: "folder", path: ".claude/settings.json", format: "json" },
     // Claude Code passes the output of a hook before a compaction to the summarizing model.
-    groups: [["PreCompact", { hooks: [own] }], afterCompaction]
+    hooks: [{ event: "PreCompact" }, afterCompaction]
   },
-  codex: { file: { base: "codex", path: "hooks.json", format: "json" }, groups: [afterCompaction] },
+  codex: { file: { base: "codex", path: "hooks.json", format: "json" }, hooks: [afterCompaction] },
   // Gemini CLI has no event after a compaction. The next prompt is the first point at which a hook can add text.
   gemini: {
     file: { base: "folder", path: ".gemini/settings.json", format: "json" },
-    groups: [["BeforeAgent", { hooks: [{ ...own, name: "palimpsest" }] }]]
+    hooks: [{ event: "BeforeAgent", hook: { name: "palimpsest" } }]
   }
 }
 
@@ -39,41 +42,69 @@ export const isHooked = (client: McpClient): client is HookedAgent => client in 
 /** The file in which an agent keeps its hooks. */
 export const hookFile = (agent: HookedAgent): SetupFile => hooked[agent].file
 
-const isOurs = (group: unknown): boolean =>
-  Predicate.hasProperty(group, "hooks") &&
-  Array.isArray(group.hooks) &&
-  group.hooks.some((hook: unknown) => Predicate.hasProperty(hook, "command") && hook.command === hookCommand)
-
-const groupsIn = (json: Readonly<Record<string, unknown>>, event: string): ReadonlyArray<unknown> => {
-  const hooks = json["hooks"]
-  const list = Predicate.hasProperty(hooks, event) ? hooks[event] : undefined
-  return Array.isArray(list) ? list : []
+/** A hook of ours in a list of groups. */
+interface OwnHook {
+  readonly group: number
+  readonly index: number
+  /** Whether its group has other hooks. */
+  readonly isShared: boolean
+  readonly line: string
 }
 
-/** Changes the list of hooks of each event, and removes lists that become empty. */
-const changed = (
-  text: string,
-  agent: HookedAgent,
-  change: (groups: ReadonlyArray<unknown>, own: unknown) => ReadonlyArray<unknown>
-): SetupResult => {
-  let next = text
-  for (const [event, group] of hooked[agent].groups) {
-    const read = jsonOf(next.trim() === "" ? "{}" : next)
-    if (Result.isFailure(read)) return { _tag: "Refused", reason: settingsProblemText(read.failure) }
-    const before = groupsIn(read.success, event)
-    const after = change(before, group)
-    if (after.length === before.length) continue
-    const edited = after.length === 0 ? withoutBranch(next, ["hooks", event]) : withValue(next, ["hooks", event], after)
-    if (Result.isFailure(edited)) return { _tag: "Refused", reason: settingsProblemText(edited.failure) }
-    next = edited.success
-  }
-  return next === text ? { _tag: "Unchanged" } : { _tag: "Written", text: next }
+const ownHooks = (groups: ReadonlyArray<unknown>, line: string): ReadonlyArray<OwnHook> =>
+  groups.flatMap((one, group) => {
+    const hooks: ReadonlyArray<unknown> =
+      Predicate.hasProperty(one, "hooks") && Array.isArray(one.hooks) ? one.hooks : []
+    return hooks.flatMap((hook, index) => {
+      const command = Predicate.hasProperty(hook, "command") ? hook.command : undefined
+      return Predicate.isString(command) && isOwnHookLine(command, line)
+        ? [{ group, index, isShared: hooks.length > 1, line: command }]
+        : []
+    })
+  })
+
+/** The result of an edit that continues in a text that was written before. */
+const written = (text: string, result: EditResult): EditResult =>
+  result._tag === "Unchanged" ? { _tag: "Written", text } : result
+
+const editOf = ({ event, group, hook }: EventHook, line: string): FileEdit => {
+  const path = ["hooks", event]
+  const placeOf = (own: OwnHook) => [...path, String(own.group), "hooks", String(own.index)]
+  /** Our hooks in a text; the failure is the result of the edit. */
+  const look = (text: string): Result.Result<ReadonlyArray<OwnHook>, EditResult> =>
+    Result.flatMap(jsonObject(text), (json) => {
+      const events = json["hooks"]
+      if (events !== undefined && !Predicate.isObject(events)) return Result.fail(refused("hooks is not an object"))
+      const groups = events?.[event]
+      if (groups !== undefined && !Array.isArray(groups)) return Result.fail(refused(`hooks.${event} is not a list`))
+      return Result.succeed(ownHooks(groups ?? [], line))
+    })
+  const add = (text: string): EditResult =>
+    Result.match(look(text), {
+      onFailure: (result) => result,
+      onSuccess: (own) => {
+        if (own.length === 0) {
+          return jsonEdit(withItem(text, path, { ...group, hooks: [{ type: "command", command: line, ...hook }] }))
+        }
+        const stale = own.find((one) => one.line !== line)
+        if (stale === undefined) return { _tag: "Unchanged" }
+        const next = jsonEdit(withExisting(text, [...placeOf(stale), "command"], line))
+        return next._tag === "Written" ? written(next.text, add(next.text)) : next
+      }
+    })
+  const remove = (text: string, removable: ReadonlyArray<string>): EditResult =>
+    Result.match(look(text), {
+      onFailure: (result) => result,
+      onSuccess: ([own]) => {
+        if (own === undefined) return { _tag: "Unchanged" }
+        const place = own.isShared ? placeOf(own) : [...path, String(own.group)]
+        const next = jsonEdit(withoutEntry(text, place, removable))
+        return next._tag === "Written" ? written(next.text, remove(next.text, removable)) : next
+      }
+    })
+  return { isRest: isJsonRest, isWholeFile: false, containers: ["hooks", `hooks.${event}`], add, remove }
 }
 
-/** Adds the hooks to an agent's settings and keeps everything else. */
-export const withHooks = (text: string, agent: HookedAgent): SetupResult =>
-  changed(text, agent, (before, group) => (before.some(isOurs) ? before : [...before, group]))
-
-/** Removes the hooks from an agent's settings. */
-export const withoutHooks = (text: string, agent: HookedAgent): SetupResult =>
-  changed(text, agent, (before) => before.filter((one) => !isOurs(one)))
+/** The hooks in an agent's settings, one edit each. `line`: the shell line that they run. */
+export const hookEdits = (agent: HookedAgent, line: string): ReadonlyArray<FileEdit> =>
+  hooked[agent].hooks.map((hook) => editOf(hook, line))

@@ -1,4 +1,6 @@
+import { shellLine } from "../text/ShellWord.ts"
 import type { AgentName } from "../transcripts/AgentFolders.ts"
+import type { OwnCommand } from "./OwnCommand.ts"
 
 /** How to register this program's MCP server with each client. */
 
@@ -42,10 +44,11 @@ export const serverArguments = (client: McpClient): ReadonlyArray<string> => {
 }
 
 /**
- * Returns the command line that registers the server with a client: the client's own command, or one of this program.
+ * Returns the command line that registers the server with a client: the client's own command, or one of this program. `separator` is
+ * that of the system's paths.
  */
-export const setupLine = (client: McpClient, command: string): string => {
-  const line = [command, ...serverArguments(client)].join(" ")
+export const setupLine = (client: McpClient, command: OwnCommand, separator: string): string => {
+  const line = shellLine([...command, ...serverArguments(client)], separator)
   switch (client) {
     case "claude":
       return `claude mcp add ${serverName} -- ${line}`
@@ -54,6 +57,6 @@ export const setupLine = (client: McpClient, command: string): string => {
     case "gemini":
       return `gemini mcp add ${serverName} ${line}`
     default:
-      return `palimpsest mcp --setup ${client} --write`
+      return shellLine([...command, "mcp", "--setup", client, "--write"], separator)
   }
 }

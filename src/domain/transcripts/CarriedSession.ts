@@ -1,6 +1,7 @@
 import type { Part } from "../content/Content.ts"
 import { append, empty, type Entry, itemParts, type ViewItem, view } from "../conversation/Conversation.ts"
 import { emptySession, type Session } from "../session/Session.ts"
+import { shellWord } from "../text/ShellWord.ts"
 import type { AgentName } from "./AgentFolders.ts"
 
 /** A session that is carried over to an agent: what of it the agent's own file holds, where that lies, and how to go on. */
@@ -101,16 +102,14 @@ export const carriedFolder = (agent: FileAgent, { at, folder }: CarriedPlace): s
   }
 }
 
-const quoted = (text: string): string => (/^[\w./~:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-
 /** Returns the command with which a person goes on. */
 export const resumeCommand = (agent: WritableAgent, { folder, id }: CarriedPlace, file: string): string => {
   const command = {
     claude: `claude --resume ${id}`,
     codex: `codex resume ${id}`,
     gemini: `gemini --resume ${id}`,
-    opencode: `opencode import ${quoted(file)} && opencode --session ${id}`,
-    pi: `pi --session ${quoted(file)}`
+    opencode: `opencode import ${shellWord(file)} && opencode --session ${id}`,
+    pi: `pi --session ${shellWord(file)}`
   }[agent]
-  return `cd ${quoted(folder)} && ${command}`
+  return `cd ${shellWord(folder)} && ${command}`
 }

@@ -1,10 +1,8 @@
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
+import type { PluginAgent } from "../../domain/settings/PluginFile.ts"
 
 /** Reads this project's plugins for other agents, from `integrations` or from beside the built program. */
-
-/** An agent into whose folder a plugin is written. */
-export type PluginAgent = "pi" | "opencode"
 
 const read = (place: string) => Effect.tryPromise(() => readFile(new URL(place, import.meta.url), "utf8"))
 

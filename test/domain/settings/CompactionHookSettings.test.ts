@@ -1,48 +1,63 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hookCommand, withHooks, withoutHooks } from "../../../src/domain/settings/CompactionHookSettings.ts"
-import { clients } from "../../../src/domain/settings/McpClients.ts"
-import { type SetupResult, withoutServer, withServer } from "../../../src/domain/settings/McpClientSettings.ts"
+import { hookEdits } from "../../../src/domain/settings/CompactionHookSettings.ts"
+import type { EditResult } from "../../../src/domain/settings/InstalledFile.ts"
 import { strictJson } from "../../../src/domain/settings/SettingsText.ts"
 
-const written = (result: SetupResult): string => (result._tag === "Written" ? result.text : assert.fail(result._tag))
-const valueOf = (text: string): unknown => JSON.parse(strictJson(text))
-
+const line = "palimpsest hook"
 const mine = `{\n  // mine\n  "model": "opus",\n  "hooks": { "PreCompact": [{ "hooks": [{ "type": "command", "command": "mine" }] }] }\n}\n`
 
 const counts = { claude: 2, codex: 1, gemini: 1 } as const
 
+type Agent = keyof typeof counts
+
+const textAfter = (text: string, results: (text: string) => EditResult): string => {
+  const result = results(text)
+  return result._tag === "Written" ? result.text : result._tag === "Unchanged" ? text : assert.fail(result._tag)
+}
+const added = (text: string, agent: Agent, own = line) =>
+  hookEdits(agent, own).reduce((next, { add }) => textAfter(next, add), text)
+const removed = (text: string, agent: Agent) =>
+  hookEdits(agent, line).reduce((next, { remove }) => textAfter(next, (so) => remove(so, [])), text)
+
 describe.each(["claude", "codex", "gemini"] as const)("our hooks in the settings of %s", (agent) => {
-  it.each(["", "{}", mine])("are added once to %j, and taken back without a trace", (text) => {
-    const added = written(withHooks(text, agent))
-    assert.strictEqual(added.split(hookCommand).length - 1, counts[agent])
-    assert.strictEqual(withHooks(added, agent)._tag, "Unchanged")
-    const removed = written(withoutHooks(added, agent))
-    assert.notInclude(removed, hookCommand)
+  it.each(["", "{}", mine])("are added once to %j, and taken back", (text) => {
+    const next = added(text, agent)
+    assert.strictEqual(next.split(line).length - 1, counts[agent])
+    assert.strictEqual(added(next, agent), next)
+    const rest = removed(next, agent)
+    assert.notInclude(rest, line)
+    assert.strictEqual(removed(rest, agent), rest)
     if (text === mine) {
-      assert.deepStrictEqual(valueOf(removed), valueOf(mine))
-      assert.include(removed, "// mine")
-    } else assert.deepStrictEqual(valueOf(removed), {})
-    assert.strictEqual(withoutHooks(removed, agent)._tag, "Unchanged")
+      assert.include(rest, "// mine")
+      assert.include(rest, `[{ "hooks": [{ "type": "command", "command": "mine" }] }]`)
+      assert.strictEqual(JSON.parse(strictJson(rest)).model, "opus")
+    }
   })
 
-  it("are not added to settings that are no JSON", () => {
-    assert.strictEqual(withHooks("{ broken", agent)._tag, "Refused")
-  })
-})
-
-describe("taking back the MCP server", () => {
-  it.each(clients)("%s: leaves the other settings", (client) => {
-    const before =
-      client === "codex" ? 'model = "o3"\n\n[mcp_servers.docs]\ncommand = "docs"\n' : '{ "theme": "dark" }\n'
-    const removed = written(withoutServer(written(withServer(before, client, "palimpsest")), client))
-    assert.notInclude(removed, "palimpsest")
-    if (client !== "codex") assert.deepStrictEqual(valueOf(removed), { theme: "dark" })
-    assert.include(removed, client === "codex" ? '[mcp_servers.docs]\ncommand = "docs"\n' : '"theme": "dark"')
-    assert.strictEqual(withoutServer(removed, client)._tag, "Unchanged")
+  it.each([
+    "'/opt/my node' '/srv/it'\\''s/palimpsest.mjs' hook",
+    "/usr/bin/node /srv/palimpsest.mjs hook",
+    `"C:\\Program Files\\node.exe" "C:\\x\\palimpsest.mjs" hook`
+  ])("that run %s are corrected in their place", (old) => {
+    const next = added(mine, agent, old)
+    assert.strictEqual(added(next, agent), next.replaceAll(JSON.stringify(old), JSON.stringify(line)))
+    assert.notInclude(removed(next, agent), "palimpsest")
   })
 
-  it("leaves the tables of Codex that come after it", () => {
-    const text = '[mcp_servers.palimpsest]\ncommand = "palimpsest"\n\n[tui]\ntheme = "x"\n'
-    assert.strictEqual(written(withoutServer(text, "codex")), '[tui]\ntheme = "x"\n')
+  it.each([
+    "palimpsest hook && rm x",
+    "cd /x; palimpsest hook",
+    "node /srv/mine.mjs hook",
+    "echo /srv/palimpsest.mjs; true hook"
+  ])("are not those that run %s", (other) => {
+    const next = added("{}", agent, other)
+    assert.strictEqual(removed(next, agent), next)
   })
+
+  it.each(["{ broken", "[]", `{"hooks": []}`, `{"hooks": {"PreCompact": 1, "SessionStart": {}, "BeforeAgent": "x"}}`])(
+    "are not added to %s",
+    (text) => {
+      assert.strictEqual(hookEdits(agent, line)[0]?.add(text)._tag, "Refused")
+    }
+  )
 })
