@@ -94,7 +94,8 @@ const builtIns = {
  */
 const undiciAgent = {
   name: "undici-agent",
-  resolveId: (id, importer = "") => (id === "undici" ? `\0undici${importer.includes("@effect") ? "-unused" : ""}` : null),
+  resolveId: (id, importer = "") =>
+    id === "undici" ? `\0undici${importer.includes("@effect") ? "-unused" : ""}` : null,
   load: (id) => {
     if (id === "\0undici") {
       return [

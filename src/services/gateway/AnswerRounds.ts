@@ -71,7 +71,9 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   const isOver = rounds.length >= maxRounds
   // If the exchange cannot be stored, the provider's cache misses later, but the answer is complete.
   const remember = (exchange: HiddenExchange) =>
-    Effect.catchCause(gateway.remember(sent, exchange), (cause) => report(cause, "later requests go without this recall"))
+    Effect.catchCause(gateway.remember(sent, exchange), (cause) =>
+      report(cause, "later requests go without this recall")
+    )
   if (calls.length === 0 || (isOver && !hasOthers)) {
     yield* remember({ rounds })
     return { _tag: "End", ending: calls.length === 0 ? "as sent" : "stopped" }

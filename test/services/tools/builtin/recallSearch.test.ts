@@ -161,12 +161,12 @@ describe.each([
     )
   )
 
-  it.effect("treats an invalid or costly pattern as text, and refuses a blank or missing one", () =>
+  it.effect("treats an invalid pattern as text, and refuses a blank or missing one", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const ask = yield* make(true)
         assert.match(yield* ask({ grep: "beads (" }), /^\(Searched as plain text: /)
-        assert.match(yield* ask({ grep: "(a+)+$" }), /could take too long/)
+        assert.match(yield* ask({ grep: "(?=a)b" }), /look-ahead/)
         assert.match(yield* ask({ grep: " " }), /blank/)
         assert.match(yield* ask({}), /handle, or grep/)
       })
