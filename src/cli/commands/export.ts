@@ -1,5 +1,7 @@
 import { Effect, FileSystem, Path, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatFor, formatProblemText } from "../../domain/transcripts/FileExtension.ts"
 import type { SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
@@ -14,23 +16,27 @@ import * as SessionOrConversation from "../flags/SessionOrConversation.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import { tellUnreadable, tellUnsearched } from "../output/RedactionNotices.ts"
 import { redactedCopy, writeExport } from "../output/WrittenExport.ts"
 
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
 const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(fs.readFileString(source), ({ message }) => badInput(message))
-  const made = secrets === undefined ? { copy: text, replaced: 0 } : yield* redactFile(text, secrets)
-  if (secrets?.isRevealedBy(made.copy) === true) {
-    return yield* failed("a secret could not be removed; nothing was written")
-  }
+  const made =
+    secrets === undefined
+      ? { copy: text, replaced: 0, unsearched: [] }
+      : yield* Effect.mapError(redactFile(text, secrets), ({ message }) =>
+          failed(`${printableLine(source)}: ${message}; nothing was written`)
+        )
   yield* Effect.mapError(Export.writeText(file, made.copy), (error) => failed(error.message))
+  yield* tellUnsearched(made.unsearched, file)
   return made.replaced
 })
 
 /**
  * Writes copies of the files that a session has beside its own: those of subagents, and large outputs. They go into the folder
- * that has the copy's name without its ending, as with the agent's own sessions.
+ * that has the copy's name without its ending, as with the agent's own sessions. Secrets in their names are replaced too.
  */
 const copyOthers = Effect.fnUntraced(function* (
   { files, path: own }: FoundSession,
@@ -42,8 +48,9 @@ const copyOthers = Effect.fnUntraced(function* (
   const stem = (name: string) => name.slice(0, name.length - path.extname(name).length)
   let replaced = 0
   for (const other of files.slice(1)) {
-    const place = path.relative(stem(own), other.path)
-    const copy = path.join(stem(file), place.startsWith("..") ? path.basename(other.path) : place)
+    const relative = path.relative(stem(own), other.path)
+    const place = relative.startsWith("..") ? path.basename(other.path) : relative
+    const copy = path.join(stem(file), secrets === undefined ? place : Work.runSync(secrets.replaceInPath(place)))
     yield* Effect.mapError(fs.makeDirectory(path.dirname(copy), { recursive: true }), ({ message }) => failed(message))
     replaced += yield* copyFile(other.path, copy, secrets)
   }
@@ -125,10 +132,10 @@ export const exported = Command.make(
       return
     }
     const { session } = chosen
-    const secrets =
-      search === undefined
-        ? undefined
-        : (yield* Output.progress("searching for secrets")(secretsOf(session, search))).secrets
+    const found =
+      search === undefined ? undefined : yield* Output.progress("searching for secrets")(secretsOf(session, search))
+    yield* tellUnreadable(found?.problems ?? [])
+    const secrets = found?.secrets
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
     const ending = (name: string) => /\.[^./\\]+$/.exec(name)?.[0]
     const isOther = isFile && to === undefined && ending(file) === ending(session.path)

@@ -10,9 +10,10 @@ import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
-import { redactEvents } from "../../services/transcripts/RedactSession.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import { tellUnreadable } from "../output/RedactionNotices.ts"
+import { redactedCopy } from "../output/WrittenExport.ts"
 import * as ConversationInput from "./ConversationInput.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as SecretFlags from "./SecretFlags.ts"
@@ -73,12 +74,11 @@ const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
 
 /** Returns the conversation without its secrets. */
 const redacted = Effect.fnUntraced(function* (loaded: Loaded, session: FoundSession) {
-  const { secrets } = yield* Output.progress("searching for secrets")(
+  const { problems, secrets } = yield* Output.progress("searching for secrets")(
     Effect.flatMap(SecretFlags.searchOf(undefined), (search) => secretsOf(session, search))
   )
-  const { copy, replaced } = yield* Effect.mapError(redactEvents(loaded.events, secrets), ({ message }) =>
-    failed(message)
-  )
+  yield* tellUnreadable(problems)
+  const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)
   yield* Output.notice(`replaced ${Output.plural(replaced, "secret")} in the copy`)
   return { ...loaded, events: copy, session: copy.reduce(applyEvent, emptySession) }
 })

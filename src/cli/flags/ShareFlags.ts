@@ -4,6 +4,7 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { redactLoaded } from "../../services/transcripts/RedactSession.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import { tellUnsearched } from "../output/RedactionNotices.ts"
 import * as SecretFlags from "./SecretFlags.ts"
 import * as Input from "./SharedFlags.ts"
 
@@ -42,6 +43,7 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
       Effect.mapError((error) => failed(error.message))
     )
     replaced += made.replaced
+    yield* tellUnsearched(made.unsearched)
     return { loaded: made.loaded, name: made.inText(name) }
   })
   const tell = Effect.suspend(() => {

@@ -9,14 +9,20 @@ import { redactEvents } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
+import { tellUnsearched } from "./RedactionNotices.ts"
 
 /** A conversation in a file of any format. */
 
-/** Returns the events without their secrets, and how many were replaced. */
-export const redactedCopy = (events: ReadonlyArray<SessionEvent>, secrets: SessionSecrets | undefined) =>
-  secrets === undefined
-    ? Effect.succeed({ copy: events, replaced: 0 })
-    : Effect.mapError(redactEvents(events, secrets), ({ message }) => failed(message))
+/** Returns the events without their secrets, and how many were replaced. Prints what could not be searched. */
+export const redactedCopy = Effect.fnUntraced(function* (
+  events: ReadonlyArray<SessionEvent>,
+  secrets: SessionSecrets | undefined
+) {
+  if (secrets === undefined) return { copy: events, replaced: 0 }
+  const made = yield* Effect.mapError(redactEvents(events, secrets), ({ message }) => failed(message))
+  yield* tellUnsearched(made.unsearched)
+  return made
+})
 
 /** Writes a conversation, and tells what the format cannot hold. `title` is the heading of a Markdown page. */
 export const writeExport = Effect.fnUntraced(function* (

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { type Content, type Part, PartShape } from "../content/Content.ts"
+import type { Finding } from "../text/Finding.ts"
 import {
   finding,
-  type Finding,
   maxDistinctiveSecrets,
   redacted,
   redacting,

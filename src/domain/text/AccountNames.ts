@@ -1,4 +1,4 @@
-import type { Finding } from "./Redaction.ts"
+import type { Finding } from "./Finding.ts"
 
 /** Finds names of accounts by their home folders, and where these names and folders stand in a text. */
 

@@ -1,10 +1,13 @@
-/** Finds and replaces the strings of a JSON text, and leaves everything else byte for byte. */
+/** Finds and replaces strings and numbers of a JSON text, and leaves everything else byte for byte. */
 
-/** A string of a JSON text. */
-export interface JsonString {
-  /** Where it begins and ends in the text, quotes included. */
+/** Where a string or number begins and ends in a JSON text, quotes included. */
+export interface JsonPiece {
   readonly from: number
   readonly to: number
+}
+
+/** A string of a JSON text. */
+export interface JsonString extends JsonPiece {
   /** What it stands for, without escapes. */
   readonly value: string
   /** The key under which it is the value; undefined in a list and for a key itself. */
@@ -58,16 +61,24 @@ export const jsonStrings = (json: string): ReadonlyArray<JsonString> => {
   return strings
 }
 
-/** Replaces strings of a JSON text by others. */
-export const withStrings = (
+const number = /-?\d[\d.eE+-]*/y
+
+/** Returns the number of a JSON text that begins at `from`, and lies outside of its strings. */
+export const jsonNumberAt = (json: string, from: number): JsonPiece | undefined => {
+  number.lastIndex = from
+  return number.test(json) ? { from, to: number.lastIndex } : undefined
+}
+
+/** Replaces strings and numbers of a JSON text, given in order. `literal`: what is written in place of one. */
+export const withLiterals = (
   json: string,
-  changes: ReadonlyArray<{ readonly string: JsonString; readonly value: string }>
+  changes: ReadonlyArray<{ readonly piece: JsonPiece; readonly literal: string }>
 ): string => {
   let result = ""
   let at = 0
-  for (const { string, value } of changes) {
-    result += json.slice(at, string.from) + JSON.stringify(value)
-    at = string.to
+  for (const { literal, piece } of changes) {
+    result += json.slice(at, piece.from) + literal
+    at = piece.to
   }
   return result + json.slice(at)
 }

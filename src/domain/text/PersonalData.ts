@@ -1,4 +1,4 @@
-import type { Finding } from "./Redaction.ts"
+import type { Finding } from "./Finding.ts"
 
 /**
  * Finds personal data with a form of its own: addresses of e-mail, telephone numbers with a country code, numbers of bank accounts and

@@ -1,12 +1,15 @@
 import { accountFinder, accountNamesIn, minAccountChars } from "../text/AccountNames.ts"
-import { type JsonString, jsonStrings, withStrings } from "../text/JsonStrings.ts"
+import type { Finding } from "../text/Finding.ts"
+import { jsonNumberAt, type JsonPiece, type JsonString, jsonStrings, withLiterals } from "../text/JsonStrings.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
 import { personalDataIn, personalKinds } from "../text/PersonalData.ts"
-import { distinctiveSecrets, finding, type Finding, markStart, type Secret } from "../text/Redaction.ts"
+import { privateKey } from "../text/PrivateKeys.ts"
+import { distinctiveSecrets, finding, markStart, outsideMarks, type Secret, withoutMarks } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Finds secrets and personal data in the records of any transcript, and puts placeholders in their place. Only strings of the JSON
- * change; keys, numbers and the order of everything stay byte for byte.
+ * change, and numbers that are passwords, which become 0; the order of everything stays byte for byte.
  */
 
 /** What is looked for. */
@@ -19,12 +22,15 @@ export interface SecretSearch {
   readonly accounts?: ReadonlyArray<string> | undefined
 }
 
-/** Strings that carry bytes or signatures, which no rule reads. */
-const carried = /^(?:signature|thoughtSignature|thinkingSignature|textSignature|encrypted_content)$/
+const signatureKey = /^(?:signature|thoughtSignature|thinkingSignature|textSignature|encrypted_content)$/
 
-const isCarried = ({ isKey, key, value }: JsonString): boolean =>
-  (key !== undefined && carried.test(key)) ||
-  (!isKey && value.length > 1_000 && /^(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1000}[A-Za-z0-9+/]*={0,2}$/.test(value))
+/** Returns whether a string is a provider's own signature or encrypted text, which no rule reads. */
+const isSignature = ({ key, value }: JsonString): boolean =>
+  key !== undefined && signatureKey.test(key) && /^[A-Za-z0-9+/_-]{100,}={0,2}$/.test(value)
+
+/** Returns whether a string is the bytes of a picture or file, which no rule reads. */
+const isBytes = ({ isKey, value }: JsonString): boolean =>
+  !isKey && value.length > 1_000 && /^(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1000}[A-Za-z0-9+/]*={0,2}$/.test(value)
 
 /** Whether a string holds JSON of its own, such as the arguments of a call. */
 const isJsonText = (value: string): boolean => /^\s*[{[]/.test(value) && /[}\]]\s*$/.test(value) && value.includes('"')
@@ -50,7 +56,20 @@ const minEncodedChars = 16
 interface Place extends Finding {
   /** The value that the place stands for, which is another than its text where it is encoded. */
   readonly value: string
+  /** What is written in its place; absent: a placeholder. */
+  readonly instead?: string
 }
+
+/** A string or number of a record that holds secrets. The places of a number are in its digits. */
+interface Holder extends JsonPiece {
+  /** Without escapes. */
+  readonly value: string
+  readonly isNumber: boolean
+  readonly places: ReadonlyArray<Place>
+}
+
+/** The number in the place of a password that is one: the record stays valid, and of the same form. */
+const noNumber = "0"
 
 /** Where known values stand in a text, as they are and in base64. */
 const knownIn = (text: string, known: ReadonlyArray<KnownValue>): ReadonlyArray<Place> => {
@@ -76,8 +95,8 @@ const withForms = ({ kind, value }: Secret): KnownValue => ({
   forms: [value, ...encodedForms(value).filter(({ length }) => length >= minEncodedChars)]
 })
 
-/** Joins places that overlap. The longest names them. */
-const joined = (places: ReadonlyArray<Place>): ReadonlyArray<Place> => {
+/** Joins places of a text that overlap, and leaves out what earlier marks cover. The longest names them. */
+const joined = (text: string, places: ReadonlyArray<Place>): ReadonlyArray<Place> => {
   const sorted = [...places].sort((a, b) => a.start - b.start || b.end - a.end)
   const result: Array<Place> = []
   for (const place of sorted) {
@@ -88,7 +107,19 @@ const joined = (places: ReadonlyArray<Place>): ReadonlyArray<Place> => {
       result[result.length - 1] = { ...longer, start: last.start, end: place.end }
     }
   }
-  return result
+  const whole = new Set(result)
+  return outsideMarks(text, result).map((place) =>
+    whole.has(place) ? place : { ...place, value: text.slice(place.start, place.end) }
+  )
+}
+
+/** A record or text with placeholders in place of its secrets. */
+export interface Replaced {
+  readonly text: string
+  /** How many were replaced. */
+  readonly replaced: number
+  /** Whether it has the bytes of a picture or file, which are not searched. */
+  readonly hasBytes: boolean
 }
 
 /** A secret of a record. */
@@ -102,7 +133,7 @@ export interface RecordSecret extends Secret {
  * same placeholder everywhere. Mutable.
  */
 export class SessionSecrets {
-  private readonly search: SecretSearch
+  private readonly options: SecretSearch
   private readonly found = new Map<string, Secret>()
   private readonly names = new Map<string, string>()
   private readonly counts = new Map<string, number>()
@@ -113,25 +144,25 @@ export class SessionSecrets {
   private readonly clean = new Set<string>()
 
   constructor(search: SecretSearch) {
-    this.search = search
+    this.options = search
     this.values = search.known.map(withForms)
     this.accountNames = new Set(search.accounts)
     this.accounts = accountFinder([...this.accountNames])
   }
 
   private collectAccounts(text: string): void {
-    if (this.search.accounts !== undefined) for (const name of accountNamesIn(text)) this.accountNames.add(name)
+    if (this.options.accounts !== undefined) for (const name of accountNamesIn(text)) this.accountNames.add(name)
   }
 
   /** Returns the secrets of a record, and remembers those that are recognizable without their surroundings. */
   *collect(json: string): SlicedWork<ReadonlyArray<RecordSecret>> {
     const secrets: Array<RecordSecret> = []
     this.collectAccounts(json)
-    for (const { places, string } of yield* this.placesIn(json)) {
-      for (const { end, kind, start, value } of places) {
+    for (const holder of (yield* this.search(json)).holders) {
+      for (const { end, kind, start, value } of holder.places) {
         const isPersonal = personalData.has(kind)
         secrets.push({ kind, value, isPersonal })
-        const shown = string.value.slice(start, end)
+        const shown = holder.value.slice(start, end)
         if (!isPersonal && shown === value) this.found.set(value, { kind, value })
       }
     }
@@ -140,32 +171,37 @@ export class SessionSecrets {
 
   /** Ends the collecting: from here on, distinctive values are replaced wherever they stand. */
   settle(): void {
-    const known = new Map(this.search.known.map((secret) => [secret.value, secret]))
+    const known = new Map(this.options.known.map((secret) => [secret.value, secret]))
     for (const secret of distinctiveSecrets(this.found.values())) known.set(secret.value, secret)
     this.clean.clear()
     this.accounts = accountFinder([...this.accountNames])
     this.values = [...known.values()].sort((a, b) => b.value.length - a.value.length).map(withForms)
   }
 
-  /** Returns a record with placeholders in place of its secrets, and how many were replaced. */
-  *replace(json: string): SlicedWork<{ readonly json: string; readonly replaced: number }> {
+  /** Returns a record with placeholders in place of its secrets. */
+  *replace(json: string): SlicedWork<Replaced> {
     let result = json
     let replaced = 0
+    let hasBytes = false
     // Removing one may reveal another beside it.
     for (let pass = 0; pass < maxPasses; pass += 1) {
-      const found = yield* this.placesIn(result)
-      if (found.length === 0) break
-      for (const { places } of found) replaced += places.length
-      result = withStrings(
+      const found = yield* this.search(result)
+      hasBytes = found.hasBytes
+      if (found.holders.length === 0) break
+      for (const { places } of found.holders) replaced += places.length
+      result = withLiterals(
         result,
-        found.map(({ places, string }) => ({ string, value: this.without(string.value, places) }))
+        found.holders.map(({ from, isNumber, places, to, value }) => ({
+          piece: { from, to },
+          literal: isNumber ? noNumber : JSON.stringify(this.without(value, places))
+        }))
       )
     }
-    return { json: result, replaced }
+    return { text: result, replaced, hasBytes }
   }
 
   /** Returns a text that is no JSON with placeholders in place of its secrets. */
-  *replaceText(text: string): SlicedWork<{ readonly text: string; readonly replaced: number }> {
+  *replaceText(text: string): SlicedWork<Replaced> {
     let result = text
     let replaced = 0
     for (let pass = 0; pass < maxPasses; pass += 1) {
@@ -174,7 +210,15 @@ export class SessionSecrets {
       replaced += places.length
       result = this.without(result, places)
     }
-    return { text: result, replaced }
+    return { text: result, replaced, hasBytes: false }
+  }
+
+  /** Returns a path with names in place of its secrets that every file system takes: `redacted-GitHub-token-1.txt`. */
+  *replaceInPath(path: string): SlicedWork<string> {
+    const { text } = yield* this.replaceText(path)
+    return text.replace(/\[(redacted): ([^\]]{1,80})\]/g, (_, mark: string, name: string) =>
+      `${mark}-${name}`.replace(/[^\w.-]+/g, "-")
+    )
   }
 
   /** Returns the secrets of a text that is no JSON, and remembers them like `collect`. */
@@ -191,7 +235,8 @@ export class SessionSecrets {
 
   /** Whether a text still holds a value that was settled on. */
   isRevealedBy(text: string): boolean {
-    return this.values.some(({ forms }) => forms.some((form) => text.includes(form)))
+    const rest = withoutMarks(text)
+    return this.values.some(({ forms }) => forms.some((form) => rest.includes(form)))
   }
 
   private nameOf(kind: string, value: string): string {
@@ -207,8 +252,8 @@ export class SessionSecrets {
   private without(text: string, places: ReadonlyArray<Place>): string {
     let result = ""
     let at = 0
-    for (const { end, kind, start, value } of places) {
-      result += text.slice(at, start) + this.nameOf(kind, value)
+    for (const { end, instead, kind, start, value } of places) {
+      result += text.slice(at, start) + (instead ?? this.nameOf(kind, value))
       at = end
     }
     return result + text.slice(at)
@@ -217,90 +262,132 @@ export class SessionSecrets {
   private *placesInText(text: string): SlicedWork<ReadonlyArray<Place>> {
     if (this.clean.has(text)) return []
     const found = [
-      ...(this.search.secrets ? yield* finding(text) : []),
-      ...(this.search.personal ? personalDataIn(text) : []),
+      ...(this.options.secrets ? yield* finding(text) : []),
+      ...(this.options.personal ? personalDataIn(text) : []),
       ...this.accounts(text)
     ].map((one): Place => ({ ...one, value: text.slice(one.start, one.end) }))
     const known = knownIn(text, this.values)
     yield (text.length * this.values.length) / 8
     if (found.length + known.length === 0 && text.length > minCleanChars && this.clean.size < maxClean)
       this.clean.add(text)
-    return joined([...found, ...known])
+    return joined(text, [...found, ...known])
   }
 
-  /** The places in the strings of a record, by string. Keys count as the context of their values. */
-  private *placesIn(
-    json: string
-  ): SlicedWork<ReadonlyArray<{ readonly string: JsonString; readonly places: ReadonlyArray<Place> }>> {
-    const strings = jsonStrings(json).filter((string) => !isCarried(string))
-    const places = strings.map((): Array<Place> => [])
-    if (this.search.secrets) {
-      // The record with its strings unescaped, so that a rule sees a name and its value as they were meant. Of a long string the
-      // beginning is enough: all of it is searched on its own.
-      let text = ""
-      let at = 0
-      const starts: Array<number> = []
-      for (const { from, isKey, to, value } of strings) {
-        const between = json.slice(at, from + 1)
-        // A value and the next key are no list of two.
-        text += isKey ? between.replace(",", ";") : between
-        starts.push(text.length)
-        text += value.slice(0, maxStructureChars)
-        at = to - 1
-      }
-      text += json.slice(at)
-      let next = 0
-      for (const { end, kind, start } of yield* finding(text)) {
-        while (
-          next < strings.length &&
-          (starts[next] ?? 0) + Math.min(maxStructureChars, strings[next]?.value.length ?? 0) <= start
-        )
-          next += 1
-        for (let index = next; index < strings.length && (starts[index] ?? 0) < end; index += 1) {
-          const string = strings[index]
-          const begin = starts[index] ?? 0
-          if (string === undefined) break
-          if (string.isKey) continue
-          const [from, to] = [Math.max(0, start - begin), Math.min(string.value.length, maxStructureChars, end - begin)]
-          if (from < to) places[index]?.push({ start: from, end: to, kind, value: string.value.slice(from, to) })
-          // What follows is another value, whatever a rule made of it.
-          break
-        }
-      }
-    }
-    const least = this.search.accounts === undefined ? minSecretChars : minAccountChars
+  /** Finds the strings and numbers of a record that hold secrets, in order. Keys count as the context of their values. */
+  private *search(json: string): SlicedWork<{ readonly holders: ReadonlyArray<Holder>; readonly hasBytes: boolean }> {
+    const all = jsonStrings(json)
+    const strings = all.filter((string) => !isSignature(string) && !isBytes(string))
+    const structure = this.options.secrets ? yield* findingsByStructure(json, strings) : nothingFound
+    const places = strings.map((_, index): Array<Place> => [...(structure.inStrings.get(index) ?? [])])
+    const least = this.options.accounts === undefined ? minSecretChars : minAccountChars
     for (const [index, { isKey, value }] of strings.entries()) {
-      if (value.length < least || (isKey && value.length < 2 * minSecretChars)) continue
-      const own = yield* isJsonText(value) ? this.placesInJsonText(value) : this.placesInText(value)
-      places[index]?.push(...own)
+      // A short key is structure, if it is no known value.
+      if (isKey && value.length < 2 * minSecretChars) places[index]?.push(...knownIn(value, this.values))
+      else if (value.length >= least)
+        places[index]?.push(...(yield* isJsonText(value) ? this.placesInJsonText(value) : this.placesInText(value)))
     }
-    return strings.flatMap((string, index) => {
-      const own = joined(places[index] ?? [])
-      // The keys of a record are its structure.
-      return own.length === 0 || (string.isKey && string.value.length < 2 * minSecretChars)
-        ? []
-        : [{ string, places: own }]
+    const holders = strings.flatMap(({ from, to, value }, index): ReadonlyArray<Holder> => {
+      const own = joined(value, places[index] ?? [])
+      return own.length === 0 ? [] : [{ from, to, value, isNumber: false, places: own }]
     })
+    return {
+      holders: [...holders, ...structure.numbers].sort((one, other) => one.from - other.from),
+      hasBytes: all.some(isBytes)
+    }
   }
 
-  /** The places in a string that holds JSON: those of its own strings, as long as they are written without escapes. */
+  /** The places in a string that holds JSON: those of its own strings and numbers, and others that leave its structure alone. */
   private *placesInJsonText(text: string): SlicedWork<ReadonlyArray<Place>> {
-    const places: Array<Place> = [...(yield* this.placesInText(text))]
-    for (const { places: inner, string } of yield* this.placesIn(text)) {
-      const raw = text.slice(string.from + 1, string.to - 1)
-      for (const { end, kind, start, value } of inner) {
-        const written = JSON.stringify(string.value.slice(start, end)).slice(1, -1)
-        const at = raw === string.value ? start : raw.indexOf(written)
-        if (at >= 0) {
-          places.push({ start: string.from + 1 + at, end: string.from + 1 + at + written.length, kind, value })
-        } else {
-          // Written with other escapes than ours: all of the string goes.
-          places.push({ start: string.from + 1, end: string.to - 1, kind, value })
-        }
+    const places: Array<Place> = []
+    for (const { from, isNumber, places: inner, to, value: decoded } of (yield* this.search(text)).holders) {
+      const start = isNumber ? from : from + 1
+      const raw = text.slice(start, isNumber ? to : to - 1)
+      for (const place of inner) {
+        const written = JSON.stringify(decoded.slice(place.start, place.end)).slice(1, -1)
+        const at = raw === decoded ? place.start : raw.indexOf(written)
+        // Written with other escapes than ours, all of the string goes.
+        const span = at >= 0 ? { start: at, end: at + written.length } : { start: 0, end: raw.length }
+        places.push({
+          ...place,
+          start: start + span.start,
+          end: start + span.end,
+          ...(isNumber ? { instead: noNumber } : {})
+        })
       }
     }
-    return joined(places)
+    const isWhole = parsedOrUndefined(text) !== undefined
+    const others = yield* this.placesInText(text)
+    places.push(...others.filter(({ end, start }) => !isWhole || !text.slice(start, end).includes('"')))
+    return joined(text, places)
   }
+}
+
+/** What the structure of a record shows to be secret. */
+interface StructureFindings {
+  /** The places in strings, by their index. */
+  readonly inStrings: ReadonlyMap<number, ReadonlyArray<Place>>
+  readonly numbers: ReadonlyArray<Holder>
+}
+
+const nothingFound: StructureFindings = { inStrings: new Map(), numbers: [] }
+
+/**
+ * Finds secrets in a record with its strings unescaped, so that a rule sees a name and its value as they were meant. Of a long
+ * string the beginning is enough: all of it is searched on its own.
+ */
+function* findingsByStructure(json: string, strings: ReadonlyArray<JsonString>): SlicedWork<StructureFindings> {
+  let text = ""
+  let at = 0
+  /** Where the text before a string begins, here and in the record, and where the string does. */
+  const parts: Array<{ readonly gap: number; readonly json: number; readonly start: number; readonly end: number }> = []
+  for (const { from, isKey, to, value } of strings) {
+    const gap = text.length
+    const between = json.slice(at, from + 1)
+    // A value and the next key are no list of two.
+    text += isKey ? between.replace(/,(?=[^,]*$)/, ";") : between
+    const start = text.length
+    text += value.slice(0, maxStructureChars)
+    parts.push({ gap, json: at, start, end: text.length })
+    at = to - 1
+  }
+  parts.push({ gap: text.length, json: at, start: Infinity, end: Infinity })
+  text += json.slice(at)
+  const inStrings = new Map<number, Array<Place>>()
+  const numbers: Array<Holder> = []
+  let next = 0
+  for (const { end, kind, start } of yield* finding(text)) {
+    while ((parts[next]?.end ?? Infinity) <= start) next += 1
+    const part = parts[next]
+    if (part !== undefined && end <= part.start) {
+      const piece = jsonNumberAt(json, part.json + start - part.gap)
+      const value = piece === undefined ? "" : json.slice(piece.from, piece.to)
+      if (piece !== undefined)
+        numbers.push({ ...piece, value, isNumber: true, places: [{ start: 0, end: value.length, kind, value }] })
+      continue
+    }
+    for (let index = next; index < strings.length && (parts[index]?.start ?? Infinity) < end; index += 1) {
+      const string = strings[index]
+      const begin = parts[index]?.start ?? 0
+      if (string === undefined || string.isKey) continue
+      const from = Math.max(0, start - begin)
+      const to = Math.min(string.value.length, maxStructureChars, end - begin)
+      if (from < to) {
+        const whole = to === maxStructureChars && kind !== privateKey ? restOfWord(string.value, to) : to
+        const places = inStrings.get(index) ?? []
+        places.push({ start: from, end: whole, kind, value: string.value.slice(from, whole) })
+        inStrings.set(index, places)
+      }
+      // What follows is another value, whatever a rule made of it. The lines of a key can be a list.
+      if (kind !== privateKey) break
+    }
+  }
+  return { inStrings, numbers }
+}
+
+/** Returns where the word ends that continues at an offset. */
+const restOfWord = (text: string, at: number): number => {
+  const length = text.slice(at).search(/\s/)
+  return length < 0 ? text.length : at + length
 }
 
 const personalData = new Set([...personalKinds, "home folder", "account"])

@@ -83,6 +83,8 @@ export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
   const problems: Array<SessionProblem> = []
   for (const file of session.files) {
     const kinds: Places = new Map()
+    // What the name of a file shows is a secret in its text, too.
+    yield* Work.run(secrets.collectText(file.path.split(/[\\/]/).at(-1) ?? ""))
     const take = (line: number, found: ReadonlyArray<RecordSecret>) => {
       for (const { value } of found) values.add(value)
       addTo(kinds, { path: file.path, line }, found)

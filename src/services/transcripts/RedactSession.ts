@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { decodeLine, encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
 import { maxLogDepth, parsedOrUndefined, parseJson } from "../../domain/text/JsonText.ts"
@@ -11,33 +11,71 @@ import type { Loaded } from "./LoadedTranscript.ts"
 
 /** Makes copies of sessions without their secrets. */
 
-/** A copy, and how many places were replaced. */
+/** A secret cannot be removed from a session. The message says where it is, and shows no value. */
+export class RedactionError extends Schema.TaggedError<RedactionError>()("RedactionError", {
+  message: Schema.String
+}) {}
+
+/** A part of a copy in which no secret can be recognized for certain. */
+export interface Unsearched {
+  /** The line of the file, or the message of the conversation: `line 12`. */
+  readonly place: string
+  /** Bytes are copied as they are. A broken record is searched as plain text, in which escapes can hide a secret. */
+  readonly what: "bytes" | "broken record"
+}
+
+/** A copy, how many places were replaced, and what could not be searched. */
 export interface Redacted<A> {
   readonly copy: A
   readonly replaced: number
+  readonly unsearched: ReadonlyArray<Unsearched>
 }
 
-/** Replaces the secrets in the text of a file: in each line that is JSON, in the whole document, or in the text as it is. */
+const notRemoved = (place: string) =>
+  new RedactionError({
+    message: `a secret in ${place} cannot be removed: it is part of a signature or of the bytes of a file`
+  })
+
+const isRecord = (line: string): boolean => /^\s*[{[]/.test(line) && parsedOrUndefined(line) !== undefined
+
+/** The lines of a text, where lines that follow one another and are no records are one. */
+const recordsAndTexts = (
+  text: string
+): ReadonlyArray<{ readonly text: string; readonly line: number; readonly isJson: boolean }> => {
+  if (parsedOrUndefined(text) !== undefined) return [{ text, line: 1, isJson: true }]
+  const pieces: Array<{ text: string; readonly line: number; readonly isJson: boolean }> = []
+  for (const [index, line] of text.split("\n").entries()) {
+    const last = pieces.at(-1)
+    const isJson = isRecord(line)
+    if (isJson || last === undefined || last.isJson) pieces.push({ text: line, line: index + 1, isJson })
+    else last.text += `\n${line}`
+  }
+  return pieces
+}
+
+/**
+ * Replaces the secrets in the text of a file: in each line that is a record, in the whole document, or in the text as it is.
+ * Fails when a value that is a secret is still there.
+ */
 export const redactFile = Effect.fn("RedactSession.redactFile")(function* (
   text: string,
   secrets: SessionSecrets
-): Effect.fn.Return<Redacted<string>> {
-  const isDocument = parsedOrUndefined(text) !== undefined && text.trimEnd().includes("\n")
-  const lines = isDocument ? [text] : text.split("\n")
+): Effect.fn.Return<Redacted<string>, RedactionError> {
+  const pieces = recordsAndTexts(text)
+  const hasRecords = pieces.some(({ isJson }) => isJson)
   const copy: Array<string> = []
+  const unsearched: Array<Unsearched> = []
   let replaced = 0
-  for (const line of lines) {
-    if (parsedOrUndefined(line) === undefined) {
-      const made = yield* Work.run(secrets.replaceText(line))
-      copy.push(made.text)
-      replaced += made.replaced
-    } else {
-      const made = yield* Work.run(secrets.replace(line))
-      copy.push(made.json)
-      replaced += made.replaced
-    }
+  for (const piece of pieces) {
+    const place = `line ${piece.line}`
+    const made = yield* Work.run(piece.isJson ? secrets.replace(piece.text) : secrets.replaceText(piece.text))
+    if (secrets.isRevealedBy(made.text)) return yield* notRemoved(place)
+    copy.push(made.text)
+    replaced += made.replaced
+    if (made.hasBytes) unsearched.push({ place, what: "bytes" })
+    if (hasRecords && !piece.isJson && piece.text.trim() !== "") unsearched.push({ place, what: "broken record" })
   }
-  return { copy: copy.join("\n"), replaced }
+  return { copy: copy.join("\n"), replaced, unsearched }
 })
 
 /** Collects the secrets of a session's events, to replace them. */
@@ -57,11 +95,12 @@ export const secretsIn = Effect.fn("RedactSession.secretsIn")(function* (
  */
 export const redactLoaded = Effect.fn("RedactSession.redactLoaded")(function* (loaded: Loaded, search: SecretSearch) {
   const secrets = yield* secretsIn(loaded.events, { ...search, accounts: search.accounts ?? [] })
-  const { copy, replaced } = yield* redactEvents(loaded.events, secrets)
+  const { copy, replaced, unsearched } = yield* redactEvents(loaded.events, secrets)
   const session = copy.reduce(applyEvent, emptySession)
   return {
     loaded: { ...loaded, events: copy, session, transcript: undefined } satisfies Loaded,
     replaced,
+    unsearched,
     inText: (text: string) => Work.runSync(secrets.replaceText(text)).text
   }
 })
@@ -70,21 +109,28 @@ const handleForm = /h_[a-z2-7]{10,52}/g
 
 /**
  * Replaces the secrets in the events of a session. What was replaced cannot be recalled from the copy: the parts have new bytes,
- * and the handles that name them are those of the new bytes, wherever they are mentioned.
+ * and the handles that name them are those of the new bytes, wherever they are mentioned. Fails when a secret is still there, or
+ * when a record without it is none.
  */
 export const redactEvents = Effect.fn("RedactSession.redactEvents")(function* (
   events: ReadonlyArray<SessionEvent>,
   secrets: SessionSecrets
-): Effect.fn.Return<Redacted<ReadonlyArray<SessionEvent>>, TokenCountError, TokenCounter | TempStore> {
+): Effect.fn.Return<Redacted<ReadonlyArray<SessionEvent>>, RedactionError | TokenCountError, TokenCounter | TempStore> {
   const handles = new Map<string, string>()
   const index = new HandleIndex()
-  const lines: Array<string> = []
+  const made: Array<{ readonly place: string; readonly text: string }> = []
+  const unsearched: Array<Unsearched> = []
   let replaced = 0
+  let messages = 0
   for (const event of events) {
-    const made = yield* Work.run(secrets.replace(encodeLine(event)))
-    lines.push(made.json)
-    replaced += made.replaced
-    for (const [at, entry] of made.replaced === 0 ? [] : entriesOf(decoded(made.json)).entries()) {
+    messages += entriesOf(event).length
+    const place = `message ${messages}`
+    const one = yield* Work.run(secrets.replace(encodeLine(event)))
+    if (secrets.isRevealedBy(one.text)) return yield* notRemoved(place)
+    if (one.hasBytes) unsearched.push({ place, what: "bytes" })
+    made.push({ place, text: one.text })
+    replaced += one.replaced
+    for (const [at, entry] of one.replaced === 0 ? [] : entriesOf(yield* decoded(one.text, place)).entries()) {
       const fresh = yield* makeEntry(entry, entry.id, index)
       const before = entriesOf(event)[at]?.handles ?? []
       for (const [part, handle] of before.entries()) {
@@ -94,17 +140,19 @@ export const redactEvents = Effect.fn("RedactSession.redactEvents")(function* (
     }
     yield* Effect.yieldNow
   }
-  if (replaced === 0) return { copy: events, replaced }
+  if (replaced === 0) return { copy: events, replaced, unsearched }
   const renamed = (line: string) => line.replace(handleForm, (handle) => handles.get(handle) ?? handle)
-  return { copy: lines.map((line) => decoded(renamed(line))), replaced }
+  const copy = yield* Effect.forEach(made, ({ place, text }) => decoded(renamed(text), place))
+  return { copy, replaced, unsearched }
 })
 
-/** Reads back an event whose strings alone have changed. */
-const decoded = (line: string): SessionEvent => {
+/** Reads back an event whose strings and numbers alone have changed. */
+const decoded = (line: string, place: string): Effect.Effect<SessionEvent, RedactionError> => {
   const made = Result.flatMap(
     Result.mapError(parseJson(line, maxLogDepth), () => "not JSON"),
     (value) => decodeLine(value)
   )
-  if (Result.isFailure(made) || made.success === undefined) throw new Error("a redacted event is no event")
-  return made.success.event
+  return Result.isFailure(made) || made.success === undefined
+    ? new RedactionError({ message: `a secret in ${place} cannot be removed: its record could not be read without it` })
+    : Effect.succeed(made.success.event)
 }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { redact, redacted, redactSpan, type Kind } from "../../../src/domain/text/Redaction.ts"
+import type { Kind } from "../../../src/domain/text/Finding.ts"
+import { redact, redacted, redactSpan } from "../../../src/domain/text/Redaction.ts"
 import { sizeOf } from "../../support/runs.ts"
 
 /** Shaped like secrets, and none: put together here so that no scanner finds one in this file. */

@@ -178,7 +178,7 @@ describe("RedactSession", () => {
     const records = [escaped, nested, known]
     for (const record of records) runSync(secrets.collect(record))
     secrets.settle()
-    const [first = "", second = "", third = ""] = records.map((record) => runSync(secrets.replace(record)).json)
+    const [first = "", second = "", third = ""] = records.map((record) => runSync(secrets.replace(record)).text)
     assert.match(
       first,
       /^\{"a":"\[redacted: GitHub token #1\]","n":1\.0, {2}"b":"\w*\[redacted: GitHub token #1\]\w*=*"\}$/
