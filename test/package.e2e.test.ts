@@ -123,7 +123,7 @@ const setup = Effect.gen(function* () {
   const project = Effect.fnUntraced(function* (name: string, peers: ReadonlyArray<string>) {
     const place = path.join(folder, name)
     mkdirSync(place)
-    const links = Object.fromEntries(peers.map((peer) => [peer, `file:${installed(peer)}`]))
+    const links = Object.fromEntries(["re2js", ...peers].map((peer) => [peer, `file:${installed(peer)}`]))
     const own = {
       name,
       private: true,
@@ -160,26 +160,29 @@ const fresh = Effect.runSync(Effect.cached(setup))
 const textOf = (files: ReadonlyMap<string, Buffer>, name: string) => files.get(name)?.toString("utf8") ?? ""
 
 describe("the tarball", () => {
-  it.effect("requires only peers to install, and offers to reduce images: no Node version, no scripts", () =>
-    Effect.gen(function* () {
-      const { files, manifest } = yield* fresh
-      const published: Record<string, unknown> = JSON.parse(textOf(files, "package.json"))
-      const ours: Record<string, unknown> = JSON.parse(manifest)
-      assert.deepStrictEqual(published, ours)
-      for (const name of ["dependencies", "bundleDependencies"]) assert.notProperty(published, name)
-      assert.deepStrictEqual(Object.keys(Object(published["optionalDependencies"])), ["@silvia-odwyer/photon-node"])
-      const scripts = Object.keys(packageJson.scripts)
-      assert.isEmpty(scripts.filter((name) => /^(?:pre|post)?install$|^(?:pre|post)?prepare$/.test(name)))
-      assert.deepStrictEqual(published["peerDependenciesMeta"], {
-        "@a2a-js/sdk": { optional: true },
-        "@effect/platform-node": { optional: true },
-        "@effect/sql-pg": { optional: true },
-        "@google/genai": { optional: true },
-        "playwright-core": { optional: true },
-        "tree-sitter-bash": { optional: true },
-        "web-tree-sitter": { optional: true }
+  it.effect(
+    "requires only peers and what compiles patterns, and offers to reduce images: no Node version, no scripts",
+    () =>
+      Effect.gen(function* () {
+        const { files, manifest } = yield* fresh
+        const published: Record<string, unknown> = JSON.parse(textOf(files, "package.json"))
+        const ours: Record<string, unknown> = JSON.parse(manifest)
+        assert.deepStrictEqual(published, ours)
+        assert.deepStrictEqual(Object.keys(Object(published["dependencies"])), ["re2js"])
+        assert.notProperty(published, "bundleDependencies")
+        assert.deepStrictEqual(Object.keys(Object(published["optionalDependencies"])), ["@silvia-odwyer/photon-node"])
+        const scripts = Object.keys(packageJson.scripts)
+        assert.isEmpty(scripts.filter((name) => /^(?:pre|post)?install$|^(?:pre|post)?prepare$/.test(name)))
+        assert.deepStrictEqual(published["peerDependenciesMeta"], {
+          "@a2a-js/sdk": { optional: true },
+          "@effect/platform-node": { optional: true },
+          "@effect/sql-pg": { optional: true },
+          "@google/genai": { optional: true },
+          "playwright-core": { optional: true },
+          "tree-sitter-bash": { optional: true },
+          "web-tree-sitter": { optional: true }
+        })
       })
-    })
   )
 
   it.effect(

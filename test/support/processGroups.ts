@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import { execFileSync } from "node:child_process"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 
 /** A running process. */
 export interface Process {
@@ -36,6 +36,18 @@ export const processes = (): ReadonlyArray<Process> =>
         .filter((name) => /^\d+$/.test(name))
         .flatMap(fromProc)
     : fromPs()
+
+/** The numbers of the processes that have a file open. Needs `/proc`. */
+export const readersOf = (file: string): ReadonlyArray<string> =>
+  readdirSync("/proc").filter((pid) => {
+    try {
+      const folder = `/proc/${pid}/fd`
+      return /^\d+$/.test(pid) && readdirSync(folder).some((fd) => readlinkSync(`${folder}/${fd}`) === file)
+    } catch {
+      // It has ended, or closed the file.
+      return false
+    }
+  })
 
 /** A turn of the real clock, even in a test with a test clock. */
 const moment = Effect.callback<void>((resume) => void setTimeout(() => resume(Effect.void), 10))

@@ -56,9 +56,7 @@ export const cost = Command.make(
       listSessions(name === undefined ? filter : { agents: undefined, folder: undefined, since: undefined })
     )
     const one =
-      name === undefined
-        ? undefined
-        : yield* Effect.mapError(chooseSession(name, list.sessions), ConversationInput.unreadable)
+      name === undefined ? undefined : yield* Effect.mapError(chooseSession(name, list), ConversationInput.unreadable)
     const zone = DateTime.zoneMakeLocal()
     const day = (at: number) => DateTime.formatIsoDate(DateTime.makeZonedUnsafe(at, { timeZone: zone }))
     const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, {

@@ -63,13 +63,13 @@ const Report = Schema.Struct({
 /** Finds the session. For a path, sessions are listed only with `redact`, because its secrets may be in files beside it. */
 const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
   const isFile = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
-  const { sessions } =
+  const list =
     isFile && !redact
-      ? { sessions: [] }
+      ? { problems: [], sessions: [] }
       : yield* Output.progress("reading the sessions of your agents")(
           listSessions({ agents: undefined, folder: undefined, since: undefined })
         )
-  return yield* Effect.mapError(chooseSession(name, sessions), ConversationInput.unreadable)
+  return yield* Effect.mapError(chooseSession(name, list), ConversationInput.unreadable)
 })
 
 /** Returns the conversation without its secrets. */

@@ -30,11 +30,12 @@ const advice = ({ kind, memory = 0 }: TranscriptError): string => {
 export const unreadable = (error: TranscriptError): ExitError => badInput(`${error.message}${advice(error)}`)
 
 /**
- * Returns the path of a conversation: a file, `-`, or, when there is no such file, the session of any agent whose id is this or
- * begins with it. Then the sessions are listed, as `find` does.
+ * Returns the path of a conversation: a file, a session in a database, `-`, or, when there is no such file, the session of any
+ * agent whose id is this or begins with it. Then the sessions are listed, as `find` does.
  */
 export const locate = Effect.fn("ConversationInput.locate")(function* (name: string) {
-  const isThere = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
+  const file = name.replace(sessionInDatabase, "")
+  const isThere = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(file), () => false))
   if (name === "-" || isThere || !sessionName.test(name)) return name
   const find = yield* SessionLocator
   return yield* find(name).pipe(Output.progress("reading the sessions of your agents"), Effect.mapError(unreadable))
@@ -42,6 +43,7 @@ export const locate = Effect.fn("ConversationInput.locate")(function* (name: str
 
 /** What can be the id of a session, or its path in a database: no name of a file with an ending. */
 const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/
+const sessionInDatabase = /#ses_[\w-]+$/
 
 /**
  * Reads the conversation of a command. An unreadable one is bad input: status 2. Before a read that takes much memory it prints

@@ -31,10 +31,10 @@ export const choose = Effect.fn("SessionOrConversation.choose")(function* (
   from: SourceFormat | undefined
 ) {
   if (name === "-" || from !== undefined) return yield* read(name, from)
-  const { sessions } = yield* Output.progress("reading the sessions of your agents")(
+  const list = yield* Output.progress("reading the sessions of your agents")(
     listSessions({ agents: undefined, folder: undefined, since: undefined })
   )
-  return yield* chooseSession(name, sessions).pipe(
+  return yield* chooseSession(name, list).pipe(
     Effect.map((session): Chosen => ({ _tag: "Session", session })),
     Effect.catchTag("TranscriptError", (error) =>
       error.kind === "NotASession" ? read(name, from) : Effect.fail(ConversationInput.unreadable(error))

@@ -11,12 +11,16 @@ export const textAt = (record: Json, key: string): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
+/** The last time that a date can have, in milliseconds since 1970. */
+const maxTimeMillis = 8.64e15
+
+/** Returns a time in milliseconds since 1970; undefined for what is none, or no time of a date. */
+export const instant = (value: unknown): number | undefined =>
+  typeof value === "number" && Math.abs(value) <= maxTimeMillis ? value : undefined
+
 /** Returns a record's `timestamp` (ISO text or number) in milliseconds since 1970. */
-export const timeAt = (record: Json): number | undefined => {
-  const value = record.timestamp
-  const time = typeof value === "string" ? Date.parse(value) : value
-  return typeof time === "number" && Number.isFinite(time) ? time : undefined
-}
+export const timeAt = ({ timestamp }: Json): number | undefined =>
+  instant(typeof timestamp === "string" ? Date.parse(timestamp) : timestamp)
 
 /** Returns a count; undefined for any other value. */
 export const natural = (value: unknown): number | undefined =>

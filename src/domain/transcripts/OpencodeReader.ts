@@ -2,7 +2,7 @@ import type { Draft } from "../conversation/Conversation.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { answerPiece, callPiece, draftOf, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
-import { isJson, type Json, textAt } from "./JsonRecord.ts"
+import { instant, isJson, type Json, textAt } from "./JsonRecord.ts"
 import { type Problem, problemAt, recordProblem } from "./Problem.ts"
 import { readMarks, Steps, usageOf } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
@@ -221,7 +221,7 @@ export const opencodeReader = (): LineReader => {
         return problemAt(number, recordProblem("data", "expected the JSON object of a message or part"))
       }
       if (record.kind === "part") parts.push({ message: textAt(record, "message_id") ?? "", data })
-      else messages.set(id, { id, number, at: wholeNumber(record.time_created), data, parts: [] })
+      else messages.set(id, { id, number, at: instant(record.time_created), data, parts: [] })
       return undefined
     },
     *end() {
@@ -249,7 +249,7 @@ export function* readOpencodeDocument(value: unknown): SlicedWork<Transcript | P
     if (!isJson(message) || info === undefined || id === undefined) {
       return problemAt(0, recordProblem(`messages[${index}].info.id`, "expected a text, the id of the message"))
     }
-    const at = isJson(info.time) ? wholeNumber(info.time.created) : undefined
+    const at = isJson(info.time) ? instant(info.time.created) : undefined
     messages.push({ id, number: index + 1, at, data: info, parts: listOf(message.parts).filter(isJson) })
   }
   return yield* conversationOf(value.info, messages, new Skipped())

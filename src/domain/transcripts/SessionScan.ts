@@ -2,7 +2,7 @@ import { titleOf } from "../session/SessionHead.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import type { AgentName } from "./AgentFolders.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { instant, isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -416,7 +416,7 @@ const scanOpencode = (state: ScanState, record: Json): void => {
     return
   }
   const { data } = record
-  const at = typeof record.time_created === "number" ? record.time_created : undefined
+  const at = instant(record.time_created)
   saw(state, at)
   if (!isJson(data) || record.kind !== "message") return
   if (data.role === "user") facts.prompts += 1

@@ -2,7 +2,7 @@ import { Effect, Layer, Schedule, Schema, Semaphore, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
 import { Buffer } from "node:buffer"
-import { closeSync, openSync } from "node:fs"
+import { closeSync, openSync, statSync } from "node:fs"
 import path from "node:path"
 import process from "node:process"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
@@ -23,6 +23,31 @@ const maxStatements = 200
 const busyMillis = 50
 const busySchedule = Schedule.spaced("20 millis").pipe(Schedule.upTo({ times: 100 }))
 
+/** Names of this program's tables, and of those of Effect's cluster. */
+const ownName = /^(?:palimpsest|cluster)_/i
+
+/**
+ * Returns what stands in a database under a name of ours and is no plain table: a view, a virtual table, a computed column or a
+ * trigger. The file may come from somebody else, and reading or writing such a table would run what they wrote, for ever if they
+ * want. SQLite's pragmas say what it read; rows of the schema can say something else.
+ */
+const foreignPart = (database: DatabaseSync): string | undefined => {
+  const names = (sql: string) => database.prepare(sql).all()
+  for (const { name, type } of names("pragma main.table_list")) {
+    const table = String(name)
+    if (!ownName.test(table)) continue
+    if (type !== "table") return `${table} is a ${type === "view" ? "view" : `${String(type)} table`}`
+    const computed = names(`pragma main.table_xinfo("${table.replaceAll('"', '""')}")`).find(
+      ({ hidden }) => hidden !== 0
+    )
+    if (computed !== undefined) return `${table}.${String(computed.name)} is computed`
+  }
+  const triggers = names("select sql from main.sqlite_schema where sql like 'create%trigger%'")
+  return triggers.some(({ sql }) => /(?:palimpsest|cluster)_/i.test(String(sql)))
+    ? "its tables have triggers"
+    : undefined
+}
+
 const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.Return<DatabaseSync, SqliteUnavailable> {
   const failed = (message: string) => (cause: unknown) => new SqliteUnavailable({ filename, message, cause })
   const tooOld = failed(`SQLite needs Node 22.16 or newer, and this is ${process.versions.node}`)
@@ -31,14 +56,24 @@ const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.R
   const database = yield* Effect.try({
     try: () => {
       if (filename !== ":memory:") {
+        // Opening a pipe would wait for a reader.
+        if (statSync(filename, { throwIfNoEntry: false })?.isFile() === false)
+          throw new Error("it is not a regular file")
         // Conversations are private, and SQLite would create a file that others can read.
         makeFoldersSync(path.dirname(path.resolve(filename)), 0o700)
         closeSync(openSync(filename, "a", 0o600))
       }
       const database = new loaded.DatabaseSync(filename, { timeout: busyMillis })
-      // What was committed is on disk.
-      database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-      return database
+      try {
+        // What was committed is on disk.
+        database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON")
+        const foreign = foreignPart(database)
+        if (foreign === undefined) return database
+        throw new Error(`${foreign}, which this program did not make`)
+      } catch (error) {
+        database.close()
+        throw error
+      }
     },
     catch: (cause) => failed(`the database ${filename} cannot be opened: ${errorText(cause)}`)(cause)
   })

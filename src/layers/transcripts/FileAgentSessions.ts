@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, RcMap } from "effect"
 import { Buffer } from "node:buffer"
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs"
 import { homedir } from "node:os"
@@ -26,6 +26,7 @@ import {
 import { LineSplitter, lineText } from "../../services/transcripts/LineSplitter.ts"
 import { transcriptError, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { maxLineBytes } from "../../services/transcripts/TranscriptReader.ts"
+import * as ForeignDatabase from "./ForeignDatabase.ts"
 import * as OpencodeDatabase from "./OpencodeDatabase.ts"
 
 /**
@@ -230,13 +231,12 @@ const readDocument = Effect.fnUntraced(function* (
   return { end: file.bytes, line: records.length + 1, broken: 0 }
 })
 
-const records = Effect.fnUntraced(function* <E = never>(
+const recordsInFile = Effect.fnUntraced(function* <E = never>(
   file: SessionFile,
   range: RecordRange,
   visit: Visit,
   pause: Effect.Effect<void, E> = Effect.void
 ): Effect.fn.Return<RecordsRead, TranscriptError | E> {
-  if (file.agent === "opencode") return yield* OpencodeDatabase.records(file, range, visit)
   if (file.path.endsWith(".json") && file.kind !== "text") return yield* readDocument(file, range, visit)
   return yield* Effect.acquireUseRelease(
     attempt(file.path, () => openSync(file.path, "r")),
@@ -253,25 +253,62 @@ const records = Effect.fnUntraced(function* <E = never>(
   )
 })
 
+/** What an error says of a file, without the file. */
+const withoutPath = (message: string, file: string): string => message.replace(`${file}: `, "")
+
+/** Databases that are open. One process reads a database for all that follows in short order. */
+const openDatabases = Effect.map(
+  RcMap.make({ lookup: ForeignDatabase.open, idleTimeToLive: "2 seconds" }),
+  (databases) =>
+    <A>(file: string, use: (database: ForeignDatabase.ForeignDatabase) => Effect.Effect<A, TranscriptError>) =>
+      RcMap.get(databases, file).pipe(
+        Effect.flatMap(use),
+        Effect.scoped,
+        // The process ended with what was interrupted.
+        Effect.onInterrupt(() => RcMap.invalidate(databases, file))
+      )
+)
+
 /** The agents' sessions on this machine, in the folders that the environment names. */
 export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles> = Layer.effect(
   AgentSessions,
   Effect.gen(function* () {
     const environment = yield* Environment
     const own = yield* SessionFiles
+    const inDatabase = yield* openDatabases
     const roots = Effect.map(environment.variables, (variables) =>
       sessionRoots({ home: homedir(), variables, ownSessions: own.folder })
     )
+    const listDatabase = Effect.fnUntraced(function* (file: string, { files, problems }: Listed) {
+      if (statSync(file, { throwIfNoEntry: false }) === undefined) return
+      const found = yield* Effect.result(inDatabase(file, (database) => OpencodeDatabase.list(database, file)))
+      if (found._tag === "Success") files.push(...found.success)
+      else problems.push({ path: file, message: withoutPath(found.failure.message, file) })
+    })
     const files = Effect.fnUntraced(function* (agents: ReadonlyArray<AgentName> = AgentName.literals) {
       const listed: Listed = { files: [], problems: [] }
       for (const root of yield* roots) {
         if (!agents.includes(root.agent)) continue
-        if (root.agent === "opencode") yield* OpencodeDatabase.list(root.path, listed)
+        if (root.agent === "opencode") yield* listDatabase(root.path, listed)
         else yield* listRoot(root, listed)
       }
       listed.files.sort((a, b) => b.updatedAt - a.updatedAt || (a.path < b.path ? -1 : 1))
       return listed
     })
+    const records = <E = never>(
+      file: SessionFile,
+      range: RecordRange,
+      visit: Visit,
+      pause?: Effect.Effect<void, E>
+    ): Effect.Effect<RecordsRead, TranscriptError | E> => {
+      if (file.agent !== "opencode") return recordsInFile(file, range, visit, pause)
+      const place = OpencodeDatabase.placeIn(file.path)
+      return place === undefined
+        ? Effect.fail(transcriptError(file.path, 0, "names no session of a database"))
+        : inDatabase(place.file, (database) => OpencodeDatabase.records(database, place.id, range, visit)).pipe(
+            Effect.mapError(({ message }) => transcriptError(file.path, 0, withoutPath(message, place.file)))
+          )
+    }
     return { roots, files, records }
   })
 )

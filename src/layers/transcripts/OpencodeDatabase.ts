@@ -1,84 +1,70 @@
 import { Effect } from "effect"
-import { statSync } from "node:fs"
-import type { DatabaseSync } from "node:sqlite"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import type {
-  RecordPlace,
-  RecordRange,
-  RecordsRead,
-  SessionFile,
-  SessionProblem
-} from "../../services/transcripts/AgentSessions.ts"
-import { transcriptError, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
-import { sqlite } from "../platform/NodeSqlite.ts"
+import { instant, type Json, natural, textAt } from "../../domain/transcripts/JsonRecord.ts"
+import type { RecordPlace, RecordRange, RecordsRead, SessionFile } from "../../services/transcripts/AgentSessions.ts"
+import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
+import type { DatabaseQuestion, ForeignDatabase } from "./ForeignDatabase.ts"
 
-/**
- * Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. It is opened for reading only.
- */
+/** Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. */
 
-const openDatabase = (file: string) =>
-  Effect.flatMap(sqlite, (found) =>
-    found === undefined
-      ? Effect.fail(transcriptError(file, 0, "is a database, which this Node cannot read; use Node 22.13 or newer"))
-      : Effect.try({
-          try: () => new found.DatabaseSync(file, { readOnly: true }),
-          catch: (error) => transcriptError(file, 0, `cannot be opened (${String(error)})`)
-        })
-  )
+/** Sessions of a database. */
+const maxSessions = 100_000
+/** Messages of a session, and parts of a session. */
+const maxRows = 1_000_000
 
-const within = <A>(file: string, use: (database: DatabaseSync) => A): Effect.Effect<A, TranscriptError> =>
-  Effect.acquireUseRelease(
-    openDatabase(file),
-    (database) =>
-      Effect.try({
-        try: () => use(database),
-        catch: (error) =>
-          transcriptError(file, 0, `cannot be read (${error instanceof Error ? error.message : "unknown"})`)
-      }),
-    (database) => Effect.sync(() => database.close())
-  )
+const session = ["id", "parent_id", "directory", "title", "revert"]
+const message = ["id", "session_id", "time_created", "data"]
+const part = ["id", "message_id", "session_id", "time_created", "data"]
 
-const listed = `select s.id, s.parent_id as parent, s.directory, s.time_updated as updated,
-  (select coalesce(sum(length(p.data)), 0) from part p where p.session_id = s.id) as bytes from session s`
+const listed: DatabaseQuestion = {
+  tables: { session: [...session, "time_updated"], message, part },
+  sql: `select s.id, s.parent_id as parent, s.directory, s.time_updated as updated,
+    (select coalesce(sum(octet_length(p.data)), 0) from main.part p where p.session_id = s.id) as bytes from main.session s`,
+  params: [],
+  maxRows: maxSessions
+}
 
-/** Adds the sessions of a database to a list. A database that does not exist adds nothing. */
-export const list = (
-  file: string,
-  found: { readonly files: Array<SessionFile>; readonly problems: Array<SessionProblem> }
-): Effect.Effect<void> =>
-  Effect.suspend(() =>
-    statSync(file, { throwIfNoEntry: false })?.isFile() === true
-      ? within(file, (database) => {
-          for (const { bytes, directory, id, parent, updated } of database.prepare(listed).iterate()) {
-            found.files.push({
-              agent: "opencode",
-              id: String(id),
-              parent: typeof parent === "string" ? parent : undefined,
-              kind: typeof parent === "string" ? "subagent" : "session",
-              path: `${file}#${String(id)}`,
-              bytes: Number(bytes),
-              updatedAt: Number(updated),
-              folder: typeof directory === "string" ? directory : undefined
-            })
-          }
-        })
-      : Effect.void
-  ).pipe(
-    Effect.catch(({ message }) =>
-      Effect.sync(() => {
-        found.problems.push({ path: file, message: message.replace(`${file}: `, "") })
-      })
-    )
-  )
+/** Lists the sessions of a database. */
+export const list = Effect.fnUntraced(function* (
+  database: ForeignDatabase,
+  file: string
+): Effect.fn.Return<ReadonlyArray<SessionFile>, TranscriptError> {
+  const files: Array<SessionFile> = []
+  yield* database.ask(listed, (row) => {
+    const parent = textAt(row, "parent")
+    files.push({
+      agent: "opencode",
+      id: String(row.id),
+      parent,
+      kind: parent === undefined ? "session" : "subagent",
+      path: `${file}#${String(row.id)}`,
+      bytes: natural(row.bytes) ?? 0,
+      updatedAt: instant(row.updated) ?? 0,
+      folder: textAt(row, "directory")
+    })
+  })
+  return files
+})
 
-const queries = [
-  { kind: "session", sql: "select * from session where id = ?" },
-  { kind: "message", sql: "select id, time_created, data from message where session_id = ? order by time_created, id" },
-  {
-    kind: "part",
-    sql: "select id, message_id, time_created, data from part where session_id = ? order by time_created, id"
+/** The rows of a session, by table. */
+const questions = (id: string): Readonly<Record<string, DatabaseQuestion>> => {
+  const ofSession = { params: [id], maxRows }
+  return {
+    session: { ...ofSession, tables: { session }, sql: "select {session} from main.session where id = ?" },
+    message: {
+      ...ofSession,
+      tables: { message },
+      sql: "select id, time_created as at from main.message where session_id = ?",
+      row: "select {message} from main.message where id = ?"
+    },
+    part: {
+      ...ofSession,
+      tables: { part },
+      sql: "select id, time_created as at from main.part where session_id = ?",
+      row: "select {part} from main.part where id = ?"
+    }
   }
-]
+}
 
 /** A session in a database. */
 export interface Place {
@@ -92,34 +78,30 @@ export const placeIn = (path: string): Place | undefined => {
   return file === undefined || id === undefined ? undefined : { file, id }
 }
 
-/** Calls `visit` for each row of a session: its own, its messages, then their parts. Their `data` is parsed. */
-export const forEachRow = (
-  { file, id }: Place,
-  visit: (row: Readonly<Record<string, unknown>>, index: number) => void
-): Effect.Effect<number, TranscriptError> =>
-  within(file, (database) => {
-    let index = 0
-    for (const { kind, sql } of queries) {
-      for (const row of database.prepare(sql).iterate(id)) {
-        const data = typeof row.data === "string" ? parsedOrUndefined(row.data) : undefined
-        visit({ ...row, kind, data }, index)
-        index += 1
-      }
-    }
-    return index
-  })
+/** Calls `visit` for each row of a session: its own, its messages, then their parts. Their `data` is parsed. Returns the number of rows. */
+export const forEachRow = Effect.fnUntraced(function* (
+  database: ForeignDatabase,
+  id: string,
+  visit: (row: Json, index: number) => void
+): Effect.fn.Return<number, TranscriptError> {
+  let index = 0
+  for (const [kind, question] of Object.entries(questions(id))) {
+    yield* database.ask(question, (row) => {
+      const data = typeof row.data === "string" ? parsedOrUndefined(row.data) : undefined
+      visit({ ...row, kind, data }, index)
+      index += 1
+    })
+  }
+  return index
+})
 
 /** Reads a session: its row, its messages, then their parts. Positions count the rows. */
 export const records = (
-  { path }: SessionFile,
+  database: ForeignDatabase,
+  id: string,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
   visit: (record: unknown, place: RecordPlace) => void
 ): Effect.Effect<RecordsRead, TranscriptError> =>
-  Effect.suspend(() => {
-    const place = placeIn(path)
-    if (place === undefined) return Effect.fail(transcriptError(path, 0, "names no session of a database"))
-    const rows = forEachRow(place, (row, index) => {
-      if (index >= from && index < to) visit(row, { from: index, to: index + 1, line: index + 1 })
-    })
-    return Effect.map(rows, (end) => ({ end, line: end + 1, broken: 0 }))
-  })
+  forEachRow(database, id, (row, index) => {
+    if (index >= from && index < to) visit(row, { from: index, to: index + 1, line: index + 1 })
+  }).pipe(Effect.map((end) => ({ end, line: end + 1, broken: 0 })))

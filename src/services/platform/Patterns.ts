@@ -75,21 +75,25 @@ const turnCost = 200_000
 /** One search works at a time, and everything else has its turn after each of its turns, however many searches there are. */
 const searching = Semaphore.makeUnsafe(1)
 
-/** Runs the work of a pattern in short turns. Interruption ends it after the turn. */
-export const run = Effect.fnUntraced(function* <A>(work: SlicedWork<A>): Effect.fn.Return<A, BadPattern> {
-  let cost = 0
-  const turn = Effect.suspend(() => {
+/** Works for one turn. Returns its cost, and the result when the work is done. */
+const oneTurn = <A>(work: SlicedWork<A>) =>
+  Effect.suspend(() => {
+    let cost = 0
     let result = Option.none<A>()
-    for (const limit = cost + turnCost; cost < limit && Option.isNone(result);) {
+    while (cost < turnCost && Option.isNone(result)) {
       const step = work.next()
       if (step.done === true) result = Option.some(step.value)
       else cost += step.value
     }
-    return Effect.as(Effect.yieldNow, result)
+    return Effect.as(Effect.yieldNow, { cost, result })
   })
-  while (cost < maxCost) {
-    const result = yield* searching.withPermit(turn)
+
+/** Runs the work of a pattern in short turns. Interruption ends it after the turn. */
+export const run = Effect.fnUntraced(function* <A>(work: SlicedWork<A>): Effect.fn.Return<A, BadPattern> {
+  for (let left = maxCost; left > 0;) {
+    const { cost, result } = yield* searching.withPermit(oneTurn(work))
     if (Option.isSome(result)) return result.value
+    left -= cost
   }
   return yield* new BadPattern({ message: "it takes too long on this text; use a simpler one" })
 })

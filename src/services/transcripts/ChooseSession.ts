@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path } from "effect"
 import { compressedProblem, detectFormat } from "../../domain/transcripts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
-import { type FoundSession, listSessions } from "./FindSessions.ts"
+import { type FoundSession, listSessions, type SessionList } from "./FindSessions.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 
 /** Chooses a session by the path of its file or by its id. */
@@ -48,11 +48,11 @@ const fileOf = Effect.fnUntraced(function* (
 
 /**
  * Returns the session with this path, id or beginning of an id. A file that lies elsewhere is a session of its own. Fails when
- * there is none, or several.
+ * there is none, or several; for a session in a database that cannot be read, with the reason.
  */
 export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* (
   name: string,
-  sessions: ReadonlyArray<FoundSession>
+  { problems, sessions }: Pick<SessionList, "problems" | "sessions">
 ): Effect.fn.Return<FoundSession, TranscriptError, FileSystem.FileSystem | Path.Path> {
   const path = yield* Path.Path
   const place = path.resolve(name)
@@ -83,6 +83,8 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
       : sessions.filter(({ files, id }) => id.startsWith(name) || files[0]?.id.startsWith(name))
   const [first] = named
   if (named.length === 1 && first !== undefined) return first
+  const problem = problems.find(({ path }) => place === path || place.startsWith(`${path}#`))
+  if (problem !== undefined) return yield* transcriptError(problem.path, 0, problem.message)
   return yield* named.length > 1
     ? transcriptError(name, 0, `${named.length} sessions begin so; give more of the id`)
     : transcriptError(name, 0, "no such file or session", "UnknownSession")
@@ -90,7 +92,7 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
 
 /** Returns the path of the session with this path, id or beginning of an id. */
 export const sessionPath = Effect.fn("ChooseSession.sessionPath")(function* (name: string) {
-  const { sessions } = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
-  const { path } = yield* chooseSession(name, sessions)
+  const list = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
+  const { path } = yield* chooseSession(name, list)
   return path
 })

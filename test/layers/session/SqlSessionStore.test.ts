@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
+import { execFileSync } from "node:child_process"
 import { text as textPart } from "../../../src/domain/content/Content.ts"
 import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
@@ -97,5 +98,35 @@ describe("sessions in a database", () => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(store)))
       assert.match(error.message, /^the database \/proc\/palimpsest\/sessions\.db cannot be opened: [^\n]*$/)
     })
+  )
+
+  const foreign = {
+    "a view without an end":
+      "drop table palimpsest_sessions; create view Palimpsest_Sessions as with recursive r(i) as (select 1 union all select i + 1 from r) select i as id from r",
+    "a virtual table": "create virtual table palimpsest_lines using fts5 (line)",
+    "a computed column": "alter table palimpsest_sessions add column other text as (hex(zeroblob(400000000)))",
+    "a trigger": "create trigger t after insert on palimpsest_sessions begin delete from palimpsest_sessions; end"
+  }
+  for (const [name, change] of Object.entries(foreign)) {
+    it.live(`that somebody gave ${name} are refused in one line`, () =>
+      Effect.gen(function* () {
+        const file = yield* freshFile
+        const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
+        const database = new DatabaseSync(file)
+        database.exec(`create table palimpsest_sessions (id text, line text); ${change}`)
+        database.close()
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
+        assert.match(error.message, /^the database \S+ cannot be opened: [^\n]*, which this program did not make$/)
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("are not looked for in a pipe", () =>
+    Effect.gen(function* () {
+      const file = yield* freshFile
+      execFileSync("mkfifo", [file])
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
+      assert.include(error.message, "not a regular file")
+    }).pipe(Effect.scoped)
   )
 })

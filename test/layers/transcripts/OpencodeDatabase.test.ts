@@ -7,26 +7,23 @@ import path from "node:path"
 import { entries, view } from "../../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
-import * as OpencodeDatabase from "../../../src/layers/transcripts/OpencodeDatabase.ts"
+import * as FileAgentSessions from "../../../src/layers/transcripts/FileAgentSessions.ts"
 import * as OpencodeSessionDatabase from "../../../src/layers/transcripts/OpencodeSessionDatabase.ts"
+import { Environment } from "../../../src/services/platform/Environment.ts"
+import { SessionFiles } from "../../../src/services/session/SessionFiles.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
-import { AgentSessions, type SessionFile } from "../../../src/services/transcripts/AgentSessions.ts"
 import { answerHook } from "../../../src/services/transcripts/CompactionHook.ts"
 import { makeSessionAnswers } from "../../../src/services/transcripts/SessionAnswers.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { opencodeDatabase, opencodeExport, tides } from "../../support/opencodeDatabase.ts"
 
 const agents = (file: string) =>
-  Layer.succeed(AgentSessions, {
-    roots: Effect.succeed([{ agent: "opencode" as const, path: file }]),
-    files: () =>
-      Effect.gen(function* () {
-        const found = { files: new Array<SessionFile>(), problems: [] }
-        yield* OpencodeDatabase.list(file, found)
-        return found
-      }),
-    records: OpencodeDatabase.records
-  })
+  FileAgentSessions.layer.pipe(
+    Layer.provide([
+      Layer.succeed(Environment, { variables: Effect.succeed({ OPENCODE_DB: file }) }),
+      Layer.succeed(SessionFiles, { folder: "/none", of: () => "/none" })
+    ])
+  )
 
 const inFolder = <A, E>(
   use: (

@@ -330,14 +330,13 @@ describe("the time of a pattern", () => {
     const line = restless(4_000)
     const pattern = await compile("a(?:a|b){100}c")
     let tick = 0
-    let isOver = false
     const turns = new Map<number, Set<number>>()
-    const count = Effect.gen(function* () {
-      while (!isOver) {
+    const count = Effect.forever(
+      Effect.suspend(() => {
         tick += 1
-        yield* Effect.yieldNow
-      }
-    })
+        return Effect.yieldNow
+      })
+    )
     const search = (number: number) => {
       const work = function* (): Work.SlicedWork<unknown> {
         for (const cost of new PatternMatcher(pattern).line(line)) {
@@ -350,8 +349,7 @@ describe("the time of a pattern", () => {
     }
     const counting = Effect.runFork(count)
     await Promise.all(Array.from({ length: 6 }, (_, number) => Effect.runPromise(search(number))))
-    isOver = true
-    await Effect.runPromise(Fiber.await(counting))
+    await Effect.runPromise(Fiber.interrupt(counting))
     assert.isAbove(turns.size, 20)
     assert.isAtMost(Math.max(...[...turns.values()].map(({ size }) => size)), 1)
   })
