@@ -125,7 +125,7 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
   const wrapFile = (file: FileSystem.File): FileSystem.File => ({
     [FileSystem.FileTypeId]: FileSystem.FileTypeId,
     stat: strike("File.stat", "read", file.stat),
-    seek: file.seek,
+    seek: (offset, from) => file.seek(offset, from),
     sync: change("File.sync", file.sync),
     read: (buffer, options) => strike("File.read", "read", file.read(buffer, options)),
     readAlloc: (size, options) => strike("File.readAlloc", "read", file.readAlloc(size, options)),

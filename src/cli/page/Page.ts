@@ -4,7 +4,6 @@ import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { shellWord } from "../../domain/text/ShellWord.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { kindNames, type Report } from "../output/InspectReport.ts"
@@ -46,6 +45,10 @@ export interface Surveyed {
   /** Times of the first and the last message. */
   readonly span: { readonly from: number; readonly to: number }
 }
+
+/** A shell word, quoted if necessary. */
+const word = (text: string): string =>
+  /^(?:-|[\w./][\w./~+@%:,=-]*)$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
 /** The entries that the figures on the page link to. */
 const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
@@ -201,7 +204,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
   const isShown = (entry: EntryId) => selected.ids.has(entry)
   const link: Sections.Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
-  const recall = `palimpsest recall ${shellWord(report.file)}`
+  const recall = `palimpsest recall ${word(report.file)}`
   const about = { model: report.model ?? undefined, prices }
   const turnList = survey === undefined ? turnCosts(conversation, about) : []
   yield* Effect.yieldNow

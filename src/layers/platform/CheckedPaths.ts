@@ -49,6 +49,7 @@ export const unoffered = (method: string) => () =>
 
 /** The operations that no file system for checked paths has. */
 export const unofferedMethods = {
+  chown: unoffered("chown"),
   copy: unoffered("copy"),
   copyFile: unoffered("copyFile"),
   link: unoffered("link"),

@@ -234,7 +234,6 @@ const checkedFiles = (fs: FileSystem.FileSystem, path: Path.Path): FileSystem.Fi
     ...unofferedMethods,
     access: (place, options) => on(path, "access", place, (held) => fs.access(held, options)),
     chmod: (place, mode) => on(path, "chmod", place, (held) => Effect.uninterruptible(fs.chmod(held, mode))),
-    chown: (place, uid, gid) => on(path, "chown", place, (held) => Effect.uninterruptible(fs.chown(held, uid, gid))),
     makeDirectory: (place, { mode, recursive = false } = {}) =>
       recursive
         ? makeFolders(

@@ -56,7 +56,6 @@ const checkedFiles = (base: Rechecked, fs: FileSystem.FileSystem): FileSystem.Fi
     ...unofferedMethods,
     access: (place, options) => on(base, "access", place, fs.access(place, options)),
     chmod: (place, mode) => on(base, "chmod", place, fs.chmod(place, mode)),
-    chown: (place, uid, gid) => on(base, "chown", place, fs.chown(place, uid, gid)),
     makeDirectory: (place, { mode, recursive = false } = {}) =>
       recursive
         ? makeFolders(

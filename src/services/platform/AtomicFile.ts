@@ -6,7 +6,8 @@ import { fileKindNames } from "./RegularFile.ts"
 
 /**
  * Writes files whole or not at all: under a temporary name in the same folder, then renamed. A reader sees the old file or the new
- * one, and a full disk or an interruption leaves the old one. A file that is replaced keeps its owner and group.
+ * one, and a full disk or an interruption leaves the old one. Only a file of another owner or group is written into, so that it keeps
+ * them.
  */
 
 /** Attempts to find a free temporary name. */
@@ -58,40 +59,37 @@ export const discard = (file: string): Effect.Effect<void, never, FileSystem.Fil
       )
   )
 
-/** Gives a temporary file the owner and group of the file that it will replace. Returns false where the system forbids that. */
-export const keepOwner = Effect.fn("AtomicFile.keepOwner")(function* (
-  temporary: string,
-  file: string
-): Effect.fn.Return<boolean, PlatformError.PlatformError, FileSystem.FileSystem> {
+/** Whether a file exists that would get another owner or group if this temporary file took its place. */
+const isOfOthers = Effect.fnUntraced(function* (temporary: string, file: string) {
   const fs = yield* FileSystem.FileSystem
   const there = yield* Effect.option(fs.lstat(file))
-  if (Option.isNone(there) || there.value.type !== "File") return true
+  if (Option.isNone(there) || there.value.type !== "File") return false
   const own = yield* fs.lstat(temporary)
-  const ids = ({ gid, uid }: FileSystem.File.Info) => Option.all([uid, gid])
-  const [before, now] = [ids(there.value), ids(own)]
-  if (Option.isNone(before) || Option.isNone(now)) return true
-  const [[uid, gid], [ownUid, ownGid]] = [before.value, now.value]
-  if (uid === ownUid && gid === ownGid) return true
-  return yield* fs.chown(temporary, uid, gid).pipe(
-    Effect.as(true),
-    Effect.orElseSucceed(() => false)
-  )
+  const isOther = (one: Option.Option<number>, other: Option.Option<number>) =>
+    Option.isSome(one) && Option.isSome(other) && one.value !== other.value
+  return isOther(there.value.uid, own.uid) || isOther(there.value.gid, own.gid)
 })
 
-/** Writes into a file that keeps its owner only so. A full disk leaves a part of it. */
-const overwrite = Effect.fnUntraced(function* (file: string, bytes: Uint8Array, mode: number | undefined) {
+/**
+ * Writes into an existing file, which keeps its owner and mode. To give a new one away by its name would be unsafe: in a folder of another
+ * user's, that name can lead elsewhere by then. When it fails, the old content is written back.
+ */
+const overwrite = Effect.fnUntraced(function* (file: string, bytes: Uint8Array) {
   const fs = yield* FileSystem.FileSystem
-  const handle = yield* fs.open(file, { flag: "r+" })
-  yield* handle.writeAll(bytes)
-  yield* handle.truncate(bytes.length)
-  yield* handle.sync
-  const info = yield* handle.stat
-  if (mode !== undefined && (info.mode & 0o7777) !== mode) yield* fs.chmod(file, mode)
+  const before = yield* fs.readFile(file)
+  const handle = yield* fs.open(file, { flag: "r+", noFollow: true })
+  const put = Effect.fnUntraced(function* (content: Uint8Array) {
+    yield* handle.seek(0n, "start")
+    yield* handle.writeAll(content)
+    yield* handle.truncate(content.length)
+    yield* handle.sync
+  })
+  yield* Effect.onError(put(bytes), () => Effect.ignore(put(before)))
 }, Effect.scoped)
 
 /**
- * Writes a file. With a mode, no other user can read it before it has that mode; without one it gets the system's default. A link
- * in its place is replaced; to follow it, pass the path it leads to.
+ * Writes a file. With a mode, no other user can read it before it has that mode; without one it gets the system's default. A file of
+ * another owner keeps its mode. A link in its place is replaced; to follow it, pass the path it leads to.
  */
 export const write = Effect.fn("AtomicFile.write")(function* (
   file: string,
@@ -103,13 +101,12 @@ export const write = Effect.fn("AtomicFile.write")(function* (
     claim(file, mode === undefined ? undefined : 0o600),
     (temporary) =>
       Effect.gen(function* () {
-        if (yield* keepOwner(temporary, file)) {
-          yield* fill(temporary, bytes, mode)
-          yield* fs.rename(temporary, file)
-        } else {
-          yield* overwrite(file, bytes, mode)
-          yield* discard(temporary)
+        if (yield* isOfOthers(temporary, file)) {
+          yield* overwrite(file, bytes)
+          return yield* discard(temporary)
         }
+        yield* fill(temporary, bytes, mode)
+        yield* fs.rename(temporary, file)
         // An interrupted write would continue in the background.
       }).pipe(Effect.uninterruptible),
     (temporary, exit) => (exit._tag === "Success" ? Effect.void : discard(temporary))

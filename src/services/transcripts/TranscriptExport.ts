@@ -22,7 +22,6 @@ import { writeOpencode } from "../../domain/transcripts/OpencodeWriter.ts"
 import { writePi } from "../../domain/transcripts/PiWriter.ts"
 import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
 import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
-import * as AtomicFile from "../platform/AtomicFile.ts"
 import { newTemporaryName } from "../platform/ProcessIdentity.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
@@ -110,7 +109,6 @@ const prepared = Effect.fnUntraced(function* (
   yield* Effect.scoped(
     Effect.gen(function* () {
       const file = yield* Effect.uninterruptible(fs.open(temporary, { flag: "wx", mode: 0o600 }))
-      yield* Effect.uninterruptible(AtomicFile.keepOwner(temporary, path))
       for (const chunk of chunks) yield* Effect.uninterruptible(file.writeAll(chunk))
       yield* file.sync
     })

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, FileSystem, Option, Path, PlatformError } from "effect"
+import { Effect, Fiber, FileSystem, Option, Path } from "effect"
 import { execFileSync } from "node:child_process"
 import { encode } from "../../../src/domain/text/Bytes.ts"
 import { diskErrorText } from "../../../src/domain/text/DiskErrors.ts"
@@ -132,7 +132,7 @@ needs("root")("writing a file of another user's", () => {
   })
 
   layer(NodeServices.layer)((it) => {
-    it.effect("keeps its owner and its group", () =>
+    it.effect("keeps its owner, its group and its mode", () =>
       Effect.gen(function* () {
         const { file, mode, owner } = yield* theirs
         yield* AtomicFile.rewrite(file, encode("after"), 0o600)
@@ -140,23 +140,29 @@ needs("root")("writing a file of another user's", () => {
         assert.strictEqual(yield* mode, 0o640)
         yield* AtomicFile.writePrivate(file, "private")
         assert.deepStrictEqual(yield* owner, others)
-        assert.strictEqual(yield* mode, 0o600)
+        assert.strictEqual(yield* mode, 0o640)
       })
     )
 
-    it.effect("writes into it where a file cannot be given away", () =>
+    it.effect("has its old content when the disk fails", () =>
       Effect.gen(function* () {
         const { file, folder, fs, mode, owner } = yield* theirs
-        const before = yield* fs.stat(file)
-        const denied = PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "chown" })
-        yield* AtomicFile.rewrite(file, encode("after"), 0o600).pipe(
-          Effect.provideService(FileSystem.FileSystem, { ...fs, chown: () => Effect.fail(denied) })
-        )
+        const writes = Effect.fnUntraced(function* (fault: FaultyFileSystem.Fault) {
+          const { calls, layer: disk } = yield* FaultyFileSystem.make(fault)
+          const done = yield* Effect.exit(AtomicFile.rewrite(file, encode("after"), 0o600).pipe(Effect.provide(disk)))
+          return { done, changes: (yield* calls).filter(({ mutating }) => mutating !== undefined).length }
+        })
+        const { changes } = yield* writes(FaultyFileSystem.none)
         assert.strictEqual(yield* fs.readFileString(file), "after")
+        for (let n = 1; n < changes; n += 1) {
+          yield* fs.writeFileString(file, "a text that is longer")
+          const { done } = yield* writes(FaultyFileSystem.nthMutating(n, "half"))
+          assert.strictEqual(done._tag, "Failure", `change ${n}`)
+          assert.strictEqual(yield* fs.readFileString(file), "a text that is longer", `change ${n}`)
+          assert.deepStrictEqual(yield* fs.readDirectory(folder), ["file"], `change ${n}`)
+        }
         assert.deepStrictEqual(yield* owner, others)
-        assert.deepStrictEqual((yield* fs.stat(file)).ino, before.ino)
         assert.strictEqual(yield* mode, 0o640)
-        assert.deepStrictEqual(yield* fs.readDirectory(folder), ["file"])
       })
     )
   })
