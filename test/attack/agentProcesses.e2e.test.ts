@@ -254,6 +254,7 @@ describe("what an agent runs", () => {
       assert.deepStrictEqual(ends(), ["1", "0", "0"])
       assert.include(words(), "agents may be nested at most 2 levels deep")
       assert.include(words(), "approve is none and not all")
+      assert.notInclude(words(), "no variable of this program")
       assert.lengthOf(
         of("main").filter((request) => turnOf(request) === 0),
         3

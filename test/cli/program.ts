@@ -74,7 +74,8 @@ export interface Around {
   readonly hangUp?: boolean
 }
 
-const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...withoutKeys } = process.env
+/** The variables of the tests, without keys, and without the place of an agent that runs the tests. */
+const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, PALIMPSEST_AGENT: _place, ...withoutKeys } = process.env
 
 /** Runs the program and waits for its end. */
 export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, around: Around = {}) {

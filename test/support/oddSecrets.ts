@@ -1,7 +1,7 @@
 import { seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
 
 /**
- * One hundred secrets in odd places of a session of Claude Code: pieces of private keys as tools print them, numbers as passwords,
+ * More than a hundred secrets in odd places of a session of Claude Code: pieces of private keys as tools print them, numbers as passwords,
  * names of files, and records beside the conversation. All are made from a seed and valid nowhere; they are put together here so
  * that no scanner finds one in this file.
  */
@@ -56,7 +56,7 @@ export const oddSession = (seed = 8): OddSession => {
   }
   const token = (place: string): string => one(place, `${"gh"}p_${of(letters + digits, 36)}`)
   const word = (place: string): string => one(place, `${of(letters.slice(26), 6)}${of(digits, 3)}${of(letters, 3)}`)
-  const number = (place: string, length = 8): string => one(place, `7${of(digits, length - 1)}`)
+  const number = (place: string): string => one(place, `7${of(digits, 7)}`)
   /** The lines of a key: whole ones, and the last, which is shorter. */
   const key = (place: string, lines = 3, width = 64): ReadonlyArray<string> => {
     const made = [...Array.from({ length: lines }, () => of(base64, width)), `${of(base64, 26)}==`]
@@ -178,10 +178,7 @@ export const oddSession = (seed = 8): OddSession => {
   prints("type key.pem", tail("a tail with the line ends of Windows"), "\r\n")
   prints("tail -c 300 account.json", [...tail("a tail with escaped line ends"), '","client_id":"1"}'], "\\n")
   prints("tail -c 300 state.json", [...tail("a tail with twice escaped line ends"), ""], "\\\\n")
-  prints("tail -3 Keys.java", [
-    ...tail("a tail joined of strings").map((line) => `      "${line}\\n" +`),
-    '      "";'
-  ])
+  prints("tail -3 Keys.java", [...tail("a tail joined of strings").map((line) => `      "${line}\\n" +`), '      "";'])
   prints("jq .lines account.json", [JSON.stringify(whole("a key as a list of lines"), undefined, 2)])
   prints("env | tail -1", tail("a tail on one line"), " ")
   prints(
@@ -208,10 +205,7 @@ export const oddSession = (seed = 8): OddSession => {
     ...key("an older PuTTY key"),
     `Private-MAC: ${of("0123456789abcdef", 40)}`
   ])
-  prints("tail -5 key.ppk", [
-    ...key("a PuTTY key without its head"),
-    `Private-MAC: ${of("0123456789abcdef", 64)}`
-  ])
+  prints("tail -5 key.ppk", [...key("a PuTTY key without its head"), `Private-MAC: ${of("0123456789abcdef", 64)}`])
   prints("sed -n '6,9p' key.ppk", ["Private-Lines: 14", ...middle("a PuTTY key without its end")])
   const ssh2 = `SSH2 ENCRYPTED ${privateKey}`
   prints("cat id.ssh2", [
@@ -232,7 +226,11 @@ export const oddSession = (seed = 8): OddSession => {
   const url = (length: number) => of(`${letters}${digits}_-`, length)
   const jwk = { kty: "EC", crv: "P-256", x: url(43), y: url(43), d: one("a key as a JSON Web Key", url(43)) }
   prints("cat key.jwk", [JSON.stringify(jwk)])
-  tool("mcp__keys__import", { key: { kty: "OKP", crv: "Ed25519", x: url(43), d: one("a key in arguments", url(43)) } }, "ok")
+  tool(
+    "mcp__keys__import",
+    { key: { kty: "OKP", crv: "Ed25519", x: url(43), d: one("a key in arguments", url(43)) } },
+    "ok"
+  )
   prints("cat key.xml", [
     `<RSAKeyValue><Modulus>${of(base64, 172)}</Modulus><D>${one("a key as XML", of(base64, 172))}</D></RSAKeyValue>`
   ])
@@ -241,14 +239,21 @@ export const oddSession = (seed = 8): OddSession => {
   prints("openssl rsa -text -noout -in rsa.pem", ["privateExponent:", ...bytes.map((line) => `    ${line}:`)])
   tool("Write", { file_path: "/w/copy.pem", content: `${tail("a tail that was written").join("\n")}\n` }, "ok")
   const old = middle("lines that an edit replaced").join("\n")
-  tool("Edit", { file_path: "/w/key.pem", old_string: old, new_string: tail("a tail that an edit wrote").join("\n") }, "ok", {
-    toolUseResult: {
-      filePath: "/w/key.pem",
-      structuredPatch: [{ oldStart: 1, lines: middle("lines of a patch").map((line) => `+${line}`) }]
+  tool(
+    "Edit",
+    { file_path: "/w/key.pem", old_string: old, new_string: tail("a tail that an edit wrote").join("\n") },
+    "ok",
+    {
+      toolUseResult: {
+        filePath: "/w/key.pem",
+        structuredPatch: [{ oldStart: 1, lines: middle("lines of a patch").map((line) => `+${line}`) }]
+      }
     }
-  })
+  )
   user(`This is all of it that I have:\n${tail("a tail that the user pasted").join("\n")}`)
-  answer([{ type: "text", text: `It ends so:\n\n${fence}\n${tail("a tail in the model's words").join("\n")}\n${fence}\n` }])
+  answer([
+    { type: "text", text: `It ends so:\n\n${fence}\n${tail("a tail in the model's words").join("\n")}\n${fence}\n` }
+  ])
   answer([
     { type: "thinking", thinking: `I saw ${tail("a tail in a thought").join("\n")}`, signature: of(base64, 300) }
   ])
@@ -256,25 +261,38 @@ export const oddSession = (seed = 8): OddSession => {
 
   // Passwords that are numbers.
   tool("mcp__db__connect", { host: "db", password: Number(number("a number in arguments")) }, "connected")
-  tool("mcp__db__connect", { login: { user: "ann", password: Number(number("a number within an object")) } }, "connected")
+  tool(
+    "mcp__db__connect",
+    { login: { user: "ann", password: Number(number("a number within an object")) } },
+    "connected"
+  )
   prints("cat db.json", [`{\n  "user": "ann",\n  "password": ${number("a number in JSON that was printed")}\n}`])
   tool(
     "mcp__http__post",
     { body: JSON.stringify({ user: "ann", password: Number(number("a number in JSON within a string")) }) },
     "ok"
   )
-  tool("mcp__safe__open", { pin: Number(number("a number that is a PIN", 4)) }, "open")
-  prints("cat card.yaml", [`card: main\npin: ${number("a PIN in YAML", 4)}`])
-  tool("mcp__safe__open", { passcode: Number(number("a passcode", 6)), otp: Number(number("a one-time code", 6)) }, "open")
-  tool("mcp__db__seed", { passwords: [Number(number("a number in a list")), Number(number("another in the list"))] }, "ok")
+  tool("mcp__safe__open", { pin: Number(number("a number that is a PIN")) }, "open")
+  prints("cat card.yaml", [`card: main\npin: ${number("a PIN in YAML")}`])
+  tool("mcp__safe__open", { passcode: Number(number("a passcode")), otp: Number(number("a one-time code")) }, "open")
+  tool(
+    "mcp__db__seed",
+    { passwords: [Number(number("a number in a list")), Number(number("another in the list"))] },
+    "ok"
+  )
   tool("mcp__db__seed", { passwords: [word("a word in a list"), word("another word in the list")] }, "ok")
-  tool("mcp__db__info", {}, "ok", { toolUseResult: { db: { db_password: Number(number("a number in a result's record")) } } })
+  tool("mcp__db__info", {}, "ok", {
+    toolUseResult: { db: { db_password: Number(number("a number in a result's record")) } }
+  })
   prints("cat .env", [`DB_PASSWORD=${number("a number in an environment")}`])
 
   // Names of files and of other things.
   prints(`cat /w/backup-${token("a path in a command")}.txt`, ["empty"])
   tool("Read", { file_path: `/w/${token("a path in arguments")}/notes.md` }, "empty", {
-    toolUseResult: { type: "text", file: { filePath: `/w/${token("a path in a result's record")}/notes.md`, content: "" } }
+    toolUseResult: {
+      type: "text",
+      file: { filePath: `/w/${token("a path in a result's record")}/notes.md`, content: "" }
+    }
   })
   record(
     {
@@ -289,7 +307,11 @@ export const oddSession = (seed = 8): OddSession => {
   tool("mcp__kv__set", { [token("the name of an argument")]: 1 }, "ok")
   user([
     { type: "text", text: "See the file." },
-    { type: "document", title: `${token("the name of a document")}.pdf`, source: { type: "text", media_type: "text/plain", data: "x" } }
+    {
+      type: "document",
+      title: `${token("the name of a document")}.pdf`,
+      source: { type: "text", media_type: "text/plain", data: "x" }
+    }
   ])
 
   // Records beside the conversation.
@@ -305,10 +327,14 @@ export const oddSession = (seed = 8): OddSession => {
   })
   record({ type: "attachment", attachment: { type: "hook_success", stdout: `used ${token("what a hook printed")}` } })
   tool("Bash", { command: "deploy" }, `denied for ${token("an error")}`, {}, { is_error: true })
-  tool("Bash", { command: "deploy" }, "", { toolUseResult: { stdout: "", stderr: `denied: ${token("the other output")}` } })
+  tool("Bash", { command: "deploy" }, "", {
+    toolUseResult: { stdout: "", stderr: `denied: ${token("the other output")}` }
+  })
 
   // Other forms of the same.
-  prints("printf %s \"$T\" | base64", [`echo ${btoa(`deploy:${token("a value in base64")}`)}`])
+  const known = token("a value that base64 hides elsewhere")
+  prints("echo $T", [known])
+  prints("printf %s $T | base64", [one("the base64 of a value", btoa(known))])
   prints("cat page.html", [`<a data-x="{&quot;password&quot;:&quot;${word("a value between entities")}&quot;}">`])
   prints("cat query.log", [`GET /x?api_key%3D${one("a value of an encoded query", of(letters + digits, 40))}%26y=1`])
   prints("cat hidden.txt", [`pass\u200bword: ${word("a name with hidden characters")}`])
@@ -320,11 +346,15 @@ export const oddSession = (seed = 8): OddSession => {
   prints("cat ~/.docker/config.json", [
     `{"auths":{"r.example.com":{"auth":"${one("the login of a registry", `${of(letters + digits, 34)}==`)}"}}}`
   ])
-  prints("cat ~/.npmrc", [`//r.example.com/:_authToken=${one("a token of npm", `${"np"}m_${of(letters + digits, 36)}`)}`])
+  prints("cat ~/.npmrc", [
+    `//r.example.com/:_authToken=${one("a token of npm", `${"np"}m_${of(letters + digits, 36)}`)}`
+  ])
   prints("cat ~/.netrc", [`machine example.com login ann password ${word("a password of .netrc")}`])
   prints("cat ~/.pgpass", [`db:5432:shop:ann:${word("a password of .pgpass")}`])
   prints("git remote -v", [`origin https://ann:${word("a password in an address")}@git.example.com/a.git`])
-  prints("kubectl get secret db -o yaml", [`data:\n  password: ${one("a value of a cluster", btoa(of(letters + digits, 18)))}`])
+  prints("kubectl get secret db -o yaml", [
+    `data:\n  password: ${one("a value of a cluster", btoa(of(letters + digits, 18)))}`
+  ])
   prints("cat app.tf", [`password = <<EOT\n${word("a value below its name")}\nEOT`])
   prints("cat app.json", [`{"name":"DB_PASSWORD","value":"${word("a value apart from its name")}"}`])
   prints("cat app.ini", [`[db]\nuser = ann\npassword = "${word("a quoted value")}"`])

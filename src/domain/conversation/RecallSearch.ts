@@ -42,6 +42,8 @@ export interface RecallSearch {
   readonly maxTokens: number
   /** Leaves secrets out: the pattern then matches the text without them. */
   readonly isRedacted: boolean
+  /** Leaves secrets out of a text; absent: those that the text shows by itself. */
+  readonly clean?: (text: string) => SlicedWork<string>
   /** Whether the parts are those of the whole conversation rather than those that left the window. */
   readonly isWhole?: boolean
 }
@@ -128,7 +130,8 @@ const maxCandidates = 200
 
 interface Candidate {
   readonly part: HiddenPart
-  readonly weight: number
+  /** Those in the text as it is stored. */
+  readonly hits: Hits
   /** The smaller, the newer. */
   readonly age: number
 }
@@ -147,7 +150,7 @@ class Candidates {
   best(): Array<Candidate> {
     const rank = ({ part: { kind } }: Candidate) => kinds.indexOf(kind)
     return this.held
-      .toSorted((a, b) => rank(a) - rank(b) || b.weight - a.weight || a.age - b.age)
+      .toSorted((a, b) => rank(a) - rank(b) || b.hits.weight - a.hits.weight || a.age - b.age)
       .slice(0, maxCandidates)
   }
 
@@ -216,6 +219,10 @@ const byPattern = (pattern: Pattern): Look => {
   }
 }
 
+/** Lines between two pauses, and the cost of one beside its characters. */
+const linesPerPause = 256
+const lineCost = 100
+
 /** Finds the lines with some of the words, in a text that holds all of them. */
 const byWords = (words: ReadonlyArray<string>): Look =>
   function* (text) {
@@ -223,6 +230,7 @@ const byWords = (words: ReadonlyArray<string>): Look =>
     if (words.length === 0 || (yield* wordsIn(words, text, 0, text.length)).present < words.length) return hits
     for (let at = 0, line = 0; at <= text.length; line += 1) {
       const end = yield* lineEnd(text, at)
+      if (line % linesPerPause === 0) yield linesPerPause * lineCost
       const { present, whole, ...place } = yield* wordsIn(words, text, at, end)
       if (present > 0) hits.add({ ...place, line, lineStart: at, lineEnd: end, weight: present + whole })
       at = end + 1
@@ -302,10 +310,14 @@ interface Rendered {
   readonly matched: number
 }
 
+function* withoutSecrets(text: string): SlicedWork<string> {
+  return (yield* redacting(text)).text
+}
+
 function* render(
   candidates: Candidates,
   look: Look,
-  { isRedacted, maxTokens }: Omit<RecallSearch, "pattern">
+  { clean = withoutSecrets, isRedacted, maxTokens }: Omit<RecallSearch, "pattern">
 ): SlicedWork<Rendered> {
   const room = maxTokens - noteTokens
   const blocks: Array<string> = []
@@ -320,14 +332,14 @@ function* render(
     list.push(text)
     return true
   }
-  for (const { part } of candidates.best()) {
+  for (const { hits: stored, part } of candidates.best()) {
     const original = part.text()
     // The whole text: a line could separate a secret from its name.
-    const text = isRedacted ? (yield* redacting(original)).text : original
-    const hits = yield* look(text)
+    const text = isRedacted ? yield* clean(original) : original
+    const hits = isRedacted ? yield* look(text) : stored
     if (hits.count === 0) continue
     matched += 1
-    const header = headerOf(part, hits)
+    const header = isRedacted ? yield* clean(headerOf(part, hits)) : headerOf(part, hits)
     const isOpen = names.length === 0 && omitted.size === 0
     if (isOpen && take(blocks, `${header}\n${yield* excerptOf(text, hits)}`, room * excerptShare)) continue
     if (take(names, header, room)) continue
@@ -360,10 +372,10 @@ export function* searching(
     if (seen.has(part.handle)) continue
     seen.add(part.handle)
     const text = part.text()
-    const { weight } = yield* looks.pattern(text)
-    if (weight > 0) patterned.add({ part, weight, age })
-    const { weight: wordWeight } = yield* looks.words(text)
-    if (wordWeight > 0) worded.add({ part, weight: wordWeight, age })
+    const hits = yield* looks.pattern(text)
+    if (hits.count > 0) patterned.add({ part, hits, age })
+    const wordHits = yield* looks.words(text)
+    if (wordHits.count > 0) worded.add({ part, hits: wordHits, age })
     yield 200
   }
   const notes = query.problem === undefined ? [] : [`(Searched as plain text: ${clipped(query.problem, maxNoteChars)})`]

@@ -51,10 +51,12 @@ const writtenOut = (value: unknown): { readonly text: string; readonly starts: R
     } else if (typeof inner === "number") {
       put(String(inner))
     } else if (Array.isArray(inner)) {
+      add("[")
       inner.forEach((one, index) => {
         if (index > 0) add(", ")
         write(one)
       })
+      add("]")
     } else if (typeof inner === "object" && inner !== null) {
       Object.entries(inner).forEach(([key, one], index) => {
         if (isCarried(key, inner)) return

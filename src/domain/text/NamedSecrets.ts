@@ -25,6 +25,7 @@ const assigns =
 const listStart = new RegExp(String.raw`${assigns.source}\[(?=[\s\d"'\\])`, "y")
 const isListAt = (text: string, at: number): boolean => matchAt(listStart, text, at) >= 0
 const listGap = /(?:[\s,]|\\{1,7}[nrt]){0,60}/y
+const listComma = /(?:\s|\\{1,7}[nrt]){0,60},/y
 const maxListValues = 64
 /** In lists of arguments, calls and tables: `"--token", "x"`, `define('KEY', 'x')`. */
 const lists = /(?:'\\{1,4}''|\\{0,7}["'`])[ \t]{0,8},(?:\s|\\{1,7}[nrt]){0,40}(?='\\{1,4}''|\\{0,7}["'`])/y
@@ -261,10 +262,11 @@ const valuesOfList = ({ end, isFlag, before, name, nameClass, text }: Naming): L
       nameClass === "pin"
         ? isPin(value.text)
         : nameClass === "password"
-          ? isPassword(value, named)
+          ? isNoWord(value.text) && isPassword(value, named)
           : nameClass === "secret" && isSecretValue(value)
     if (isOne) findings.push({ start: value.start, end: value.end, kind: kindOf(nameClass) })
     at = value.quote === "" ? value.end : Math.min(text.length, value.end + value.quote.length)
+    if (matchAt(listComma, text, at) < 0) break
   }
   return { findings, end: Math.max(end, at) }
 }

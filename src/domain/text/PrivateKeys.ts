@@ -1,3 +1,4 @@
+import { matchAt } from "./MatchAt.ts"
 import { isRandom } from "./RandomText.ts"
 
 /**
@@ -36,7 +37,7 @@ const escapedBreak = String.raw`\\|(?<=\\)[nrt]`
  * One character, number or name between two lines: line breaks, also as JSON writes them, and what programs print around a line,
  * such as quotes, marks of a diff, a quotation or a comment, line numbers and the name of the file.
  */
-const between = String.raw`(?:[\s"'\`,;:|>→*#-]|${escapedBreak}|\+(?=[\s"'\`\\-])|\/\/(?=\s)|${lineNumber}|(?<=[\n\r])[^\s:"'\\]{1,120}:)`
+const between = String.raw`(?:[\s"'\`,;:|>→*#-]|${escapedBreak}|\+(?!${base64}{16})|\/\/(?=\s)|${lineNumber}|(?<=[\n\r])[^\s:"'\\]{1,120}:)`
 const gap = `${between}{1,80}`
 /** What separates the last line of a key without its end, which may be short. */
 const narrowGap = String.raw`(?:[\s>|→]|${escapedBreak}|${lineNumber}){1,40}`
@@ -54,14 +55,15 @@ const beforeEnd = new RegExp(
 )
 const linesBefore = new RegExp(`(?<=((?:${line}${gap})+))`, "y")
 const linesAfter = new RegExp(`(?:${gap}${line})+`, "y")
-const nextLine = new RegExp(`${gap}(${base64}+={0,2})`, "y")
+const nextLine = new RegExp(`${gap}(${base64}{1,${maxKeyChars}}={0,2})`, "y")
 /** The end of a line that a piece begins with. */
 const partialLineBefore = new RegExp(`(?<=(?<!${base64})((${base64}{16,69})${gap}))`, "y")
 
-const endOf = (pattern: RegExp, text: string, at: number): number => {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : at
-}
+/** Returns where a match ends that begins at an offset; the offset itself when there is none. */
+const endOf = (pattern: RegExp, text: string, at: number): number =>
+  at + Math.max(0, matchAt(pattern, text.slice(at, at + maxKeyChars), 0))
+
+/** Returns where a match begins that ends at an offset; the offset itself when there is none. */
 const startOf = (pattern: RegExp, text: string, at: number): number => {
   const from = Math.max(0, at - maxKeyChars)
   pattern.lastIndex = at - from
@@ -88,7 +90,7 @@ const keysByEdges = (text: string, from: number, to: number): ReadonlyArray<Span
     const ahead = text.slice(bodyStart, bodyStart + maxKeyChars)
     const other = nextEdge.exec(ahead)
     const isWhole = other !== null && !isBeginning(other[0]) && !ahead.slice(0, other.index).includes("<")
-    const end = isWhole ? bodyStart + other.index + other[0].length : bodyStart + endOf(afterBeginning, ahead, 0)
+    const end = isWhole ? bodyStart + other.index + other[0].length : endOf(afterBeginning, text, bodyStart)
     keys.push({ start, end })
     done = end
   }
@@ -107,10 +109,11 @@ const isBase64At = (text: string, at: number): boolean => {
   return code < 128 && isBase64[code] === 1
 }
 
-/** Nothing stands on the line before, or after it, but what programs print there. */
+/** What stands before a line of a key, and after it: line breaks, and what programs print there. */
 const lineHead = /(?:^|[\n\r]|\\[nr])(?:(?!sha|md5)[^\s:"'\\]{1,120}:)?(?:[\s"'`|>→*#+-]|\d{1,6}[\t→|:-])*$/
 const lineHeadReach = 200
-const lineTail = /[ \t]*(?:$|[\r\n]|\\{1,7}[nrt]|\\{0,7}["'`](?:$|[,;)\]+\\]|[ \t]{1,4}\+|[ \t]*[\r\n]))/y
+const lineBreak = /[ \t]*(?:$|[\r\n]|\\{1,7}[nr])/y
+const lineTail = /[ \t]*\\{0,7}["'`](?:$|[,;)\]}+\\]|[ \t]{1,4}\+|[ \t]*[\r\n])/y
 /** A block of base64 that everybody may see: a certificate, a public key. */
 const notPrivate = "(?!(?:[A-Z0-9]{1,16} ){0,3}PRIVATE)"
 const publicBeginning = new RegExp(
@@ -122,14 +125,13 @@ const publicEnd = new RegExp(`${gap}(?:-{4,5} ?END ${notPrivate}|Private-Lines:)
 const isRandomLine = (value: string): boolean =>
   /[A-Z]/.test(value) && /[a-z]/.test(value) && /\d/.test(value) && isRandom(value)
 
-/** Returns whether these characters are all of a line that a key could have. */
+/** Returns whether these characters are all of a line that a key could have. One of its ends can be that of a quoted text. */
 const isKeyLine = (text: string, start: number, end: number): boolean => {
-  lineTail.lastIndex = end
-  return (
-    lineTail.test(text) &&
-    lineHead.test(text.slice(Math.max(0, start - lineHeadReach), start)) &&
-    isRandomLine(text.slice(start, end))
-  )
+  const isBroken = endOf(lineBreak, text, end) > end || end === text.length
+  const isAlone = lineHead.test(text.slice(Math.max(0, start - lineHeadReach), start))
+    ? isBroken || endOf(lineTail, text, end) > end
+    : isBroken && /["'`]$/.test(text.charAt(start - 1))
+  return isAlone && isRandomLine(text.slice(start, end))
 }
 
 /** Returns where a public block ends whose line these characters are; undefined when they are in none. */
@@ -149,7 +151,7 @@ const pieceOf = (text: string, start: number, end: number): Span => {
   partialLineBefore.lastIndex = start
   const [, before = "", partial = ""] = partialLineBefore.exec(text) ?? []
   let last = end
-  for (;;) {
+  while (last - start < maxKeyChars) {
     nextLine.lastIndex = last
     const [whole = "", next = ""] = nextLine.exec(text) ?? []
     if (whole === "" || !(next.endsWith("=") || (next.length >= 16 && isRandom(next)))) break
@@ -182,13 +184,12 @@ export const keyPiecesIn = (text: string, from: number, to: number): ReadonlyArr
 /** A longer run of base64 is no line of a key. */
 const maxRunChars = Math.max(...lineChars) + 2
 
-/** Another notation of a private key: what shows that it is used, how far around that it extends, and its secret parts. */
+/** Another notation of a private key: what shows that it is used, and its secret parts around that. */
 interface Notation {
   /** A text without these does not use it. */
   readonly words: ReadonlyArray<string>
   readonly hint: RegExp
   readonly before: number
-  readonly after: number
   readonly secret: RegExp
 }
 
@@ -198,29 +199,29 @@ const notations: ReadonlyArray<Notation> = [
     words: ["kty"],
     hint: /(\\{0,7}["'])kty\1/g,
     before: 4_096,
-    after: 4_096,
-    secret: /(?<=["'](?:d|p|q|dp|dq|qi|k)\\{0,7}["']\s{0,8}:\s{0,8}\\{0,7}["'])[A-Za-z0-9_-]{16,}/g
+    secret: /(?<=["'](?:d|p|q|dp|dq|qi|k)\\{0,7}["']\s{0,8}:\s{0,8}\\{0,7}["'])[A-Za-z0-9_-]{16,4096}/g
   },
   // XML of .NET.
   {
     words: ["<RSAKeyValue>"],
     hint: /<RSAKeyValue>/g,
     before: 0,
-    after: 8_192,
-    secret: /(?<=<(?:D|P|Q|DP|DQ|InverseQ)>)[A-Za-z0-9+/=\s]{16,}/g
+    secret: /(?<=<(?:D|P|Q|DP|DQ|InverseQ)>)[A-Za-z0-9+/=\s]{16,4096}/g
   },
   // The text of OpenSSL.
   {
     words: ["privateExponent:", "prime1:", "priv:"],
-    hint: /\b(?:privateExponent|prime[12]|exponent[12]|coefficient|priv):/g,
+    hint: /\b(?:privateExponent|prime1|priv):/g,
     before: 0,
-    after: 8_192,
-    secret: /(?<=^[A-Za-z0-9]{1,20}:)(?:(?:\s|\\[nrt]){1,40}(?:[0-9A-Fa-f]{2}:){2,}(?:[0-9A-Fa-f]{2})?)+/g
+    secret:
+      /(?<=\b(?:privateExponent|prime[12]|exponent[12]|coefficient|priv):)(?:(?:\s|\\[nrt]){1,40}(?:[0-9A-Fa-f]{2}:){2,64}(?:[0-9A-Fa-f]{2})?){1,100}/g
   }
 ]
+/** How far after its hint a notation reaches. */
+const notationReach = 8_192
 
 const keysInOtherNotations = (text: string, from: number, to: number): ReadonlyArray<Span> =>
-  notations.flatMap(({ after, before, hint, secret, words }) => {
+  notations.flatMap(({ before, hint, secret, words }) => {
     const range = text.slice(from, to + edgeReach)
     if (!words.some((word) => range.includes(word))) return []
     const keys: Array<Span> = []
@@ -229,11 +230,11 @@ const keysInOtherNotations = (text: string, from: number, to: number): ReadonlyA
       const at = from + index
       if (at < done || at >= to) continue
       const start = Math.max(0, at - before)
-      for (const { 0: value, index: offset } of text.slice(start, at + after).matchAll(secret)) {
+      for (const { 0: value, index: offset } of text.slice(start, at + notationReach).matchAll(secret)) {
         keys.push({ start: start + offset, end: start + offset + value.length })
       }
       // A hint that is skipped has the other half of the distance to itself.
-      done = at + before / 2
+      done = at + notationReach / 2
     }
     return keys
   })

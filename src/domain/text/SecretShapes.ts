@@ -151,7 +151,7 @@ export const tokenShapes: ReadonlyArray<TokenShape> = [
   // `-----BEGIN … PRIVATE KEY`, and the first words of a PuTTY key.
   row("private key", ["LS0tLS1CRUdJTi", "UHVUVFktVXNlci1LZXktRmlsZS"], base64, 40, 65_536, {
     shape:
-      /(?:LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BEU0EgUFJJVkFUR|BPUEVOU1NIIFBSSVZBVE|BFTkNSWVBURUQgUFJJVkFUR|BQR1AgUFJJVkFUR)|UHVUVFktVXNlci1LZXktRmlsZS)[A-Za-z0-9+/]{0,65536}={0,2}(?:(?:\s|\\{1,7}[nrt]){1,8}[A-Za-z0-9+/]{16,65536}={0,2}){0,2048}/y
+      /(?:LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BEU0EgUFJJVkFUR|BPUEVOU1NIIFBSSVZBVE|BFTkNSWVBURUQgUFJJVkFUR|BQR1AgUFJJVkFUR)|UHVUVFktVXNlci1LZXktRmlsZS)[A-Za-z0-9+/]{0,65536}={0,2}(?:(?:\s|\\{1,7}[nrt]){1,8}[A-Za-z0-9+/]{16,128}={0,2}){0,1024}/y
   }),
   row("JWT", ["eyJ"], word, 8, 8_192, {
     shape: /eyJ[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,65536}(?:\.[A-Za-z0-9_-]{0,65536}){0,3}/y

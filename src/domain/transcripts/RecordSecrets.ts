@@ -278,26 +278,33 @@ export class SessionSecrets {
     const all = jsonStrings(json)
     const strings = all.filter((string) => !isSignature(string) && !isBytes(string))
     const structure = this.options.secrets ? yield* findingsByStructure(json, strings) : nothingFound
-    const places = strings.map((_, index): Array<Place> => [...(structure.inStrings.get(index) ?? [])])
     const least = this.options.accounts === undefined ? minSecretChars : minAccountChars
-    for (const [index, { isKey, value }] of strings.entries()) {
-      // A short key is structure, if it is no known value.
-      if (isKey && value.length < 2 * minSecretChars) places[index]?.push(...knownIn(value, this.values))
-      else if (value.length >= least)
-        places[index]?.push(...(yield* isJsonText(value) ? this.placesInJsonText(value) : this.placesInText(value)))
+    const holders: Array<Holder> = []
+    for (const [index, { from, isKey, to, value }] of strings.entries()) {
+      const ofStructure = structure.inStrings.get(index) ?? []
+      const places =
+        // A short key is structure, if it is no known value.
+        isKey && value.length < 2 * minSecretChars
+          ? knownIn(value, this.values)
+          : value.length < least
+            ? ofStructure
+            : isJsonText(value)
+              ? yield* this.placesInJsonText(value, ofStructure)
+              : [...ofStructure, ...(yield* this.placesInText(value))]
+      const own = joined(value, places)
+      if (own.length > 0) holders.push({ from, to, value, isNumber: false, places: own })
     }
-    const holders = strings.flatMap(({ from, to, value }, index): ReadonlyArray<Holder> => {
-      const own = joined(value, places[index] ?? [])
-      return own.length === 0 ? [] : [{ from, to, value, isNumber: false, places: own }]
-    })
     return {
       holders: [...holders, ...structure.numbers].sort((one, other) => one.from - other.from),
       hasBytes: all.some(isBytes)
     }
   }
 
-  /** The places in a string that holds JSON: those of its own strings and numbers, and others that leave its structure alone. */
-  private *placesInJsonText(text: string): SlicedWork<ReadonlyArray<Place>> {
+  /**
+   * The places in a string that holds JSON: those of its own strings and numbers, and others that leave its structure alone, such
+   * as those that the structure around it shows.
+   */
+  private *placesInJsonText(text: string, around: ReadonlyArray<Place>): SlicedWork<ReadonlyArray<Place>> {
     const places: Array<Place> = []
     for (const { from, isNumber, places: inner, to, value: decoded } of (yield* this.search(text)).holders) {
       const start = isNumber ? from : from + 1
@@ -316,9 +323,10 @@ export class SessionSecrets {
       }
     }
     const isWhole = parsedOrUndefined(text) !== undefined
-    const others = yield* this.placesInText(text)
-    places.push(...others.filter(({ end, start }) => !isWhole || !text.slice(start, end).includes('"')))
-    return joined(text, places)
+    const leavesStructure = ({ end, start }: Place) =>
+      !isWhole || end - start === text.length || !text.slice(start, end).includes('"')
+    places.push(...[...around, ...(yield* this.placesInText(text))].filter(leavesStructure))
+    return places
   }
 }
 

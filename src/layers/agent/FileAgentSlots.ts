@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path } from "effect"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { AgentFailure } from "../../services/agent/AgentRunner.ts"
-import type { SharedSlots } from "../../services/agent/AgentSlots.ts"
+import * as AgentSlots from "../../services/agent/AgentSlots.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import { Processes } from "../../services/platform/ProcessIdentity.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
@@ -19,12 +19,13 @@ const newName = Effect.fnUntraced(function* (home: string) {
 
 /**
  * Slots as lock files: as many as there are running agents. The name is an absolute path with which the files begin; absent, it is a new
- * one in the home folder. Files that ended processes left there are removed before the first slot is taken.
+ * one in the home folder. Files that ended processes left there are removed before the first slot is taken. Where no files can be written,
+ * slots with a new name are those of this process alone, and other processes can take none.
  */
 export const make = Effect.fnUntraced(function* (
   home: string,
   given: string | undefined
-): Effect.fn.Return<SharedSlots, never, FileSystem.FileSystem | Path.Path> {
+): Effect.fn.Return<AgentSlots.SharedSlots, never, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const name = given ?? (yield* newName(home))
@@ -38,12 +39,15 @@ export const make = Effect.fnUntraced(function* (
     }
     return false
   })
+  const alone = yield* AgentSlots.inMemory
   return {
     name,
     take: (count) =>
       takeFirst(count).pipe(
-        Effect.mapError(
-          (error) => new AgentFailure({ message: `running agents cannot be counted: ${diskErrorText(error)}` })
+        Effect.catch((error) =>
+          given === undefined
+            ? alone.take(count)
+            : new AgentFailure({ message: `running agents cannot be counted: ${diskErrorText(error)}` })
         ),
         ThisProcess.provide,
         Effect.provideService(FileSystem.FileSystem, fs),

@@ -38,7 +38,7 @@ const maxLineBytes = 8 * 1024 * 1024
 const maxStderrChars = 8_192
 /** The time between the request to end and the kill. */
 const terminationGrace: Duration.Input = "2 seconds"
-/** The time beyond the agent's own limit: for its start, its last turn and the hooks at its end. */
+/** The time beyond the agent's own limit: for its start and its last turn. */
 const overtime = Duration.minutes(3)
 
 const failed = (message: string): AgentFailure => new AgentFailure({ message })

@@ -6,12 +6,14 @@ import { ApiTokens } from "../../services/serve/ApiTokens.ts"
 import * as ClusterSessions from "../../services/serve/ClusterSessions.ts"
 import * as DurableCompression from "../../services/serve/DurableCompression.ts"
 import * as LocalSessions from "../../services/serve/LocalSessions.ts"
+import { metered } from "../../services/serve/MeteredModel.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as SessionEntity from "../../services/serve/SessionEntity.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { TenantRuntimes, TenantUnavailable } from "../../services/serve/TenantRuntimes.ts"
 import { SessionStore } from "../../services/session/SessionStore.ts"
 import { Settings } from "../../services/settings/Settings.ts"
+import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { homeFolder } from "../platform/HomeFolder.ts"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 import * as ClusterEngine from "../serve/ClusterEngine.ts"
@@ -75,7 +77,9 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
       const path = yield* Path.Path
       const fs = yield* FileSystem.FileSystem
       const own = yield* Settings
-      const model = Layer.succeed(Model, yield* Model)
+      const model = yield* Model
+      const limiter = yield* TenantLimiter
+      const counter = yield* TokenCounter
       const scope = yield* Effect.scope
       const alone = yield* Semaphore.make(1)
       const made = new Map<string, Effect.Success<ReturnType<typeof make>>>()
@@ -93,7 +97,13 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
         const places = tenant === localTenant ? {} : yield* folders(tenant)
         const stored = client === undefined ? Layer.empty : sqlStore(tenant, client)
         const runtime = Layer.merge(stored, Layer.succeed(Settings, readOnly(own))).pipe(
-          Layer.provideMerge(LiveRuntime.layer({ ...places, model, version }))
+          Layer.provideMerge(
+            LiveRuntime.layer({
+              ...places,
+              model: Layer.succeed(Model, metered(model, tenant, limiter, counter)),
+              version
+            })
+          )
         )
         // Without its own memo map, a tenant would share the stores of the previous one.
         return yield* Layer.buildWithMemoMap(runtime, yield* Layer.makeMemoMap, scope)

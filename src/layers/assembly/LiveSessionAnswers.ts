@@ -1,4 +1,6 @@
-import { Effect, type FileSystem, Layer, type Path, type Scope, type Stdio } from "effect"
+import { Context, Effect, type FileSystem, Layer, type Path, type Scope, type Stdio } from "effect"
+import { Environment } from "../../services/platform/Environment.ts"
+import { environmentSecrets } from "../../services/transcripts/FindSecrets.ts"
 import {
   makeSessionAnswers,
   type SessionAnswers,
@@ -7,10 +9,14 @@ import {
 import { sessions } from "./LiveAgentSessions.ts"
 import { layer } from "./LiveTranscripts.ts"
 
-/** Answers questions about the sessions of every agent on this machine, until the scope closes. */
-export const open = (
+/**
+ * Answers questions about the sessions of every agent on this machine, until the scope closes. The values of this process's
+ * environment variables that are secrets are left out, too.
+ */
+export const open = Effect.fnUntraced(function* (
   scope: SessionScope
-): Effect.Effect<SessionAnswers, never, FileSystem.FileSystem | Path.Path | Scope.Scope | Stdio.Stdio> =>
-  Effect.flatMap(Layer.build(Layer.provideMerge(sessions, layer)), (context) =>
-    Effect.provideContext(makeSessionAnswers(scope), context)
-  )
+): Effect.fn.Return<SessionAnswers, never, FileSystem.FileSystem | Path.Path | Scope.Scope | Stdio.Stdio> {
+  const context = yield* Layer.build(Layer.provideMerge(sessions, layer))
+  const variables = yield* Context.get(context, Environment).variables
+  return yield* Effect.provideContext(makeSessionAnswers({ ...scope, known: environmentSecrets(variables) }), context)
+})

@@ -1,16 +1,14 @@
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Cause, Effect, Layer, Option, Schema } from "effect"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { createServer } from "node:http"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { listenError } from "../../services/platform/ListenError.ts"
 import { ServeApi } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
+import * as BoundedServer from "./BoundedServer.ts"
 
 /** Serves the API and the page over HTTP with Node. */
 
@@ -33,8 +31,10 @@ export interface HttpServingOptions {
   readonly reference: (spec: OpenApi.OpenAPISpec) => Effect.Effect<Page>
 }
 
-/** A client that is silent for this long while it sends, or does not read for this long, is cut off. */
+/** A client that is silent for this long while it sends, or does not read for this long, is cut off. A stream that is read sends something every 15 seconds. */
 const silentMillis = 60_000
+/** Time that the last answers get when the server stops. */
+const closeMillis = 2_000
 
 const reasons: Readonly<Record<number, readonly [tag: string, message: string]>> = {
   400: ["BadRequest", "the request cannot be read"],
@@ -112,21 +112,6 @@ const reference = (render: HttpServingOptions["reference"]) =>
     )
   )
 
-const server = (options: HttpServingOptions) =>
-  NodeHttpServer.layer(
-    () => {
-      const made = createServer({ headersTimeout: 15_000, requestTimeout: silentMillis })
-      // A stream that is read sends something every 15 seconds.
-      made.timeout = silentMillis
-      return made
-    },
-    { host: options.host, port: options.port, gracefulShutdownTimeout: "2 seconds" }
-  ).pipe(
-    Layer.build,
-    Effect.mapError(({ cause }) => listenError(options, cause)),
-    Layer.effectContext
-  )
-
 /**
  * The server, until the layer ends. It first takes no more turns, and lets the running ones end (`ServedSessions.drain`). `more` are
  * routes beside those of the API.
@@ -149,5 +134,5 @@ export const layer = <E = never, R = never>(options: HttpServingOptions, more: L
         { disableLogger: true, disableListenLog: true }
       )
     ),
-    Layer.provideMerge(server(options))
+    Layer.provideMerge(BoundedServer.layer({ host: options.host, port: options.port, silentMillis, closeMillis }))
   )

@@ -1,4 +1,3 @@
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Effect, Layer, Redacted } from "effect"
 import { McpServer } from "effect/ai"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
@@ -6,10 +5,9 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { createServer } from "node:http"
 import { refusalOf } from "../../domain/tools/LoopbackRequest.ts"
-import { listenError } from "../../services/platform/ListenError.ts"
 import type { ServeMcp } from "../../services/transcripts/McpHttp.ts"
+import * as BoundedServer from "./BoundedServer.ts"
 
 /** Serves an MCP server over HTTP to programs on this machine that have its token. */
 
@@ -36,6 +34,9 @@ const guarded = (token: string) =>
   )
 
 const host = "127.0.0.1"
+/** A search of many sessions answers late, and says nothing before. */
+const silentMillis = 600_000
+const closeMillis = 1_000
 
 /** Serves until it is interrupted. */
 export const serveMcp: ServeMcp = ({ port, token, ...options }, registrations, started) => {
@@ -44,15 +45,7 @@ export const serveMcp: ServeMcp = ({ port, token, ...options }, registrations, s
     disableLogger: true,
     disableListenLog: true
   })
-  const listening = NodeHttpServer.layer(() => createServer({ headersTimeout: 15_000 }), {
-    host,
-    port,
-    gracefulShutdownTimeout: "1 second"
-  }).pipe(
-    Layer.build,
-    Effect.mapError(({ cause }) => listenError({ host, port }, cause)),
-    Layer.effectContext
-  )
+  const listening = BoundedServer.layer({ host, port, silentMillis, closeMillis })
   return Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer
     yield* started(`http://${host}:${"port" in address ? address.port : port}/mcp`)

@@ -260,7 +260,10 @@ const batchOf = (
   })
 }
 
-const noCopy = "It started with its task only: an agent outside this process gets no copy of the conversation."
+const withoutCopy = ({ note, ...result }: AgentResult): AgentResult => {
+  const why = "It started with its task only: an agent outside this process gets no copy of the conversation."
+  return { ...result, note: note === undefined ? why : `${why} ${note}` }
+}
 
 /**
  * Runs an agent outside this process, with no more than its parent has. Such an agent cannot start with a copy of a conversation, and its
@@ -276,9 +279,7 @@ const outside = (host: Host, agent: KnownAgent, parent: ParentAgent): AgentRunne
     start: Effect.fnUntraced(function* (task) {
       const { model } = yield* parent.settings
       const running = yield* runner.start(task, { tools, model })
-      return task.context === "fork"
-        ? { ...running, result: Effect.map(running.result, (result) => ({ note: noCopy, ...result })) }
-        : running
+      return task.context === "fork" ? { ...running, result: Effect.map(running.result, withoutCopy) } : running
     })
   }
 }

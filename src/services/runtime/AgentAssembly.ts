@@ -110,7 +110,7 @@ const makeApproval = Effect.fnUntraced(function* (
   if (narrowerMode(mode, widest) !== mode) {
     yield* notify(
       message(
-        `approve is ${widest} and not ${mode}, as for the agent that started this one; unset ${placeVariable} to start one of your own`
+        `approve is ${widest} and not ${mode}: the agent that started this one had ${widest}; unset ${placeVariable} to start one of your own`
       )
     )
   }
@@ -248,7 +248,7 @@ const assemble = Effect.fnUntraced(function* (
   const telemetry = yield* SessionObservers.telemetry(session)
   const source = startSource(options.isCleared === true, session.isNew)
   const observed =
-    options.isPreview === true
+    options.isPreview === true || options.isAgentProcess === true
       ? SessionObservers.unobserved
       : yield* SessionObservers.session(session.session, source, notify)
 

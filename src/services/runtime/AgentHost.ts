@@ -43,7 +43,7 @@ export interface HostOptions {
   readonly isCleared?: boolean | undefined
   /** The agent sends nothing: its context is only inspected, and session hooks do not run. */
   readonly isPreview?: boolean | undefined
-  /** It is an agent that another process started and counts. Its approval mode is that of its parent. */
+  /** It is an agent that another process started and counts: it has its parent's approval mode, and session hooks do not run. */
   readonly isAgentProcess?: boolean | undefined
 }
 

@@ -82,10 +82,6 @@ const ask = <A, E extends { readonly _tag: string }>(
     )
   )
 
-/** Counts a stream of the tenant until the scope ends. */
-const counted = ({ stored }: Front, tenant: string) =>
-  Effect.asVoid(Effect.acquireRelease(stored.limiter.take(tenant, "streams"), (release) => release))
-
 /** Lets a failed message be answered again when it is sent again. */
 const forgetFailure = Effect.fnUntraced(function* (
   { sharding, storage }: Front,
@@ -223,7 +219,6 @@ const send = Effect.fnUntraced(function* (
   yield* front.stored.limiter.checkTokens(tenant)
   if (message.id !== undefined) yield* forgetFailure(front, tenant, id, message.id)
   const messageId = message.id ?? (yield* StoredSessions.newId)
-  yield* counted(front, tenant)
   const session = client(front, tenant, id)
   const ended = yield* accepted(front, session, messageId, message.text)
   if ((message.onDisconnect ?? front.settings.onDisconnect ?? "continue") === "cancel") {
@@ -234,7 +229,7 @@ const send = Effect.fnUntraced(function* (
   return yield* turnEvents(front, tenant, id, messageId, lastId, ended)
 })
 
-/** Streams the events of a session, or of one of its messages. The stream counts towards the tenant's limit. */
+/** Streams the events of a session, or of one of its messages. */
 const events = Effect.fnUntraced(function* (
   front: Front,
   tenant: string,
@@ -243,7 +238,6 @@ const events = Effect.fnUntraced(function* (
   lastId: string | undefined
 ) {
   yield* StoredSessions.existing(front.stored, tenant, id)
-  yield* counted(front, tenant)
   return watch(front, tenant, id, message, new JoinedStream<StreamEvent>(lastId, reset))
 })
 

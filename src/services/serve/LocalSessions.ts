@@ -105,6 +105,7 @@ const compress = Effect.fnUntraced(function* (
   const before =
     request === undefined ? undefined : yield* StoredSessions.compressionBy(state.stored, tenant, id, request)
   if (before !== undefined) return before
+  yield* state.stored.limiter.checkTokens(tenant)
   return yield* within(state, tenant, id, (session) =>
     session.agent.chat.compress({ focus, forced: force ?? true, request }).pipe(
       Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),

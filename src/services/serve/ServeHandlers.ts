@@ -1,5 +1,7 @@
-import { Effect, Layer, Metric } from "effect"
+import { Effect, Layer, Metric, Semaphore } from "effect"
 import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
+import type { Headers } from "effect/http/Headers"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
@@ -8,7 +10,7 @@ import { ApiTokens } from "./ApiTokens.ts"
 import { Authorization, Caller, RequestCheck, ServeApi } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, NotFound, Unauthorized, Unavailable } from "./ServeErrors.ts"
-import { requestsServed } from "./ServeMetrics.ts"
+import { openStreams, requestsServed } from "./ServeMetrics.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 
 /** The handlers of the API: each passes a request of a tenant to `ServedSessions`. */
@@ -37,8 +39,20 @@ const sessions = HttpApiBuilder.group(
   "sessions",
   Effect.fn(function* (handlers) {
     const served = yield* ServedSessions
+    const limiter = yield* TenantLimiter
     const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
       Effect.flatMap(Caller, ({ tenant }) => work(tenant))
+    /**
+     * Counts an answer that can take long, an event stream or an export, as one of the tenant's streams until it is sent. Counted here,
+     * where the client's request arrives, it counts once, whichever processes and streams below carry it.
+     */
+    const streamed = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
+      of((tenant) =>
+        Effect.acquireRelease(
+          Effect.tap(limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
+          (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
+        ).pipe(Effect.andThen(work(tenant)))
+      )
     return handlers.handleAll({
       list: ({ query }) =>
         of((tenant) => served.list(tenant, { limit: query.limit ?? defaultRows, totals: query.totals === "true" })),
@@ -53,10 +67,10 @@ const sessions = HttpApiBuilder.group(
       remove: ({ params }) => of((tenant) => served.remove(tenant, params.id)),
       fork: ({ params, payload }) => of((tenant) => served.fork(tenant, params.id, payload)),
       send: ({ headers, params, payload }) =>
-        of((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
+        streamed((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
       turn: ({ headers, params }) =>
-        of((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
-      events: ({ headers, params }) => of((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
+        streamed((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
+      events: ({ headers, params }) => streamed((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
       cancel: ({ params }) =>
         of((tenant) => Effect.map(served.cancel(tenant, params.id), (cancelled) => ({ cancelled }))),
       compress: ({ params, payload }) => of((tenant) => served.compress(tenant, params.id, payload)),
@@ -67,7 +81,8 @@ const sessions = HttpApiBuilder.group(
         of((tenant) => served.search(tenant, params.id, query.pattern, query.maxTokens ?? defaultSearchTokens)),
       recall: ({ params, query }) => of((tenant) => served.recall(tenant, params.id, params.handle, selection(query))),
       ledger: ({ params }) => of((tenant) => served.ledger(tenant, params.id)),
-      export: ({ params, query }) => of((tenant) => served.exported(tenant, params.id, query.format ?? "palimpsest"))
+      export: ({ params, query }) =>
+        streamed((tenant) => served.exported(tenant, params.id, query.format ?? "palimpsest"))
     })
   })
 )
@@ -96,11 +111,25 @@ const server = (version: string) =>
     })
   )
 
+/** Large bodies of a tenant that are received at the same time. The others wait in their connections, up to the time of a request. */
+const maxLargeBodies = 16
+/** The requests of a minute bound the bodies up to this size. */
+const smallBodyBytes = 65_536
+
+const isLarge = (headers: Headers): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > smallBodyBytes
+
 const authorization = Layer.effect(
   Authorization,
   Effect.gen(function* () {
     const tokens = yield* ApiTokens
     const limiter = yield* TenantLimiter
+    const receiving = new Map<string, Semaphore.Semaphore>()
+    const receivingOf = (tenant: string) => {
+      const semaphore = receiving.get(tenant) ?? Semaphore.makeUnsafe(maxLargeBodies)
+      receiving.set(tenant, semaphore)
+      return semaphore
+    }
     return Authorization.of({
       bearer: Effect.fnUntraced(function* (work, { credential }) {
         const tenant = yield* tokens.tenantOf(credential)
@@ -111,6 +140,9 @@ const authorization = Layer.effect(
         }
         yield* limiter.request(tenant)
         yield* Metric.update(requestsServed, 1)
+        const request = yield* HttpServerRequest.HttpServerRequest
+        // The handler gets the same text, or the same failure.
+        if (isLarge(request.headers)) yield* receivingOf(tenant).withPermit(Effect.exit(request.text))
         return yield* Effect.provideService(work, Caller, { tenant })
       })
     })

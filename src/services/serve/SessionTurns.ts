@@ -8,7 +8,7 @@ import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSession
 import type { StreamEvent } from "./ServeApi.ts"
 import type { MessageToSend } from "./ServedSessions.ts"
 import { Conflict, NotFound, Unavailable } from "./ServeErrors.ts"
-import { openStreams, runningTurns, tokensUsed, turnsEnded } from "./ServeMetrics.ts"
+import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 
 /**
@@ -25,18 +25,14 @@ const runTurn = Effect.fnUntraced(function* (
   resumed: ResumedAnswer,
   release: Effect.Effect<void>
 ) {
-  const { journal, opened, sessions, stepsOf, stored } = state
+  const { journal, opened, sessions, stepsOf } = state
   let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
   const work = session.agent.send(text, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
       end = turnStatus(end, event)
       for (const next of resumed.next(event)) session.publish({ message: turn.message, event: next })
-      if (event._tag !== "Finished") return Effect.void
-      const { tokens, usage } = event
-      // A provider that reports no usage would otherwise never reach a limit.
-      const amount = usage === null ? Math.ceil(tokens) : usage.prompt + usage.answer + usage.thoughts
-      return Effect.andThen(stored.limiter.tokens(tenant, amount), Metric.update(tokensUsed, amount))
+      return Effect.void
     })
   )
   yield* Effect.onExit(work, (exit) =>
@@ -76,24 +72,13 @@ const runTurn = Effect.fnUntraced(function* (
   ).pipe(Effect.exit)
 })
 
-/**
- * Streams a session's events, and counts the stream. The stream and the session end with the scope, which is the
- * request's.
- */
-export const streamed = Effect.fnUntraced(function* (
+/** Streams a session's events. The session stays open until the scope ends, which is the request's. */
+export const streamed = (
   state: OpenSessions,
   tenant: string,
   id: string,
   of: (session: OpenedSession) => Stream.Stream<StreamEvent>
-) {
-  yield* Effect.asVoid(
-    Effect.acquireRelease(
-      Effect.tap(state.stored.limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
-      (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
-    )
-  )
-  return of(yield* open(state, tenant, id))
-})
+) => Effect.map(open(state, tenant, id), of)
 
 /** Closes a session whose events no client gets any more. The next request opens it again. */
 const closeLost = Effect.fnUntraced(function* ({ sessions }: OpenSessions, tenant: string, session: OpenedSession) {

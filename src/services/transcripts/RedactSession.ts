@@ -3,7 +3,7 @@ import { decodeLine, encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
 import { maxLogDepth, parsedOrUndefined, parseJson } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
+import { type Replaced, type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
@@ -38,19 +38,32 @@ const notRemoved = (place: string) =>
 
 const isRecord = (line: string): boolean => /^\s*[{[]/.test(line) && parsedOrUndefined(line) !== undefined
 
-/** The lines of a text, where lines that follow one another and are no records are one. */
-const recordsAndTexts = (
-  text: string
-): ReadonlyArray<{ readonly text: string; readonly line: number; readonly isJson: boolean }> => {
-  if (parsedOrUndefined(text) !== undefined) return [{ text, line: 1, isJson: true }]
-  const pieces: Array<{ text: string; readonly line: number; readonly isJson: boolean }> = []
+/** A record of a file, or what is between two records. */
+interface FilePiece {
+  readonly text: string
+  /** The line at which it begins, from 1. */
+  readonly line: number
+  readonly isRecord: boolean
+}
+
+const piecesOf = (text: string): ReadonlyArray<FilePiece> => {
+  if (parsedOrUndefined(text) !== undefined) return [{ text, line: 1, isRecord: true }]
+  const pieces: Array<{ text: string; readonly line: number; readonly isRecord: boolean }> = []
   for (const [index, line] of text.split("\n").entries()) {
     const last = pieces.at(-1)
     const isJson = isRecord(line)
-    if (isJson || last === undefined || last.isJson) pieces.push({ text: line, line: index + 1, isJson })
+    if (isJson || last === undefined || last.isRecord) pieces.push({ text: line, line: index + 1, isRecord: isJson })
     else last.text += `\n${line}`
   }
   return pieces
+}
+
+/** Replaces the secrets in a text that is no whole record: in the strings that it has, if it is part of one, then as it is. */
+function* replaceInText(text: string, secrets: SessionSecrets): Work.SlicedWork<Replaced> {
+  if (!text.startsWith("{")) return yield* secrets.replaceText(text)
+  const inStrings = yield* secrets.replace(text)
+  const rest = yield* secrets.replaceText(inStrings.text)
+  return { ...rest, replaced: inStrings.replaced + rest.replaced }
 }
 
 /**
@@ -61,19 +74,21 @@ export const redactFile = Effect.fn("RedactSession.redactFile")(function* (
   text: string,
   secrets: SessionSecrets
 ): Effect.fn.Return<Redacted<string>, RedactionError> {
-  const pieces = recordsAndTexts(text)
-  const hasRecords = pieces.some(({ isJson }) => isJson)
+  const pieces = piecesOf(text)
+  const hasRecords = pieces.some((piece) => piece.isRecord)
   const copy: Array<string> = []
   const unsearched: Array<Unsearched> = []
   let replaced = 0
   for (const piece of pieces) {
     const place = `line ${piece.line}`
-    const made = yield* Work.run(piece.isJson ? secrets.replace(piece.text) : secrets.replaceText(piece.text))
+    const made = yield* Work.run(piece.isRecord ? secrets.replace(piece.text) : replaceInText(piece.text, secrets))
     if (secrets.isRevealedBy(made.text)) return yield* notRemoved(place)
     copy.push(made.text)
     replaced += made.replaced
     if (made.hasBytes) unsearched.push({ place, what: "bytes" })
-    if (hasRecords && !piece.isJson && piece.text.trim() !== "") unsearched.push({ place, what: "broken record" })
+    // The last line can still be being written.
+    const isBroken = hasRecords && !piece.isRecord && piece.text.trim() !== "" && piece !== pieces.at(-1)
+    if (isBroken) unsearched.push({ place, what: "broken record" })
   }
   return { copy: copy.join("\n"), replaced, unsearched }
 })

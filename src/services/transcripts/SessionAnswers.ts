@@ -8,13 +8,15 @@ import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { findHandle, similarHandles } from "../../domain/conversation/Recall.ts"
 import { allParts } from "../../domain/conversation/RecallSearch.ts"
 import { recallableOf, type Session } from "../../domain/session/Session.ts"
-import { markStart, redacting } from "../../domain/text/Redaction.ts"
+import { markStart, type Secret } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
+import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { changesText, entriesSince, parseSince } from "../../domain/transcripts/SessionChanges.ts"
 import { newScan, scanRecord, type SessionFacts } from "../../domain/transcripts/SessionScan.ts"
 import { search, select } from "../session/TempStore.ts"
 import { AgentSessions, type SessionFile, hasRecordLines } from "./AgentSessions.ts"
+import { secretsIn } from "./RedactSession.ts"
 import { Transcripts } from "./Transcripts.ts"
 
 /** Answers an agent's questions about recorded sessions: exact texts, a search, what changed, a handover. It only reads. */
@@ -38,6 +40,8 @@ export interface SessionScope {
   readonly others: boolean
   /** Whether texts keep their secrets. */
   readonly showsSecrets: boolean
+  /** Values that are secrets wherever they stand, such as those of environment variables. */
+  readonly known?: ReadonlyArray<Secret>
 }
 
 /** A session of the folder. */
@@ -84,6 +88,8 @@ const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
 /** A session as it was read. */
 interface ReadSession {
   readonly session: Session
+  /** The secrets to leave out; undefined when texts keep theirs. */
+  readonly secrets: SessionSecrets | undefined
   readonly bytes: bigint
   readonly changed: number
 }
@@ -144,21 +150,29 @@ const open = Effect.fnUntraced(function* (
   const { inMemory, transcripts } = state
   const file = yield* pathOf(state, name)
   const before = inMemory.get(file)
-  if (before !== undefined && suffices(before.session)) return before.session
+  if (before !== undefined && suffices(before.session)) return before
   const { bytes, changed } = yield* versionOf(state, file)
-  if (before?.bytes === bytes && before.changed === changed) return before.session
-  const { session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
+  if (before?.bytes === bytes && before.changed === changed) return before
+  const { events, session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
     noAnswer(message)
   )
+  const search = { secrets: true, personal: false, known: state.scope.known ?? [] }
+  const secrets = state.scope.showsSecrets ? undefined : yield* secretsIn(events, search)
+  const read: ReadSession = { session, secrets, bytes, changed }
   inMemory.delete(file)
-  inMemory.set(file, { session, bytes, changed })
+  inMemory.set(file, read)
   const [oldest] = inMemory.keys()
   if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)
-  return session
+  return read
 })
 
-const shown = ({ showsSecrets }: SessionScope, text: string) =>
-  showsSecrets ? Effect.succeed(text) : Effect.map(Work.run(redacting(text)), (redacted) => redacted.text)
+/** Leaves out of a text what is a secret anywhere in its session. */
+function* cleaned(secrets: SessionSecrets, text: string): Work.SlicedWork<string> {
+  return (yield* secrets.replaceText(text)).text
+}
+
+const shown = ({ secrets }: ReadSession, text: string) =>
+  secrets === undefined ? Effect.succeed(text) : Work.run(cleaned(secrets, text))
 
 const withNote = (text: string): string =>
   text.includes(markStart) ? `${text}\n(secrets are left out; the user reads them with palimpsest recall)` : text
@@ -177,15 +191,15 @@ const recall = Effect.fnUntraced(function* (
 ) {
   const trimmed = reference.trim()
   const name = isHandle(trimmed) ? trimmed : (mentions(reference)[0] ?? trimmed)
-  const current = yield* open(state, session, (one) => findHandle(recallableOf(one), name)._tag === "Found")
-  const match = findHandle(recallableOf(current), name)
+  const read = yield* open(state, session, (one) => findHandle(recallableOf(one), name)._tag === "Found")
+  const match = findHandle(recallableOf(read.session), name)
   if (match._tag === "Ambiguous") return yield* noAnswer(`${name} is the beginning of ${match.handles.length} handles`)
   if (match._tag === "Unknown") {
-    const near = similarHandles(recallableOf(current), name)
+    const near = similarHandles(recallableOf(read.session), name)
     const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : "search_history finds handles by words"
     return yield* noAnswer(`nothing is kept under ${name}; ${hint}`)
   }
-  const text = yield* shown(state.scope, match.payload.text)
+  const text = yield* shown(read, match.payload.text)
   const excerpt = yield* Effect.mapError(select(text, selection), badPattern)
   const rest =
     excerpt.omittedLines > 0
@@ -199,9 +213,16 @@ const searchSession = Effect.fnUntraced(function* (
   state: State,
   ...[pattern, maxTokens, session]: Parameters<SessionAnswers["search"]>
 ) {
-  const { conversation } = yield* open(state, session)
-  const parts = yield* Work.run(allParts(conversation))
-  const options = { pattern, maxTokens, isRedacted: !state.scope.showsSecrets, isWhole: true }
+  const read = yield* open(state, session)
+  const { secrets } = read
+  const parts = yield* Work.run(allParts(read.session.conversation))
+  const options = {
+    pattern,
+    maxTokens,
+    isWhole: true,
+    isRedacted: secrets !== undefined,
+    ...(secrets === undefined ? {} : { clean: (text: string) => cleaned(secrets, text) })
+  }
   const matches = yield* Effect.mapError(search(parts, options), badPattern)
   return withNote(matches.text)
 })
@@ -210,7 +231,8 @@ const lastBefore = (entries: ReadonlyArray<Entry>, count: number): EntryId =>
   entries[Math.min(count, entries.length) - 1]?.id ?? entryId(1)
 
 const changes = Effect.fnUntraced(function* (state: State, ...[since, session]: Parameters<SessionAnswers["changes"]>) {
-  const current = yield* open(state, session)
+  const read = yield* open(state, session)
+  const { session: current } = read
   const all = entriesOf(current)
   const last = compressions(current.conversation).at(-1)
   const isGiven = since !== undefined && since.trim() !== ""
@@ -220,7 +242,7 @@ const changes = Effect.fnUntraced(function* (state: State, ...[since, session]: 
     return yield* noAnswer("since must be an entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d)")
   }
   const entries = from === undefined ? all : entriesSince(all, from)
-  const text = changesText(yield* evidenceOf(entries, current))
+  const text = yield* shown(read, changesText(yield* evidenceOf(entries, current)))
   const range = since ?? (last === undefined ? "the beginning" : "the last compaction")
   return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
 })
@@ -229,10 +251,11 @@ const snapshot = Effect.fnUntraced(function* (
   state: State,
   ...[budget, session]: Parameters<SessionAnswers["snapshot"]>
 ) {
-  const current = yield* open(state, session)
+  const read = yield* open(state, session)
+  const { session: current } = read
   const evidence = yield* evidenceOf(entriesOf(current), current)
   const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept: [], cwd: current.started?.cwd }))
-  return text
+  return yield* shown(read, text)
 })
 
 /** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */

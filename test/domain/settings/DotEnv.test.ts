@@ -107,6 +107,7 @@ describe("variables of this program", () => {
     ["PALIMPSEST_NOTHING_OF_THE_KIND", ["person"]],
     ["GEMINI_WRITE_SYSTEM_MD", []],
     ["PALIMPSEST_HOME", []],
+    ["PALIMPSEST_AGENT", []],
     ["GEMINI_CLI_HOME", []],
     ["GEMINI_CLI_TRUST_WORKSPACE", []],
     ["GOOGLE_CLOUD_PROJECT", []],

@@ -96,6 +96,16 @@ describe("redact", () => {
     ["password", `{"password":\n  "Tr0ub4dor9"}`, "Tr0ub"],
     ["password", `<property name="hibernate.connection.password">orange8476!</property>`, "orange8476!"],
     ["secret", `<entry key="api.token">${letters.slice(0, 32)}</entry>`, letters.slice(0, 32)],
+    ["password", `{"user":"ann","password": 83920174}`, "83920174"],
+    ["password", "card:\n  pin: 4711", "4711"],
+    ["password", `const cardPin = "4711"`, "4711"],
+    ["password", "the PIN is 4711.", "4711"],
+    ["password", `{"otp":492817}`, "492817"],
+    ["password", `"passwords": ["Tr0ub4dor9", "x"]`, "Tr0ub4dor9"],
+    ["password", `passwords = ['Tr0ub4dor9', 'Falcon3109!']`, "Falcon3109!"],
+    ["password", `{\\"pins\\": [4711, 5822]}`, "5822"],
+    ["secret", `apiKeys: ["${letters.slice(0, 32)}"]`, letters.slice(0, 32)],
+    ["password", "password = <<EOT\nTr0ub4dor9\nEOT", "Tr0ub4dor9"],
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
@@ -184,6 +194,8 @@ describe("redact", () => {
     ["a field beside a word", `the field password "must be set", ENV AUTH_TYPE oauth2, #define TOKEN_END 12`],
     ["a call that reads", `unescapeToken("path~1to~0key")`],
     ["a label of a page", `<string name="password">Password</string> {"password":\n  {"type": "string"}}`],
+    ["a pin of a chip", "gpio_pin: 1013, LED_PIN = 13, pin: 7, spin: 12345, pinned: 1234, pin: 1.2.3"],
+    ["a list of words", `passwords: ["search", "name"], tokens: [1234, 5678], "keys": ["id", "name"]`],
     ["an environment's reader", `apiKey: process.env.API_KEY, secret: import.meta.env.SECRET, token: os.environ["T"]`]
   ]
   for (const [name, text] of innocent) {
@@ -241,10 +253,28 @@ describe("redact", () => {
       `{"value":"a","name":"password`,
       `"password":\n "a`,
       `key="password">a`,
-      "token=A1b2C3d4E5f6G7h8A1b2C3d4E5f6G7h8A1b2C3d4\n"
+      "token=A1b2C3d4E5f6G7h8A1b2C3d4E5f6G7h8A1b2C3d4\n",
+      `"passwords":[`,
+      `"pins":[4711,`,
+      `"kty" `,
+      "priv:\n ab:cd:ef:\n",
+      "<RSAKeyValue><D>",
+      "Private-Lines: 1\n",
+      "Private-MAC: ab\n",
+      "-----END PRIVATE KEY-----\n",
+      `${letters}\n`,
+      `${letters}\n${":".repeat(60)}\n`,
+      `${letters}\nfile.pem:`,
+      `\n${" ".repeat(300)}${letters}`,
+      "LS0tLS1CRUdJTiBQUklWQVRF\n"
     ]) {
       const text = part.repeat(Math.ceil(sizeOf(100_000, 10_000) / part.length))
       assert.isAbove(redact(text).length, 0, part)
     }
   }, 20_000)
+
+  it("takes as many lines of base64 as there are", () => {
+    const text = `-----BEGIN PRIVATE KEY-----\n${`${letters}\n`.repeat(150_000)}`
+    assert.isBelow(redact(text).length, text.length / 100)
+  })
 })

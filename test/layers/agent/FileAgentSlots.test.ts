@@ -61,12 +61,14 @@ describe("slots", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("that cannot be counted are refused", () =>
+  it.effect("without files are those of the process that named them; no other can take one", () =>
     Effect.gen(function* () {
       const { fs } = yield* shared
-      const file = yield* fs.makeTempFileScoped()
-      const { take } = yield* FileAgentSlots.make(file, undefined)
-      assert.include((yield* Effect.flip(take(8))).message, "running agents cannot be counted")
+      const one = yield* FileAgentSlots.make(yield* fs.makeTempFileScoped(), undefined)
+      assert.isTrue(yield* one.take(1))
+      assert.isFalse(yield* one.take(1))
+      const other = yield* FileAgentSlots.make("/nowhere", one.name)
+      assert.include((yield* Effect.flip(other.take(8))).message, "running agents cannot be counted")
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

@@ -90,7 +90,7 @@ class Writer {
 describe("a pattern", () => {
   it("finds the lines and the places that a JavaScript expression finds", async () => {
     const writer = new Writer(11)
-    for (let run = 0; run < runsOf(10_000, 700); run += 1) {
+    for (let run = 0; run < runsOf(10_000, 300); run += 1) {
       const [pattern] = writer.expression(2)
       // JavaScript's engine finds `\\B` within a character of two units.
       const wide = pattern.includes("\\B") ? "文" : "😀"
@@ -218,7 +218,7 @@ describe("a pattern that is refused", () => {
       "😀"
     ] as const
     let compiled = 0
-    for (let run = 0; run < runsOf(30_000, 2_000); run += 1) {
+    for (let run = 0; run < runsOf(30_000, 1_000); run += 1) {
       const pattern = Array.from(
         { length: 1 + random() * 12 },
         () => pieces[Math.floor(random() * pieces.length)]

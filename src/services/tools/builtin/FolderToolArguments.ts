@@ -8,9 +8,12 @@ import type { IgnoreChoice } from "../../workspace/IgnoreRules.ts"
 const isBounded = Schema.makeFilter(globProblem)
 const maxPatterns = Schema.isMaxLength(100)
 
-/** A glob pattern whose size is bounded, and the patterns of one call. */
+/** A glob pattern whose size is bounded. */
 export const GlobPattern = Schema.NonEmptyString.check(isBounded)
+
+/** The glob patterns of one call. */
 export const GlobPatterns = Schema.Array(GlobPattern).check(maxPatterns)
+
 /** Patterns that may be empty: those of names to leave out. */
 export const ExcludePatterns = Schema.Array(Schema.String.check(isBounded)).check(maxPatterns)
 
