@@ -35,7 +35,7 @@ const shortened = (text: string, language = ""): string => {
 
 const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? "null"
 
-const named = (name: string | undefined): string => `\`${plain(name ?? "a tool").replace(/[`\n]/g, "")}\``
+const named = (name: string | undefined): string => `\`${plain(name ?? "").replace(/[`\n]/g, "") || "a tool"}\``
 
 /** The headings of sections. */
 const names = {
@@ -47,25 +47,53 @@ const names = {
 }
 const sectionLine = new RegExp(`^ {0,3}##?[ \\t]+(?:${Object.values(names).join("|")})[ \\t]*#*[ \\t]*$`)
 
+/** Characters that begin markup, code, a link or a picture. */
+const active = /[\\<[@`]|:(?=\/\/)|(?<=mailto|xmpp):|(?<=www)\.|~{3,}/gi
+
+const escaped = (text: string): string => text.replace(active, (found) => [...found].map((one) => `\\${one}`).join(""))
+
+/** A backtick that is escaped, or code within a line. The cells of a table may cut code in pieces, so it may have none of their borders. */
+const codeSpan = /\\`|(?<!`)(`{1,2})(?!`)[^`|]+\1(?!`)/g
+
+/** Returns a line in which nothing is markup but emphasis, lists, tables and code. */
+const inertLine = (line: string): string => {
+  let text = ""
+  let from = 0
+  for (const { 0: code, index } of line.matchAll(codeSpan)) {
+    text += escaped(line.slice(from, index)) + (code === "\\`" ? "\\\\\\`" : code)
+    from = index + code.length
+  }
+  return text + escaped(line.slice(from))
+}
+
+/** Languages of code that a viewer would draw as something else. */
+const drawn = /^(?:mermaid|math|geojson|topojson|stl)$/i
+
 /**
- * Returns the text of a section without headings, so that no line looks like the section of another author. In code, where
- * "#" begins comments, only lines that look like one of our headings are changed. Unclosed code ends with the text.
+ * Returns the text of a section as text: HTML, links and pictures in it are shown, not carried out, and no line looks like the section of
+ * another author. Headings are escaped. In code, where "#" begins comments, only lines that look like one of our headings are changed. Only code
+ * that begins at the margin counts as code, because a list would end indented code earlier. Unclosed code ends with the text.
  */
-const withoutHeadings = (text: string): string => {
+const inert = (text: string): string => {
   let fence: string | undefined
   let isBelowText = false
   const lines = text.split("\n").map((line) => {
     const below = isBelowText
     isBelowText = line.trim() !== ""
-    const [, run = "", info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? []
-    if (fence === undefined) {
-      if (run !== "" && !(run.startsWith("`") && info.includes("`"))) fence = run
-      else if (/^ {0,3}#{1,6}(?:[ \t]|$)/.test(line)) return line.replace("#", "\\#")
-      // A line of "=" or "-" makes the text above it a heading.
-      else if (below && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line)) return line.replace(/[=-]/, "\\$&")
-    } else if (run.startsWith(fence) && info.trim() === "") fence = undefined
-    else if (sectionLine.test(line)) return line.replace("#", "\\#")
-    return line
+    if (fence !== undefined) {
+      const [, run = "", info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? []
+      if (run.startsWith(fence) && info.trim() === "") fence = undefined
+      return sectionLine.test(line) ? line.replace("#", "\\#") : line
+    }
+    const [, opening, language = ""] = /^(`{3,}|~{3,})[ \t]*([\w+#.-]{0,20})[ \t]*$/.exec(line) ?? []
+    if (opening !== undefined) {
+      fence = opening
+      return drawn.test(language) ? opening : line
+    }
+    const shown = inertLine(line)
+    if (/^ {0,3}#{1,6}(?:[ \t]|$)/.test(line)) return shown.replace("#", "\\#")
+    // A line of "=" or "-" makes the text above it a heading.
+    return below && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line) ? shown.replace(/[=-]/, "\\$&") : shown
   })
   return [...lines, ...(fence === undefined ? [] : [fence])].join("\n")
 }
@@ -74,7 +102,7 @@ const partText = (part: Part, author: Author | undefined): string | undefined =>
   if (isText(part)) {
     if (part.text.trim() === "") return undefined
     const text = plain(part.text)
-    return author === "program" ? fenced(text, "") : withoutHeadings(text)
+    return author === "program" ? fenced(text, "") : inert(text)
   }
   if (isCall(part)) {
     const { args, name } = part.functionCall
@@ -85,7 +113,8 @@ const partText = (part: Part, author: Author | undefined): string | undefined =>
     const output = outputText(part)
     return `${named(name)} answered:\n\n${output === undefined ? shortened(json(response ?? {}), "json") : shortened(output)}`
   }
-  if (isMedia(part)) return `_${part.inlineData?.mimeType ?? part.fileData?.mimeType ?? "A file"}_`
+  if (isMedia(part))
+    return `_${inertLine(plain(part.inlineData?.mimeType ?? part.fileData?.mimeType ?? "A file").replaceAll("\n", " "))}_`
   return undefined
 }
 
@@ -107,5 +136,5 @@ export const writeMarkdown = (conversation: Conversation, title: string): string
     const text = entry.author === "environment" ? undefined : sectionOf(entry)
     return text === undefined ? [] : [`## ${heading(entry)}\n\n${text}`]
   })
-  return `${[`# ${plain(title).replaceAll("\n", " ")}`, ...sections].join("\n\n")}\n`
+  return `${[`# ${inertLine(plain(title).replaceAll("\n", " "))}`, ...sections].join("\n\n")}\n`
 }

@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { parse } from "marked"
 import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { writeMarkdown } from "../../../src/domain/transcripts/MarkdownWriter.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const written = (...said: ReadonlyArray<readonly [Content, Conversation.Author?]>) =>
   writeMarkdown(
@@ -73,5 +76,89 @@ describe("a conversation as Markdown", () => {
     assert.strictEqual(page.match(/^line$/gm)?.length, 40)
     assert.include(page, "_313 more characters are left out here._")
     assert.notInclude(written([model(text("a\u001b[2Jb\u202e\tc"))]), "\u001b")
+  })
+})
+
+/** Pieces of text that together may become markup. */
+const pieces = [
+  "<img src=http://evil/x>",
+  "<script>alert(1)</script>",
+  "<!-- ",
+  " -->",
+  "![a](http://evil/x)",
+  "[a](javascript:alert(1))",
+  "[a]: http://evil/x\n",
+  "[a]",
+  "![a][a]",
+  "<http://evil/x>",
+  "http://evil/x",
+  "www.evil.example",
+  "a@evil.example",
+  "mailto:a@evil.example",
+  "[^1]: note\n",
+  "`",
+  "``",
+  "```",
+  "~~~",
+  "\n",
+  "\n\n",
+  "\n```\n",
+  "\n```mermaid\n",
+  "\n  ```\n",
+  "\n- ",
+  "\n  ",
+  "\n    ",
+  "\n> ",
+  "\n| a | b |\n|---|---|\n| ",
+  " | ",
+  "\\",
+  "\\\\",
+  "&lt;img src=x&gt;",
+  "&#60;img src=x>",
+  "*",
+  "_",
+  "words",
+  "\n---\n",
+  "\n# "
+] as const
+
+/** What a viewer makes of it: tags that fetch, run or lead somewhere. */
+const activeIn = (markdown: string): ReadonlyArray<string> =>
+  String(parse(markdown, { gfm: true })).match(
+    /<(?!\/?(?:h[1-6]|p|pre|code|em|strong|del|ul|ol|li|blockquote|hr|br|table|thead|tbody|tr|t[hd])[ >/])[^>]*>|<[^>]*\s(?:src|href|on\w+)=/gi
+  ) ?? []
+
+describe("foreign text in Markdown", () => {
+  it.each(pieces)("is text: %j", (piece) => {
+    for (const around of [
+      piece,
+      `${piece}${piece}`,
+      `\`a\` ${piece} \`b\``,
+      `| a | \`x | ${piece} | y\` |`,
+      `- a\n  \`\`\`\n${piece}`
+    ]) {
+      assert.deepStrictEqual(activeIn(written([user(text(around))], [model(text(around))])), [], around)
+    }
+  })
+
+  it.prop(
+    "is text, in any order of pieces",
+    [Schema.Array(Schema.Literals(pieces)).check(Schema.isMaxLength(12))],
+    ([list]) => {
+      const joined = list.join("")
+      const said = written(
+        [user(text(joined))],
+        [model(text(joined), call(joined === "" ? "a" : joined, { path: joined }))],
+        [user(response(joined === "" ? "a" : joined, { output: joined }))]
+      )
+      assert.deepStrictEqual(activeIn(said), [], said)
+    },
+    { arbitrary: { runs: runsOf(5_000, 300) } }
+  )
+
+  it("stays readable: code, lists, tables and emphasis are as they were", () => {
+    const said =
+      "Use `Array<string>` and **this**:\n\n```ts\nconst a: Array<string> = []\n```\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    assert.strictEqual(written([user(text(said))]), `# A talk\n\n## User\n\n${said}\n`)
   })
 })
