@@ -80,6 +80,7 @@ const flagAt = (text: string, at: number): Finding | undefined => {
     : { start: end - value.length, end, kind: "password" }
 }
 
+/** Finds names and passwords of logins between two places, and adds them to the findings. */
 export const findLogins = (text: string, from: number, to: number, findings: Array<Finding>): void => {
   let done = from
   const add = (finding: Finding | undefined) => {

@@ -343,6 +343,7 @@ const nameChar = /[A-Za-z0-9_-]/
  */
 const maxVainLook = 256
 
+/** Finds values behind names of secrets between two places, and adds them to the findings. */
 export const findNamed = (text: string, from: number, to: number, findings: Array<Finding>): void => {
   const part = text.slice(from, Math.min(text.length, to + 16))
   let done = 0

@@ -21,7 +21,6 @@ const keyEdges =
   /-{4,5} ?(?:BEGIN|END) (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-(?:Lines: ?\d{1,4}|(?:MAC|Hash): ?[0-9a-fA-F]{0,64})/g
 /** A text without these has no edge: finding them is many times as fast. */
 const edgeWords = ["PRIVATE KEY", "Private-"]
-const nextEdge = new RegExp(keyEdges.source)
 const edgeReach = 128
 const isBeginning = (edge: string): boolean => /BEGIN |Lines/.test(edge)
 
@@ -88,8 +87,8 @@ const keysByEdges = (text: string, from: number, to: number): ReadonlyArray<Span
       continue
     }
     const ahead = text.slice(bodyStart, bodyStart + maxKeyChars)
-    const other = nextEdge.exec(ahead)
-    const isWhole = other !== null && !isBeginning(other[0]) && !ahead.slice(0, other.index).includes("<")
+    const [other] = ahead.matchAll(keyEdges)
+    const isWhole = other !== undefined && !isBeginning(other[0]) && !ahead.slice(0, other.index).includes("<")
     const end = isWhole ? bodyStart + other.index + other[0].length : endOf(afterBeginning, text, bodyStart)
     keys.push({ start, end })
     done = end

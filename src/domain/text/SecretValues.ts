@@ -15,9 +15,11 @@ const constantName = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
 /** Values of a recognizable form that is not secret. */
 export const formed =
   /^(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|h_[a-z2-7]{10,}$|https?:\/\/|wss?:\/\/|file:|data:|blob:|(?:\.{1,2}|~)\/|\/[a-z0-9._-]+(?:\/|$)|[A-Za-z]:\\|\d{1,4}(?:[-/.:T]\d{1,4})+(?:[T Z.:+\d-]*)$|v?\d+\.\d+\.\d+)/
+/** The name of a file. */
 export const fileName =
   /^[\w./@-]*\.(?:[cm]?[jt]sx?|json|ya?ml|toml|ini|env|pem|key|crt|cer|p12|pfx|jks|txt|md|html?|css|py|rb|go|rs|java|cs|php|sh|conf|cfg|lock|log|png|svg|sock)$/i
 
+/** Returns whether a value stands for one that is to be put in, or is an expression of a program. */
 export const isPlaceholder = (value: string, quoted: boolean): boolean => {
   const inner = value.trim()
   return (
@@ -37,6 +39,7 @@ const tokenLike = /^[A-Za-z0-9+/_=.~:%@$!^*#?-]+$/
 export const isNoWord = (value: string): boolean =>
   /\d/.test(value) || /[^\w\s.,:;!?()'"-]/.test(value) || /[a-z][A-Z]/.test(value)
 
+/** Returns whether a value looks generated, whatever its name. */
 export const isSecretValue = ({ quote, text }: Value): boolean =>
   text.length >= 8 &&
   tokenLike.test(text) &&
@@ -71,6 +74,7 @@ const sameWords = (value: string, name: string): boolean => {
   return one !== "" && (other.includes(one) || one.includes(other))
 }
 
+/** Returns whether a value with the name of a password is one. */
 export const isPassword = (value: Value, named: Named): boolean => {
   const { quote, text } = value
   if (isPlaceholder(text, quote !== "") || fileName.test(text)) return false
@@ -91,6 +95,7 @@ export const isPassword = (value: Value, named: Named): boolean => {
 /** Returns whether a value is the number of a card or a code that is used once. */
 export const isPin = (value: string): boolean => /^\d{4,8}$/.test(value)
 
+/** Returns whether a value with the name of a secret is one. */
 export const isNamedSecret = (value: Value, named: Named): boolean => {
   if (isSecretValue(value)) return true
   const { quote, text } = value

@@ -3,6 +3,7 @@ import { hasDigitAndLetter } from "./RandomText.ts"
 
 /** Reads values in texts: how far a value reaches, in quotes, to the next blank, and over several lines. */
 
+/** The quote before a value, in one of the forms of programs, shells, JSON in JSON, HTML and addresses. */
 export const openQuote =
   /(?:\$|[bBuUrR]{1,2}(?=\\{0,7}["']))?(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|&#39;|%22|%27|@")/y
 const maxValueChars = 8_192
@@ -46,6 +47,7 @@ export const valueAt = (text: string, at: number, inQuery = false): Value | unde
 /** Lines that continue a long value: base64 is wrapped. */
 const continued = /(?:\r?\n[ \t]{0,40}|\\n)[A-Za-z0-9+/=_-]{20,}(?![^\s\\"'])/y
 
+/** Returns the end of a value with the lines that continue it. */
 export const withContinued = (text: string, value: Value): number => {
   let { end } = value
   if (end - value.start < 40) return end

@@ -8,7 +8,7 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { ServeApi } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
-import * as BoundedServer from "./BoundedServer.ts"
+import * as BoundedServer from "../platform/BoundedServer.ts"
 
 /** Serves the API and the page over HTTP with Node. */
 

@@ -7,7 +7,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { refusalOf } from "../../domain/tools/LoopbackRequest.ts"
 import type { ServeMcp } from "../../services/transcripts/McpHttp.ts"
-import * as BoundedServer from "./BoundedServer.ts"
+import * as BoundedServer from "../platform/BoundedServer.ts"
 
 /** Serves an MCP server over HTTP to programs on this machine that have its token. */
 

@@ -140,6 +140,7 @@ process.on("uncaughtException", () => process.kill(process.pid, "SIGKILL"))
 // With streams of its own: connected to those of the process, it would make writing to them fail where a reader is slow.
 new Worker(questions, { eval: true, stdout: true, stderr: true }).on("message", (question) => {
   try {
+    // Own JSON: the process that reads the answers wrote it.
     answer(JSON.parse(question))
     print({ end: true })
   } catch (error) {
