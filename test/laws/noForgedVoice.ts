@@ -6,6 +6,7 @@ import { type Conversation, type Entry, entries, view } from "../../src/domain/c
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { voicesOf } from "../../src/domain/transcripts/voice/Voice.ts"
 import { extractSnapshot } from "../support/extractSnapshot.ts"
 import type { Check } from "../support/generate.ts"
 
@@ -20,9 +21,12 @@ const forged = (
   const entry = allEntries(conversation).find(({ id }) => id === quoted.entry)
   const said =
     entry !== undefined &&
-    entry.content.role === "user" &&
-    entry.author === undefined &&
-    entry.content.parts.some((part) => isText(part) && part.text.includes(quoted.text))
+    voicesOf(entry).some((voices, at) =>
+      voices.some(
+        ({ end, speaker, start }) =>
+          speaker === "user" && entry.content.parts[at]?.text?.slice(start, end).includes(quoted.text) === true
+      )
+    )
   return said ? undefined : `the user never wrote in ${quoted.entry}: ${JSON.stringify(quoted.text.slice(0, 120))}`
 }
 

@@ -30,6 +30,7 @@ import { exactPieces } from "./RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
 import type { LineReader, Transcript } from "./Transcript.ts"
+import { authorOf } from "./voice/Voice.ts"
 
 /**
  * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
@@ -191,13 +192,19 @@ const readUsage = (message: Json): Usage | undefined => {
     : undefined
 }
 
+/** Returns the author of blocks that hold no words of the user. */
+const writtenBy = (blocks: ReadonlyArray<Block>): Author | undefined =>
+  blocks.every((block) => block._tag === "Piece")
+    ? authorOf(blocks.flatMap((block) => (block._tag === "Piece" ? [block.piece.part] : [])))
+    : undefined
+
 /** Returns the author of the blocks of a line, and the blocks without the note that names the author. */
 const authored = (
   kind: LineMessage["kind"],
   role: LineMessage["role"],
   blocks: ReadonlyArray<Block>
 ): { readonly author: Author | undefined; readonly blocks: ReadonlyArray<Block> } => {
-  const author = kind === "program" || kind === "summary" ? kind : undefined
+  const author = kind === "program" || kind === "summary" ? kind : role === "user" ? writtenBy(blocks) : undefined
   const [first] = blocks
   const note =
     role === "user" && first?._tag === "Piece" && first.call === undefined
@@ -234,10 +241,6 @@ const readMessage = (record: Json, text: string, uuid: string, skipped: Skipped)
   }
 }
 
-/** Whether Claude Code itself queued this message: the end of a background task. Text after the element is the user's. */
-const isNotification = (blocks: ReadonlyArray<Block>): boolean =>
-  /^<task-notification>[\s\S]*<\/task-notification>$/.test(wordsIn(blocks))
-
 /** Reads a message that was sent while the agent worked. Newer versions store it as an attachment of the next request. */
 const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped): LineMessage | undefined => {
   const { attachment } = record
@@ -246,8 +249,9 @@ const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped):
   const blocks = readContent(attachment.prompt, locate(record, text, path), path, skipped)
   if (isRecordProblem(blocks) || blocks.length === 0) return undefined
   const { commandMode } = attachment
-  const isProgram = commandMode === undefined ? isNotification(blocks) : commandMode === "task-notification"
-  return queuedMessage(blocks, uuid, isProgram ? "program" : undefined)
+  const author =
+    commandMode === undefined ? writtenBy(blocks) : commandMode === "task-notification" ? "program" : undefined
+  return queuedMessage(blocks, uuid, author)
 }
 
 const queuedMessage = (blocks: ReadonlyArray<Block>, uuid: string, author: Author | undefined): LineMessage => ({
@@ -556,7 +560,7 @@ function* deliver(
     if (same !== undefined) used.add(same.line)
     if (same !== undefined || within) continue
     const uuid = `line ${number}`
-    const message = queuedMessage(blocks, uuid, isNotification(blocks) ? "program" : undefined)
+    const message = queuedMessage(blocks, uuid, writtenBy(blocks))
     const line: Line = {
       number,
       uuid,

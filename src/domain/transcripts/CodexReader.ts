@@ -24,6 +24,7 @@ import { exactPieces, marksOf } from "./RecordLine.ts"
 import { markedAuthor, type Marks, readMarks } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
 import type { LineReader, Step, Transcript } from "./Transcript.ts"
+import { authorOf } from "./voice/Voice.ts"
 
 /**
  * Reads Codex CLI rollouts: records of the form `{timestamp, type, payload}`, whose response items are the conversation.
@@ -119,28 +120,6 @@ const readBlocks = (item: Json, place: Place, skipped: Skipped): ReadonlyArray<P
   return found
 }
 
-/** Text that Codex itself sends in the user's role: an element that is the whole text, or the instructions of a project. */
-const injectedTags: ReadonlyArray<readonly [opens: string, closes: string]> = [
-  ...[
-    "environment_context",
-    "user_instructions",
-    "additional_context",
-    "skill",
-    "user_shell_command",
-    "turn_aborted",
-    "subagent_notification"
-  ].map((name) => [`<${name}>`, `</${name}>`] as const),
-  ["# agents.md instructions", "</instructions>"]
-]
-
-const isInjected = ({ part }: Piece): boolean => {
-  const text = part.text?.trim() ?? ""
-  return injectedTags.some(
-    ([opens, closes]) =>
-      text.slice(0, opens.length).toLowerCase() === opens && text.slice(-closes.length).toLowerCase() === closes
-  )
-}
-
 /** The beginning of a compaction's summary in Codex. */
 const summaryMark = "Another language model started to solve this problem and produced a summary"
 
@@ -154,7 +133,7 @@ const userMessage = (list: ReadonlyArray<Piece>, summary: string | undefined): I
     (first.startsWith(summaryMark) || (list.length === 1 && first === summary && first !== ""))
   )
     return messageOf("user", list, "summary")
-  return messageOf("user", list, list.length > 0 && list.every(isInjected) ? "program" : undefined)
+  return messageOf("user", list, authorOf(list.map(({ part }) => part)))
 }
 
 const readMessage = (

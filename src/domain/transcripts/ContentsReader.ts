@@ -6,11 +6,12 @@ import { shortLine } from "../text/OneLine.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
 import { isCanonical, sourcesOf, piecesOf, lineNumbers } from "./ExactParts.ts"
-import { environmentOpenings, snapshotLook, isSummary } from "./GeminiContext.ts"
+import { snapshotLook, isSummary } from "./GeminiContext.ts"
 import { isJson, textAt } from "./JsonRecord.ts"
 import { type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { Skipped } from "./Skipped.ts"
 import type { Step, Transcript } from "./Transcript.ts"
+import { geminiEnvironments } from "./voice/VoiceForms.ts"
 
 /** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
 
@@ -47,7 +48,7 @@ const contentProblem = (value: unknown, place: string): RecordProblem => {
 }
 
 const isEnvironment = (content: Content): boolean =>
-  content.role === "user" && environmentOpenings.some((mark) => plainText(content).trimStart().startsWith(mark))
+  content.role === "user" && geminiEnvironments.some((mark) => plainText(content).trimStart().startsWith(mark))
 
 const authorOf = (
   content: Content,

@@ -4,12 +4,6 @@ import { runtimeMark } from "../text/RuntimeMark.ts"
 
 /** Messages that Gemini CLI itself sends in the user's role: its environment and the snapshot of a compression. */
 
-/** The possible beginnings of the environment message. */
-export const environmentOpenings = [
-  "<session_context>",
-  "This is the Gemini CLI. We are setting up the context for our chat."
-]
-
 const snapshotMark = "<state_snapshot>"
 
 /**

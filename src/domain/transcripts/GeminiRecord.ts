@@ -14,11 +14,13 @@ import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
 import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
-import { environmentOpenings, snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
+import { snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
 import { isJson, type Json, textAt, timeAt, natural } from "./JsonRecord.ts"
 import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces } from "./RecordLine.ts"
 import { markedAuthor, readMarks } from "./RecordMarks.ts"
+import { authorOf } from "./voice/Voice.ts"
+import { geminiEnvironments } from "./voice/VoiceForms.ts"
 
 /**
  * Reads one message record of a Gemini CLI session. A model record holds its tool calls with their results, so it gives one
@@ -127,10 +129,8 @@ export const leadingJunkNote = (pieces: ReadonlyArray<Piece>): string | undefine
 const whoseOf = (pieces: ReadonlyArray<Piece>): Whose => {
   if (!pieces.some(({ part }) => isText(part))) return undefined
   const words = plainText({ role: "user", parts: pieces.map(({ part }) => part) }).trim()
-  if (environmentOpenings.some((mark) => words.startsWith(mark))) return "context"
-  // A prompt of the user may follow in the same message.
-  if (words.startsWith("<hook_context>") && words.endsWith("</hook_context>")) return "program"
-  return snapshotLook(words)
+  if (geminiEnvironments.some((mark) => words.startsWith(mark))) return "context"
+  return snapshotLook(words) ?? (authorOf(pieces.map(({ part }) => part)) === "program" ? "program" : undefined)
 }
 
 const readUser = (record: Json, text: string, at: At): Gives | RecordProblem => {

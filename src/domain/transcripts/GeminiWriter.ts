@@ -6,7 +6,6 @@ import type { Usage } from "../tokens/Tokens.ts"
 import { withAuthorNote } from "./AuthorNote.ts"
 import { owedCalls } from "./CompactionLayout.ts"
 import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
-import { environmentOpenings } from "./GeminiContext.ts"
 import { Flow } from "./GeminiReader.ts"
 import { leadingJunkNote, readMessage } from "./GeminiRecord.ts"
 import type { Json } from "./JsonRecord.ts"
@@ -15,6 +14,7 @@ import { recordLine } from "./RecordLine.ts"
 import type { Marks } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
 import { VisibleMessages, type Transcript, type Writer, draftsOf } from "./Transcript.ts"
+import { geminiEnvironments } from "./voice/VoiceForms.ts"
 
 /**
  * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same
@@ -212,10 +212,10 @@ const leftOut = (parts: ReadonlyArray<Part>, author: Author | undefined): string
 /** Wraps an environment message that does not begin like one of Gemini CLI. */
 const asContext = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => {
   const [first] = pieces
-  const begins = environmentOpenings.some((mark) => first?.part.text?.startsWith(mark) === true)
+  const begins = geminiEnvironments.some((mark) => first?.part.text?.startsWith(mark) === true)
   return begins
     ? partsOf(pieces)
-    : [{ text: `${environmentOpenings[0]}\n` }, ...partsOf(pieces), { text: "\n</session_context>" }]
+    : [{ text: `${geminiEnvironments[0]}\n` }, ...partsOf(pieces), { text: "\n</session_context>" }]
 }
 
 /** Whether a text equals the JSON that we would write, apart from spaces between values. */

@@ -107,22 +107,30 @@ class Conversation {
     this.steps.message(this.draft(message, role, pieces, author), ids, unmarked)
   }
 
+  /** Adds a message in the user's role. What opencode wrote into it is a message of its own, which no one takes for the user's. */
   private user(message: Message): void {
-    const pieces: Array<Piece> = []
-    let isTyped = false
+    const compaction = message.parts.find(({ type }) => type === "compaction")
+    if (compaction !== undefined) {
+      this.compactionRequests.set(message.id, compaction)
+      return
+    }
+    const isText = (part: Json) => part.type === "text" && typeof part.text === "string" && part.ignored !== true
+    const isTyped = (part: Json) => isText(part) && part.synthetic !== true
+    let author: Draft["author"] = message.parts.some(isTyped) ? undefined : "program"
+    let pieces: Array<Piece> = []
     for (const part of message.parts) {
-      if (part.type === "compaction") {
-        this.compactionRequests.set(message.id, part)
-        return
+      const by: Draft["author"] = isText(part) ? (isTyped(part) ? undefined : "program") : author
+      if (by !== author) {
+        this.say(message, "user", pieces, author)
+        pieces = []
+        author = by
       }
-      if (part.type === "text" && typeof part.text === "string" && part.ignored !== true) {
-        isTyped ||= part.synthetic !== true
-        pieces.push(textPiece(part.text, noText))
-      } else if (part.type === "file") pieces.push(mediaOf(part))
+      if (isText(part)) pieces.push(textPiece(textAt(part, "text") ?? "", noText))
+      else if (part.type === "file") pieces.push(mediaOf(part))
       else if (part.type === "subtask") pieces.push(textPiece(textAt(part, "prompt") ?? "", noText))
       else this.skipped.add(`part: ${String(part.type)}`)
     }
-    this.say(message, "user", pieces, isTyped ? undefined : "program")
+    this.say(message, "user", pieces, author)
   }
 
   private assistant(message: Message): void {

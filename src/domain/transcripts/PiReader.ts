@@ -19,6 +19,7 @@ import { exactPieces } from "./RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"
 import { Skipped } from "./Skipped.ts"
 import type { LineReader, Transcript } from "./Transcript.ts"
+import { authorOf } from "./voice/Voice.ts"
 
 /**
  * Reads Pi sessions: a header, then entries, one a line. Version 1 is a list, versions 2 and 3 are a tree whose last entry
@@ -122,7 +123,8 @@ const spokenBy = (
   if (isRecordProblem(read)) return read
   const { author: noted, pieces } =
     role === "user" && author !== "summary" ? splitAuthorNote(read) : { author: undefined, pieces: read }
-  return { _tag: "Message", role, author: noted ?? author, answer: false, pieces }
+  const written = role === "user" ? authorOf(pieces.map(({ part }) => part)) : undefined
+  return { _tag: "Message", role, author: noted ?? author ?? written, answer: false, pieces }
 }
 
 const plain = (text: string, locator: Locator, path: ReadonlyArray<string>): ReadonlyArray<Piece> => [

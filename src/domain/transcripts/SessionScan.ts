@@ -1,8 +1,8 @@
 import { titleOf } from "../session/SessionHead.ts"
-import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import type { AgentName } from "./AgentFolders.ts"
 import { instant, isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { firstWords } from "./voice/Voice.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -66,16 +66,13 @@ export interface ScanState {
 /** The state before the first record. */
 export const newScan = (): ScanState => ({ facts: { prompts: 0 }, requests: [], changes: {}, last: {} })
 
-/** Texts that programs insert in the user's role. */
-const inserted = /^\s*(?:<[a-z][\w-]*[ >]|# AGENTS\.md |Caveat: |\[Request interrupted|This session is being continued)/
-
-/** Returns the words of a content that is a text or a list of parts. */
+/** Returns the user's first words in a content that is a text or a list of parts. */
 const wordsOf = (content: unknown): string => {
-  if (typeof content === "string") return content
+  if (typeof content === "string") return firstWords(content)
   if (!Array.isArray(content)) return isJson(content) ? wordsOf(content.parts) : ""
   for (const part of content) {
-    const text = typeof part === "string" ? part : isJson(part) ? textAt(part, "text") : undefined
-    if (text !== undefined && text.trim() !== "" && !inserted.test(text)) return text
+    const words = typeof part === "string" ? wordsOf(part) : isJson(part) ? wordsOf(part.text) : ""
+    if (words !== "") return words
   }
   return ""
 }
@@ -89,8 +86,7 @@ const saw = ({ facts }: ScanState, at: number | undefined): void => {
 }
 
 /** Returns the title that words of the user give a session; none, when a program put them there. */
-export const promptTitle = (words: string): string =>
-  words === "" || inserted.test(words) || words.startsWith(runtimeMark) ? "" : titleOf(words)
+export const promptTitle = (words: string): string => titleOf(firstWords(words))
 
 /** Whether a title is a bare command, such as `/model`: any other title says more. */
 export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)

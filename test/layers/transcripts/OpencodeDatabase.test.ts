@@ -82,7 +82,8 @@ describe("a session in opencode's database", () => {
               { id: "call_2", name: "read", response: { error: "no such file" } }
             ],
             ["model", undefined, "At 12:10."],
-            ["user", undefined, "Write it down.", "Called the Read tool"],
+            ["user", undefined, "Write it down."],
+            ["user", "program", "Called the Read tool"],
             ["model", undefined, "Written to /p/tides/high.txt."],
             ["user", "program", "Continue if you have next steps"],
             ["model", undefined, { id: "call_3", name: "bash", args: { command: "sleep 9" } }]
@@ -91,7 +92,7 @@ describe("a session in opencode's database", () => {
         const [summary, tail] = projectMessages(session.conversation).map(({ content }) => JSON.stringify(content))
         assert.include(summary, "The user asked about tides.")
         assert.include(tail, "Write it down.")
-        assert.strictEqual(view(session.conversation).length, 5)
+        assert.strictEqual(view(session.conversation).length, 6)
         assert.deepInclude(skipped, { "reverted message": 1, "part: step-start": 3 })
       })
     )
