@@ -100,18 +100,14 @@ const session = Effect.fnUntraced(function* (targets: Targets) {
   return used
 })
 
-/** Runs a step in the browser. Its failure names the connection that the proxy refused, if that is the cause. */
-const step = <A>(
+/** Runs work in the browser. Its failure names the connection that the proxy refused, if that is the cause. */
+const attempt = <A>(
   { proxy }: Session,
   what: string,
   work: (signal: AbortSignal) => Promise<A>
 ): Effect.Effect<A, BrowserFailure> =>
   Effect.tryPromise({
-    try: (signal) => {
-      // Refusals before this step do not explain its failure.
-      proxy.takeReason()
-      return work(signal)
-    },
+    try: work,
     catch: (error) => {
       const why = firstLine(error)
       // The previous page may still have been loading. This is retried, whatever else was refused meanwhile.
@@ -119,6 +115,16 @@ const step = <A>(
       return fail(`${what}: ${refused === "" ? why : refused}`)
     }
   })
+
+/** Runs an effect whose failure is not explained by connections that were refused before it. */
+const afresh = <A, E>({ proxy }: Session, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.andThen(
+    Effect.sync(() => proxy.takeReason()),
+    work
+  )
+
+const step = <A>(used: Session, what: string, work: (signal: AbortSignal) => Promise<A>) =>
+  afresh(used, attempt(used, what, work))
 
 const snapshotOf = Effect.fnUntraced(function* (used: Session): Effect.fn.Return<Snapshot, BrowserFailure> {
   const { context } = used
@@ -134,7 +140,7 @@ const snapshotOf = Effect.fnUntraced(function* (used: Session): Effect.fn.Return
 
 const goTo = (used: Session, url: string): Effect.Effect<void, BrowserFailure> =>
   isWeb(url)
-    ? step(used, `${url} could not be opened`, (signal) =>
+    ? attempt(used, `${url} could not be opened`, (signal) =>
         used.page.goto(url, { waitUntil: "domcontentloaded", timeout: stepTimeoutMillis, signal })
       ).pipe(
         // A refusal is displayed as a page, but is not one.
@@ -142,11 +148,13 @@ const goTo = (used: Session, url: string): Effect.Effect<void, BrowserFailure> =
           const why = BrowserProxy.refusalIn(answer?.headers() ?? {})
           return why === undefined ? Effect.void : Effect.fail(fail(`${url} could not be opened: ${why}`))
         }),
+        // The browser may use the connection of the first try for the second: what was refused in either explains it.
         Effect.retry({
           times: 1,
           schedule: Schedule.spaced(pollInterval),
           while: ({ message }) => message.includes(interrupted)
-        })
+        }),
+        (opening) => afresh(used, opening)
       )
     : Effect.fail(fail(`${url} is not opened: only addresses that begin with http:// or https://`))
 
