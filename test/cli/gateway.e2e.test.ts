@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as GatewayPage from "../../src/cli/page/GatewayPage.ts"
 import { codecs } from "../support/GatewayDialects.ts"
-import { makeGateway, makeProvider, noted, raw } from "../support/GatewayScene.ts"
+import { makeGateway, makeProvider, metricsToken, noted, raw } from "../support/GatewayScene.ts"
 import { needs } from "../support/machine.ts"
 import { fits, open, seriousProblems } from "./browserPage.ts"
 import { run } from "./program.ts"
@@ -60,7 +60,7 @@ needs("Chromium")("the gateway's page", () => {
         [1_280, "light"],
         [360, "dark"]
       ] as const) {
-        const { page, problems } = yield* open(gateway.url, width, scheme)
+        const { page, problems } = yield* open(`${gateway.url}/#token=${metricsToken.text}`, width, scheme)
         yield* Effect.promise(async () => {
           const row = page.locator("#rows tr", { hasText: "anthropic" }).filter({ hasText: "unchanged" })
           await row.waitFor()
