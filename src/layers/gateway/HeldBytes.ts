@@ -62,37 +62,44 @@ export class HeldBytes {
 
 const minCapacity = 65_536
 const maxFirstCapacity = 1_048_576
-const maxGrowth = 8_388_608
+const maxCapacity = 8_388_608
 
-/** Bytes that arrive in pieces, in one buffer: a million pieces of one byte take a megabyte. Mutable. */
+/**
+ * Bytes that arrive in pieces: a million pieces of one byte take a megabyte. Nothing is copied before the bytes are read, so no
+ * memory waits for the garbage collector. Mutable.
+ */
 export class ByteCollector {
-  private readonly first: number
-  private bytes: Buffer = Buffer.alloc(0)
+  private capacity: number
+  private full: Array<Buffer> = []
+  private last: Buffer = Buffer.alloc(0)
+  /** The bytes that are used of the last buffer. */
+  private used = 0
   length = 0
 
   /** `expected` is the announced length in bytes, if there is one. */
   constructor(expected = 0) {
-    this.first = Math.min(maxFirstCapacity, expected)
+    this.capacity = Math.max(minCapacity, Math.min(maxFirstCapacity, expected))
   }
 
   /** Adds a piece. Returns the bytes of memory that it took. */
   readonly push = (piece: Uint8Array): number => {
-    const needed = this.length + piece.length
-    const before = this.bytes.length
-    if (needed > before) {
-      const grown = Buffer.allocUnsafeSlow(
-        Math.max(minCapacity, this.first, needed, before + Math.min(before, maxGrowth))
-      )
-      this.bytes.copy(grown, 0, 0, this.length)
-      this.bytes = grown
-    }
-    this.bytes.set(piece, this.length)
-    this.length = needed
-    return this.bytes.length - before
+    this.length += piece.length
+    const fits = piece.subarray(0, this.last.length - this.used)
+    this.last.set(fits, this.used)
+    this.used += fits.length
+    if (fits.length === piece.length) return 0
+    const rest = piece.subarray(fits.length)
+    if (this.used > 0) this.full.push(this.last)
+    this.last = Buffer.allocUnsafeSlow(Math.max(this.capacity, rest.length))
+    this.last.set(rest)
+    this.used = rest.length
+    this.capacity = Math.min(maxCapacity, Math.max(minCapacity, this.length))
+    return this.last.length
   }
 
   /** What arrived so far. */
   get collected(): Buffer {
-    return this.bytes.subarray(0, this.length)
+    const used = this.last.subarray(0, this.used)
+    return this.full.length > 0 ? Buffer.concat([...this.full, used], this.length) : used
   }
 }
