@@ -42,10 +42,10 @@ const steps = names(
     "orElseSucceed interruptWhen provideService provideContext provide forkScoped forkIn when whenOr tag tags withPermits"
 )
 /** Declarations of schemas and of the command line; names of spans, logs and errors: what types and readers see. */
-const spoken =
+const declaration =
   /^(?:Schema\.(?!(?:de|en)code|transform|make)\w+|(?:Flag|Argument|Command|Config|Metric|Context)\.\w+|Effect\.(?:log|annotate|withSpan|die)\w*|.*\.annotate|.*Error(?:\.make)?)$/s
 /** Keys of text for readers. */
-const told = names("message description hint title usage help")
+const textKeys = names("message description hint title usage help")
 /** Larger numbers are sizes and times: a test that sees one more or less repeats the number. */
 const largestCount = 1_024
 
@@ -133,7 +133,7 @@ export const mutantsOf = (file: string, text: string): ReadonlyArray<Mutant> => 
       node.properties.forEach((property, index) => {
         if (property.type === "Property" && !property.computed) {
           if (property.key.type === "Literal") skip(property.key)
-          if (property.key.type === "Identifier" && told.has(property.key.name)) return skip(property)
+          if (property.key.type === "Identifier" && textKeys.has(property.key.name)) return skip(property)
         }
         omit("property", node, node.properties, index)
       })
@@ -150,7 +150,7 @@ export const mutantsOf = (file: string, text: string): ReadonlyArray<Mutant> => 
     },
     CallExpression: (node) => {
       const { arguments: given, callee } = node
-      if (spoken.test(textOf(callee))) return skip(node)
+      if (declaration.test(textOf(callee))) return skip(node)
       const [first] = given
       if (/\bEffect\.fn$/.test(textOf(callee)) && first?.type === "Literal") skip(first)
       const isStep = (argument: Node): boolean => {
