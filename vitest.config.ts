@@ -2,14 +2,14 @@ import { availableParallelism } from "node:os"
 import { setFlagsFromString } from "node:v8"
 import { defineConfig } from "vitest/config"
 
-/** What uses a disk, processes, terminals, browsers or servers: all tests of layers, and files with `e2e` in their name. */
-const endToEnd = ["test/layers/**/*.test.ts", "test/**/*.e2e.test.ts"]
+/** What uses a disk, processes, terminals, browsers or servers. */
+const endToEnd = ["test/**/*.e2e.test.ts"]
 
 /** The tiers, each one command of package.json; without one, all tests are run. `test:peers` has a configuration of its own. */
 const tiers: Readonly<Record<string, { readonly include: Array<string>; readonly exclude: Array<string> }>> = {
   unit: { include: ["test/**/*.test.ts"], exclude: [...endToEnd, "test/laws/**"] },
-  // At full counts, which `npm test` has not: all that is judged by generated cases or at every suspension point.
-  laws: { include: ["test/**/*.test.ts"], exclude: ["test/**/*.e2e.test.ts"] },
+  // At full counts, which `npm test` has not: all that is judged by generated cases or at every suspension point, stores and memory files too.
+  laws: { include: ["test/**/!(*.e2e).test.ts", "test/layers/{memory,session}/*.test.ts"], exclude: [] },
   e2e: { include: endToEnd, exclude: [] }
 }
 

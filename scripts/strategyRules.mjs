@@ -79,7 +79,7 @@ const tableOf = (strategy) => {
   const rows = rules
     .filter((one) => one.strategy === strategy)
     .map(({ file, ours, rule, source }) => {
-      const name = path.posix.basename(file, ".test.ts")
+      const name = path.posix.basename(file).replace(/(?:\.e2e)?\.test\.ts$/, "")
       const folder = path.posix.basename(path.posix.dirname(file))
       return `| ${cell(rule)} | ${cell(source)} | ${cell(ours)} | [${folder}/${name}](../${file}) |`
     })

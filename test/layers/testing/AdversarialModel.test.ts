@@ -9,6 +9,7 @@ import {
 import { call, type Content, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as Adversary from "../../../src/layers/testing/AdversarialModel.ts"
 import { Model, type ModelRequest } from "../../../src/services/model/Model.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const conversation: ReadonlyArray<Content> = [
   user(text("Make src/domain/tokens/Tokens.ts faster; the limit is 1048576 tokens and ticket PAL-417 says why.")),
@@ -143,7 +144,8 @@ describe("an adversarial model", () => {
         assert.strictEqual(plainText(second.content), first)
         assert.strictEqual(streamed.flatMap(({ parts }) => parts.map((part) => part.text)).join(""), first)
         assert.strictEqual(streamed.at(-1)?.finishReason, "STOP")
-      })
+      }),
+    { arbitrary: { runs: runsOf(100, 15) } }
   )
 
   it.effect("chats normally when no snapshot is requested, and counts by the estimator", () =>

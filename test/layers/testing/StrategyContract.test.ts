@@ -9,7 +9,7 @@ import { strategyContract } from "../../../src/layers/testing/StrategyContract.t
 import type { CompressRequest } from "../../../src/services/compression/strategies/CompressRequest.ts"
 import type { StrategyRunner } from "../../../src/services/compression/strategies/StrategyRunner.ts"
 import { runners } from "../../../src/services/compression/strategies/StrategyRunners.ts"
-import { runsOf } from "../../support/runs.ts"
+import { isUnitTier, runsOf } from "../../support/runs.ts"
 
 /** The suite notices strategies that break the contract. */
 
@@ -62,7 +62,7 @@ const last = ({ conversation }: CompressRequest) => view(conversation).at(-1)?.e
 
 const shrinks = "compresses to a smaller result that breaks no rule, or returns a reason"
 
-describe("the contract of strategies fails one that", () => {
+describe.skipIf(isUnitTier)("the contract of strategies fails one that", () => {
   let decisions = 0
   const mutants: ReadonlyArray<readonly [what: string, parts: Partial<StrategyRunner>, test: string]> = [
     [
