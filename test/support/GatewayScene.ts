@@ -20,8 +20,12 @@ import { TenantLimiter } from "../../src/services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { type Answer, type Block, codecs, type Json } from "./GatewayDialects.ts"
 import * as MemoryGatewayStore from "./MemoryGatewayStore.ts"
+import { connector, fetchFrom, isInMemory, requestOptions, serve } from "./memoryNet.ts"
 
-/** A gateway between a client that keeps its history and a strict provider whose model looks for what it is asked. */
+/**
+ * A gateway between a client that keeps its history and a strict provider whose model looks for what it is asked: over sockets, or with the
+ * same bytes in memory.
+ */
 
 /** A request as a provider got it. */
 export interface ProviderRequest {
@@ -70,11 +74,11 @@ export const listening = Effect.fnUntraced(function* (handler: http.RequestListe
   return `http://127.0.0.1:${address.port}`
 })
 
-/** A provider of all dialects. It answers 400 to what a real one would refuse. */
-export const makeProvider = Effect.fnUntraced(function* (model: FakeModel) {
+/** A provider of all dialects, on loopback or in memory. It answers 400 to what a real one would refuse. */
+export const makeProvider = Effect.fnUntraced(function* (model: FakeModel, open: typeof listening = listening) {
   const requests: Array<ProviderRequest> = []
   const counted: Array<Answer["counts"]> = []
-  const address = yield* listening((request, response) => {
+  const address = yield* open((request, response) => {
     void readBody(request).then((text) => {
       const url = request.url ?? ""
       const dialect = dialectOf(url)
@@ -143,7 +147,7 @@ export const metricsToken = {
   setting: { tenant: "local", hash: `sha256:${hash("sha256", "metrics", "hex")}` }
 } as const
 
-/** A gateway that listens, until its scope closes. */
+/** A gateway until its scope closes: in memory before a provider in memory, else on loopback. */
 export const makeGateway = Effect.fnUntraced(function* (
   provider: string,
   options: Partial<GatewayOptions & GatewayHttp.GatewayHttpOptions> = {},
@@ -151,23 +155,32 @@ export const makeGateway = Effect.fnUntraced(function* (
   { tenants, ...budgets }: GatewaySettings["budgets"] & Pick<GatewaySettings, "tenants"> = {}
 ) {
   const all = { threshold: 0.75, tenants, ...options }
-  const built = yield* Layer.build(
-    GatewayHttp.layer({
-      host: "127.0.0.1",
-      port: 0,
-      maxBodyBytes: 8_000_000,
-      silentSeconds: 600,
-      clientSeconds: 30,
-      drainSeconds: 5,
-      page: { html: "<p>page</p>", policy: "default-src 'none'" },
-      upstreams: { anthropic: provider, gemini: provider, openai: provider },
-      ...all
-    }).pipe(
-      Layer.provide([gatewayLayer(all, held), Upstream.layer(maxHeldBytes), ApiTokens.layer([metricsToken.setting])]),
-      Layer.provide(TenantLimiter.layer(limitsOfKeys({ budgets, ...(tenants === undefined ? {} : { tenants }) })))
+  const configured: GatewayHttp.GatewayHttpOptions = {
+    host: "127.0.0.1",
+    port: 0,
+    maxBodyBytes: 8_000_000,
+    silentSeconds: 600,
+    clientSeconds: 30,
+    drainSeconds: 5,
+    page: { html: "<p>page</p>", policy: "default-src 'none'" },
+    upstreams: { anthropic: provider, gemini: provider, openai: provider },
+    ...all
+  }
+  const services = yield* Layer.build(
+    Layer.mergeAll(
+      gatewayLayer(all, held),
+      isInMemory(provider) ? Upstream.layer(maxHeldBytes, connector) : Upstream.layer(maxHeldBytes),
+      ApiTokens.layer([metricsToken.setting]),
+      TenantLimiter.layer(limitsOfKeys({ budgets, ...(tenants === undefined ? {} : { tenants }) }))
     )
   )
-  return { url: `http://127.0.0.1:${Context.get(built, GatewayServer).port}`, held }
+  const url = isInMemory(provider)
+    ? Effect.flatMap(GatewayHttp.makeServer(configured), serve)
+    : Effect.map(
+        Layer.build(GatewayHttp.layer(configured)),
+        (built) => `http://127.0.0.1:${Context.get(built, GatewayServer).port}`
+      )
+  return { url: yield* Effect.provideContext(url, services), held }
 })
 
 /** A client that keeps its whole history, and its answers as they were. */
@@ -175,7 +188,7 @@ export const makeClient = (dialect: Dialect, url: string, isStream: boolean, key
   const codec = codecs[dialect]
   const history: Array<Json> = []
   const request = (messages: ReadonlyArray<Json>, signal: AbortSignal | null = null) =>
-    fetch(`${url}${codec.path(isStream)}`, {
+    fetchFrom(`${url}${codec.path(isStream)}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
       body: JSON.stringify(codec.body(messages, isStream)),
@@ -228,17 +241,21 @@ export const filler = (turn: number): string =>
 export const raw = (url: string, headers: ReadonlyArray<string>, body: string, method = "POST") =>
   Effect.callback<{ readonly status: number; readonly headers: ReadonlyArray<string>; readonly body: string }, Error>(
     (resume) => {
-      const request = http.request(url, { method, headers: ["Host", new URL(url).host, ...headers] }, (response) => {
-        let text = ""
-        response.setEncoding("utf8")
-        response.on("data", (piece: string) => {
-          text += piece
-        })
-        response.on("end", () =>
-          resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.rawHeaders, body: text }))
-        )
-        response.on("error", (error) => resume(Effect.fail(error)))
-      })
+      const request = http.request(
+        url,
+        { ...requestOptions(url), method, headers: ["Host", new URL(url).host, ...headers] },
+        (response) => {
+          let text = ""
+          response.setEncoding("utf8")
+          response.on("data", (piece: string) => {
+            text += piece
+          })
+          response.on("end", () =>
+            resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.rawHeaders, body: text }))
+          )
+          response.on("error", (error) => resume(Effect.fail(error)))
+        }
+      )
       request.on("error", (error) => resume(Effect.fail(error)))
       request.end(body)
       return Effect.sync(() => void request.destroy())

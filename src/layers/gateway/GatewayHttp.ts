@@ -1,4 +1,4 @@
-import { Effect, Exit, Fiber, Layer, Redacted } from "effect"
+import { Effect, Exit, Fiber, Layer, Redacted, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
@@ -94,51 +94,58 @@ const listen = (server: Server, options: GatewayHttpOptions) =>
 
 type Services = ApiTokens | Gateway | TenantLimiter | Upstream
 
-/** The server, until the layer ends. It then takes no more connections, and lets running requests end. */
+/** Makes the server, which does not listen yet. When the scope closes, it takes no more connections, and lets running requests end. */
+export const makeServer = Effect.fnUntraced(function* (
+  options: GatewayHttpOptions
+): Effect.fn.Return<Server, never, Services | Scope.Scope> {
+  const context = yield* Effect.context<Services>()
+  const running = new Set<Fiber.Fiber<void>>()
+  // The handler watches how bodies arrive.
+  const headersTimeout = (options.headersSeconds ?? defaultHeadersSeconds) * 1_000
+  const timeouts = {
+    keepAliveTimeout: 65_000,
+    headersTimeout,
+    requestTimeout: 0,
+    connectionsCheckingInterval: headersTimeout
+  }
+  const server = createServer(timeouts, (request, response) => {
+    dropRest(request, response, headersTimeout)
+    const fiber = Effect.runForkWith(context)(
+      answerOwn(options, request, response) ?? handle(options, request, response)
+    )
+    running.add(fiber)
+    // A client that disconnects is noticed by "close".
+    request.on("error", () => {})
+    response.on("error", () => {})
+    response.once("close", () => {
+      // The client disconnected: abort the provider's answer.
+      if (!response.writableFinished) fiber.interruptUnsafe()
+    })
+    fiber.addObserver((exit) => {
+      running.delete(fiber)
+      if (Exit.isFailure(exit) && !response.writableEnded) response.destroy()
+    })
+  })
+  server.maxConnections = maxConnections
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      server.close()
+      server.closeIdleConnections()
+      yield* Effect.forEach([...running], (fiber) => Fiber.await(fiber), { concurrency: "unbounded" }).pipe(
+        Effect.timeoutOption(`${options.drainSeconds} seconds`)
+      )
+      server.closeAllConnections()
+    })
+  )
+  return server
+})
+
+/** The server, until the layer ends. */
 export const layer = (options: GatewayHttpOptions): Layer.Layer<GatewayServer, ListenError, Services> =>
   Layer.effect(
     GatewayServer,
     Effect.gen(function* () {
-      const context = yield* Effect.context<Services>()
-      const running = new Set<Fiber.Fiber<void>>()
-      // The handler watches how bodies arrive.
-      const headersTimeout = (options.headersSeconds ?? defaultHeadersSeconds) * 1_000
-      const timeouts = {
-        keepAliveTimeout: 65_000,
-        headersTimeout,
-        requestTimeout: 0,
-        connectionsCheckingInterval: headersTimeout
-      }
-      const server = createServer(timeouts, (request, response) => {
-        dropRest(request, response, headersTimeout)
-        const fiber = Effect.runForkWith(context)(
-          answerOwn(options, request, response) ?? handle(options, request, response)
-        )
-        running.add(fiber)
-        // A client that disconnects is noticed by "close".
-        request.on("error", () => {})
-        response.on("error", () => {})
-        response.once("close", () => {
-          // The client disconnected: abort the provider's answer.
-          if (!response.writableFinished) fiber.interruptUnsafe()
-        })
-        fiber.addObserver((exit) => {
-          running.delete(fiber)
-          if (Exit.isFailure(exit) && !response.writableEnded) response.destroy()
-        })
-      })
-      server.maxConnections = maxConnections
-      const port = yield* listen(server, options)
-      yield* Effect.addFinalizer(() =>
-        Effect.gen(function* () {
-          server.close()
-          server.closeIdleConnections()
-          yield* Effect.forEach([...running], (fiber) => Fiber.await(fiber), { concurrency: "unbounded" }).pipe(
-            Effect.timeoutOption(`${options.drainSeconds} seconds`)
-          )
-          server.closeAllConnections()
-        })
-      )
-      return { port }
+      const server = yield* makeServer(options)
+      return { port: yield* listen(server, options) }
     })
   )

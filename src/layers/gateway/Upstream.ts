@@ -55,13 +55,16 @@ export class Upstream extends Context.Service<
     readonly held: HeldBytes
   }
 >()("palimpsest/layers/gateway/Upstream") {
-  /** Connections of their own, which end with the layer. At most `maxHeldBytes` are held for unfinished messages. */
-  static readonly layer = (maxHeldBytes: number): Layer.Layer<Upstream> =>
+  /** Connections of their own, which end with the layer. At most `maxHeldBytes` are held for unfinished messages. `connect` opens a connection. */
+  static readonly layer = (
+    maxHeldBytes: number,
+    connect: Agent.Options["connect"] = { timeout: connectMillis }
+  ): Layer.Layer<Upstream> =>
     Layer.effect(
       Upstream,
       Effect.gen(function* () {
         const agent = yield* Effect.acquireRelease(
-          Effect.sync(() => new Agent({ connect: { timeout: connectMillis } })),
+          Effect.sync(() => new Agent({ connect })),
           (made) => Effect.promise(() => made.destroy())
         )
         return Upstream.of({ send: (request, body) => send(agent, request, body), held: new HeldBytes(maxHeldBytes) })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { createHash } from "node:crypto"
 import type http from "node:http"
 import { dialects } from "../../../src/domain/gateway/Dialect.ts"
@@ -273,6 +273,29 @@ describe("a client that leaves in the middle of an answer", () => {
       yield* Effect.promise(async () => response.body?.getReader().read())
       leaving.abort()
       yield* Deferred.await(closed)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a gateway that stops", () => {
+  it.live("lets a running answer end", () =>
+    Effect.gen(function* () {
+      let finish: () => void = () => {}
+      const url = yield* listening((request, response) => {
+        request.resume()
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write("data: first\n\n")
+        finish = () => void response.end("data: last\n\n")
+      })
+      const scope = yield* Scope.make()
+      const gateway = yield* Scope.provide(makeGateway(url), scope)
+      const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
+      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      // New connections are refused.
+      yield* Effect.flip(Effect.tryPromise(() => fetch(`${gateway.url}/health`))).pipe(Effect.retry({ times: 1_000 }))
+      finish()
+      assert.strictEqual(yield* Effect.promise(() => response.text()), "data: first\n\ndata: last\n\n")
+      yield* Fiber.join(stopping)
     }).pipe(Effect.scoped)
   )
 })

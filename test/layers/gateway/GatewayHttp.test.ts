@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { Deferred, Effect, Exit } from "effect"
 import { hash } from "node:crypto"
 import { dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
@@ -7,18 +7,21 @@ import { type Block, codecs } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
   filler,
-  listening,
+  type FakeModel,
   makeClient,
   makeGateway,
-  makeProvider,
+  makeProvider as provider,
   metricsToken,
   noted,
   type ProviderRequest,
   raw,
   small
 } from "../../support/GatewayScene.ts"
+import { fetchFrom, inMemory } from "../../support/memoryNet.ts"
 
-/** What the gateway does over sockets besides compressing: pass bytes, and tell both sides of failures. */
+/** What the gateway does besides compressing: pass bytes, and tell both sides of failures. */
+
+const makeProvider = (model: FakeModel) => provider(model, inMemory)
 
 describe("a request that fits", () => {
   it.live("goes out byte for byte, and so does its answer", () =>
@@ -85,11 +88,11 @@ describe("failures", () => {
 
   it.live.each(dialects)("to reach a provider are reported in the dialect's form (%s)", (dialect) =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway("http://127.0.0.1:9")
+      const gateway = yield* makeGateway("http://nobody.memory")
       const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
       const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, [], body)
       assert.strictEqual(answer.status, 502)
-      assert.include(JSON.parse(answer.body).error.message, "127.0.0.1:9")
+      assert.include(JSON.parse(answer.body).error.message, "nobody.memory")
     }).pipe(Effect.scoped)
   )
 
@@ -428,7 +431,7 @@ describe("connections", () => {
   it.live("of a client that disconnects end the provider's answer", () =>
     Effect.gen(function* () {
       const closed = yield* Deferred.make<void>()
-      const url = yield* listening((request, response) => {
+      const url = yield* inMemory((request, response) => {
         request.resume()
         response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
         response.writeHead(200, { "content-type": "text/event-stream" })
@@ -437,7 +440,7 @@ describe("connections", () => {
       const gateway = yield* makeGateway(url)
       const leaving = new AbortController()
       const response = yield* Effect.promise(() =>
-        fetch(`${gateway.url}/v1/messages`, {
+        fetchFrom(`${gateway.url}/v1/messages`, {
           method: "POST",
           body: `{"messages":[{}],"stream":true}`,
           signal: leaving.signal
@@ -446,27 +449,6 @@ describe("connections", () => {
       yield* Effect.promise(async () => response.body?.getReader().read())
       leaving.abort()
       yield* Deferred.await(closed)
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("let a running answer end when the gateway stops", () =>
-    Effect.gen(function* () {
-      let finish: () => void = () => {}
-      const url = yield* listening((request, response) => {
-        request.resume()
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write("data: first\n\n")
-        finish = () => void response.end("data: last\n\n")
-      })
-      const scope = yield* Scope.make()
-      const gateway = yield* Scope.provide(makeGateway(url), scope)
-      const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
-      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
-      // New connections are refused.
-      yield* Effect.flip(Effect.tryPromise(() => fetch(`${gateway.url}/health`))).pipe(Effect.retry({ times: 1_000 }))
-      finish()
-      assert.strictEqual(yield* Effect.promise(() => response.text()), "data: first\n\ndata: last\n\n")
-      yield* Fiber.join(stopping)
     }).pipe(Effect.scoped)
   )
 })
