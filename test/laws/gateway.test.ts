@@ -16,7 +16,7 @@ import type {
   GatewayPlan,
   SentView
 } from "../../src/services/gateway/GatewayPlan.ts"
-import { type Block, codecs, type Json } from "../support/GatewayDialects.ts"
+import { type Block, codecs, type Json, signatureOf } from "../support/GatewayDialects.ts"
 import { gatewayLayer } from "../support/GatewayScene.ts"
 import { runsOf } from "../support/runs.ts"
 
@@ -111,7 +111,7 @@ const session = Effect.fnUntraced(function* (
     }
     const other: Block = { kind: "call", id: `c${calls}`, name: "read_file", args: { path: "a" } }
     const text: Block = { kind: "text", text: words(random, 3 + random(8)) }
-    const thought: Block = { kind: "thought", text: "hm", signature: `s${calls}` }
+    const thought: Block = { kind: "thought", text: "hm", signature: signatureOf(`${calls}`) }
     const kind = random(tool === undefined ? 3 : 7)
     const start = random(2) === 0 ? [thought] : []
     return [

@@ -66,6 +66,12 @@ const eventsIn = (text: string): ReadonlyArray<Json> =>
 
 const pieces = (text: string): ReadonlyArray<string> => text.match(/.{1,7}/gsu) ?? []
 
+/** A signature as the providers of these tests make it: whole, and no other. */
+const signatureForm = /^signed:.+:end$/s
+
+/** The signature that a provider of these tests makes. */
+export const signatureOf = (text: string): string => `signed:${text}:end`
+
 const slices = (key: string) => (text: string) => arraySlices(sliceAt(text, [key]) ?? "[]")
 
 /** Checks that each call has its answer right after it. */
@@ -158,7 +164,7 @@ const anthropic: DialectCodec = {
           : block.kind === "thought"
             ? [
                 ...pieces(block.text).map((thinking) => ({ type: "thinking_delta", thinking })),
-                { type: "signature_delta", signature: block.signature }
+                ...pieces(block.signature).map((signature) => ({ type: "signature_delta", signature }))
               ]
             : pieces(JSON.stringify(block.args)).map((partial_json) => ({ type: "input_json_delta", partial_json }))
       return [
@@ -194,7 +200,7 @@ const anthropic: DialectCodec = {
         const { delta } = event
         if (delta.type === "text_delta") block["text"] += delta.text
         if (delta.type === "thinking_delta") block["thinking"] += delta.thinking
-        if (delta.type === "signature_delta") block["signature"] = delta.signature
+        if (delta.type === "signature_delta") block["signature"] += delta.signature
         if (delta.type === "input_json_delta") block["json"] += delta.partial_json
       }
       if (event["type"] === "message_delta") {
@@ -217,12 +223,14 @@ const anthropic: DialectCodec = {
         names: blocks.filter(({ type }) => type === "tool_use").map(({ name }) => name),
         calls: blocks.filter(({ type }) => type === "tool_use").map(({ id }) => id),
         results: blocks.filter(({ type }) => type === "tool_result").map(({ tool_use_id }) => tool_use_id),
-        marks: blocks.filter((block) => "cache_control" in block).length
+        marks: blocks.filter((block) => "cache_control" in block).length,
+        torn: blocks.filter(({ signature, type }) => type === "thinking" && !signatureForm.test(signature)).length
       }
     })
     return [
       ...(groups[0]?.role === "user" ? [] : ["the first message is not the user's"]),
       ...(groups.some(({ isEmpty }: Json) => isEmpty) ? ["an empty message"] : []),
+      ...(groups.some(({ torn }: Json) => torn > 0) ? ["thinking without its signature"] : []),
       ...(groups.reduce((sum: number, { marks }: Json) => sum + marks, 1) > 4 ? ["more than four cache marks"] : []),
       ...pairProblems(groups),
       ...declaredProblems(
@@ -536,6 +544,13 @@ const responses: DialectCodec = {
         .filter(({ call_id }) => outputs.filter((id) => id === call_id).length !== 1)
         .map(({ call_id }) => `${call_id} is not answered once`),
       ...outputs.filter((id) => !calls.some(({ call_id }) => call_id === id)).map((id) => `${id} was not called`),
+      ...items
+        .filter(({ encrypted_content, type }) => type === "reasoning" && !signatureForm.test(encrypted_content))
+        .map(({ id }) => `${id} is torn`),
+      // Schemas are strict unless the request says otherwise, and a strict one requires every property.
+      ...(tools ?? [])
+        .filter(({ strict, type }: Json) => type === "function" && strict !== false)
+        .map(({ name }: Json) => `the schema of ${name} is not strict`),
       ...declaredProblems(
         (tools ?? []).map(({ name }: Json) => name),
         calls.map(({ name }) => name)
@@ -550,7 +565,10 @@ const geminiParts = (blocks: ReadonlyArray<Block>): ReadonlyArray<Json> =>
       ? { text: block.text }
       : block.kind === "thought"
         ? { text: block.text, thought: true }
-        : { functionCall: { id: block.id, name: block.name, args: block.args }, thoughtSignature: `s${block.id}` }
+        : {
+            functionCall: { id: block.id, name: block.name, args: block.args },
+            thoughtSignature: signatureOf(block.id)
+          }
   )
 
 const geminiBlocks = (parts: ReadonlyArray<Json>): ReadonlyArray<Block> => {
@@ -563,6 +581,13 @@ const geminiBlocks = (parts: ReadonlyArray<Json>): ReadonlyArray<Block> => {
     else if (text !== "") blocks.push({ kind: "text", text })
   }
   return blocks
+}
+
+/** The parts of an answer or of an event, as strict clients read them. */
+const geminiContent = ([candidate]: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  const content = candidate?.["content"]
+  if (content !== undefined && content.role !== "model") throw new Error(`a content has the role ${content.role}`)
+  return content?.parts ?? []
 }
 
 const gemini: DialectCodec = {
@@ -597,27 +622,25 @@ const gemini: DialectCodec = {
     const parts = blocks.flatMap((block) =>
       block.kind === "text" ? pieces(block.text).map((text) => ({ text })) : geminiParts([block])
     )
-    return parts.map((part, at) =>
+    const event = (candidate: Json) =>
       unnamed({
-        candidates: [
-          {
-            content: { role: "model", parts: [part] },
-            ...(at === parts.length - 1 ? { finishReason: "STOP" } : {}),
-            index: 0
-          }
-        ],
+        candidates: [{ ...candidate, index: 0 }],
         usageMetadata: {
           promptTokenCount: counts.input,
           candidatesTokenCount: counts.output,
           totalTokenCount: counts.input + counts.output
         }
       })
-    )
+    // The end has no content.
+    return [
+      ...parts.map((part) => event({ content: { role: "model", parts: [part] } })),
+      event({ finishReason: "STOP" })
+    ]
   },
   readJson: (text) => {
     const { candidates, usageMetadata } = JSON.parse(text)
     return {
-      blocks: geminiBlocks(candidates[0].content.parts),
+      blocks: geminiBlocks(geminiContent(candidates)),
       counts: { input: usageMetadata.promptTokenCount, output: usageMetadata.candidatesTokenCount }
     }
   },
@@ -627,7 +650,7 @@ const gemini: DialectCodec = {
     if (ends !== 1) throw new Error(`the answer ends ${ends} times`)
     const usage = events.at(-1)?.["usageMetadata"]
     return {
-      blocks: geminiBlocks(events.flatMap(({ candidates }) => candidates[0].content.parts)),
+      blocks: geminiBlocks(events.flatMap(({ candidates }) => geminiContent(candidates))),
       counts: { input: usage.promptTokenCount, output: usage.candidatesTokenCount }
     }
   },
@@ -635,6 +658,11 @@ const gemini: DialectCodec = {
     const groups = contents.map(({ parts, role }: Json) => ({
       role,
       isEmpty: parts.length === 0,
+      // Gemini 3 refuses a turn whose first call has no signature.
+      isUnsigned: parts
+        .filter(({ functionCall }: Json) => functionCall)
+        .slice(0, 1)
+        .some(({ thoughtSignature = "" }: Json) => !signatureForm.test(thoughtSignature)),
       calls: parts.filter(({ functionCall }: Json) => functionCall).map(({ functionCall }: Json) => functionCall.id),
       names: parts.filter(({ functionCall }: Json) => functionCall).map(({ functionCall }: Json) => functionCall.name),
       results: parts
@@ -642,6 +670,9 @@ const gemini: DialectCodec = {
         .map(({ functionResponse }: Json) => functionResponse.id)
     }))
     return [
+      ...(groups.some(({ isUnsigned, role }: Json) => isUnsigned && role === "model")
+        ? ["a first call without its signature"]
+        : []),
       ...(groups.some(({ isEmpty }: Json) => isEmpty) ? ["an empty message"] : []),
       ...pairProblems(groups),
       ...declaredProblems(

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Dialect } from "../../src/domain/gateway/Dialect.ts"
 import { withoutCacheMarks } from "../../src/domain/gateway/MessageChain.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
-import { type Block, codecs } from "./GatewayDialects.ts"
+import { type Block, codecs, signatureOf } from "./GatewayDialects.ts"
 import { type FakeModel, makeGateway, makeProvider, type ProviderRequest } from "./GatewayScene.ts"
 
 /** A session in which each turn plants a code word and some turns ask for an early one, for any client of the gateway. */
@@ -29,7 +29,7 @@ export const lookingModel = (asked: () => number | undefined): FakeModel => {
   return ({ dialect, text }: ProviderRequest) => {
     const messages = codecs[dialect].messages(text)
     const turn = asked()
-    const thought: Block = { kind: "thought", text: "I think.", signature: `sig${calls}` }
+    const thought: Block = { kind: "thought", text: "I think.", signature: signatureOf(`${calls}`) }
     calls += 1
     if (turn !== undefined) {
       const found = new RegExp(`code word of turn ${turn} is (\\w+-\\d+)`).exec(messages.join("\n"))

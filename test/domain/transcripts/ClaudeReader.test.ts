@@ -179,6 +179,26 @@ describe("turns", () => {
     )
   })
 
+  it("adds lines beside the chain to the first of two turns with their message id, where a compaction repeats it", () => {
+    const summary = { isCompactSummary: true, isVisibleInTranscriptOnly: true }
+    const transcript = ok(
+      readRecords([
+        user("1", null, "go"),
+        assistant("2", "1", "m", use("t1", "A")),
+        assistant("3", "2", "m", use("t2", "B")),
+        user("5", "2", result("t1", "one")),
+        user("6", "5", "This session is being continued", summary),
+        assistant("7", "6", "m", use("t1", "A")),
+        user("8", "7", result("t1", "one")),
+        assistant("9", "8", "n", text("done"))
+      ])
+    )
+    assert.deepStrictEqual(
+      contents(transcript).map(({ parts }) => parts.map(({ functionCall }) => functionCall?.id).join()),
+      ["", "t1,t2", "", "", "t1", "", ""]
+    )
+  })
+
   it("puts a result between two lines of a message behind the whole message", () => {
     const transcript = ok(
       readRecords([

@@ -89,6 +89,29 @@ describe("the sums that an agent records itself", () => {
   })
 })
 
+describe("what breaks a provider's cache", () => {
+  const entry = (id: string) => ({
+    id,
+    content: { role: "model", parts: [] },
+    usage: { prompt: 10, answer: 1, thoughts: 0, cached: 0 }
+  })
+
+  it.each([
+    ["Compressed", ["compaction"]],
+    ["Masked", ["compaction"]],
+    ["Undone", ["compaction"]],
+    ["Branched", ["rewind"]],
+    ["Renamed", undefined]
+  ] as const)("%s is noted at the next request, and there alone", (_tag, changes) => {
+    const said = (id: string) => ({ _tag: "Said", at: 1, entry: entry(id) })
+    const requests = requestsOf("palimpsest", [said("e1"), { _tag, at: 2 }, { _tag, at: 3 }, said("e2"), said("e3")])
+    assert.deepStrictEqual(
+      requests.map((request) => request.changes),
+      [undefined, changes, undefined]
+    )
+  })
+})
+
 describe("the title of a session", () => {
   const titleOf = (...texts: ReadonlyArray<string>) => {
     const state = newScan()
