@@ -231,6 +231,17 @@ describe("the key of a request", () => {
       )
       assert.lengthOf(new Set(owners), requests.length)
       assert.notInclude(owners, "")
+      // A tenant's tokens are one: each sees what the others have kept, wherever it stands.
+      const others = [
+        ["X-Palimpsest-Token", "second-of-evil"],
+        ["X-Api-Key", "second-of-evil"],
+        ["X-Api-Key", "second-of-evil", "X-Palimpsest-Session", "mine"],
+        ["X-Api-Key", "A", "X-Palimpsest-Token", "second-of-evil"]
+      ]
+      const same = yield* Effect.forEach(others, (headers) =>
+        Effect.map(access(served, { ...sent, headers }), (got) => ("status" in got ? "" : got.owner))
+      )
+      assert.deepStrictEqual(same, [owners[7], owners[7], owners[8], owners[5]])
     })
   )
 

@@ -80,33 +80,6 @@ describe.each(dialects)("a provider that sends nothing (%s)", (dialect) => {
   )
 })
 
-describe.each(dialects)("a provider's garbage (%s)", (dialect) => {
-  it.live.each([
-    ["text/event-stream", "data: {not json\n\n: comment\n\nevent: \u0000\ndata\n\n\uFFFD"],
-    ["application/json", `{"choices": [[[`],
-    ["application/json", "null"],
-    ["text/html", "<html>502</html>"]
-  ] as const)("comes back as it is, as %s %j", ([type, body]) =>
-    Effect.gen(function* () {
-      const { state, url } = yield* faultyProvider()
-      const gateway = yield* makeGateway(url, small)
-      const client = yield* compressedClient(dialect, gateway.url)
-      state.fault = { write: (response) => void response.writeHead(200, { "content-type": type }).end(body) }
-      const sent = JSON.stringify(
-        codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], type === "text/event-stream")
-      )
-      const answer = yield* raw(
-        `${gateway.url}${codecs[dialect].path(type === "text/event-stream")}`,
-        ["Authorization", "Bearer secret-key"],
-        sent
-      )
-      assert.deepStrictEqual([answer.status, answer.body], [200, body])
-      state.fault = undefined
-      yield* Effect.promise(() => client.say("and now?", () => ""))
-    }).pipe(Effect.scoped)
-  )
-})
-
 describe("an answer without an end", () => {
   const piece = "x".repeat(1_048_576)
   const endless = (type: string): Fault => ({

@@ -8,6 +8,7 @@ import {
   compressedClient,
   filler,
   type FakeModel,
+  type Fault,
   makeClient,
   makeGateway,
   makeProvider as provider,
@@ -84,6 +85,38 @@ describe("failures", () => {
       assert.strictEqual(answer.body, `{"error": {"message":"slow down"}}`)
       assert.include(answer.headers.join("\n"), "retry-after\n1")
     }).pipe(Effect.scoped)
+  )
+
+  it.live.each(dialects)(
+    "that come as garbage come back as they are, and the next answer is read again (%s)",
+    (dialect) =>
+      Effect.gen(function* () {
+        let fault: Fault | undefined
+        const provider = yield* makeProvider((request, at) => fault ?? noted(request, at))
+        const gateway = yield* makeGateway(provider.url, small)
+        const client = yield* compressedClient(dialect, gateway.url)
+        for (const [type, body, encoding] of [
+          ["text/event-stream", "data: {not json\n\n: comment\n\nevent: \u0000\ndata\n\n\uFFFD", undefined],
+          ["application/json", `{"choices": [[[`, undefined],
+          ["application/json", "null", undefined],
+          ["text/html", "<html>502</html>", undefined],
+          ["text/html", "no gzip", "gzip"],
+          ["text/html", "no brotli", "br"]
+        ] as const) {
+          const headers = { "content-type": type, ...(encoding === undefined ? {} : { "content-encoding": encoding }) }
+          fault = { write: (response) => void response.writeHead(200, headers).end(body) }
+          const isStream = type === "text/event-stream"
+          const sent = codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], isStream)
+          const answer = yield* raw(
+            `${gateway.url}${codecs[dialect].path(isStream)}`,
+            ["Authorization", "Bearer secret-key"],
+            JSON.stringify(sent)
+          )
+          assert.deepStrictEqual([answer.status, answer.body], [200, body])
+          fault = undefined
+          yield* Effect.promise(() => client.say("and now?", () => ""))
+        }
+      }).pipe(Effect.scoped)
   )
 
   it.live.each(dialects)("to reach a provider are reported in the dialect's form (%s)", (dialect) =>
@@ -423,6 +456,35 @@ describe("what is kept", () => {
       )
       yield* Effect.promise(() => client.say("The first again.", () => ""))
       assert.include(provider.requests.at(-1)?.text ?? "", "left the window")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the whole content of another conversation", () => {
+  it.live.each(dialects)("is given back to its owner, and to nobody else (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const codec = codecs[dialect]
+      const provider = yield* makeProvider(({ text }) => {
+        const asked = /Recall (h_\w+)\./.exec(codec.messages(text).at(-1) ?? "")
+        return asked === null
+          ? [{ kind: "text", text: "Noted." }]
+          : [{ kind: "call", id: "r1", name: "palimpsest_recall", args: { handle: asked[1] } }]
+      })
+      const gateway = yield* makeGateway(provider.url, small)
+      yield* compressedClient(dialect, gateway.url, true, "one")
+      const view = [...gateway.held].find(([key]) => key.includes("/view/"))?.[1]
+      const handle = JSON.parse(view ?? "{}").dropped
+      assert.match(handle, /^h_/)
+      for (const [key, isOwners] of [
+        ["one", true],
+        ["another", false]
+      ] as const) {
+        const fork = makeClient(dialect, gateway.url, true, key)
+        for (let turn = 11; turn <= 16; turn += 1)
+          yield* Effect.promise(() => fork.say(`${turn}: ${filler(turn)}`, () => ""))
+        yield* Effect.promise(() => fork.say(`Recall ${handle}.`, () => ""))
+        assert.strictEqual(provider.requests.at(-1)?.text.includes("Line 0 of turn 1 "), isOwners, key)
+      }
     }).pipe(Effect.scoped)
   )
 })

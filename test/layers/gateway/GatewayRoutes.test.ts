@@ -1,0 +1,68 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import http from "node:http"
+import type { Socket } from "node:net"
+import * as GatewayRoutes from "../../../src/layers/gateway/GatewayRoutes.ts"
+import { Upstream } from "../../../src/layers/gateway/Upstream.ts"
+import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
+import { codecs } from "../../support/GatewayDialects.ts"
+import { gatewayLayer, raw } from "../../support/GatewayScene.ts"
+import { connector, inMemory, serve } from "../../support/memoryNet.ts"
+
+/** The gateway behind a router of Effect, as `serve` has it. */
+
+const silentMillis = 60_000
+
+const scene = Effect.gen(function* () {
+  const sockets: Array<Socket> = []
+  const seen: Array<unknown> = []
+  const url = yield* inMemory((request, response) => {
+    request.resume()
+    request.once("end", () => {
+      // What the limit of the client's socket is while the provider has not answered.
+      seen.push([request.method, request.url, sockets.at(-1)?.timeout])
+      response.end(`{"path":"${request.url}"}`)
+    })
+  })
+  const services = Layer.mergeAll(
+    gatewayLayer({ threshold: 0.75 }),
+    Upstream.layer(1_000_000, connector),
+    TenantLimiter.layer({ limits: {} })
+  )
+  const options = {
+    upstreams: { anthropic: url, gemini: url, openai: url },
+    maxBodyBytes: 1_000_000,
+    silentSeconds: 600,
+    clientSeconds: 30
+  }
+  const app = yield* HttpRouter.toHttpEffect(Layer.unwrap(GatewayRoutes.routes(options)).pipe(Layer.provide(services)))
+  const handle = yield* NodeHttpServer.makeHandler(app, { scope: yield* Effect.scope })
+  const server = http.createServer((request, response) => {
+    sockets.push(request.socket)
+    handle(request, response)
+  })
+  server.timeout = silentMillis
+  return { url: yield* serve(server), seen, sockets }
+})
+
+describe("the gateway behind a router", () => {
+  it.live("passes what is under its prefix, for as long as a provider is silent", () =>
+    Effect.gen(function* () {
+      const { seen, sockets, url } = yield* scene
+      const models = yield* raw(`${url}/gateway/v1/models?after=x`, [], "", "GET")
+      assert.deepStrictEqual([models.status, models.body], [200, `{"path":"/v1/models?after=x"}`])
+      const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), false))
+      assert.strictEqual((yield* raw(`${url}/gateway/v1/messages`, [], body)).status, 200)
+      assert.deepStrictEqual(seen, [
+        ["GET", "/v1/models?after=x", 0],
+        ["POST", "/v1/messages", 0]
+      ])
+      // The server's own limit holds again for what comes next, once the answer is out.
+      const isRestored = Effect.sync(() => sockets.every(({ timeout }) => timeout === silentMillis))
+      assert.isTrue(yield* Effect.repeat(isRestored, { until: (restored) => restored, times: 1_000 }))
+      assert.strictEqual((yield* raw(`${url}/v1/messages`, [], body)).status, 404)
+    }).pipe(Effect.scoped)
+  )
+})
