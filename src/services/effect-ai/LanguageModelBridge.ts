@@ -252,11 +252,13 @@ const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
 
 const usageOf = ({ inputTokens, outputTokens }: Response.Usage): Pick<ModelChunk, "usage"> => {
   const cached = inputTokens.cacheRead ?? 0
-  const prompt = inputTokens.total ?? (inputTokens.uncached ?? 0) + cached + (inputTokens.cacheWrite ?? 0)
+  const cacheWrite = inputTokens.cacheWrite ?? 0
+  const prompt = inputTokens.total ?? (inputTokens.uncached ?? 0) + cached + cacheWrite
   const thoughts = outputTokens.reasoning ?? 0
   const answer = outputTokens.text ?? Math.max(0, (outputTokens.total ?? 0) - thoughts)
   // All zeros means that the provider does not count.
-  return prompt === 0 && answer === 0 && thoughts === 0 ? {} : { usage: { prompt, answer, thoughts, cached } }
+  if (prompt === 0 && answer === 0 && thoughts === 0) return {}
+  return { usage: { prompt, answer, thoughts, cached, ...(cacheWrite === 0 ? {} : { cacheWrite }) } }
 }
 
 const finish = (part: Response.FinishPart): Effect.Effect<ModelChunk, ModelError> => {

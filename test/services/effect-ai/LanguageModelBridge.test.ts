@@ -29,9 +29,9 @@ const over = (fake: Partial<Fake>, name?: string): Layer.Layer<Model> =>
 const finish = (reason: Response.FinishReason): Response.FinishPartEncoded => ({
   type: "finish",
   reason,
-  usage: { inputTokens: { total: 50, cacheRead: 10 }, outputTokens: { total: 25, reasoning: 5 } }
+  usage: { inputTokens: { total: 50, cacheRead: 10, cacheWrite: 7 }, outputTokens: { total: 25, reasoning: 5 } }
 })
-const usage = { prompt: 50, answer: 20, thoughts: 5, cached: 10 }
+const usage = { prompt: 50, answer: 20, thoughts: 5, cached: 10, cacheWrite: 7 }
 
 const request: ModelRequest = {
   model: "any",
