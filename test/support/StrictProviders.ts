@@ -27,7 +27,18 @@ const AnthropicRequest = Schema.Struct({
     Schema.Array(Schema.Struct({ name: Id, description: optional(Schema.String), input_schema: Json, ...mark }))
   ),
   tool_choice: optional(Schema.Struct({ type: Schema.Literals(["any", "auto"]) })),
-  thinking: optional(Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: Schema.Natural })),
+  thinking: optional(
+    Schema.Union([
+      Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: Schema.Natural }),
+      Schema.Struct({
+        type: Schema.Literal("adaptive"),
+        block_binding: optional(Schema.Struct({ prefix_mismatch_behavior: Schema.Literal("drop_block") }))
+      })
+    ])
+  ),
+  temperature: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+  top_p: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+  top_k: optional(Schema.Natural),
   stream: Schema.Boolean,
   messages: Schema.Array(
     Schema.Union([
@@ -84,6 +95,9 @@ const ResponsesRequest = Schema.Struct({
     )
   ),
   tool_choice: optional(Schema.Literal("required")),
+  temperature: optional(Schema.Finite),
+  top_p: optional(Schema.Finite),
+  reasoning: optional(Json),
   store: Schema.Boolean,
   stream: Schema.Boolean,
   include: optional(Schema.Array(Schema.Literal("reasoning.encrypted_content"))),
@@ -123,6 +137,8 @@ const ChatRequest = Schema.Struct({
   ),
   tool_choice: optional(Schema.Literal("required")),
   max_tokens: optional(Schema.Natural),
+  temperature: optional(Schema.Finite),
+  top_p: optional(Schema.Finite),
   messages: Schema.Array(
     Schema.Union([
       Schema.Struct({ role: Schema.Literal("system"), content: Text }),
@@ -210,18 +226,42 @@ const GeminiRequest = Schema.Struct({
   )
 })
 
-const closed = (schema: Schema.Codec<unknown, unknown>) => {
+/** Checks that a request has the form of a schema, and then what the form does not say. */
+const closed = <A>(schema: Schema.Codec<A, unknown>, refused: (body: A) => string | undefined = () => undefined) => {
   const decode = Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })
   return (body: unknown): string | undefined => {
     const result = decode(body)
-    return Result.isFailure(result) ? String(result.failure) : undefined
+    return Result.isFailure(result) ? String(result.failure) : refused(result.success)
   }
+}
+
+const anthropicRefusal = (request: typeof AnthropicRequest.Type): string | undefined => {
+  const { max_tokens, messages, temperature, thinking, tool_choice, top_k, top_p } = request
+  const isSampled = temperature !== undefined || top_p !== undefined || top_k !== undefined
+  if (temperature !== undefined && top_p !== undefined) return "temperature and top_p cannot both be given"
+  if (thinking !== undefined && isSampled) return "thinking takes no sampling parameters"
+  if (thinking !== undefined && tool_choice?.type === "any") return "thinking may not be combined with a forced call"
+  if (thinking?.type === "enabled" && thinking.budget_tokens >= max_tokens) return "max_tokens must exceed the budget"
+  const roles = messages.map(({ role }) => role)
+  if (roles[0] !== "user") return "the first message must be the user's"
+  if (roles.some((role, at) => role === roles[at + 1])) return "roles must alternate"
+  return undefined
+}
+
+/** Gemini 3 refuses a turn whose first call has no signature. */
+const geminiRefusal = ({ contents }: Pick<typeof GeminiRequest.Type, "contents">): string | undefined => {
+  for (const { parts, role } of contents) {
+    const [first] = parts.filter((part) => "functionCall" in part)
+    if (first !== undefined && role !== "model") return "a call in a turn of the user"
+    if (first !== undefined && first.thoughtSignature === undefined) return "the first call of a turn has no signature"
+  }
+  return undefined
 }
 
 /** What a request breaks of the rules of each dialect. */
 export const strict = {
-  Messages: closed(AnthropicRequest),
+  Messages: closed(AnthropicRequest, anthropicRefusal),
   Responses: closed(ResponsesRequest),
   "Chat Completions": closed(ChatRequest),
-  Gemini: closed(GeminiRequest)
+  Gemini: closed(GeminiRequest, geminiRefusal)
 } as const

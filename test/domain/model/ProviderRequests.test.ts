@@ -3,10 +3,12 @@ import { Result, Schema } from "effect"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as Anthropic from "../../../src/domain/model/AnthropicMessages.ts"
 import { dialogueOf } from "../../../src/domain/model/Dialogue.ts"
+import { geminiContent } from "../../../src/domain/model/GeminiContents.ts"
 import * as OpenAi from "../../../src/domain/model/OpenAiMessages.ts"
-import { signatureOf } from "../../../src/domain/model/ProviderSignature.ts"
+import { isCarried, signatureOf } from "../../../src/domain/model/ProviderSignature.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
 import { runsOf } from "../../support/runs.ts"
+import { strict } from "../../support/StrictProviders.ts"
 
 /** Requests of every dialect, from conversations that a history may hold: with and without ids, out of order, with holes. */
 
@@ -63,12 +65,31 @@ const partOf = ({ id, isUser, kind, words }: typeof Piece.Type, at: number): Par
 const contentsOf = (pieces: typeof Pieces.Type): ReadonlyArray<Content> =>
   pieces.map((piece, at) => (piece.isUser ? user(partOf(piece, at)) : model(partOf(piece, at))))
 
+/** What every dialect takes beside a conversation. */
+const Options = Schema.Struct({
+  temperature: Schema.optionalKey(Schema.Literals([0, 0.5, 1, 2])),
+  topP: Schema.optionalKey(Schema.Literals([0, 0.9, 1])),
+  thinkingBudget: Schema.optionalKey(Schema.Literals([0, 500, 4_000])),
+  mustCall: Schema.optionalKey(Schema.Boolean),
+  tools: Schema.Literals([0, 1, 2])
+})
+type Extra = Partial<
+  Pick<Anthropic.AnthropicRequest, "model" | "mustCall" | "temperature" | "thinkingBudget" | "tools" | "topP">
+>
+const extraOf = ({ tools, ...options }: typeof Options.Type): Extra => ({
+  ...options,
+  tools: [
+    { name: "look", parameters: { type: "object" } },
+    { name: "read", description: "Reads.", parameters: {} }
+  ].slice(0, tools)
+})
+
 const anthropic = (contents: ReadonlyArray<Content>, extra: Partial<Anthropic.AnthropicRequest> = {}) =>
   Anthropic.requestBody({ model: "claude-sonnet-4-5", contents, tools: [], maxTokens: 1_000, ...extra }, names)
-const responses = (contents: ReadonlyArray<Content>) =>
-  OpenAi.responsesBody({ model: "gpt-5", contents, tools: [] }, names)
-const chat = (contents: ReadonlyArray<Content>) =>
-  OpenAi.chatBody({ model: "llama", contents, tools: [] }, names, false)
+const responses = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
+  OpenAi.responsesBody({ model: "gpt-5", contents, tools: [], ...extra }, names)
+const chat = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
+  OpenAi.chatBody({ model: "llama", contents, tools: [], ...extra }, names, false)
 
 const unique = (values: ReadonlyArray<unknown>) => assert.strictEqual(new Set(values).size, values.length)
 const valid = (id: unknown) => assert.match(String(id), /^[A-Za-z0-9_-]{1,64}$/)
@@ -146,44 +167,94 @@ const wordsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<string> =>
   )
 
 const dialects: Readonly<
-  Record<string, readonly [(contents: ReadonlyArray<Content>) => Json, (body: Json) => void, string]>
+  Record<
+    string,
+    readonly [
+      bodyOf: (contents: ReadonlyArray<Content>, extra?: Extra) => Json,
+      legal: (body: Json) => void,
+      key: string,
+      refusal: (body: unknown) => string | undefined,
+      models: ReadonlyArray<string>
+    ]
+  >
 > = {
-  Messages: [(contents) => anthropic(contents), legalAnthropic, "messages"],
-  Responses: [responses, legalResponses, "input"],
-  "Chat Completions": [chat, legalChat, "messages"]
+  Messages: [
+    anthropic,
+    legalAnthropic,
+    "messages",
+    strict.Messages,
+    ["claude-sonnet-4-5", "claude-3-5-haiku-latest", "claude-opus-4-8", "claude-opus-6"]
+  ],
+  Responses: [responses, legalResponses, "input", strict.Responses, ["gpt-5", "gpt-4o"]],
+  "Chat Completions": [chat, legalChat, "messages", strict["Chat Completions"], ["llama"]]
 }
 
 const withoutMarks = (value: unknown): string =>
   JSON.stringify(value).replaceAll(',"cache_control":{"type":"ephemeral"}', "")
 
-describe.each(Object.entries(dialects))("a request in the dialect of %s", (_, [bodyOf, legal, key]) => {
-  it.prop(
-    "is legal, and loses no word of the user",
-    [Pieces],
-    ([pieces]) => {
-      const contents = contentsOf(pieces)
-      const body = bodyOf(contents)
-      legal(body)
-      const sent = JSON.stringify(body)
-      for (const words of wordsOf(contents)) assert.include(sent, JSON.stringify(words.toWellFormed()).slice(1, -1))
-      for (const [at, { isUser, kind }] of pieces.entries()) {
-        if (isUser && (kind < 3 || kind > 5)) assert.include(sent, `word${at} `)
-      }
-    },
-    { arbitrary: { runs: runsOf(500) } }
-  )
+describe.each(Object.entries(dialects))(
+  "a request in the dialect of %s",
+  (_, [bodyOf, legal, key, refusal, models]) => {
+    it.prop(
+      "is refused by no server, whatever is asked for beside the conversation",
+      [Pieces, Options, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: models.length - 1 }))],
+      ([pieces, options, at]) => {
+        const contents = [user(text("go")), ...contentsOf(pieces)]
+        assert.isUndefined(refusal(bodyOf(contents, { ...extraOf(options), model: models[at] ?? "" })))
+      },
+      { arbitrary: { runs: runsOf(1_000, 150) } }
+    )
 
+    it.prop(
+      "is legal, and loses no word of the user",
+      [Pieces],
+      ([pieces]) => {
+        const contents = contentsOf(pieces)
+        const body = bodyOf(contents)
+        legal(body)
+        const sent = JSON.stringify(body)
+        for (const words of wordsOf(contents)) assert.include(sent, JSON.stringify(words.toWellFormed()).slice(1, -1))
+        for (const [at, { isUser, kind }] of pieces.entries()) {
+          if (isUser && (kind < 3 || kind > 5)) assert.include(sent, `word${at} `)
+        }
+      },
+      { arbitrary: { runs: runsOf(500) } }
+    )
+
+    it.prop(
+      "extends the one before, byte for byte",
+      [Pieces],
+      ([pieces]) => {
+        const contents = contentsOf(pieces)
+        const whole = Items(bodyOf(contents)[key])
+        for (let end = 1; end < contents.length; end += 1) {
+          // A request is sent after the user's turn, when every call is answered.
+          if (contents[end - 1]?.role !== "user" || contents[end]?.role !== "model") continue
+          const before = Items(bodyOf(contents.slice(0, end))[key])
+          assert.strictEqual(withoutMarks(whole.slice(0, before.length)), withoutMarks(before))
+        }
+      },
+      { arbitrary: { runs: runsOf(300) } }
+    )
+  }
+)
+
+describe("contents for the Gemini API", () => {
   it.prop(
-    "extends the one before, byte for byte",
+    "have a signature at the first call of each turn, and none of another provider",
     [Pieces],
     ([pieces]) => {
       const contents = contentsOf(pieces)
-      const whole = Items(bodyOf(contents)[key])
-      for (let end = 1; end < contents.length; end += 1) {
-        // A request is sent after the user's turn, when every call is answered.
-        if (contents[end - 1]?.role !== "user" || contents[end]?.role !== "model") continue
-        const before = Items(bodyOf(contents.slice(0, end))[key])
-        assert.strictEqual(withoutMarks(whole.slice(0, before.length)), withoutMarks(before))
+        .map(({ parts, role }) => ({
+          role,
+          parts: [...parts, ...(role === "model" ? [call("look", {}), call("read", {})] : [])]
+        }))
+        .map(geminiContent)
+      for (const { parts } of contents) {
+        const [first, second] = parts.filter((part) => part.functionCall !== undefined)
+        if (first !== undefined) assert.isNotEmpty(first.thoughtSignature ?? "")
+        if (second !== undefined && second.functionCall?.name === "read") assert.isUndefined(second.thoughtSignature)
+        for (const part of parts) assert.isFalse(isCarried(part.thoughtSignature ?? ""))
       }
     },
     { arbitrary: { runs: runsOf(300) } }

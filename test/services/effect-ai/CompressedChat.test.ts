@@ -9,7 +9,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { plainText } from "../../../src/domain/content/Content.ts"
 import { mentions } from "../../../src/domain/content/Handle.ts"
-import { entries } from "../../../src/domain/conversation/Conversation.ts"
+import { empty, entries } from "../../../src/domain/conversation/Conversation.ts"
 import { recall, recallable } from "../../../src/domain/conversation/Recall.ts"
 import { noResult } from "../../../src/domain/effect-ai/PromptRepair.ts"
 import { sharedPrefix } from "../../../src/domain/effect-ai/PromptView.ts"
@@ -225,32 +225,51 @@ describe("system messages", () => {
 describe("a session", () => {
   const inside = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(effect)
 
-  it.effect("is available after a restart, compressed as before, with the current system prompt", () =>
-    Effect.gen(function* () {
-      const mode = Prompt.systemMessage({ content: "Mode: act." })
-      const before = yield* inside(
-        Effect.gen(function* () {
-          const chat = yield* open()
-          yield* talk(chat, 9)
-          yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says("Now?")]) })
-          yield* chat.compress()
-          return yield* historyOf(chat)
-        })
-      )
-      assert.isDefined(snapshotOf(before))
-      const today = Prompt.systemMessage({ content: "Be very brief." })
-      yield* inside(
-        Effect.gen(function* () {
-          const chat = yield* open({ prompt: Prompt.fromMessages([today, says("not said again")]) })
-          assert.deepStrictEqual(yield* historyOf(chat), [today, ...before.slice(1)])
-          yield* chat.generateText({ prompt: "More." })
-          assert.isTrue(isPrefix([today, ...before.slice(1), says("More.")], yield* latest))
-          assert.isTrue(yield* chat.undo)
-          assert.strictEqual((yield* historyOf(chat)).length, 1 + 18 + 1 + 2 + 2)
-          assert.strictEqual(entries((yield* chat.session).conversation).length, 22)
-        })
-      )
-    }).pipe(Effect.provide(over()))
+  /** A store that reads only the view of a session when it opens it. */
+  const viewOnly = Layer.effect(
+    SessionStore,
+    Effect.map(SessionStore, (store) => ({
+      ...store,
+      open: (id: string) =>
+        Effect.map(store.open(id), (opened) => ({
+          ...opened,
+          complete: false,
+          session: { ...opened.session, conversation: empty }
+        }))
+    }))
+  ).pipe(Layer.provideMerge(over()))
+
+  it.effect.each([
+    ["whole", over()],
+    ["without what left its view", viewOnly]
+  ] as const)(
+    "is available after a restart, compressed as before, with the current system prompt (read %s)",
+    ([, store]) =>
+      Effect.gen(function* () {
+        const mode = Prompt.systemMessage({ content: "Mode: act." })
+        const before = yield* inside(
+          Effect.gen(function* () {
+            const chat = yield* open()
+            yield* talk(chat, 9)
+            yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says("Now?")]) })
+            yield* chat.compress()
+            return yield* historyOf(chat)
+          })
+        )
+        assert.isDefined(snapshotOf(before))
+        const today = Prompt.systemMessage({ content: "Be very brief." })
+        yield* inside(
+          Effect.gen(function* () {
+            const chat = yield* open({ prompt: Prompt.fromMessages([today, says("not said again")]) })
+            assert.deepStrictEqual(yield* historyOf(chat), [today, ...before.slice(1)])
+            yield* chat.generateText({ prompt: "More." })
+            assert.isTrue(isPrefix([today, ...before.slice(1), says("More.")], yield* latest))
+            assert.isTrue(yield* chat.undo)
+            assert.strictEqual((yield* historyOf(chat)).length, 1 + 18 + 1 + 2 + 2)
+            assert.strictEqual(entries((yield* chat.session).conversation).length, 22)
+          })
+        )
+      }).pipe(Effect.provide(store))
   )
 
   it.effect("of another program can be continued, calls with their results", () =>

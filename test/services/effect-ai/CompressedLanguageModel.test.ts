@@ -19,6 +19,7 @@ import { Compression } from "../../../src/services/compression/Compression.ts"
 import * as ModelSummarizer from "../../../src/services/compression/summary/ModelSummarizer.ts"
 import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
+import { withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
 import { layerRecallTool, Recall, recallToolkit } from "../../../src/services/effect-ai/RecallTool.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { select } from "../../../src/services/session/TempStore.ts"
@@ -358,6 +359,21 @@ describe("tools", () => {
       assert.isTrue(yield* refused(LanguageModel.generateObject({ prompt: "Hello.", schema })))
       assert.strictEqual((yield* requests).length, 1)
     }).pipe(Effect.provide(over(small)))
+  })
+
+  it.effect("are measured again when they change, although the conversation only grew", () => {
+    const described = (description: string) => Toolkit.make(Tool.make("wide", { description }))
+    const asked = (questions: number, description: string) =>
+      LanguageModel.generateText({
+        prompt: Prompt.fromMessages([...conversation("alpha", questions), says("And now?")]),
+        toolkit: described(description),
+        disableToolCallResolution: true
+      }).pipe(Effect.andThen(latest), Effect.map(snapshotOf))
+    return Effect.gen(function* () {
+      // About as many estimated tokens, and up to twice as many real ones.
+      assert.isUndefined(yield* asked(12, "very ".repeat(700)))
+      assert.isDefined(yield* asked(13, "😀👩‍👩‍👧".repeat(110)))
+    }).pipe(Effect.provide(over({ window: 4_600, reserve: 0, threshold: 1 })))
   })
 
   it.effect("approved earlier run once, behind a compression", () =>
@@ -1080,6 +1096,23 @@ describe("recall", () => {
         )
       )
     )
+  )
+})
+
+describe("recall within a call within a call", () => {
+  it.effect("finds what the innermost prompt holds, then what those around it hold, in the same conversation", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const [handle] = mentions(snapshotOf(yield* latest) ?? "")
+      if (handle === undefined) return assert.fail("no handle")
+      const { recall } = yield* Recall
+      const { text } = yield* recall(handle).pipe(Recall.within(long))
+      const inner = recall(handle).pipe(Recall.within([says("Within.")]))
+      assert.strictEqual((yield* inner.pipe(Recall.within(long))).text, text)
+      assert.strictEqual((yield* inner.pipe(Recall.within([says("Between.")]), Recall.within(long))).text, text)
+      yield* Effect.flip(inner)
+      yield* Effect.flip(inner.pipe(withConversation("another"), Recall.within(long)))
+    }).pipe(Effect.provide(over(small)))
   )
 })
 
