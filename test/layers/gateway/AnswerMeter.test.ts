@@ -31,7 +31,7 @@ const metered = (encoding: string, pieces: ReadonlyArray<Buffer>, isBroken = fal
       resume(times === 1 ? Effect.succeed(found) : Effect.fail(new Error("called twice")))
     })
     if (isBroken) setImmediate(() => void body.destroy())
-  })
+  }).pipe(Effect.timeout("20 seconds"))
 
 const counts = { input: 1_234, output: 56 }
 const streamOf = (dialect: Dialect, filling = "") =>
