@@ -106,13 +106,15 @@ const anthropic: DialectCodec = {
   assistant: (blocks) => [
     {
       role: "assistant",
-      content: blocks.map((block) =>
-        block.kind === "text"
-          ? { type: "text", text: block.text }
-          : block.kind === "thought"
-            ? { type: "thinking", thinking: block.text, signature: block.signature }
-            : { type: "tool_use", id: block.id, name: block.name, input: block.args }
-      )
+      content: blocks
+        .filter((block) => block.kind !== "text" || block.text !== "")
+        .map((block) =>
+          block.kind === "text"
+            ? { type: "text", text: block.text }
+            : block.kind === "thought"
+              ? { type: "thinking", thinking: block.text, signature: block.signature }
+              : { type: "tool_use", id: block.id, name: block.name, input: block.args }
+        )
     }
   ],
   results: (results) => [
@@ -224,12 +226,14 @@ const anthropic: DialectCodec = {
         calls: blocks.filter(({ type }) => type === "tool_use").map(({ id }) => id),
         results: blocks.filter(({ type }) => type === "tool_result").map(({ tool_use_id }) => tool_use_id),
         marks: blocks.filter((block) => "cache_control" in block).length,
+        blank: blocks.filter(({ text, type }) => type === "text" && text.trim() === "").length,
         torn: blocks.filter(({ signature, type }) => type === "thinking" && !signatureForm.test(signature)).length
       }
     })
     return [
       ...(groups[0]?.role === "user" ? [] : ["the first message is not the user's"]),
       ...(groups.some(({ isEmpty }: Json) => isEmpty) ? ["an empty message"] : []),
+      ...(groups.some(({ blank }: Json) => blank > 0) ? ["a text without words"] : []),
       ...(groups.some(({ torn }: Json) => torn > 0) ? ["thinking without its signature"] : []),
       ...(groups.reduce((sum: number, { marks }: Json) => sum + marks, 1) > 4 ? ["more than four cache marks"] : []),
       ...pairProblems(groups),

@@ -226,6 +226,20 @@ describe("turns", () => {
     assert.deepStrictEqual(transcript.skipped, { "dead branch": 1 })
   })
 
+  it("ignores results beside the chain, one of which the chain has", () => {
+    const transcript = ok(
+      readRecords([
+        user("1", null, "go"),
+        assistant("2", "1", "m", [...use("t1", "A"), ...use("t2", "B")]),
+        user("3", "2", [...result("t1", "rejected"), ...result("t2", "late")]),
+        user("4", "2", result("t1", "accepted")),
+        assistant("5", "4", "n", text("done"))
+      ])
+    )
+    assert.notInclude(JSON.stringify(contents(transcript)), "rejected")
+    assert.deepStrictEqual(transcript.skipped, { "dead branch": 1 })
+  })
+
   it("keeps an aborted assistant message without parts", () => {
     const transcript = ok(readRecords([user("1", null, "go"), assistant("2", "1", "m", []), user("3", "2", "again")]))
     assert.strictEqual(shape(transcript), "u1 m0 u1")

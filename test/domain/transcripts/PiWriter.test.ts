@@ -341,6 +341,13 @@ describe("authors", () => {
     assert.strictEqual(draftsIn(read([message(draft)]))[0]?.author, draft.author)
   })
 
+  it("a summary of two texts keeps both", () => {
+    const two: Draft = { content: { role: "user", parts: [{ text: "so far" }, { text: "and on" }] }, author: "summary" }
+    const steps = [says("a"), says("b"), compaction([two], 1)]
+    assert.deepStrictEqual(told(draftsIn(read(steps))), told(draftsIn(transcript(steps))))
+    assert.include(JSON.stringify(shownByPi(linesOf(writePi, transcript(steps)))), "and on")
+  })
+
   it("a summary in the middle begins with a note that the user did not write it", () => {
     const steps = [says("a"), message(summary("so far"))]
     const record = records(steps)[2]

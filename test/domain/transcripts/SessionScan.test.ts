@@ -112,6 +112,28 @@ describe("what breaks a provider's cache", () => {
   })
 })
 
+describe("what breaks a provider's cache in a session of Pi", () => {
+  it.each([
+    [{ type: "compaction" }, ["compaction"]],
+    [{ type: "branch_summary" }, ["rewind"]],
+    [{ type: "thinking_level_change", thinkingLevel: "high" }, ["thinking"]],
+    [{ type: "label" }, undefined]
+  ] as const)("%j is noted at the next request", (record, changes) => {
+    const usage = { input: 10, output: 1, cacheRead: 0, cacheWrite: 0 }
+    const answer = (id: string) => ({
+      type: "message",
+      id,
+      message: { role: "assistant", model: "m", content: [], usage }
+    })
+    const header = { type: "session", id: "s", thinkingLevel: "off" }
+    const requests = requestsOf("pi", [header, answer("a"), record, answer("b"), answer("c")])
+    assert.deepStrictEqual(
+      requests.map((request) => request.changes),
+      [undefined, changes, undefined]
+    )
+  })
+})
+
 describe("the title of a session", () => {
   const titleOf = (...texts: ReadonlyArray<string>) => {
     const state = newScan()

@@ -45,9 +45,12 @@ const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].p
     const services = Layer.merge(
       Layer.mock(Gateway, {
         prices: { table: {}, at: "" } as unknown as Gateway["Service"]["prices"],
-        learn: (...all) => void learned.push(all)
+        learn: (...all) => void learned.push(all),
+        following: () => "",
+        showsRecalls: false
       }),
       Layer.mock(TenantLimiter, {
+        limits: () => assert.fail("not asked"),
         tokens: (account, amount) => Effect.sync(() => void tokens.push([account, amount]))
       })
     )

@@ -197,6 +197,23 @@ describe("a request that a provider refuses as too long", () => {
   )
 })
 
+it.live("a request that is refused as too long again is told to the client, and not sent a third time", () =>
+  Effect.gen(function* () {
+    const refusal = `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum"}}`
+    let isRefused = false
+    const provider = yield* makeProvider((request, at) =>
+      isRefused ? { status: 400, body: refusal } : noted(request, at)
+    )
+    const gateway = yield* makeGateway(provider.url, { window: 16_384 })
+    const client = yield* compressedClient("anthropic", gateway.url, false)
+    isRefused = true
+    const before = provider.requests.length
+    const said = yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
+    assert.include(String(said.cause), refusal)
+    assert.strictEqual(provider.requests.length - before, 2)
+  }).pipe(Effect.scoped)
+)
+
 describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect) => {
   it.live.each([true, false])("is answered with the client's own result (stream: %s)", (isStream) =>
     Effect.gen(function* () {
@@ -236,6 +253,8 @@ describe.each(dialects)("recalls that the operator wants to see (%s)", (dialect)
           if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
           step += 1
           return [
+            // The provider sends such a text, and refuses to take it back.
+            ...(dialect === "anthropic" ? [{ kind: "text" as const, text: "" }] : []),
             { kind: "text", text: "Let me see.\n" },
             { kind: "call", id: "r1", name, args: { grep: "part 61" } }
           ]

@@ -187,6 +187,41 @@ describe("an answer of Chat Completions", () => {
   )
 })
 
+describe("a server that repeats the key", () => {
+  const hide = (text: string) => text.replaceAll("sk-secret", "…")
+  const readers: Readonly<Record<string, readonly [EventReader, ReadonlyArray<object>]>> = {
+    Messages: [
+      AnthropicAnswer.makeReader(names, provided, hide),
+      [{ type: "message_delta", delta: { stop_reason: "for sk-secret" } }]
+    ],
+    "Chat Completions": [
+      OpenAiAnswer.makeChatReader(names, provided, hide),
+      [{ choices: [{ delta: {}, finish_reason: "for sk-secret" }] }]
+    ]
+  }
+
+  it.effect.each(Object.keys(readers))("does not get it into the reason why an answer ends (%s)", (name) =>
+    Effect.gen(function* () {
+      const [reader, events] = readers[name] ?? assert.fail(name)
+      assert.strictEqual((yield* read(reader, events)).finishReason, "for …")
+    })
+  )
+
+  it.effect("does not get it into a failure", () =>
+    Effect.gen(function* () {
+      const error = { type: "invalid_request_error", message: "no sk-secret" }
+      for (const reader of [
+        AnthropicAnswer.makeReader(names, provided, hide),
+        OpenAiAnswer.makeResponsesReader(names, provided, hide),
+        OpenAiAnswer.makeChatReader(names, provided, hide)
+      ]) {
+        const { message } = yield* Effect.flip(read(reader, [{ type: "error", error }]))
+        assert.include(message, "no …")
+      }
+    })
+  )
+})
+
 describe("a failure within an answer", () => {
   it.each([
     ["overloaded_error", { _tag: "InternalProviderError", status: 529 }],

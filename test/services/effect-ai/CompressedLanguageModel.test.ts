@@ -363,16 +363,17 @@ describe("tools", () => {
 
   it.effect("are measured again when they change, although the conversation only grew", () => {
     const described = (description: string) => Toolkit.make(Tool.make("wide", { description }))
-    const asked = (questions: number, description: string) =>
+    const first = [...conversation("alpha", 12), says("And now?")]
+    const asked = (messages: Messages, description: string) =>
       LanguageModel.generateText({
-        prompt: Prompt.fromMessages([...conversation("alpha", questions), says("And now?")]),
+        prompt: Prompt.fromMessages(messages),
         toolkit: described(description),
         disableToolCallResolution: true
       }).pipe(Effect.andThen(latest), Effect.map(snapshotOf))
     return Effect.gen(function* () {
       // About as many estimated tokens, and up to twice as many real ones.
-      assert.isUndefined(yield* asked(12, "very ".repeat(700)))
-      assert.isDefined(yield* asked(13, "😀👩‍👩‍👧".repeat(110)))
+      assert.isUndefined(yield* asked(first, "very ".repeat(700)))
+      assert.isDefined(yield* asked([...first, answers("ok"), says("Go on.")], "😀👩‍👩‍👧".repeat(110)))
     }).pipe(Effect.provide(over({ window: 4_600, reserve: 0, threshold: 1 })))
   })
 
@@ -536,6 +537,24 @@ describe("a continued conversation", () => {
       assert.isTrue(rest.every((messages, index) => isPrefix(sent[index] ?? [], messages)))
     }).pipe(Effect.provide(over(small)))
   )
+
+  it.effect("with a key continues from its store after a restart, byte for byte", () => {
+    const restarted = <A, E>(effect: Effect.Effect<A, E, LanguageModel.LanguageModel | ScriptedLanguageModel.Script>) =>
+      effect.pipe(
+        withConversation("a/b"),
+        Effect.provide(
+          Layer.fresh(
+            CompressedLanguageModel.layer(small).pipe(Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")))
+          )
+        )
+      )
+    const longer = [...long, answers("Well."), ...conversation("alpha", 4), says("Go on.")]
+    return Effect.gen(function* () {
+      const sent = yield* restarted(Effect.andThen(ask(long), Effect.andThen(ask(longer), latest)))
+      assert.isDefined(snapshotOf(sent))
+      assert.deepStrictEqual(yield* restarted(Effect.andThen(ask(longer), latest)), sent)
+    }).pipe(Effect.provide(services))
+  })
 
   it.effect.skipIf(isUnitTier)("neither waits for nor mixes with another one", () =>
     Effect.gen(function* () {

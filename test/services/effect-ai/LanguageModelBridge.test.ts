@@ -367,6 +367,16 @@ describe("failures", () => {
     })
   }
 
+  it.each([
+    ["MissingKey", "MissingKey"],
+    ["InsufficientPermissions", "InsufficientPermissions"],
+    ["InvalidKey", "InvalidKey"],
+    ["ExpiredKey", "InvalidKey"],
+    ["Unknown", "InvalidKey"]
+  ] as const)("of a key say what is wrong with it: %s", (kind, ours) => {
+    assert.deepInclude(toModelError(failing(new AiError.AuthenticationError({ kind }))).reason, { kind: ours })
+  })
+
   it("keep whether a retry is possible", () => {
     const { reason } = toModelError(failing(new AiError.RateLimitError({ retryAfter: Duration.seconds(3) })))
     assert.isTrue(reason._tag === "RateLimitError" && Duration.toMillis(reason.retryAfter ?? 0) === 3_000)

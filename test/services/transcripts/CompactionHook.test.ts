@@ -130,6 +130,27 @@ describe("a hook around a compaction of Claude Code or Codex", () => {
     }).pipe(Effect.provide(services))
   )
 
+  it.effect("names the latest orders before it, where there are many", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const session = path.join(folder, "many.jsonl")
+        const lines = Array.from({ length: 20 }, (_, at) => ({
+          type: "user",
+          uuid: `u${at}`,
+          parentUuid: at === 0 ? null : `u${at - 1}`,
+          sessionId: "s",
+          message: { role: "user", content: `Never touch the file keys${at}.txt.` }
+        }))
+        writeFileSync(session, lines.map((line) => JSON.stringify(line)).join("\n"))
+        const focus = yield* answerHook(
+          input({ hook_event_name: "PreCompact", trigger: "auto", transcript_path: session })
+        )
+        assert.include(focus, "keys19.txt")
+        assert.notInclude(focus, "keys0.txt")
+      })
+    ).pipe(Effect.provide(services))
+  )
+
   it.effect("gives a focus before it, and answers nothing to other events", () =>
     Effect.gen(function* () {
       assert.isAtMost((yield* answerHook(input({ hook_event_name: "PreCompact", trigger: "auto" }))).length, 8_000)
