@@ -54,6 +54,9 @@ describe("a document for opencode", () => {
   it("is read back as the same messages, with calls and results in pairs", () => {
     const result = written(...steps)
     assert.deepStrictEqual(contents(result.steps), contents(steps))
+    // The number of a message is where it is found in the document.
+    const places = result.steps.flatMap((step) => (step._tag === "Message" ? step.draft.origin?.line : []))
+    assert.deepStrictEqual(places, [1, 2, 2, 3])
     assert.deepStrictEqual(result.unheld, {})
     assert.deepInclude(result.document.info, { directory: "/p/tides", title: "When is high water?" })
   })

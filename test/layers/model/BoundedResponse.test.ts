@@ -12,3 +12,16 @@ it.live("is read up to its limit, and keeps its headers", () =>
     assert.isTrue(yield* Effect.isFailure(Effect.tryPromise(() => of(1_001).text())))
   })
 )
+
+it("ends when its signal does, also while nothing comes", async () => {
+  const stop = new AbortController()
+  const silent = new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(3)) }))
+  const reader = bounded(silent, 10, () => new Error("too large"), stop.signal).body?.getReader()
+  assert.strictEqual((await reader?.read())?.value?.length, 3)
+  const next = reader?.read().then(
+    () => "more",
+    (error: unknown) => error
+  )
+  stop.abort(new Error("stopped"))
+  assert.include(String(await next), "stopped")
+})
