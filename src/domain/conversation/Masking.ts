@@ -5,7 +5,7 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
 import { resultText } from "./ToolOutputBound.ts"
 
-/** Limits of masking, in tokens. Masking shows only the ends of old tool results, so that newer ones have room. */
+/** Limits of masking, in the model's tokens. Masking shows only the ends of old tool results, so that newer ones have room. */
 export interface MaskLimits {
   /** The newest results with this many tokens stay unchanged. */
   readonly protect: number

@@ -373,7 +373,8 @@ const appendAfterCompression = Effect.fnUntraced(function* (chat: ChatState) {
   )
   const hasOpenCalls = items.at(-1)?.entry.content.parts.some(isCall) === true
   const { window } = yield* requestContext(chat)
-  if (isThere || hasOpenCalls || estimateText(message) > maxMessageShare * window.maxRequestTokens) return
+  const { scale = 1 } = yield* requestSize(chat, false)
+  if (isThere || hasOpenCalls || estimateText(message) * scale > maxMessageShare * window.maxRequestTokens) return
   const at = yield* Clock.currentTimeMillis
   yield* appendMessage(chat, { content: user(text(message)), at, author: "program" })
 })

@@ -144,6 +144,7 @@ export class WindowGuard {
       ...base,
       toolBudget: toEstimated(base.toolBudget, scale),
       ...(base.snapshotBudget === undefined ? {} : { snapshotBudget: toEstimated(base.snapshotBudget, scale) }),
+      ...(base.digestBudget === undefined ? {} : { digestBudget: toEstimated(base.digestBudget, scale) }),
       limit: TokenCount.make(limit),
       threshold: Math.min(1, this.trigger / scale / Math.max(1, limit))
     }

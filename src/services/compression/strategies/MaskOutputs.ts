@@ -20,10 +20,11 @@ interface MaskingState {
 /** Masks old tool results, so that only their beginning and end are shown, if that gains enough. */
 const maskOutputs = Effect.fnUntraced(function* (
   masking: MaskingState,
-  { conversation, masking: limits = {}, unmaskedTools: own }: AssembleRequest
+  { conversation, masking: limits = {}, scale, unmaskedTools: own }: AssembleRequest
 ): Effect.fn.Return<Assembled | undefined, TokenCountError, TokenCounter> {
   if (limits === false) return undefined
-  const { least, protect } = { ...defaultMasking, ...limits }
+  const inModelTokens = { ...defaultMasking, ...limits }
+  const [least, protect] = [inModelTokens.least / scale, inModelTokens.protect / scale]
   const total = yield* Work.run(masking.results.follow(conversation.view))
   // Masking is worth trying again once the missing amount has been added.
   if (total < masking.skipped.total) masking.skipped = { total: 0, next: 0 }
