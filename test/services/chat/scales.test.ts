@@ -2,20 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { patchOf, tokensOf } from "../../../src/domain/compression/Compression.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import { itemTokens, sum, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
+import { entryId, itemTokens, sum, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { Script, type Step } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { Chat } from "../../../src/services/chat/Chat.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
-import { Script } from "../../../src/layers/testing/ScriptedModel.ts"
+import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { atScales, countingBy, estimated, estimateOf, type Measured } from "../../support/scales.ts"
 import { begin, taken } from "../../support/sending.ts"
 
 /** Every budget and limit is in the model's tokens, and so is every report, whatever the model's tokens per estimated one are. */
 
 const words = (tokens: number): string => "the builder keeps the old road open ".repeat(Math.ceil(tokens / 7))
-
-/** The environment of a scene: its limits, multiplied by the scale. */
-type Limits = (scale: number) => Partial<ChatSettings>
 
 /** A conversation whose model reported its counts twice. */
 const learned = Effect.fnUntraced(function* (settings: Partial<ChatSettings>) {
@@ -37,6 +35,14 @@ const talk = (count: number, tokens: number) =>
     { content: model(text(`done ${n}`)) }
   ]).flat()
 
+/** Answers with a snapshot when one is asked for. */
+const snapshotOr =
+  (words: string) =>
+  ({ systemInstruction = "" }: ModelRequest): Step =>
+    systemInstruction.includes("state_snapshot")
+      ? `<state_snapshot><overall_goal>${"to keep the road open ".repeat(20)}</overall_goal></state_snapshot>`
+      : words
+
 const viewSize = (chat: Chat["Service"]) => Effect.map(chat.conversation, viewTokens)
 const summarySize = (chat: Chat["Service"]) =>
   Effect.map(chat.conversation, (now) =>
@@ -47,34 +53,38 @@ const summarySize = (chat: Chat["Service"]) =>
     )
   )
 
-const scenes: Readonly<
-  Record<
-    string,
-    readonly [limits: Limits, (chat: Chat["Service"], scale: number) => Effect.Effect<Measured, unknown, Script>]
-  >
-> = {
-  "the size of the next request": [
-    (scale) => ({ window: 20_000 * scale, systemInstruction: words(500) }),
-    (chat) =>
+interface Scene {
+  /** Its limits, multiplied by the scale. */
+  readonly limits: (scale: number) => Partial<ChatSettings>
+  readonly run: (chat: Chat["Service"]) => Effect.Effect<Measured, unknown, Script>
+  /** Whether no count of the model is known at the beginning. */
+  readonly isNew?: boolean
+  readonly answer?: (request: ModelRequest) => Step
+}
+
+const scenes: Readonly<Record<string, Scene>> = {
+  "the size of the next request": {
+    limits: (scale) => ({ window: 20_000 * scale, systemInstruction: words(500) }),
+    run: (chat) =>
       Effect.gen(function* () {
         yield* chat.append(talk(4, 300))
         const { limit, threshold, tokens, trigger } = yield* chat.usage
         return { tokens: { tokens, limit, trigger }, estimated: { threshold } }
       })
-  ],
-  "the end of a turn": [
-    (scale) => ({ window: 20_000 * scale }),
-    (chat) =>
+  },
+  "the end of a turn": {
+    limits: (scale) => ({ window: 20_000 * scale }),
+    run: (chat) =>
       Effect.gen(function* () {
         const { events } = yield* taken(chat.send(words(1_000)))
         const last = events.at(-1)
         if (last?._tag !== "Finished") return assert.fail(`${last?._tag}`)
         return { tokens: { tokens: last.tokens, limit: last.limit } }
       })
-  ],
-  "a compression that is due": [
-    (scale) => ({ window: 8_000 * scale, threshold: 0.5 }),
-    (chat) =>
+  },
+  "a compression that is due": {
+    limits: (scale) => ({ window: 8_000 * scale, threshold: 0.5 }),
+    run: (chat) =>
       Effect.gen(function* () {
         for (let n = 0; n < 20; n += 1) {
           const { events } = yield* taken(chat.send(`${n} ${words(400)}`))
@@ -85,10 +95,10 @@ const scenes: Readonly<
         }
         return assert.fail("nothing was compressed")
       })
-  ],
-  "a compression that is asked for": [
-    (scale) => ({ window: 3_000 * scale, policy: { summarizer: "extractive", preserve: 0.9 } }),
-    (chat) =>
+  },
+  "a compression that is asked for": {
+    limits: (scale) => ({ window: 3_000 * scale, policy: { summarizer: "extractive", preserve: 0.9 } }),
+    run: (chat) =>
       Effect.gen(function* () {
         yield* chat.append(talk(12, 400))
         const decision = yield* chat.plan()
@@ -106,13 +116,13 @@ const scenes: Readonly<
           }
         }
       })
-  ],
-  "the budget of the snapshot": [
-    (scale) => ({
+  },
+  "the budget of the snapshot": {
+    limits: (scale) => ({
       window: 40_000 * scale,
       policy: { summarizer: "extractive", snapshotBudget: TokenCount.make(500 * scale) }
     }),
-    (chat) =>
+    run: (chat) =>
       Effect.gen(function* () {
         for (let n = 0; n < 8; n += 1) {
           const order = `Never touch src/legacy/part${n}.ts. You must always keep the build of module ${n} green.`
@@ -123,25 +133,25 @@ const scenes: Readonly<
         assert.isAtMost(summary, 600)
         return { estimated: { summary, view: yield* viewSize(chat) } }
       })
-  ],
-  "the budget of tool results": [
-    (scale) => ({
+  },
+  "the budget of tool results": {
+    limits: (scale) => ({
       window: 40_000 * scale,
-      policy: { summarizer: "extractive", toolBudget: TokenCount.make(3_000 * scale), minGain: 0 }
+      policy: { summarizer: "extractive", toolBudget: TokenCount.make(3_000 * scale), preserve: 0.8, minGain: 0 }
     }),
-    (chat) =>
+    run: (chat) =>
       Effect.gen(function* () {
         yield* chat.append([{ content: user(text("read them all")) }, ...results(12, 980)])
         yield* chat.compress()
         return { estimated: { view: yield* viewSize(chat) } }
       })
-  ],
-  "the budget of the digest": [
-    (scale) => ({
+  },
+  "the budget of the digest": {
+    limits: (scale) => ({
       window: 40_000 * scale,
       policy: { summarizer: "model", digestBudget: TokenCount.make(3_000 * scale), minGain: 0 }
     }),
-    (chat) =>
+    run: (chat) =>
       Effect.gen(function* () {
         yield* chat.append([...talk(20, 400), ...results(12, 980)])
         yield* chat.compress()
@@ -150,28 +160,28 @@ const scenes: Readonly<
         assert.isAbove(sent.length, 0)
         return { estimated: { sent: Math.max(...sent) } }
       })
-  ],
-  "results that arrive together": [
-    (scale) => ({ window: 10_000 * scale, toolOutput: { most: 1_000_000 } }),
-    (chat) =>
+  },
+  "results that arrive together": {
+    limits: (scale) => ({ window: 10_000 * scale, toolOutput: { most: 1_000_000 } }),
+    run: (chat) =>
       Effect.gen(function* () {
         const before = yield* viewSize(chat)
         yield* chat.append(results(1, 14_000))
         return { estimated: { shown: (yield* viewSize(chat)) - before } }
       })
-  ],
-  "a message that does not fit": [
-    (scale) => ({ window: 8_000 * scale, overflowFactor: 0.5 }),
-    (chat) =>
+  },
+  "a message that does not fit": {
+    limits: (scale) => ({ window: 8_000 * scale, overflowFactor: 0.5 }),
+    run: (chat) =>
       Effect.gen(function* () {
         const { error } = yield* taken(chat.send(words(7_000)))
         if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
         return { tokens: { estimated: error.estimated, remaining: error.remaining, limit: error.limit } }
       })
-  ],
-  "masked results": [
-    (scale) => ({ window: 100_000 * scale, masking: { protect: 3_000 * scale, least: 2_000 * scale } }),
-    (chat) =>
+  },
+  "masked results": {
+    limits: (scale) => ({ window: 100_000 * scale, masking: { protect: 3_000 * scale, least: 2_000 * scale } }),
+    run: (chat) =>
       Effect.gen(function* () {
         for (let n = 0; n < 20; n += 1) {
           yield* chat.append(results(1, 980))
@@ -182,36 +192,110 @@ const scenes: Readonly<
         }
         return assert.fail("nothing was masked")
       })
-  ],
-  "a message after a compression": [
-    (scale) => ({ window: 8_000 * scale, afterCompression: Effect.succeed(words(500)) }),
-    (chat) =>
+  },
+  "a message after a compression": {
+    limits: (scale) => ({ window: 8_000 * scale, afterCompression: Effect.succeed(words(500)) }),
+    run: (chat) =>
       Effect.gen(function* () {
         yield* chat.append(talk(6, 400))
         yield* chat.compress()
         const last = (yield* chat.contents).at(-1)
         return { estimated: { last: estimated(last?.parts ?? []) } }
       })
-  ],
-  "pruned results": [
-    (scale) => ({ window: 8_000 * scale, policy: { strategy: "openclaw", summarizer: "extractive" } }),
-    (chat) =>
+  },
+  "a compression by reported counts": {
+    limits: (scale) => ({ window: 20_000 * scale, policy: { strategy: "gemini", summarizer: "model" } }),
+    answer: snapshotOr("fine"),
+    run: (chat) =>
+      Effect.gen(function* () {
+        for (let n = 0; n < 8; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
+        const outcome = yield* chat.compress()
+        assert.isDefined(patchOf(outcome), JSON.stringify(outcome).slice(0, 300))
+        return { tokens: tokensOf(outcome) }
+      })
+  },
+  "a compression that cannot reach the limit": {
+    limits: (scale) => ({ window: 3_000 * scale, systemInstruction: words(2_600) }),
+    run: (chat) =>
+      Effect.gen(function* () {
+        yield* chat.append(talk(6, 400))
+        const outcome = yield* chat.compress()
+        const isOver = "degraded" in outcome && outcome.degraded !== null
+        assert.isTrue(isOver)
+        return { estimated: { isOver: Number(isOver), view: yield* viewSize(chat) } }
+      })
+  },
+  "a compression that a count makes due": {
+    isNew: true,
+    limits: (scale) => ({ window: 8_000 * scale, threshold: 0.5 }),
+    run: (chat) =>
+      Effect.gen(function* () {
+        yield* chat.append(talk(8, 840))
+        const { events } = yield* taken(chat.send("go on"))
+        const found = events.filter(({ _tag }) => _tag === "ChatCompressed").length
+        assert.strictEqual(found, 1)
+        return { estimated: { found, view: yield* viewSize(chat) } }
+      })
+  },
+  "a snapshot that is prepared": {
+    limits: (scale) => ({
+      window: 8_000 * scale,
+      threshold: 0.5,
+      prepareAt: 0.6,
+      policy: { summarizer: "model", preserve: 0.6 }
+    }),
+    answer: snapshotOr("fine"),
+    run: (chat) =>
+      Effect.gen(function* () {
+        let begun = 0
+        for (let n = 1; n < 20; n += 1) {
+          const { events } = yield* taken(chat.send(`${n} ${words(400)}`))
+          if (begun === 0 && events.some(({ _tag }) => _tag === "SnapshotPreparation")) begun = n
+          const dropped = events.filter((event) => event._tag === "SnapshotPreparation" && event.state === "dropped")
+          assert.deepStrictEqual(dropped, [])
+          if (events.some(({ _tag }) => _tag === "ChatCompressed")) return { estimated: { begun, n } }
+        }
+        return assert.fail("nothing was compressed")
+      })
+  },
+  "calls that no request can hold": {
+    limits: (scale) => ({ window: 8_000 * scale, generation: { maxOutputTokens: 100_000 } }),
+    answer: ({ contents }) => {
+      const size = /call (\d+)/.exec(contents.at(-1)?.parts[0]?.text ?? "")?.[1]
+      if (size === undefined) return "fine"
+      const made = call("write_file", { content: words(Number(size)) }, "c")
+      return { content: model(made), finishReason: "STOP", usage: null }
+    },
+    run: (chat) =>
+      Effect.gen(function* () {
+        for (let size = 500; size < 20_000; size += 500) {
+          const { error } = yield* taken(chat.send(`call ${size}`))
+          if (error !== undefined) return { estimated: { size } }
+          yield* chat.append([{ content: user(response("write_file", { output: "done" }, "c")) }])
+          yield* taken(chat.send("well"))
+          yield* chat.branch({ to: entryId(4) })
+        }
+        return assert.fail("no call was refused")
+      })
+  },
+  "pruned results": {
+    limits: (scale) => ({ window: 8_000 * scale, policy: { strategy: "openclaw", summarizer: "extractive" } }),
+    run: (chat) =>
       Effect.gen(function* () {
         yield* chat.append([...results(2, 2_800), { content: model(text("read")) }])
         yield* taken(chat.send("go on"))
         return { estimated: { view: yield* viewSize(chat) } }
       })
-  ]
+  }
 }
 
 describe("in the model's tokens are", () => {
-  for (const [name, [limits, scene]] of Object.entries(scenes)) {
+  for (const [name, { answer, isNew, limits, run }] of Object.entries(scenes)) {
     it.effect(name, () =>
       atScales((scale) =>
-        Effect.gen(function* () {
-          const { chat } = yield* learned(limits(scale))
-          return yield* scene(chat, scale)
-        }).pipe(Effect.provide(countingBy(scale)))
+        Effect.flatMap(isNew === true ? begin(limits(scale)) : learned(limits(scale)), ({ chat }) => run(chat)).pipe(
+          Effect.provide(countingBy(scale, answer))
+        )
       )
     )
   }
