@@ -77,11 +77,11 @@ const shortened = (name: string, length: number): string => {
  * Returns the name under which a model calls a server's tool: `mcp_<server>_<tool>`, in the characters and length that the API
  * accepts, and different from all names already in use.
  */
-export const mcpToolName = (server: string, tool: string, modelMediaType: ReadonlySet<string>): string => {
+export const mcpToolName = (server: string, tool: string, takenNames: ReadonlySet<string>): string => {
   const whole = `mcp_${validNameChars(server)}_${validNameChars(tool)}`
   const first = shortened(whole, maxNameChars)
   for (let count = 2, name = first; ; count += 1) {
-    if (!modelMediaType.has(name)) return name
+    if (!takenNames.has(name)) return name
     const suffix = `_${count}`
     name = shortened(whole, maxNameChars - suffix.length) + suffix
   }

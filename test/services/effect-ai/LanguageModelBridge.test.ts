@@ -224,10 +224,24 @@ describe("generate", () => {
     )
   }
 
-  it.effect("has no usage where none was counted", () =>
+  it.effect.each([
+    ["has no usage where none was counted", {}, {}, null],
+    [
+      "counts what was read from a cache, written to one, and neither",
+      { uncached: 30, cacheRead: 10, cacheWrite: 5 },
+      { text: 7, reasoning: 2 },
+      { prompt: 45, answer: 7, thoughts: 2, cached: 10 }
+    ],
+    [
+      "takes a total as it is",
+      { total: 50, uncached: 30, cacheRead: 10, cacheWrite: 5 },
+      { total: 9 },
+      { prompt: 50, answer: 9, thoughts: 0, cached: 10 }
+    ]
+  ] as const)("%s", ([, inputTokens, outputTokens, expected]) =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* generate()).usage, null)
-    }).pipe(Effect.provide(answering({ type: "finish", reason: "stop", usage: { inputTokens: {}, outputTokens: {} } })))
+      assert.deepStrictEqual((yield* generate()).usage, expected)
+    }).pipe(Effect.provide(answering({ type: "finish", reason: "stop", usage: { inputTokens, outputTokens } })))
   )
 
   it.effect("refuses another model than its own, and tools that are not functions", () =>

@@ -186,6 +186,8 @@ describe("whether a command succeeded", () => {
       "✓ shows 3 errors in the log\n Tests  4 passed (4)",
       true
     ],
+    ["tests that printed nothing", "npm test | tail -5", 0, "", undefined],
+    ["types and tests that printed nothing", "tsc && npm test | tail", 0, "(no output)", undefined],
     ["nothing is told", "npm test | grep -c x", 0, "12", undefined],
     ["a command that is no check", "ls | head", 0, "a.ts", true],
     ["; hides the exit code too", "npm test; echo done", 0, "2 failed\ndone", false],

@@ -194,6 +194,16 @@ describe("the strategy openclaw: before a request", () => {
     )
   })
 
+  it("openclaw: does not clear the results of the last message (ours)", () => {
+    const contents = [...turns(1, "y".repeat(9_000)), ...turn(1, "z".repeat(9_000)).slice(0, 2)]
+    const last = user(...Array.from({ length: 6 }, () => response("read_file", { output: "z".repeat(9_000) }, "c1")))
+    const { texts } = pruned([...contents, last], { window: 8_000 })
+    assert.deepStrictEqual(
+      texts.map(([entry]) => entry),
+      ["e3"]
+    )
+  })
+
   it("openclaw: shows media of the three newest finished turns, and notes for older ones (OpenClaw 2026.9; ours: with a handle)", () => {
     const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
     const contents = Array.from({ length: 5 }, (_, n) => [user(text(`look ${n}`), image), model(text("seen"))]).flat()

@@ -1,0 +1,27 @@
+import { assert, it } from "@effect/vitest"
+import { witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
+import { model, text, user } from "../../../../src/domain/content/Content.ts"
+import { type Author, type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+
+const words = "Never touch src/legacy."
+
+const entryOf = (n: number, author?: Author, content = user(text(`Hello. ${words}`))): Entry => ({
+  id: entryId(n),
+  content,
+  tokens: content.parts.map(() => 1),
+  handles: [],
+  ...(author === undefined ? {} : { author })
+})
+
+it("only the user's own message, named by its id, witnesses the user's words", () => {
+  const authors = ["program", "summary", "environment"] as const
+  const witness = witnessOf([
+    entryOf(1),
+    entryOf(2, undefined, model(text(words))),
+    ...authors.map((author, at) => entryOf(3 + at, author)),
+    entryOf(6, undefined, user(text("Another message.")))
+  ])
+  const seen = [1, 2, 3, 4, 5, 6, 7].map((n) => witness({ entry: entryId(n), text: words }))
+  assert.deepStrictEqual(seen, [true, false, false, false, false, false, false])
+  assert.isFalse(witness({ entry: entryId(1), text: "Always touch src/legacy." }))
+})
