@@ -57,10 +57,10 @@ export interface ParentAgent {
 
 /** A conversation of which agents may get a copy, and how large it may be. */
 export interface ForkSource {
-  readonly chat: Pick<Chat["Service"], "conversation" | "recall" | "search">
+  readonly chat: Pick<Chat["Service"], "conversation" | "recall" | "search" | "usage">
   /** The id of its session, for `recall`. */
   readonly session: string
-  /** The most tokens that are copied. A larger conversation is not copied at all. */
+  /** The most tokens that are copied, as its model counts them. A larger conversation is not copied at all. */
   readonly maxTokens: number
 }
 
@@ -261,7 +261,11 @@ const inheritedBy = Effect.fnUntraced(function* (
   if (fork === undefined) return isolated("It began with its task alone: nothing is copied here.")
   const { chat, maxTokens, session } = fork
   const conversation = yield* chat.conversation
-  const tokens = viewTokens(conversation)
+  const scale = yield* chat.usage.pipe(
+    Effect.map((usage) => usage.scale ?? 1),
+    Effect.orElseSucceed(() => 1)
+  )
+  const tokens = viewTokens(conversation) * scale
   if (tokens > maxTokens) {
     return isolated(
       `It began with its task alone: the conversation has about ${Math.round(tokens)} tokens, and at most ${maxTokens} are copied.`

@@ -638,7 +638,7 @@ describe("Agent", () => {
 
     it.effect("reminders are repeated after a compression", () =>
       Effect.gen(function* () {
-        const { calls, run } = yield* agent({
+        const { calls, log, run } = yield* agent({
           tools: [tool("read", "read", (word) => Effect.succeed(`${word} ${"line of output\n".repeat(60)}`))],
           settings: { window: 12_000 },
           reminder: Effect.succeed("scout-1 is at work"),
@@ -649,6 +649,15 @@ describe("Agent", () => {
           JSON.stringify(request.contents).includes("scout-1 is at work")
         )
         assert.isAbove(told.length, 3)
+        // Once after each compression.
+        const order = log.flatMap((event) =>
+          event._tag === "Compressed"
+            ? ["compressed"]
+            : event._tag === "Appended" && JSON.stringify(event.entry).includes("scout-1 is at work")
+              ? ["told"]
+              : []
+        )
+        assert.notMatch(order.join(" "), /told told|compressed compressed/)
       })
     )
 

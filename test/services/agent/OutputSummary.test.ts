@@ -114,6 +114,16 @@ describe("the summary of an output", () => {
     }).pipe(Effect.provide(services("short")))
   )
 
+  it.effect("a secret across a place where a huge output is cut is removed whole", () =>
+    Effect.gen(function* () {
+      const secret = `ghp_${"a1B2".repeat(9)}`
+      const cutAt = (chars: number) => `${"some words of it ".repeat(chars / 17).slice(0, chars - 21)} ${secret} `
+      yield* summarize({ ...question, text: `${cutAt(80_000)}${cutAt(600_000)}${cutAt(320_000)}` })
+      const [asked] = yield* calls
+      assert.notMatch(JSON.stringify(asked?.request.contents), /ghp_|(?:a1B2){3}/)
+    }).pipe(Effect.provide(services("short")))
+  )
+
   for (const [tool, mode] of [
     ["run_shell_command", "shell"],
     ["list_directory", "listing"],
