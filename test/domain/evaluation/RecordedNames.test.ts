@@ -1,0 +1,54 @@
+import { assert, it } from "@effect/vitest"
+import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { eachAnswer, programsOf } from "../../../src/domain/evaluation/RecordedNames.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { cachedEqualsFresh } from "../../support/caches.ts"
+
+it.each([
+  ["run_shell_command", { command: "terraform plan && cat a.txt" }, ["terraform"]],
+  ["exec_command", { cmd: "CI=1 terraform apply | jq ." }, ["terraform", "jq"]],
+  ["Bash", { command: "(kubectl get pods; helm list)" }, ["kubectl", "helm"]],
+  ["read_file", { command: "terraform plan" }, []],
+  ["shell", { command: ["terraform", "plan"] }, []],
+  ["shell", "terraform plan", []]
+] as const)("a call of %s with %j runs %j", (name, args, programs) => {
+  assert.deepStrictEqual(programsOf(call(name, args, "c1")), [...programs])
+})
+
+const entryOf = (content: Content, at: number): Entry => ({
+  id: entryId(at + 1),
+  content,
+  tokens: content.parts.map(() => 1),
+  handles: []
+})
+
+it("the names of an entry are relative to the folders asked for, whatever was asked before", () => {
+  const log = () =>
+    [
+      user(text("Mend /work/app/src/Parse.ts and /home/me/notes/Plan.md.")),
+      model(call("exec_command", { cmd: "terraform plan" }, "c1")),
+      user(response("exec_command", { output: "done" }, "c1")),
+      model(text("I mended /work/app/src/Parse.ts as /home/me/notes/Plan.md says, with terraform.")),
+      user(text("Thanks.")),
+      model(text("Parse.ts is done: src/Parse.ts."))
+    ].map(entryOf)
+  const names = (roots: ReadonlyArray<string>) => (entries: ReadonlyArray<Entry>) => {
+    const seen: Array<readonly [written: unknown, fromBefore: ReadonlyArray<string>]> = []
+    const compaction = { log: entries, before: entries.slice(0, 3), after: entries.slice(3), roots }
+    runSync(
+      eachAnswer(compaction, ({ written }, isFromBefore) => {
+        seen.push([written, [...written.map(([name]) => name), "terraform"].filter(isFromBefore)])
+        return true
+      })
+    )
+    return seen
+  }
+  cachedEqualsFresh(log, {
+    "no folder": names([]),
+    "the project": names(["/work/app"]),
+    "the project and the notes": names(["/work/app", "/home/me"])
+  })
+  const [first] = names(["/work/app", "/home/me"])(log())
+  assert.deepStrictEqual(first?.[1], ["src/Parse.ts", "notes/Plan.md", "terraform"])
+})
