@@ -1,4 +1,4 @@
-import { it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../src/domain/compression/evidence/Evidence.ts"
 import { composeSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
 import { originalRequest } from "../../../src/domain/compression/strategies/palimpsest/OriginalRequest.ts"
@@ -12,10 +12,11 @@ import {
   empty,
   entries,
   type Entry,
-  entryId
+  entryId,
+  type Patch,
+  view
 } from "../../../src/domain/conversation/Conversation.ts"
 import { freshMemory } from "../../../src/domain/conversation/FailureMemory.ts"
-import { requestTokens, projectMessages } from "../../../src/domain/conversation/Projection.ts"
 import { redactedEntries } from "../../../src/domain/conversation/RedactedEntries.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
@@ -24,8 +25,11 @@ import { cachedEqualsFresh } from "../../support/caches.ts"
 /** What compressions of one conversation remember of each other does not show. */
 
 const handle = handleOf(Hash.make("a".repeat(52)), () => false)
-const output = Array.from({ length: 200 }, (_, at) => `line ${at} of /work/app/src/part${at}.ts, at length`).join("\n")
+const output = Array.from({ length: 120 }, (_, at) => `line ${at} of /work/app/src/part${at}.ts, at length`).join("\n")
 const secret = `ghp_${"a1B2".repeat(9)}`
+
+/** A value that only its place elsewhere makes a secret. */
+const value = "Xk9vQ2mL7pR4"
 
 const edit = (n: number): ReadonlyArray<Content> => {
   const args = {
@@ -35,7 +39,7 @@ const edit = (n: number): ReadonlyArray<Content> => {
   }
   return [
     model(call("replace", args, `e${n}`)),
-    user(response("replace", { output: n === 3 ? `token=${secret}` : "ok" }, `e${n}`)),
+    user(response("replace", { output: n === 3 ? `token=${secret}` : `ok ${value}` }, `e${n}`)),
     model(call("run_shell_command", { command: `cat src/part${n}.ts` }, `s${n}`)),
     user(response("run_shell_command", { output }, `s${n}`))
   ]
@@ -45,7 +49,7 @@ const contents: ReadonlyArray<Content> = [
   user(text("hi")),
   model(text("Hello.")),
   user(text("Rename the port setting in all files. Never touch src/legacy.")),
-  ...Array.from({ length: 10 }, (_, n) => edit(n)).flat(),
+  ...Array.from({ length: 6 }, (_, n) => edit(n)).flat(),
   user(text(`Use ${secret} for it, and keep getUserById.`)),
   model(text("Done."))
 ]
@@ -67,7 +71,7 @@ const versions = () => {
 type Versions = ReturnType<typeof versions>
 const at = (all: Versions, index: number) => all.at(index) ?? empty
 
-const limit = TokenCount.make(20_000)
+const limit = TokenCount.make(200_000)
 const planned =
   (rung: number, outputForm: "last-lines" | "head-tail-lines", index = -1) =>
   (all: Versions) =>
@@ -88,6 +92,12 @@ it("plans at each rung and in each form", () => {
     "another form on the second rung": planned(1, "head-tail-lines"),
     "an earlier version": planned(0, "last-lines", -9)
   })
+  const shortened = [planned(0, "last-lines"), planned(1, "last-lines"), planned(0, "head-tail-lines")].map((step) => {
+    const decision = step(versions())
+    const steps = decision._tag === "Go" ? decision.plan.steps : []
+    return steps.flatMap((one) => (one._tag === "Shorten" ? [one.tokensAfter] : []))[0]
+  })
+  assert.strictEqual(new Set(shortened).size, 3, `each shortens to another size: ${shortened.join(", ")}`)
 })
 
 it("the original request of each version", () => {
@@ -97,7 +107,7 @@ it("the original request of each version", () => {
 
 it("evidence and snapshots of several sizes, folders and focuses", () => {
   const snapshot = (budget: number, cwd: string | undefined, focus?: string) => (all: Versions) => {
-    const evidence = runSync(gatherEvidence(entries(at(all, -1)), { cwd }))
+    const evidence = runSync(gatherEvidence(entries(at(all, 13)), { cwd }))
     return runSync(composeSnapshot(evidence, { budget, kept: [], cwd, focus }))
   }
   cachedEqualsFresh(versions, {
@@ -112,17 +122,20 @@ it("redactions, with and without values that were found elsewhere", () => {
   const redacted =
     (count: number, more: ReadonlyArray<{ readonly kind: string; readonly value: string }>) => (all: Versions) =>
       runSync(redactedEntries(entries(at(all, -1)).slice(0, count), more))
-  const value = { kind: "token", value: "new7 = 2; part 7 of 12" }
   cachedEqualsFresh(versions, {
     few: redacted(6, []),
-    "with a value": redacted(60, [value, { kind: "token", value: "line-198-of-/work/app" }]),
+    "with a value": redacted(60, [{ kind: "token", value }]),
     all: redacted(60, [])
   })
 })
 
 it("a patch applied to several versions", () => {
-  const patch = { drop: { from: entryId(4), to: entryId(9) }, insert: [], shorten: [] }
-  const applied = (index: number) => (all: Versions) =>
-    requestTokens(projectMessages(compressed(at(all, index), patch)))
-  cachedEqualsFresh(versions, { late: applied(-1), early: applied(14), between: applied(20) })
+  const applied =
+    (index: number) =>
+    ({ all, patch }: { readonly all: Versions; readonly patch: Patch }) =>
+      view(compressed(at(all, index), patch)).length
+  cachedEqualsFresh(
+    () => ({ all: versions(), patch: { drop: { from: entryId(4), to: entryId(9) }, insert: [], shorten: [] } }),
+    { late: applied(-1), early: applied(14), between: applied(20) }
+  )
 })
