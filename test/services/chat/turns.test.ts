@@ -1,7 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Ref, Scope, Stream } from "effect"
 import { call, isResponse, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import { entries, view } from "../../../src/domain/conversation/Conversation.ts"
+import { entries, entryId, view } from "../../../src/domain/conversation/Conversation.ts"
 import { emptySession, logVersion, type SessionEvent, applyEvent } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
@@ -10,7 +10,9 @@ import { Chats } from "../../../src/services/chat/Chats.ts"
 import type { ChatOptions } from "../../../src/services/chat/ChatState.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
+import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
+import { strideOf } from "../../support/runs.ts"
 
 const words = "a story of a river and a bridge, told at length. ".repeat(60)
 const offline = Offline.layerWithModel(
@@ -160,6 +162,72 @@ layer(offline)("a turn", (it) => {
   )
 })
 
+describe("a change interrupted anywhere is in the log and in the conversation, or in neither", () => {
+  const talk = Array.from({ length: 12 }, (_, n) => [
+    { content: user(text(`chapter ${n}`)) },
+    { content: model(text(words)) }
+  ]).flat()
+  const changes: Readonly<Record<string, (chat: Chat["Service"]) => Effect.Effect<unknown, unknown>>> = {
+    append: (chat) => chat.append([{ content: user(text("one")) }, { content: user(text("two")) }]),
+    compress: (chat) => chat.compress(),
+    undo: (chat) => chat.undo,
+    redo: (chat) => Effect.andThen(chat.undo, chat.redo),
+    pin: (chat) => chat.pin("always use tabs"),
+    branch: (chat) => chat.branch({ to: entryId(1) }),
+    label: (chat) => chat.label(entryId(1), "the beginning"),
+    "change its model": (chat) => chat.configure({ model: "gemini-2.5-pro" }),
+    send: (chat) => Effect.exit(Stream.runDrain(chat.send("and then?")))
+  }
+
+  /** Compressions and turns have many points. */
+  const long: ReadonlySet<string> = new Set(["compress", "send"])
+
+  it.effect.each(Object.entries(changes))("%s", ([name, change]) =>
+    Effect.gen(function* () {
+      const session = yield* Effect.gen(function* () {
+        const chat = yield* begun()
+        yield* chat.append(talk)
+        yield* chat.compress()
+        return yield* chat.session
+      })
+      let events: Array<SessionEvent> = []
+      let chat: Chat["Service"] | undefined
+      // A log takes time before and after it has a line.
+      const append = (event: SessionEvent) =>
+        Effect.andThen(
+          Effect.yieldNow,
+          Effect.andThen(
+            Effect.sync(() => events.push(event)),
+            Effect.yieldNow
+          )
+        )
+      const points = yield* interruptSweep(
+        () =>
+          Effect.gen(function* () {
+            events = []
+            chat = yield* Effect.uninterruptible(
+              begun({ session, log: { append: (event) => Effect.asVoid(append(event)) } })
+            )
+            yield* change(chat)
+          }),
+        () =>
+          Effect.gen(function* () {
+            if (chat === undefined) return
+            assert.strictEqual(described(yield* chat.session), described(events.reduce(applyEvent, session)))
+            const before = events.length
+            // The words and their pin.
+            if (name === "pin") assert.include([0, 2], before)
+            yield* chat.append([{ content: user(text("free to go on")) }])
+            assert.strictEqual(events.length, before + 1)
+          }),
+        long.has(name) ? strideOf(31, 7) : 1
+      )
+      assert.isAbove(points, 5)
+      assert.isNotEmpty(events)
+    }).pipe(Effect.provide(offline))
+  )
+})
+
 describe("a turn interrupted anywhere leaves a complete conversation", () => {
   it.effect("loading omitted entries is done, or still to do", () =>
     Effect.gen(function* () {
@@ -180,7 +248,8 @@ describe("a turn interrupted anywhere leaves a complete conversation", () => {
         () =>
           Effect.gen(function* () {
             if (chat !== undefined) assert.strictEqual(yield* chat.whole, full)
-          })
+          }),
+        1
       )
       assert.isAbove(points, 5)
     }).pipe(Effect.provide(offline))
@@ -202,7 +271,8 @@ describe("a turn interrupted anywhere leaves a complete conversation", () => {
             const now = yield* chat.settings
             assert.strictEqual(now.model === "gemini-2.5-pro", now.window === 9_000)
             if (now.window === 9_000) changed += 1
-          })
+          }),
+        1
       )
       assert.isAbove(points, 5)
       assert.isAbove(changed, 0)
