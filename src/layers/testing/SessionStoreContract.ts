@@ -194,6 +194,23 @@ export const sessionStoreContract = (
           const events = [appended(1, textPart("acknowledged")), appended(2, textPart("of the new owner"))]
           assert.deepStrictEqual(yield* second.log.whole, sessionOf([started("s1"), ...events]))
         }).pipe(Effect.scoped, Effect.provide(Layer.unwrap(variant.make))))
+
+      test("keeps a session that was taken over locked when its first owner closes", () =>
+        Effect.gen(function* () {
+          const store = yield* SessionStore
+          const [one, two] = yield* Effect.all([Scope.make(), Scope.make()])
+          yield* Scope.provide(store.create(started("s1")), one)
+          const second = yield* Scope.provide(store.open("s1", { takeOver: true }), two)
+          yield* Scope.close(one, Exit.void)
+          const third = Effect.scoped(store.open("s1"))
+          assert.strictEqual((yield* Effect.flip(third)).reason._tag, "SessionLocked")
+          yield* second.log.append(appended(1, textPart("of the second owner")))
+          yield* Scope.close(two, Exit.void)
+          assert.deepStrictEqual(
+            (yield* third).session,
+            sessionOf([started("s1"), appended(1, textPart("of the second owner"))])
+          )
+        }).pipe(Effect.provide(Layer.unwrap(variant.make))))
     }
 
     test("adds a session as a whole, reads its events, and keeps its blobs apart from those of others", () =>
