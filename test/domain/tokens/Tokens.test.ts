@@ -6,7 +6,14 @@ import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { call, outputText, type Part, response, text } from "../../../src/domain/content/Content.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { estimateText, estimatorVersion, partTokens, textTokens } from "../../../src/domain/tokens/Tokens.ts"
+import {
+  beginning,
+  estimateText,
+  estimatorVersion,
+  partTokens,
+  scan,
+  textTokens
+} from "../../../src/domain/tokens/Tokens.ts"
 import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
 import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
@@ -439,4 +446,13 @@ describe("parts", () => {
     const part: Part = { executableCode: { code: "print(1)".repeat(50) } }
     assert.strictEqual(ofPart(part), estimateText(JSON.stringify(part)))
   })
+})
+
+it("a line break of CR LF is one line break: what follows costs the same as after LF", () => {
+  const stateAfter = (words: string) => scan(words, 0, words.length, beginning).place
+  for (const words of ["", "word", "Word", "space ", "comma,", "7", "語", "→", "\t"]) {
+    for (const count of [1, 2]) {
+      assert.strictEqual(stateAfter(words + "\r\n".repeat(count)), stateAfter(words + "\n".repeat(count)), words)
+    }
+  }
 })
