@@ -1,19 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { call, model, outputText, type Part, response, text } from "../../../src/domain/content/Content.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { partTokens } from "../../../src/domain/tokens/Tokens.ts"
+import { call, model, response, text } from "../../../src/domain/content/Content.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import { ContextLengthError, ModelError, type ModelRequest } from "../../../src/services/model/Model.ts"
-import { overheadParts, contentParts } from "../../../src/services/tokens/Calibrations.ts"
+import { contentParts } from "../../../src/services/tokens/Calibrations.ts"
+import { estimated, estimateOf } from "../../support/scales.ts"
 import { begin, endingOf, taken } from "../../support/sending.ts"
 
 /** What people and triggers go by is what the server counts, not what the estimator thinks. */
-
-const estimated = (parts: ReadonlyArray<Part>): number =>
-  parts.reduce((total, part) => total + Work.runSync(partTokens(part, outputText(part))), 0)
-const estimateOf = (request: ModelRequest): number => estimated([...overheadParts(request), ...contentParts(request)])
 
 const words = (tokens: number): string => "the builder keeps the old road open ".repeat(Math.ceil(tokens / 7))
 
