@@ -258,8 +258,11 @@ describe("old results are masked", () => {
   const filler = (n: number) => `file ${n}\n${"some words of this file\n".repeat(900)}the end of ${n}`
   const reader = tool("read", "read", (word) => Effect.succeed(filler(Number(word))))
   const turns = 24
-  const answers: ScriptedModel.Answers = (_, index) =>
-    index < turns ? calling(asking("read", String(index))) : saying("done")
+  // Without counts: the estimate stands.
+  const answers: ScriptedModel.Answers = (_, index) => ({
+    ...(index < turns ? calling(asking("read", String(index))) : saying("done")),
+    usage: null
+  })
 
   it.effect("in batches, when that saves enough, and never the newest", () =>
     Effect.gen(function* () {

@@ -1,0 +1,44 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Stream } from "effect"
+import { encode } from "../../../../src/domain/text/Bytes.ts"
+import * as Patterns from "../../../../src/services/platform/Patterns.ts"
+import { searchOne } from "../../../../src/services/tools/builtin/LineSearch.ts"
+import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
+
+const caseful = { ignoresCase: false }
+
+/** Searches a file that arrives in pieces of so many bytes. */
+const searched = Effect.fnUntraced(function* (bytes: Uint8Array, size: number, maxMatches = 100) {
+  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.slice(at * size, (at + 1) * size)
+  )
+  const fs = FileSystem.makeNoop({ stream: () => Stream.fromArray(pieces) })
+  const workspace = Layer.mock(Workspace, {
+    root: "/work",
+    folders: ["/work"],
+    files: (files) => files,
+    shown: (place) => place
+  })
+  const [pattern, excluded] = [yield* Patterns.compile("ß|end", caseful), yield* Patterns.compile("not this", caseful)]
+  const lines = yield* searchOne("/work/a.txt", { pattern, excluded }, maxMatches).pipe(
+    Effect.provide(workspace),
+    Effect.provideService(FileSystem.FileSystem, fs)
+  )
+  return lines.map(({ number, text }) => `${number}: ${text}`)
+})
+
+const text = "Straße\r\nnothing\r\n\nthe ß, not this one\n😀 Gruß 😀\nthe end"
+
+it.effect("a search finds the same lines wherever the file is cut, the last one too", () =>
+  Effect.gen(function* () {
+    const found = ["1: Straße", "5: 😀 Gruß 😀", "6: the end"]
+    for (const size of [1, 2, 3, 5, 7, 11, 1_000]) {
+      assert.deepStrictEqual(yield* searched(encode(text), size), found, `in pieces of ${size}`)
+      assert.deepStrictEqual(yield* searched(encode(text), size, 2), found.slice(0, 2), `two, in pieces of ${size}`)
+    }
+    const wide = new Uint8Array(Buffer.from(`\ufeff${text}`, "utf16le"))
+    for (const size of [2, 5, 1_000]) assert.deepStrictEqual(yield* searched(wide, size), found, `UTF-16, ${size}`)
+    assert.deepStrictEqual(yield* searched(encode(`${text}\0`), 7), [])
+    assert.deepStrictEqual(yield* searched(encode(""), 7), [])
+  })
+)
