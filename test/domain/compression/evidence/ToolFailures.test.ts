@@ -10,6 +10,12 @@ describe("the lines that say why a call failed", () => {
       'error: bad type\nerror: 2 failed"}'
     ],
     ["no line without a word", "---\nerror: not set\n***", "error: not set"],
+    [
+      "the first three of many",
+      "Exit code 1\nerror: one\nerror: two\nwell\nerror: three\nerror: four",
+      "error: one\nerror: two\nerror: three"
+    ],
+    ["the first two where none is telling", "one went\ntwo went\nthree went", "one went\ntwo went"],
     ["a Windows path", "cannot open C:\\new\\a.txt", "cannot open C:\\new\\a.txt"],
     ["a tool's tags", "<tool_use_error>File does not exist.</tool_use_error>", "File does not exist."],
     [
