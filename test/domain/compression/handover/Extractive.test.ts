@@ -403,3 +403,12 @@ describe("time", () => {
     assert.isAtMost(whole.tokens, 4_000)
   })
 })
+
+it("the agent's newest words are those of now", () => {
+  const said = ["alpha is mended now.", "beta is under way.", "omega is left to do."]
+  const { text: whole } = extract([
+    user(text("Mend the parser in src/a.ts.")),
+    ...said.flatMap((words) => [model(text(`What I found: ${words}`)), user(text("Go on with the rest of it."))])
+  ])
+  assert.match(whole, /now \(e6\)[^\n]*omega/)
+})

@@ -416,3 +416,8 @@ describe("the strategy openclaw: what code adds", () => {
     assert.strictEqual(withSuffixes("short", ["a", "", "b"]), "short\n\na\n\nb")
   })
 })
+
+it("the newest turns are whole where there are three or more, and else the last messages", () => {
+  const shown = (count: number) => [...newestTurns(entriesOf(turns(count, "x")))].length
+  assert.deepStrictEqual([1, 2, 3, 4].map(shown), [4, 7, 12, 12])
+})
