@@ -6,6 +6,17 @@ import { decode, encode } from "../../src/domain/text/Bytes.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import { Usage } from "../../src/domain/tokens/Tokens.ts"
+import { claudeReader } from "../../src/domain/transcripts/ClaudeReader.ts"
+import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
+import { codexReader } from "../../src/domain/transcripts/CodexReader.ts"
+import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
+import { detectFormat, isGeminiDocument, isOpencodeRows } from "../../src/domain/transcripts/DetectFormat.ts"
+import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/GeminiReader.ts"
+import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/GeminiWriter.ts"
+import { opencodeReader, readOpencodeDocument } from "../../src/domain/transcripts/OpencodeReader.ts"
+import { writeOpencode } from "../../src/domain/transcripts/OpencodeWriter.ts"
+import { piReader } from "../../src/domain/transcripts/PiReader.ts"
+import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
 import { isProblem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import {
   type LineReader,
@@ -32,9 +43,20 @@ const texts = [
   foreignNotes.summary,
   foreignNotes.program,
   runtimeMark,
+  // Words that one of the agents, or several, read as more than words.
+  "/slash",
+  " ?",
+  "<session_context>x",
+  "<hook_context>x</hook_context>",
+  "<state_snapshot>s</state_snapshot>",
+  "<environment_context>x</environment_context>",
+  "Another language model started to solve this problem and produced a summary",
+  "<task-notification>x</task-notification>",
+  "**Subject** and description",
+  '{"output":"x","metadata":{"exit_code":1}}',
   "x".repeat(9_000)
 ]
-const ids = ["call_0", "call_1", "toolu_1", "a|b", "", "9f3c"]
+const ids = ["call_0", "call_1", "call_1", "toolu_1", "a|b", "", "9f3c", "answer_1"]
 const names = ["read", "shell"]
 
 /** Parts that only their JSON text represents exactly. */
@@ -45,6 +67,7 @@ const slices = [
   '{"functionResponse":{"id":"call_0","name":"read","response":{"content":[{"type":"text","text":"a"},{"1":1.0}]}}}',
   '{"functionResponse":{"name":"shell","response":{"output":"a\\ud83d"}}}',
   '{"text":"\\udc80 spelled"}',
+  '{"inlineData":{"mimeType":"image\\/png","data":"AA"}}',
   '{ "text" : "spaced", "later": [1e3] }',
   '{"text":"t","thought":true,"thoughtSignature":"s","__proto__":5}'
 ]
@@ -55,7 +78,7 @@ const PartSeed = Schema.Union([
   Schema.Struct({
     text: Schema.Literals(texts),
     thought: Schema.Literal(true),
-    thoughtSignature: Schema.optionalKey(Schema.Literal("c2ln"))
+    thoughtSignature: Schema.optionalKey(Schema.Literals(["c2ln", "gAAAAx"]))
   }),
   Schema.Struct({ text: Schema.Literals(texts), thoughtSignature: Schema.Literal("c2ln") }),
   Schema.Struct({
@@ -64,7 +87,7 @@ const PartSeed = Schema.Union([
       name: Schema.Literals(names),
       args: Schema.optionalKey(
         Schema.Union([
-          Schema.Record(Schema.Literals(["a", "b"]), Schema.Literals(texts)),
+          Schema.Record(Schema.Literals(["a", "b", "input", "arguments"]), Schema.Literals(texts)),
           Schema.Literals(["text", 5]),
           Schema.Array(Schema.Finite)
         ])
@@ -220,6 +243,45 @@ export const readLines = (reader: LineReader, lines: ReadonlyArray<string>): Tra
   return read
 }
 
+const writers = {
+  claude: writeClaude,
+  codex: writeCodex,
+  gemini: writeGemini,
+  pi: writePi,
+  opencode: writeOpencode,
+  "gemini document": writeGeminiDocument
+}
+/** A form in which a conversation can be written for an agent. */
+export type WrittenForm = keyof typeof writers
+
+/** The text of a file for an agent, through bytes, and what it does not hold. The one way to all writers. */
+export const writtenText = (form: WrittenForm, transcript: Transcript) => {
+  const { lines, unheld } = runSync(writers[form](transcript))
+  return { lines, unheld, text: decode(encode(`${lines.join("\n")}\n`)).text }
+}
+
+const lineReaders = {
+  claude: claudeReader,
+  codex: codexReader,
+  gemini: geminiReader,
+  pi: piReader,
+  opencode: opencodeReader
+}
+
+/** The conversation of a file's text, whichever agent's it is. The one way to all readers. */
+export const readText = (text: string): Transcript => {
+  const format = detectFormat(text)
+  if (format === undefined || format === "palimpsest" || format === "contents") throw new Error(`format ${format}`)
+  if (format === "gemini" ? !isGeminiDocument(text) : format !== "opencode" || isOpencodeRows(text))
+    return readLines(
+      lineReaders[format](),
+      text.split("\n").filter((line) => line !== "")
+    )
+  const read = runSync((format === "gemini" ? readGeminiDocument : readOpencodeDocument)(JSON.parse(text), text))
+  if (isProblem(read)) throw new Error(problemText(read))
+  return read
+}
+
 /** The lines as read back from a file: through bytes. */
 export const linesOf = (writer: Writer, transcript: Transcript): ReadonlyArray<string> =>
   decode(encode(runSync(writer(transcript)).lines.join("\n")))
@@ -247,6 +309,14 @@ export const told = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> =>
       const { form, text } = payload(part, sourceOf(draft, index))
       return [draft.content.role, draft.author ?? "", form, text, JSON.stringify(part)].join("\n")
     })
+  )
+
+/** What the agent saw after each compaction, and at the end. */
+export const viewsOf = (transcript: Transcript): ReadonlyArray<ReadonlyArray<string>> =>
+  [...transcript.steps.keys(), transcript.steps.length].flatMap((at) =>
+    at === transcript.steps.length || transcript.steps[at]?._tag === "Compaction"
+      ? [told(viewOf({ ...transcript, steps: transcript.steps.slice(0, at + 1) }))]
+      : []
   )
 
 /** What must be preserved of messages besides their parts. */
