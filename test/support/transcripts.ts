@@ -1,5 +1,5 @@
 import { Arbitrary, Schema } from "effect"
-import { needsSource, type Part, payload } from "../../src/domain/content/Content.ts"
+import { type Content, needsSource, type Part, payload } from "../../src/domain/content/Content.ts"
 import { Author, type Draft, sourceOf } from "../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../src/domain/conversation/Projection.ts"
 import { decode, encode } from "../../src/domain/text/Bytes.ts"
@@ -13,6 +13,7 @@ import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
 import { detectFormat, isGeminiDocument, isOpencodeRows } from "../../src/domain/transcripts/DetectFormat.ts"
 import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/GeminiReader.ts"
 import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/GeminiWriter.ts"
+import type { Json } from "../../src/domain/transcripts/JsonRecord.ts"
 import { opencodeReader, readOpencodeDocument } from "../../src/domain/transcripts/OpencodeReader.ts"
 import { writeOpencode } from "../../src/domain/transcripts/OpencodeWriter.ts"
 import { piReader } from "../../src/domain/transcripts/PiReader.ts"
@@ -181,11 +182,6 @@ const draftOf = ({ author, hint, ids: origin, parts: seeds, role, ...about }: ty
   }
 }
 
-const summary: Draft = {
-  content: { role: "user", parts: [{ text: "What was done so far." }] },
-  author: "summary"
-}
-
 /** A call and its result, in the usual form. */
 const exchange = (n: number): ReadonlyArray<Draft> => [
   { content: { role: "model", parts: [{ functionCall: { id: `x${n % 3}`, name: "read", args: { n } } }] } },
@@ -197,8 +193,6 @@ const exchange = (n: number): ReadonlyArray<Draft> => [
   }
 ]
 
-const message = (draft: Draft): Step => ({ _tag: "Message", draft })
-
 const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step> => {
   let messages = 0
   return seeds.flatMap(({ draft, insert, kept, kind, tokensBefore, trigger }): ReadonlyArray<Step> => {
@@ -206,7 +200,7 @@ const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step
       return [
         {
           _tag: "Compaction",
-          insert: insert.map((one) => (one === "summary" ? summary : draftOf(one))),
+          insert: insert.map((one) => (one === "summary" ? summary("What was done so far.") : draftOf(one))),
           keptFrom: kept === 0 ? undefined : Math.max(0, messages - kept),
           trigger,
           tokensBefore
@@ -215,7 +209,7 @@ const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step
     }
     const drafts = kind === "exchange" ? exchange(messages) : [draftOf(draft)]
     messages += drafts.length
-    return drafts.map(message)
+    return drafts.map((one): Step => ({ _tag: "Message", draft: one }))
   })
 }
 
@@ -259,6 +253,43 @@ export const writtenText = (form: WrittenForm, transcript: Transcript) => {
   const { lines, unheld } = runSync(writers[form](transcript))
   return { lines, unheld, text: decode(encode(`${lines.join("\n")}\n`)).text }
 }
+
+/** A conversation of these steps. */
+export const transcriptOf = (steps: ReadonlyArray<Step>, rest: Partial<Transcript> = {}): Transcript => ({
+  format: "palimpsest",
+  session: "4d5611e5-241a-462a-8d15-5122611a9569",
+  cwd: "/w",
+  model: undefined,
+  steps,
+  skipped: {},
+  ...rest
+})
+/** A message. */
+export const said = (content: Content, rest: Partial<Draft> = {}): Step => ({
+  _tag: "Message",
+  draft: { content, ...rest }
+})
+/** A message of the user. */
+export const says = (words: string): Step => said({ role: "user", parts: [{ text: words }] })
+/** A summary of what was said. */
+export const summary = (words: string): Draft => ({
+  content: { role: "user", parts: [{ text: words }] },
+  author: "summary"
+})
+/** A compaction. */
+export const cut = (
+  insert: ReadonlyArray<Draft>,
+  keptFrom?: number,
+  trigger: "manual" | "auto" = "auto",
+  tokensBefore?: number
+): Step => ({ _tag: "Compaction", insert, keptFrom, trigger, tokensBefore })
+
+/** The records of a written conversation. */
+export const recordsOf = (
+  form: WrittenForm,
+  steps: ReadonlyArray<Step>,
+  rest?: Partial<Transcript>
+): ReadonlyArray<Json> => writtenText(form, transcriptOf(steps, rest)).lines.map((line): Json => JSON.parse(line))
 
 const lineReaders = {
   claude: claudeReader,
@@ -311,13 +342,21 @@ export const told = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> =>
     })
   )
 
-/** What the agent saw after each compaction, and at the end. */
-export const viewsOf = (transcript: Transcript): ReadonlyArray<ReadonlyArray<string>> =>
-  [...transcript.steps.keys(), transcript.steps.length].flatMap((at) =>
-    at === transcript.steps.length || transcript.steps[at]?._tag === "Compaction"
-      ? [told(viewOf({ ...transcript, steps: transcript.steps.slice(0, at + 1) }))]
-      : []
-  )
+/** What the agent saw after each compaction, and at the end, each as one text. */
+export const viewsOf = ({ steps }: Transcript): ReadonlyArray<string> => {
+  const shown = new VisibleMessages()
+  const views: Array<string> = []
+  const see = () => views.push(told(shown.drafts).join("\n"))
+  for (const step of steps) {
+    if (step._tag === "Message") shown.message(step.draft)
+    else {
+      shown.compact(step)
+      see()
+    }
+  }
+  see()
+  return views
+}
 
 /** What must be preserved of messages besides their parts. */
 export const counted = (drafts: ReadonlyArray<Draft>): ReadonlyArray<unknown> =>
