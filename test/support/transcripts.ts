@@ -250,8 +250,12 @@ export type WrittenForm = keyof typeof writers
 
 /** The text of a file for an agent, through bytes, and what it does not hold. The one way to all writers. */
 export const writtenText = (form: WrittenForm, transcript: Transcript) => {
-  const { lines, unheld } = runSync(writers[form](transcript))
-  return { lines, unheld, text: decode(encode(`${lines.join("\n")}\n`)).text }
+  const work = writers[form](transcript)
+  let slices = 0
+  let step = work.next()
+  for (; step.done !== true; step = work.next()) slices += 1
+  const { lines, unheld } = step.value
+  return { lines, unheld, slices, text: decode(encode(`${lines.join("\n")}\n`)).text }
 }
 
 /** A conversation of these steps. */

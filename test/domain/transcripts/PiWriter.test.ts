@@ -142,8 +142,12 @@ describe("entries", () => {
     assert.deepInclude(messagesIn(all)[0], { provider, api, model: name ?? "unknown" })
     assert.strictEqual(kinds(all), name === undefined ? "session assistant" : "session model_change assistant")
     assert.deepStrictEqual([draftsIn(back(steps))[0]?.model, back(steps).model], [name, name])
-    const later = recordsOf("pi", steps, { model: "gpt-y" })
-    assert.deepInclude(later.at(-1), { type: "model_change", modelId: "gpt-y" })
+  })
+
+  it("a model that has not answered yet is named at the end", () => {
+    const all = recordsOf("pi", [said(model(text("x")), { model: "claude-x" })], { model: "gpt-y" })
+    assert.strictEqual(kinds(all), "session model_change assistant model_change")
+    assert.deepInclude(all.at(-1), { modelId: "gpt-y", provider: "openai" })
   })
 
   it("an answer says why it stopped", () => {

@@ -413,6 +413,13 @@ describe.each(forms)("%s", (form) => {
     }
   )
 
+  it("is written, and read, in slices", () => {
+    const steps = Array.from({ length: 300 }, (_, n) => says(`${n} ${"x".repeat(1_000)}`))
+    const { slices, text: file } = writtenText(form, transcriptOf(steps))
+    assert.isAtLeast(slices, 300)
+    assert.strictEqual(readText(file).steps.length, 300)
+  })
+
   it("a message of very many parts comes back, also from a compaction", () => {
     const length = sizeOf(200_000, 2_000)
     const many = said(user(...Array.from({ length }, (): Part => ({ later: 1 }))))
@@ -442,4 +449,16 @@ describe.each(forms)("%s", (form) => {
     },
     { arbitrary: { runs: runsOf(200), seed: form, size: 12, maxShrinks: 100 } }
   )
+})
+
+describe("a document of Gemini CLI", () => {
+  const holdsTheView = (original: Transcript) => {
+    const { lines, text: file } = writtenText("gemini document", original)
+    assert.deepStrictEqual([lines.length, /[\r\n]/.test(lines[0] ?? "")], [1, false])
+    equal([told(draftsIn(readText(file))).join("\n")], viewsOf(original).slice(-1))
+  }
+  it.each(conversations)("holds the last view: %s", (_, steps) => holdsTheView(transcriptOf(steps)))
+  it.prop("holds the last view of any conversation", [transcripts], ([original]) => holdsTheView(original), {
+    arbitrary: { runs: runsOf(500), seed: "document", size: 24, maxShrinks: 200 }
+  })
 })
