@@ -283,15 +283,17 @@ describe("compactions", () => {
     const all = records(
       said(model(text("a")), { usage, at: 1_000 }),
       said(user(text("b")), { at: 2_000 }),
-      cut([summary("s")], 0),
-      says("c")
+      says("c"),
+      cut([{ ...summary("s"), at: 9_000 }], 0),
+      says("d")
     )
+    // What is repeated does not turn the clock back for what follows.
     assert.deepStrictEqual(
       all.map((record) => Date.parse(String(record.timestamp))),
-      [1_000, 2_000, 2_000, 2_000, 1_000, 2_000, 2_000]
+      [1_000, 2_000, 2_000, 9_000, 9_000, 1_000, 2_000, 9_000, 9_000]
     )
-    assert.deepInclude(messageIn(all[4]).usage, { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 })
-    assert.notStrictEqual(messageIn(all[4]).id, messageIn(all[0]).id)
+    assert.deepInclude(messageIn(all[5]).usage, { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 })
+    assert.notStrictEqual(messageIn(all[5]).id, messageIn(all[0]).id)
   })
 
   const later = (parentUuid: unknown, content: unknown) => ({

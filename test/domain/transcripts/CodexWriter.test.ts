@@ -188,6 +188,7 @@ describe("in Codex's own form", () => {
     const [, second] = payloads(written, "event_msg").filter(({ type }) => type === "token_count")
     assert.deepInclude(JSON.parse(JSON.stringify(second?.info)).total_token_usage, {
       input_tokens: 200,
+      cached_input_tokens: 80,
       output_tokens: 60,
       total_tokens: 260
     })
