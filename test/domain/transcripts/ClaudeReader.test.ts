@@ -202,6 +202,12 @@ describe("records become messages", () => {
       ["user: sub", "model: y"]
     ],
     [
+      "in which a branch can be dead, too",
+      [user("s1", null, "sub", side), assistant("s2", "s1", "x", text("y"), side), user("s3", "s1", "z", side)],
+      ["user: sub", "user: z"],
+      { "dead branch": 1 }
+    ],
+    [
       "system and attachment lines are links of the chain, counted by kind",
       [
         user("1", null, "go"),

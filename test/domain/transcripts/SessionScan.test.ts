@@ -204,7 +204,10 @@ describe("what happened since the request before", () => {
   })
 
   it("counts that only repeat the totals are no request, and dollars that an agent records are taken", () => {
-    assert.strictEqual(requestsOf("codex", [count(1), count(1), count(2)]).length, 2)
+    assert.strictEqual(
+      requestsOf("codex", [count(1), { ...count(1), timestamp: "2026-01-01T00:00:09Z" }, count(2)]).length,
+      2
+    )
     assert.deepStrictEqual(
       requestsOf("pi", [piSaid("a")]).map(({ cost }) => cost),
       [0.5]
