@@ -63,7 +63,7 @@ describe("entries become messages", () => {
       "commands that the user ran are a program's",
       path(
         bash({ output: "a\nb", exitCode: 2 }),
-        bash({ cancelled: true }),
+        bash({ cancelled: true, excludeFromContext: false }),
         bash({ output: "c", truncated: true, fullOutputPath: "/f" }),
         bash({ excludeFromContext: true })
       ),
