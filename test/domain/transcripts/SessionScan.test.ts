@@ -216,10 +216,13 @@ describe("what happened since the request before", () => {
     assert.strictEqual(requestsOf("opencode", [{ kind: "message", id: "m", data }])[0]?.cost, 0.25)
   })
 
-  it("what a cache keeps for an hour is no more than what was written to it", () => {
-    const written = { ...usage, cache_creation_input_tokens: 5, cache_creation: { ephemeral_1h_input_tokens: 9 } }
+  it.each([
+    [2, 2],
+    [9, 5]
+  ])("of %i tokens that a cache keeps for an hour, no more count than were written to it", (hour, expected) => {
+    const written = { ...usage, cache_creation_input_tokens: 5, cache_creation: { ephemeral_1h_input_tokens: hour } }
     const message = { id: "a", role: "assistant", model: "m", usage: written }
-    assert.strictEqual(requestsOf("claude", [{ type: "assistant", message }])[0]?.usage.cacheWriteHour, 5)
+    assert.strictEqual(requestsOf("claude", [{ type: "assistant", message }])[0]?.usage.cacheWriteHour, expected)
   })
 
   it("a subagent's requests are of a thread of their own", () => {
