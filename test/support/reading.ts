@@ -1,4 +1,4 @@
-import type { Content } from "../../src/domain/content/Content.ts"
+import type { Content, Part } from "../../src/domain/content/Content.ts"
 import type { Draft } from "../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
 import { isProblem, type Problem, problemText } from "../../src/domain/transcripts/Problem.ts"
@@ -44,3 +44,32 @@ export const shape = ({ steps }: Transcript): string =>
       step._tag === "Compaction" ? "C" : `${step.draft.content.role.charAt(0)}${step.draft.content.parts.length}`
     )
     .join(" ")
+
+const partText = (part: Part): string => {
+  const signed = part.thoughtSignature === undefined ? "" : `^${part.thoughtSignature}`
+  if (part.thought === true) return `~${part.text}${signed}`
+  if (part.text !== undefined) return `${part.text}${signed}`
+  const { functionCall: call, functionResponse: answer } = part
+  if (call !== undefined) {
+    const args = call.args === undefined ? "" : ` ${JSON.stringify(call.args)}`
+    return `${call.name}(${call.id ?? ""}${args})${signed}`
+  }
+  return answer === undefined
+    ? JSON.stringify(part)
+    : `${answer.name ?? "?"}[${answer.id ?? ""}] ${JSON.stringify(answer.response)}`
+}
+
+/** A message as `user: words | name(id args)`, where thoughts begin with `~`, signatures with `^`, and results are `name[id] response`. */
+export const messageText = ({ author, content }: Draft): string =>
+  `${author ?? content.role}: ${content.parts.map(partText).join(" | ")}`
+
+/** Every step on a line of its own; a compaction says who asked for it, its tokens, and from which message on it kept. */
+export const told = ({ steps }: Transcript): ReadonlyArray<string> =>
+  steps.flatMap((step) =>
+    step._tag === "Message"
+      ? [messageText(step.draft)]
+      : [
+          `compaction (${step.trigger}, ${step.tokensBefore ?? "?"}), kept from ${step.keptFrom ?? "nothing"}`,
+          ...step.insert.map((draft) => `+ ${messageText(draft)}`)
+        ]
+  )

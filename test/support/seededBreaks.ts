@@ -162,6 +162,7 @@ const names = Object.keys(ways)
 export interface BrokenSession {
   readonly name: string
   readonly format: FileFormat
+  readonly ways: ReadonlyArray<string>
   readonly text: string
 }
 
@@ -186,6 +187,7 @@ export const brokenSession = (
   return {
     name: `${seed}: ${format}, ${sorted.join(" and ")}`,
     format,
+    ways: sorted,
     text: typeof broken === "string" ? broken : `${broken.join("\n")}\n`
   }
 }

@@ -1,11 +1,23 @@
 import { Arbitrary, Schema } from "effect"
-import { needsSource, type Part, payload } from "../../src/domain/content/Content.ts"
+import { type Content, needsSource, type Part, payload } from "../../src/domain/content/Content.ts"
 import { Author, type Draft, sourceOf } from "../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../src/domain/conversation/Projection.ts"
 import { decode, encode } from "../../src/domain/text/Bytes.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import { Usage } from "../../src/domain/tokens/Tokens.ts"
+import { claudeReader } from "../../src/domain/transcripts/ClaudeReader.ts"
+import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
+import { codexReader } from "../../src/domain/transcripts/CodexReader.ts"
+import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
+import { detectFormat, isGeminiDocument, isOpencodeRows } from "../../src/domain/transcripts/DetectFormat.ts"
+import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/GeminiReader.ts"
+import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/GeminiWriter.ts"
+import type { Json } from "../../src/domain/transcripts/JsonRecord.ts"
+import { opencodeReader, readOpencodeDocument } from "../../src/domain/transcripts/OpencodeReader.ts"
+import { writeOpencode } from "../../src/domain/transcripts/OpencodeWriter.ts"
+import { piReader } from "../../src/domain/transcripts/PiReader.ts"
+import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
 import { isProblem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import {
   type LineReader,
@@ -32,9 +44,20 @@ const texts = [
   foreignNotes.summary,
   foreignNotes.program,
   runtimeMark,
+  // Words that one of the agents, or several, read as more than words.
+  "/slash",
+  " ?",
+  "<session_context>x",
+  "<hook_context>x</hook_context>",
+  "<state_snapshot>s</state_snapshot>",
+  "<environment_context>x</environment_context>",
+  "Another language model started to solve this problem and produced a summary",
+  "<task-notification>x</task-notification>",
+  "**Subject** and description",
+  '{"output":"x","metadata":{"exit_code":1}}',
   "x".repeat(9_000)
 ]
-const ids = ["call_0", "call_1", "toolu_1", "a|b", "", "9f3c"]
+const ids = ["call_0", "call_1", "call_1", "toolu_1", "a|b", "", "9f3c", "answer_1"]
 const names = ["read", "shell"]
 
 /** Parts that only their JSON text represents exactly. */
@@ -45,6 +68,7 @@ const slices = [
   '{"functionResponse":{"id":"call_0","name":"read","response":{"content":[{"type":"text","text":"a"},{"1":1.0}]}}}',
   '{"functionResponse":{"name":"shell","response":{"output":"a\\ud83d"}}}',
   '{"text":"\\udc80 spelled"}',
+  '{"inlineData":{"mimeType":"image\\/png","data":"AA"}}',
   '{ "text" : "spaced", "later": [1e3] }',
   '{"text":"t","thought":true,"thoughtSignature":"s","__proto__":5}'
 ]
@@ -55,7 +79,7 @@ const PartSeed = Schema.Union([
   Schema.Struct({
     text: Schema.Literals(texts),
     thought: Schema.Literal(true),
-    thoughtSignature: Schema.optionalKey(Schema.Literal("c2ln"))
+    thoughtSignature: Schema.optionalKey(Schema.Literals(["c2ln", "gAAAAx"]))
   }),
   Schema.Struct({ text: Schema.Literals(texts), thoughtSignature: Schema.Literal("c2ln") }),
   Schema.Struct({
@@ -64,7 +88,7 @@ const PartSeed = Schema.Union([
       name: Schema.Literals(names),
       args: Schema.optionalKey(
         Schema.Union([
-          Schema.Record(Schema.Literals(["a", "b"]), Schema.Literals(texts)),
+          Schema.Record(Schema.Literals(["a", "b", "input", "arguments"]), Schema.Literals(texts)),
           Schema.Literals(["text", 5]),
           Schema.Array(Schema.Finite)
         ])
@@ -158,11 +182,6 @@ const draftOf = ({ author, hint, ids: origin, parts: seeds, role, ...about }: ty
   }
 }
 
-const summary: Draft = {
-  content: { role: "user", parts: [{ text: "What was done so far." }] },
-  author: "summary"
-}
-
 /** A call and its result, in the usual form. */
 const exchange = (n: number): ReadonlyArray<Draft> => [
   { content: { role: "model", parts: [{ functionCall: { id: `x${n % 3}`, name: "read", args: { n } } }] } },
@@ -174,8 +193,6 @@ const exchange = (n: number): ReadonlyArray<Draft> => [
   }
 ]
 
-const message = (draft: Draft): Step => ({ _tag: "Message", draft })
-
 const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step> => {
   let messages = 0
   return seeds.flatMap(({ draft, insert, kept, kind, tokensBefore, trigger }): ReadonlyArray<Step> => {
@@ -183,7 +200,7 @@ const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step
       return [
         {
           _tag: "Compaction",
-          insert: insert.map((one) => (one === "summary" ? summary : draftOf(one))),
+          insert: insert.map((one) => (one === "summary" ? summary("What was done so far.") : draftOf(one))),
           keptFrom: kept === 0 ? undefined : Math.max(0, messages - kept),
           trigger,
           tokensBefore
@@ -192,7 +209,7 @@ const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step
     }
     const drafts = kind === "exchange" ? exchange(messages) : [draftOf(draft)]
     messages += drafts.length
-    return drafts.map(message)
+    return drafts.map((one): Step => ({ _tag: "Message", draft: one }))
   })
 }
 
@@ -217,6 +234,86 @@ export const readLines = (reader: LineReader, lines: ReadonlyArray<string>): Tra
   }
   const read = runSync(reader.end())
   if (isProblem(read)) throw new Error(`line ${read.line}: ${problemText(read)}`)
+  return read
+}
+
+const writers = {
+  claude: writeClaude,
+  codex: writeCodex,
+  gemini: writeGemini,
+  pi: writePi,
+  opencode: writeOpencode,
+  "gemini document": writeGeminiDocument
+}
+/** A form in which a conversation can be written for an agent. */
+export type WrittenForm = keyof typeof writers
+
+/** The text of a file for an agent, through bytes, and what it does not hold. The one way to all writers. */
+export const writtenText = (form: WrittenForm, transcript: Transcript) => {
+  const work = writers[form](transcript)
+  let slices = 0
+  let step = work.next()
+  for (; step.done !== true; step = work.next()) slices += 1
+  const { lines, unheld } = step.value
+  return { lines, unheld, slices, text: decode(encode(`${lines.join("\n")}\n`)).text }
+}
+
+/** A conversation of these steps. */
+export const transcriptOf = (steps: ReadonlyArray<Step>, rest: Partial<Transcript> = {}): Transcript => ({
+  format: "palimpsest",
+  session: "4d5611e5-241a-462a-8d15-5122611a9569",
+  cwd: "/w",
+  model: undefined,
+  steps,
+  skipped: {},
+  ...rest
+})
+/** A message. */
+export const said = (content: Content, rest: Partial<Draft> = {}): Step => ({
+  _tag: "Message",
+  draft: { content, ...rest }
+})
+/** A message of the user. */
+export const says = (words: string): Step => said({ role: "user", parts: [{ text: words }] })
+/** A summary of what was said. */
+export const summary = (words: string): Draft => ({
+  content: { role: "user", parts: [{ text: words }] },
+  author: "summary"
+})
+/** A compaction. */
+export const cut = (
+  insert: ReadonlyArray<Draft>,
+  keptFrom?: number,
+  trigger: "manual" | "auto" = "auto",
+  tokensBefore?: number
+): Step => ({ _tag: "Compaction", insert, keptFrom, trigger, tokensBefore })
+
+/** The records of a written conversation. */
+export const recordsOf = (
+  form: WrittenForm,
+  steps: ReadonlyArray<Step>,
+  rest?: Partial<Transcript>
+): ReadonlyArray<Json> => writtenText(form, transcriptOf(steps, rest)).lines.map((line): Json => JSON.parse(line))
+
+const lineReaders = {
+  claude: claudeReader,
+  codex: codexReader,
+  gemini: geminiReader,
+  pi: piReader,
+  opencode: opencodeReader
+}
+
+/** The conversation of a file's text, whichever agent's it is. The one way to all readers. */
+export const readText = (text: string): Transcript => {
+  const format = detectFormat(text)
+  if (format === undefined || format === "palimpsest" || format === "contents") throw new Error(`format ${format}`)
+  if (format === "gemini" ? !isGeminiDocument(text) : format !== "opencode" || isOpencodeRows(text))
+    return readLines(
+      lineReaders[format](),
+      text.split("\n").filter((line) => line !== "")
+    )
+  const read = runSync((format === "gemini" ? readGeminiDocument : readOpencodeDocument)(JSON.parse(text), text))
+  if (isProblem(read)) throw new Error(problemText(read))
   return read
 }
 
@@ -248,6 +345,22 @@ export const told = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> =>
       return [draft.content.role, draft.author ?? "", form, text, JSON.stringify(part)].join("\n")
     })
   )
+
+/** What the agent saw after each compaction, and at the end, each as one text. */
+export const viewsOf = ({ steps }: Transcript): ReadonlyArray<string> => {
+  const shown = new VisibleMessages()
+  const views: Array<string> = []
+  const see = () => views.push(told(shown.drafts).join("\n"))
+  for (const step of steps) {
+    if (step._tag === "Message") shown.message(step.draft)
+    else {
+      shown.compact(step)
+      see()
+    }
+  }
+  see()
+  return views
+}
 
 /** What must be preserved of messages besides their parts. */
 export const counted = (drafts: ReadonlyArray<Draft>): ReadonlyArray<unknown> =>

@@ -51,7 +51,7 @@ const stringAt = (args: unknown, keys: ReadonlyArray<string>): string | undefine
   return undefined
 }
 
-const pathKeys = ["file_path", "path", "absolute_path", "notebook_path", "filename", "file"]
+const pathKeys = ["file_path", "filePath", "path", "absolute_path", "notebook_path", "filename", "file"]
 
 const isPattern = (path: string): boolean => /[*?{}]/.test(path)
 

@@ -110,11 +110,12 @@ export const detectFormat = (head: string): SourceFormat | undefined => {
 
 /**
  * Whether a Gemini CLI session that begins with `head` is one document and not records, one a line. The first record of the
- * latter form holds no messages and is short.
+ * latter form holds no messages and is short; it may be damaged.
  */
 export const isGeminiDocument = (head: string): boolean => {
-  const first = firstRecord(head.trimStart().split("\n", 1)[0] ?? "")
-  return !isJson(first) || "messages" in first
+  const text = head.trimStart()
+  const first = firstRecord(text.split("\n", 1)[0] ?? "")
+  return isJson(first) ? "messages" in first : topKeys(text).includes("messages")
 }
 
 /** Whether a session of opencode that begins with `head` is rows, one a line, and not one document. */

@@ -1,125 +1,37 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { gunzipSync } from "node:zlib"
-import {
-  call,
-  model,
-  needsSource,
-  type Part,
-  payload,
-  response,
-  text,
-  user
-} from "../../../src/domain/content/Content.ts"
+import { call, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
-import { decode, encode } from "../../../src/domain/text/Bytes.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
-import { codexReader } from "../../../src/domain/transcripts/CodexReader.ts"
-import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
-import { formatOfRecord, detectFormat } from "../../../src/domain/transcripts/DetectFormat.ts"
-import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
-import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
-import {
-  type LineReader,
-  VisibleMessages,
-  type Step,
-  type Transcript,
-  type Written
-} from "../../../src/domain/transcripts/Transcript.ts"
-import { openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
-import { runsOf, sizeOf } from "../../support/runs.ts"
+import { isJson, type Json } from "../../../src/domain/transcripts/JsonRecord.ts"
+import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import { cut, draftsIn, readText, transcriptOf, viewOf, writtenText } from "../../support/transcripts.ts"
 
-const readWith = (reader: LineReader, lines: ReadonlyArray<string>): Transcript => {
-  for (const [index, line] of lines.entries()) {
-    if (line === "") continue
-    const problem = reader.line(JSON.parse(line), line, index + 1)
-    if (problem !== undefined) throw new Error(`line ${problem.line}: ${problemText(problem)}`)
-  }
-  const transcript = Work.runSync(reader.end())
-  if (isProblem(transcript)) throw new Error(problemText(transcript))
-  return transcript
+/** What Codex's own records are like. That they come back is tested in `writers.test.ts`. */
+
+const write = (steps: ReadonlyArray<Step>, rest: Partial<Transcript> = {}) => {
+  const bare = { session: undefined, cwd: undefined }
+  const { text: file, unheld } = writtenText("codex", transcriptOf(steps, { ...bare, ...rest }))
+  const lines = file.trimEnd().split("\n")
+  return { lines, unheld, records: lines.map((line): Json => JSON.parse(line)), back: readText(file) }
 }
+/** A message with everything about it. */
+const message = (draft: Draft): Step => ({ _tag: "Message", draft })
+type Written = ReturnType<typeof write>
 
-const transcriptOf = (steps: ReadonlyArray<Step>, rest: Partial<Transcript> = {}): Transcript => ({
-  format: "palimpsest",
-  session: undefined,
-  cwd: undefined,
-  model: undefined,
-  steps,
-  skipped: {},
-  ...rest
-})
-const said = (draft: Draft): Step => ({ _tag: "Message", draft })
-const compaction = (insert: ReadonlyArray<Draft>, keptFrom?: number): Step => ({
-  _tag: "Compaction",
-  insert,
-  keptFrom,
-  trigger: "auto",
-  tokensBefore: undefined
-})
-
-/** Through bytes, as a file goes. */
-const linesOf = ({ lines }: Written): ReadonlyArray<string> =>
-  decode(encode(`${lines.join("\n")}\n`))
-    .text.split("\n")
-    .slice(0, -1)
-const write = (steps: ReadonlyArray<Step>, rest?: Partial<Transcript>): Written =>
-  Work.runSync(writeCodex(transcriptOf(steps, rest)))
-const back = (written: Written): Transcript => readWith(codexReader(), linesOf(written))
-
-const shownBy = (steps: ReadonlyArray<Step>): ReadonlyArray<Draft> => {
-  const shown = new VisibleMessages()
-  for (const step of steps) {
-    if (step._tag === "Message") shown.message(step.draft)
-    else shown.compact(step)
-  }
-  return shown.drafts
-}
-const messagesIn = (steps: ReadonlyArray<Step>): ReadonlyArray<Draft> =>
-  steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : []))
-
-/** A message as all that has to stay of it: who wrote it, and each part with the bytes behind its handle. */
-const told = ({ author, content, source }: Draft): string =>
-  [
-    `${content.role} ${author ?? ""}`,
-    ...content.parts.map((part, at) => `${payload(part, source?.[String(at)]).text} ${JSON.stringify(part)}`)
-  ].join("\n")
-
-const record = (line: string): Record<string, unknown> => JSON.parse(line)
-const payloads = (written: Written, type: string): ReadonlyArray<Record<string, unknown>> =>
-  linesOf(written).flatMap((line) => {
-    const { payload, type: kind } = JSON.parse(line)
-    return kind === type ? [payload] : []
-  })
+const payloads = ({ records }: Written, type: string): ReadonlyArray<Json> =>
+  records.flatMap(({ payload, type: kind }) => (kind === type && isJson(payload) ? [payload] : []))
 const items = (written: Written) => payloads(written, "response_item")
-const hasExact = (line: string): boolean => {
-  const ours = record(line).palimpsest
-  return typeof ours === "object" && ours !== null && ("parts" in ours || "escaped" in ours)
-}
+const hasExact = (line: string): boolean => /"palimpsest":\{[^}]*"(?:parts|escaped)":/.test(line)
 /** Lines that carry parts beside their own form. */
-const exactLines = (written: Written): number => linesOf(written).filter(hasExact).length
-
-/** A message of parts as they were spelled. */
-const spelled = (role: "user" | "model", ...slices: ReadonlyArray<string>): Draft => {
-  const parts = slices.map((slice): Part => JSON.parse(slice))
-  const source = Object.fromEntries(
-    slices.flatMap((slice, at) => {
-      const part = parts[at]
-      return part !== undefined && needsSource(part, slice) ? [[String(at), slice]] : []
-    })
-  )
-  return { content: { role, parts }, ...(Object.keys(source).length === 0 ? {} : { source }) }
-}
+const exactLines = ({ lines }: Written): number => lines.filter(hasExact).length
 
 describe("in Codex's own form", () => {
   it("writes only items that Codex writes itself", () => {
     const written = write(
       [
-        said({ content: user(text("look"), { inlineData: { mimeType: "image/png", data: "AA" } }), at: 1_000 }),
-        said({
+        message({ content: user(text("look"), { inlineData: { mimeType: "image/png", data: "AA" } }), at: 1_000 }),
+        message({
           content: model(
             { text: "first", thought: true },
             { text: "second", thought: true, thoughtSignature: "gAAAAx" },
@@ -132,7 +44,7 @@ describe("in Codex's own form", () => {
           at: 2_000,
           model: "m"
         }),
-        said({
+        message({
           content: user(
             response("shell", { output: "a" }, "c1"),
             response("apply_patch", { output: "done" }, "c2"),
@@ -187,7 +99,7 @@ describe("in Codex's own form", () => {
         ]
       }
     ])
-    const first = record(linesOf(written)[0] ?? "")
+    const first = written.records[0]
     assert.deepStrictEqual(first, {
       timestamp: "1970-01-01T00:00:01.000Z",
       type: "session_meta",
@@ -204,7 +116,7 @@ describe("in Codex's own form", () => {
 
   it("joins an empty thought to the signed one after it", () => {
     const thoughts = model({ text: "", thought: true }, { text: "b", thought: true, thoughtSignature: "gAAAAx" })
-    const written = write([said({ content: thoughts })])
+    const written = write([message({ content: thoughts })])
     assert.strictEqual(exactLines(written), 0)
     assert.deepStrictEqual(items(written)[0]?.summary, [
       { type: "summary_text", text: "" },
@@ -214,11 +126,11 @@ describe("in Codex's own form", () => {
 
   it("repeats the texts of user and model where Codex shows them, and only those", () => {
     const written = write([
-      said({ content: user(text("a"), text("b")) }),
-      said({ content: model({ text: "hm", thought: true }, text("c"), call("f", {}, "1")) }),
-      said({ content: user(response("f", { output: "x" }, "1")) }),
-      said({ content: user(text("<environment_context>x</environment_context>")), author: "program" }),
-      said({ content: user(text("so far")), author: "summary" })
+      message({ content: user(text("a"), text("b")) }),
+      message({ content: model({ text: "hm", thought: true }, text("c"), call("f", {}, "1")) }),
+      message({ content: user(response("f", { output: "x" }, "1")) }),
+      message({ content: user(text("<environment_context>x</environment_context>")), author: "program" }),
+      message({ content: user(text("so far")), author: "summary" })
     ])
     assert.deepStrictEqual(payloads(written, "event_msg"), [
       { type: "user_message", message: "a\nb" },
@@ -226,26 +138,9 @@ describe("in Codex's own form", () => {
     ])
     // Codex lists a session only where the user speaks within its first ten records.
     assert.isBelow(
-      linesOf(written).findIndex((line) => line.includes("user_message")),
+      written.lines.findIndex((line) => line.includes("user_message")),
       10
     )
-  })
-
-  it("fills in missing times from the last known", () => {
-    const written = write([
-      said({ content: user(text("a")) }),
-      said({ content: user(text("b")), at: 5_000 }),
-      said({ content: user(text("c")) }),
-      said({ content: user(text("d")), at: 1e300 }),
-      said({ content: user(text("e")), at: -1 }),
-      said({ content: user(text("f")), at: 7_000 })
-    ])
-    const times = linesOf(written)
-      .map(record)
-      .filter(({ type }) => type === "response_item")
-      .map(({ timestamp }) => Date.parse(String(timestamp)))
-    assert.deepStrictEqual(times, [5_000, 5_000, 5_000, 5_000, 5_000, 7_000])
-    assert.strictEqual(record(linesOf(write([]))[0] ?? "").timestamp, "1970-01-01T00:00:00.000Z")
   })
 
   it("gives a session without a UUID a deterministic one, and keeps its own id", () => {
@@ -255,14 +150,14 @@ describe("in Codex's own form", () => {
       assert.strictEqual(idOf(session), idOf(session))
     }
     assert.notStrictEqual(idOf("chat 1"), idOf("chat 2"))
-    assert.strictEqual(back(write([], { session: "chat 1" })).session, "chat 1")
-    assert.isUndefined(back(write([])).session)
-    assert.isUndefined(back(write([])).cwd)
+    assert.strictEqual(write([], { session: "chat 1" }).back.session, "chat 1")
+    assert.isUndefined(write([]).back.session)
+    assert.isUndefined(write([]).back.cwd)
   })
 
   it("records a change of model", () => {
     const steps = ["m1", "m1", "m2", undefined].map((name) =>
-      said({ content: model(text("a")), ...(name === undefined ? {} : { model: name }) })
+      message({ content: model(text("a")), ...(name === undefined ? {} : { model: name }) })
     )
     const written = write(steps, { model: "m0", cwd: "/w" })
     assert.deepStrictEqual(
@@ -270,7 +165,7 @@ describe("in Codex's own form", () => {
       ["m0", "m1", "m2"]
     )
     assert.deepStrictEqual(
-      messagesIn(back(written).steps).map((draft) => draft.model),
+      draftsIn(written.back).map((draft) => draft.model),
       ["m1", "m1", "m2", "m2"]
     )
   })
@@ -279,20 +174,21 @@ describe("in Codex's own form", () => {
     const usage = { prompt: 100, answer: 20, thoughts: 10, cached: 40, cacheWrite: 5 }
     const none = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
     const written = write([
-      said({ content: model(text("a")), usage }),
-      said({ content: model(text("b")), usage }),
-      said({ content: model(text("c")), usage: none }),
-      said({ content: model(text("d")) })
+      message({ content: model(text("a")), usage }),
+      message({ content: model(text("b")), usage }),
+      message({ content: model(text("c")), usage: none }),
+      message({ content: model(text("d")) })
     ])
     // Counts part messages for any reader, so that nothing of ours has to.
-    assert.strictEqual(linesOf(written).filter((line) => line.includes('"message":"new"')).length, 1)
+    assert.strictEqual(written.lines.filter((line) => line.includes('"message":"new"')).length, 1)
     assert.deepStrictEqual(
-      messagesIn(back(written).steps).map((draft) => draft.usage),
+      draftsIn(written.back).map((draft) => draft.usage),
       [usage, usage, undefined, undefined]
     )
     const [, second] = payloads(written, "event_msg").filter(({ type }) => type === "token_count")
     assert.deepInclude(JSON.parse(JSON.stringify(second?.info)).total_token_usage, {
       input_tokens: 200,
+      cached_input_tokens: 80,
       output_tokens: 60,
       total_tokens: 260
     })
@@ -360,22 +256,15 @@ describe("calls and results", () => {
       ["x", "answer_2", "x_2"]
     ]
   ])("%s", (_, drafts, expected) => {
-    const written = write(drafts.map(said))
+    const written = write(drafts.map(message))
     assert.deepStrictEqual(ids(written), [...expected])
-    assert.deepStrictEqual(messagesIn(back(written).steps).map(told), drafts.map(told))
-  })
-
-  it("a result without its call is not named after a call behind a compaction", () => {
-    const lone: Draft = { content: user({ functionResponse: { id: "c", response: { output: "x" } } }) }
-    const steps = [said(lone), compaction([]), said({ content: model(call("f", {}, "c")) })]
-    assert.deepStrictEqual(messagesIn(back(write(steps)).steps).map(told), messagesIn(steps).map(told))
   })
 
   it("a result of a custom call is a custom result, also after a compaction", () => {
     const steps = [
-      said({ content: model(call("apply_patch", { input: "x" }, "c")) }),
-      compaction([], 0),
-      said({ content: user(response("apply_patch", { output: "ok" }, "c")) })
+      message({ content: model(call("apply_patch", { input: "x" }, "c")) }),
+      cut([], 0),
+      message({ content: user(response("apply_patch", { output: "ok" }, "c")) })
     ]
     assert.deepStrictEqual(
       items(write(steps)).map((item) => item.type),
@@ -433,8 +322,8 @@ describe("calls and results", () => {
     ]
   ])("an answer that is %s", (_, value, expected, isExact) => {
     const written = write([
-      said({ content: model(call("shell", {}, "c")) }),
-      said({ content: user(response("shell", value, "c")) })
+      message({ content: model(call("shell", {}, "c")) }),
+      message({ content: user(response("shell", value, "c")) })
     ])
     assert.deepStrictEqual(items(written)[1]?.output, expected)
     assert.strictEqual(exactLines(written) === 1, isExact)
@@ -448,23 +337,21 @@ describe("calls and results", () => {
     ["an empty text", call("f", { arguments: "" }, "c"), '{"arguments":""}'],
     ["a list", call("f", [1], "c"), "[1]"]
   ])("arguments that are %s", (_, part, expected) => {
-    const written = write([said({ content: model(part) })])
+    const written = write([message({ content: model(part) })])
     assert.strictEqual(items(written)[0]?.arguments, expected)
-    assert.deepStrictEqual(back(written).steps.length, 1)
-    assert.deepStrictEqual(messagesIn(back(written).steps).map(told), [told({ content: model(part) })])
   })
 
   it("arguments keep their spelling in Codex's own form", () => {
-    const draft = spelled("model", '{"functionCall":{"id":"c","name":"f","args":{ "n": 12345678901234567890 }}}')
-    const written = write([said(draft)])
+    const source = '{"functionCall":{"id":"c","name":"f","args":{ "n": 12345678901234567890 }}}'
+    const draft = { content: model(JSON.parse(source)), source: { "0": source } }
+    const written = write([message(draft)])
     assert.strictEqual(items(written)[0]?.arguments, '{ "n": 12345678901234567890 }')
     assert.strictEqual(exactLines(written), 0)
-    assert.deepStrictEqual(messagesIn(back(written).steps).map(told), [told(draft)])
   })
 })
 
 describe("authors", () => {
-  const shown = (draft: Draft) => items(write([said(draft)]))[0]?.content
+  const shown = (draft: Draft) => items(write([message(draft)]))[0]?.content
   it.each<readonly [string, Draft, ReadonlyArray<string>]>([
     ["the user", { content: user(text("a")) }, ["a"]],
     ["a summary", { content: user(text("a")), author: "summary" }, [foreignNotes.summary, "a"]],
@@ -507,18 +394,6 @@ describe("authors", () => {
       shown(draft),
       expected.map((text) => ({ type: "input_text", text }))
     )
-    const inserted = draft.author === "environment" ? [] : [[compaction([draft])]]
-    for (const steps of [[said(draft)], [said(draft), compaction([], 0)], ...inserted]) {
-      assert.deepStrictEqual(shownBy(back(write(steps)).steps).map(told), shownBy(steps).map(told))
-    }
-  })
-
-  it("a user message with a summary's text stays the user's", () => {
-    const steps = [
-      said({ content: user(text("so far")) }),
-      compaction([{ content: user(text("so far")), author: "summary" }], 0)
-    ]
-    assert.deepStrictEqual(shownBy(back(write(steps)).steps).map(told), shownBy(steps).map(told))
   })
 })
 
@@ -575,33 +450,32 @@ describe("what Codex does not show", () => {
     ["an unknown key", { content: user({ text: "a", hint: 1 }) }, { "key of a part": 1 }],
     ["a key beside the parts", { content: { ...user(text("a")), hint: 1 } }, { "key of a message": 1 }]
   ])("%s", (_, draft, unheld) => {
-    const written = write([said(draft)])
+    const written = write([message(draft)])
     assert.deepStrictEqual(written.unheld, unheld)
     // A compaction that shows it again counts it once.
-    assert.deepStrictEqual(write([said(draft), compaction([], 0)]).unheld, unheld)
-    assert.deepStrictEqual(write([compaction([draft])]).unheld, unheld)
-    assert.deepStrictEqual(messagesIn(back(written).steps).map(told), [told(draft)])
+    assert.deepStrictEqual(write([message(draft), cut([], 0)]).unheld, unheld)
+    assert.deepStrictEqual(write([cut([draft])]).unheld, unheld)
   })
 
   it("a file in a result", () => {
     const answer = { functionResponse: { id: "c", name: "f", response: {}, parts: [{ inlineData: { data: "AA" } }] } }
     assert.deepStrictEqual(
-      write([said({ content: model(call("f", {}, "c")) }), said({ content: user(answer) })]).unheld,
+      write([message({ content: model(call("f", {}, "c")) }), message({ content: user(answer) })]).unheld,
       { "file in an answer": 1 }
     )
   })
 
   it("content without a form travels in an item that Codex ignores, and never in a replacement", () => {
     const odd: Draft = { content: user({ later: 1 }) }
-    assert.deepStrictEqual(items(write([said(odd)])), [{ type: "other", role: "user" }])
-    const [compacted] = payloads(write([said(odd), compaction([], 0)]), "compacted")
+    assert.deepStrictEqual(items(write([message(odd)])), [{ type: "other", role: "user" }])
+    const [compacted] = payloads(write([message(odd), cut([], 0)]), "compacted")
     assert.deepStrictEqual(compacted, { message: "", replacement_history: [] })
   })
 })
 
 describe("input that Codex rejects", () => {
   it("is replaced in its own form, and nothing else", () => {
-    const written = write([said({ content: user(text("\\udc80 \\\\udc80 \udc80 \ud83d\ude00")) })])
+    const written = write([message({ content: user(text("\\udc80 \\\\udc80 \udc80 \ud83d\ude00")) })])
     assert.deepStrictEqual(items(written)[0]?.content, [
       { type: "input_text", text: "\\udc80 \\\\udc80 \ufffd \ud83d\ude00" }
     ])
@@ -610,11 +484,10 @@ describe("input that Codex rejects", () => {
   const texts = ["caf\udce9", "\udcc3\udca9", "a lone \ud83d half", "\udcff\ud83d"]
   it.each(texts.map((value) => [JSON.stringify(value), value] as const))("%s reaches no line", (_, value) => {
     const steps = [
-      said({ content: user(text(value)) }),
-      said({ content: model({ text: value, thought: true }, call("f", { [value]: value }, "c")) }),
-      said({ content: user(response("f", { output: value }, "c")) }),
-      said(spelled("user", `{"text":"\\udc80 \\ud83d"}`, `{"text":${JSON.stringify(value)},\r\n"n":1.0}`)),
-      compaction([{ content: user(text(value)), author: "summary" }], 1)
+      message({ content: user(text(value)) }),
+      message({ content: model({ text: value, thought: true }, call("f", { [value]: value }, "c")) }),
+      message({ content: user(response("f", { output: value }, "c")) }),
+      cut([{ content: user(text(value)), author: "summary" }], 1)
     ]
     const written = write(steps, { cwd: value, session: value, model: value })
     for (const line of written.lines) {
@@ -623,8 +496,6 @@ describe("input that Codex rejects", () => {
       assert.notMatch(line, /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/)
     }
     assert.include(JSON.stringify(items(written)[0]), "\ufffd")
-    assert.deepStrictEqual(messagesIn(back(written).steps).map(told), messagesIn(steps).map(told))
-    assert.deepStrictEqual(shownBy(back(written).steps).map(told), shownBy(steps).map(told))
   })
 })
 
@@ -632,22 +503,22 @@ describe("compaction", () => {
   it("has the time of its summary", () => {
     const summary: Draft = { content: user(text("s")), author: "summary", at: 9_000 }
     const steps = [
-      said({ content: user(text("a")), at: 1_000 }),
-      compaction([summary]),
-      said({ content: user(text("b")) })
+      message({ content: user(text("a")), at: 1_000 }),
+      cut([summary]),
+      message({ content: user(text("b")) })
     ]
     assert.deepStrictEqual(
-      shownBy(back(write(steps)).steps).map((draft) => draft.at),
+      viewOf(write(steps).back).map((draft) => draft.at),
       [9_000, 9_000]
     )
   })
 
   it("contains the summary and everything shown from then on", () => {
     const written = write([
-      said({ content: user(text("a")) }),
-      said({ content: model(text("b"), call("f", {}, "c")) }),
-      compaction([{ content: user(text("so far")), author: "summary" }], 1),
-      said({ content: user(response("f", { output: "x" }, "c")) })
+      message({ content: user(text("a")) }),
+      message({ content: model(text("b"), call("f", {}, "c")) }),
+      cut([{ content: user(text("so far")), author: "summary" }], 1),
+      message({ content: user(response("f", { output: "x" }, "c")) })
     ])
     assert.deepStrictEqual(payloads(written, "compacted"), [
       {
@@ -671,228 +542,18 @@ describe("compaction", () => {
 
   it("shows the environment to Codex, and a reader does not insert it again", () => {
     const environment: Draft = { content: user(text("today")), author: "environment" }
-    const steps = [
-      said(environment),
-      said({ content: user(text("a")) }),
-      compaction([{ content: model(text("s")) }], 1)
-    ]
+    const steps = [message(environment), message({ content: user(text("a")) }), cut([{ content: model(text("s")) }], 1)]
     const written = write(steps)
     assert.include(JSON.stringify(payloads(written, "compacted")), "today")
-    assert.deepStrictEqual(shownBy(back(written).steps).map(told), shownBy(steps).map(told))
     assert.deepStrictEqual(
-      back(written).steps.map((step) => (step._tag === "Compaction" ? step.insert.length : "m")),
+      written.back.steps.map((step) => (step._tag === "Compaction" ? step.insert.length : "m")),
       ["m", "m", 2]
     )
   })
-
-  it("keeps who requested it", () => {
-    const step: Step = { _tag: "Compaction", insert: [], keptFrom: undefined, trigger: "manual", tokensBefore: 5 }
-    assert.deepInclude(back(write([step])).steps[0], { trigger: "manual" })
-  })
 })
 
-describe("real conversations", () => {
-  const packed = (name: string) =>
-    gunzipSync(readFileSync(new URL(`../../fixtures/sessions/${name}.jsonl.gz`, import.meta.url)))
-      .toString("utf8")
-      .split("\n")
-  const plain = (name: string) =>
-    readFileSync(new URL(`../../fixtures/codex/${name}.jsonl`, import.meta.url), "utf8").split("\n")
-  it.each<readonly [string, () => Transcript]>([
-    ["claude-code-1512-lines", () => readWith(claudeReader(), packed("claude-code-1512-lines"))],
-    ["claude-code-tools", () => readWith(claudeReader(), packed("claude-code-tools"))],
-    ["pi-1019-lines", () => readWith(piReader(), packed("pi-1019-lines"))],
-    ["codex-today", () => readWith(codexReader(), plain("codex-today"))],
-    ["codex-2025", () => readWith(codexReader(), plain("codex-2025"))]
-  ])("%s: every message comes back, and so does the view", (_, read) => {
-    const transcript = read()
-    const written = Work.runSync(writeCodex(transcript))
-    const again = back(written)
-    assert.deepStrictEqual(messagesIn(again.steps).map(told), messagesIn(transcript.steps).map(told))
-    assert.deepStrictEqual(shownBy(again.steps).map(told), shownBy(transcript.steps).map(told))
-    assert.deepStrictEqual([again.session, again.cwd], [transcript.session, transcript.cwd])
-    for (const line of written.lines) assert.strictEqual(formatOfRecord(JSON.parse(line)), "codex")
-    assert.strictEqual(detectFormat(written.lines.join("\n")), "codex")
-  })
-
-  it("from Codex go back without a copy beside them", () => {
-    const transcript = readWith(codexReader(), plain("codex-today"))
-    const written = Work.runSync(writeCodex(transcript))
-    assert.deepStrictEqual(linesOf(written).filter(hasExact), [])
-    assert.deepStrictEqual(written.unheld, {})
-  })
-
-  it("a message of very many parts round-trips, also from a compaction", () => {
-    const length = sizeOf(200_000, 10_000)
-    const many: Draft = { content: user(...Array.from({ length }, (): Part => ({ later: 1 }))) }
-    const texts: Draft = { content: user(...Array.from({ length }, () => text("a"))) }
-    const again = back(write([said(many), said(texts), compaction([], 0)]))
-    assert.deepStrictEqual(
-      shownBy(again.steps).map(({ content }) => content.parts.length),
-      [length, length]
-    )
-  })
-
-  it("are written in slices", () => {
-    const transcript = readWith(claudeReader(), packed("claude-code-1512-lines"))
-    const work = writeCodex(transcript)
-    let slices = 0
-    while (work.next().done !== true) slices += 1
-    assert.isAtLeast(slices, transcript.steps.length)
-  })
-})
-
-// --- generated conversations ------------------------------------------------------------------------------------------
-
-const wordings = [
-  "fix it",
-  "",
-  "caf\udce9",
-  "\udcc3\udca9",
-  "half \ud83d",
-  foreignNotes.summary,
-  "<environment_context>x</environment_context>",
-  "Another language model started to solve this problem and produced a summary",
-  '{"output":"x","metadata":{"exit_code":1}}',
-  "two\r\nlines\u2028 \u0000\u001b",
-  "\\ud83d \\\\ud83d \\n"
-] as const
-const Words = Schema.Literals(wordings)
-const Id = Schema.Literals(["none", "c", "c", "c_2", "call_1", "", "answer_1"])
-
-/** One part, of any kind, in any role. */
-const Seed = Schema.Struct({
-  kind: Schema.Literals([
-    "text",
-    "text",
-    "thought",
-    "signed thought",
-    "call",
-    "call",
-    "custom call",
-    "broken call",
-    "response",
-    "response",
-    "error",
-    "blocks",
-    "rows",
-    "image",
-    "file",
-    "unknown",
-    "late signature",
-    "spelled text",
-    "spelled call",
-    "spelled response",
-    "spelled image"
-  ]),
-  words: Words,
-  id: Id,
-  name: Schema.Literals(["shell", "f"])
-})
-type Seed = typeof Seed.Type
-
-/** The part as it was spelled. */
-const sliceOf = ({ id, kind, name, words }: Seed): string => {
-  const own = id === "none" ? {} : { id }
-  const quoted = JSON.stringify(words)
-  const parts: Readonly<Record<Exclude<Seed["kind"], `spelled ${string}`>, unknown>> = {
-    text: { text: words },
-    thought: { text: words, thought: true },
-    "signed thought": { text: words, thought: true, thoughtSignature: name === "f" ? "gAAAAx" : "c2ln" },
-    call: { functionCall: { ...own, name, args: { [words]: words } } },
-    "custom call": { functionCall: { ...own, name, args: { input: words } } },
-    "broken call": { functionCall: { ...own, name, args: { arguments: words } } },
-    response: { functionResponse: { ...own, name, response: { output: words } } },
-    error: { functionResponse: { ...own, name, response: { error: words } } },
-    blocks: { functionResponse: { ...own, response: { content: [{ type: "input_text", text: words }, { x: 1 }] } } },
-    rows: { functionResponse: { ...own, name, response: { rows: [words], n: 1 } } },
-    image: { inlineData: { mimeType: "image/png", data: "AA" } },
-    file: { fileData: { fileUri: `https://x/${words}` } },
-    unknown: { later: { words }, hint: [words] },
-    "late signature": { text: words, thoughtSignature: "c2ln" }
-  }
-  switch (kind) {
-    case "spelled text":
-      return `{"text":"\\udc80\\/ \\ud83d", "n": 1.0}`
-    case "spelled call":
-      return `{"functionCall":{${id === "none" ? "" : `"id":"${id}",`}"name":"f","args":{ "n":12345678901234567890,\r\n"w":${quoted}}}}`
-    case "spelled response":
-      return `{ "functionResponse" : {"name":"f","response":{"rows":[1e3,-0,9007199254740993],"w":${quoted}}}}`
-    case "spelled image":
-      return `{"inlineData":{"mimeType":"image\\/png","data":"AA"}}`
-    default:
-      return JSON.stringify(parts[kind])
-  }
-}
-
-const Message = Schema.Struct({
-  role: Schema.Literals(["user", "model"]),
-  author: Schema.Literals(["none", "none", "none", "program", "summary", "environment"]),
-  seeds: Schema.Array(Seed),
-  usage: Schema.Literals([0, 0, 1])
-})
-const draftOf = ({ author, role, seeds, usage }: typeof Message.Type): Draft => ({
-  ...spelled(role, ...seeds.map(sliceOf)),
-  ...(author === "none" ? {} : { author }),
-  ...(usage === 0 ? {} : { usage: { prompt: 10, answer: 2, thoughts: 1, cached: 3 } })
-})
-
-const Cut = Schema.Struct({
-  after: Schema.Literals([0, 1, 2, 3, 5, 8]),
-  keptFrom: Schema.Literals([-1, 0, 1, 2, 3, 5]),
-  insert: Schema.Array(Message)
-})
-
-/** Messages, with compactions laid between them. */
-const stepsOf = (drafts: ReadonlyArray<Draft>, cuts: ReadonlyArray<typeof Cut.Type>): ReadonlyArray<Step> =>
-  Array.from({ length: Math.max(drafts.length, 9) + 1 }, (_, index) => {
-    const draft = drafts[index]
-    const laid = cuts
-      .filter(({ after }) => after === index)
-      .map(({ insert, keptFrom }) =>
-        compaction(
-          insert.map(draftOf).filter(({ author }) => author !== "environment"),
-          keptFrom < 0 ? undefined : keptFrom
-        )
-      )
-    return [...laid, ...(draft === undefined ? [] : [said(draft)])]
-  }).flat()
-
-const staysTheSame = (steps: ReadonlyArray<Step>): void => {
-  const written = write(steps, { session: "s", cwd: "/w", model: "m" })
-  for (const line of written.lines) {
-    assert.notMatch(line, /[\r\n]/)
-    assert.isObject(JSON.parse(line))
-    assert.isTrue(line.isWellFormed())
-  }
-  const again = back(written)
-  assert.deepStrictEqual(messagesIn(again.steps).map(told), messagesIn(steps).map(told))
-  assert.deepStrictEqual(shownBy(again.steps).map(told), shownBy(steps).map(told))
-  assert.strictEqual(again.steps.length, steps.length)
-  // Once more, from what was read: nothing grows, nothing changes.
-  const twice = write(again.steps, { session: "s", cwd: "/w", model: "m" })
-  assert.deepStrictEqual(shownBy(back(twice).steps).map(told), shownBy(steps).map(told))
-}
-
-describe("any conversation round-trips", () => {
-  it.prop(
-    "with any parts, roles, ids and authors, and compactions anywhere",
-    [Schema.Array(Message), Schema.Array(Cut)],
-    ([messages, cuts]) => staysTheSame(stepsOf(messages.map(draftOf), cuts)),
-    { arbitrary: { runs: runsOf(1_000), seed: "codex parts", size: 12, maxShrinks: 400 } }
-  )
-
-  it.prop(
-    "after any history",
-    [talks, Schema.Array(Cut)],
-    ([script, cuts]) => staysTheSame(stepsOf(openingDrafts(script), cuts)),
-    { arbitrary: { runs: runsOf(200), seed: "codex talks", size: 12, maxShrinks: 200 } }
-  )
-
-  it.prop(
-    "also with calls and responses in the wrong role",
-    [swappedTalks],
-    ([script]) => staysTheSame(stepsOf(openingDrafts(script), [])),
-    { arbitrary: { runs: runsOf(100), seed: "codex swapped", size: 12, maxShrinks: 200 } }
-  )
+it("a recorded session goes back without a copy beside its items", () => {
+  const file = readFileSync(new URL("../../fixtures/codex/codex-today.jsonl", import.meta.url), "utf8")
+  const written = writtenText("codex", readText(file))
+  assert.deepStrictEqual([written.lines.filter(hasExact), written.unheld], [[], {}])
 })

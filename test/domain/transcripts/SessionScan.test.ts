@@ -2,9 +2,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import { spentOn } from "../../../src/domain/evaluation/SessionCost.ts"
+import type { SessionEvent } from "../../../src/domain/session/Session.ts"
 import { builtInPrices } from "../../../src/domain/tokens/Prices.ts"
 import type { AgentName } from "../../../src/domain/transcripts/AgentFolders.ts"
-import { newScan, scanRecord } from "../../../src/domain/transcripts/SessionScan.ts"
+import {
+  type CacheChange,
+  newScan,
+  scanRecord,
+  searchedTexts,
+  speakerOf
+} from "../../../src/domain/transcripts/SessionScan.ts"
 import { root } from "../../support/paths.ts"
 import { sessionText } from "../../support/sessions.ts"
 
@@ -147,4 +154,156 @@ describe("the title of a session", () => {
     assert.strictEqual(titleOf("/mode"), "/mode")
     assert.strictEqual(titleOf("/review the diff", "Now merge."), "/review the diff")
   })
+})
+
+describe("what happened since the request before", () => {
+  const answer = (id: string) => ({
+    _tag: "Appended",
+    entry: { id, at: 1, content: { role: "model", parts: [] }, usage: { prompt: 1, answer: 1, thoughts: 0, cached: 0 } }
+  })
+  // One row for each event that a log can hold: the compiler misses none.
+  const ofEvents: Readonly<Record<SessionEvent["_tag"], CacheChange | undefined>> = {
+    Started: undefined,
+    Appended: undefined,
+    Answered: undefined,
+    ModelSwitched: undefined,
+    Pinned: undefined,
+    Compressed: "compaction",
+    CompressionFailed: undefined,
+    Prepared: undefined,
+    Masked: "compaction",
+    Undone: "compaction",
+    Redone: undefined,
+    Branched: "rewind",
+    Labelled: undefined,
+    FileChanged: undefined
+  }
+  it.each(Object.entries(ofEvents))("our own log: %s", (_tag, change) => {
+    const requests = requestsOf("palimpsest", [answer("e1"), { _tag, at: 2 }, answer("e2")])
+    assert.deepStrictEqual(
+      requests.map(({ changes }) => changes),
+      [undefined, change === undefined ? undefined : [change]]
+    )
+  })
+
+  const usage = { input_tokens: 1, output_tokens: 1 }
+  const said = (id: string, rest: object = {}) => ({
+    type: "assistant",
+    uuid: id,
+    message: { id, role: "assistant", model: "m", usage },
+    ...rest
+  })
+  const attached = (type: string) => ({ type: "attachment", attachment: { type } })
+  const count = (n: number) => ({
+    type: "event_msg",
+    timestamp: `2026-01-01T00:00:0${n}Z`,
+    payload: { type: "token_count", info: { last_token_usage: usage, total_token_usage: { total_tokens: n } } }
+  })
+  const context = (payload: object) => ({ type: "turn_context", payload })
+  const piSaid = (id: string) => ({
+    type: "message",
+    id,
+    message: { role: "assistant", model: "m", usage: { input: 1, output: 1, cost: { total: 0.5 } } }
+  })
+  const level = (thinkingLevel: string) => ({ type: "thinking_level_change", thinkingLevel })
+  it.each<readonly [string, AgentName, ReadonlyArray<object>, ReadonlyArray<CacheChange> | undefined]>([
+    [
+      "tools",
+      "claude",
+      [said("a"), attached("deferred_tools_delta"), attached("agent_listing_delta"), said("b")],
+      ["tools"]
+    ],
+    ["skills", "claude", [said("a"), attached("skill_listing"), said("b")], ["tools"]],
+    ["instructions of servers", "claude", [said("a"), attached("mcp_instructions_delta"), said("b")], ["instructions"]],
+    [
+      "another version and folder",
+      "claude",
+      [said("a", { version: "1", cwd: "/a" }), said("b", { version: "2", cwd: "/b" })],
+      ["version", "folder"]
+    ],
+    ["a boundary", "claude", [said("a"), { type: "system", subtype: "compact_boundary" }, said("b")], ["compaction"]],
+    [
+      "another effort",
+      "codex",
+      [context({ effort: "low" }), count(1), context({ effort: "high" }), count(2)],
+      ["thinking"]
+    ],
+    [
+      "other approvals",
+      "codex",
+      [context({ approval_policy: "a" }), count(1), context({ approval_policy: "b" }), count(2)],
+      ["settings"]
+    ],
+    ["another folder", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/b" }), count(2)], ["folder"]],
+    ["the same", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/a" }), count(2)], undefined],
+    ["another level of thinking", "pi", [{ type: "session" }, piSaid("a"), level("high"), piSaid("b")], ["thinking"]],
+    ["a branch that was left", "pi", [piSaid("a"), { type: "branch_summary" }, piSaid("b")], ["rewind"]],
+    [
+      "a checkpoint",
+      "gemini",
+      [{ $set: { messages: [] } }, { id: "a", type: "gemini", tokens: { input: 1 } }],
+      ["compaction"]
+    ]
+  ])("%s of %s", (_, agent, records, changes) => {
+    assert.deepStrictEqual(requestsOf(agent, records).at(-1)?.changes, changes)
+  })
+
+  it("counts that only repeat the totals are no request, and dollars that an agent records are taken", () => {
+    assert.strictEqual(
+      requestsOf("codex", [count(1), { ...count(1), timestamp: "2026-01-01T00:00:09Z" }, count(2)]).length,
+      2
+    )
+    assert.deepStrictEqual(
+      requestsOf("pi", [piSaid("a")]).map(({ cost }) => cost),
+      [0.5]
+    )
+    const data = { role: "assistant", cost: 0.25, tokens: { input: 1, output: 1 } }
+    assert.strictEqual(requestsOf("opencode", [{ kind: "message", id: "m", data }])[0]?.cost, 0.25)
+  })
+
+  it.each([
+    [2, 2],
+    [9, 5]
+  ])("of %i tokens that a cache keeps for an hour, no more count than were written to it", (hour, expected) => {
+    const written = { ...usage, cache_creation_input_tokens: 5, cache_creation: { ephemeral_1h_input_tokens: hour } }
+    const message = { id: "a", role: "assistant", model: "m", usage: written }
+    assert.strictEqual(requestsOf("claude", [{ type: "assistant", message }])[0]?.usage.cacheWriteHour, expected)
+  })
+
+  it("a subagent's requests are of a thread of their own", () => {
+    const side = (id: string, parentUuid: string | null) => said(id, { isSidechain: true, parentUuid })
+    const progress = { type: "progress", parentToolUseID: "t", data: { message: said("d") } }
+    assert.deepStrictEqual(
+      requestsOf("claude", [said("a"), side("b", null), side("c", "b"), progress]).map(({ thread }) => thread),
+      [undefined, "b", "b", "t"]
+    )
+  })
+})
+
+it("a search looks through what was said, called and answered, and knows whose it is", () => {
+  const call = {
+    role: "assistant",
+    content: [{ type: "tool_use", id: "toolu", name: "Bash", input: { id: "own", command: "ls" } }]
+  }
+  assert.deepStrictEqual(searchedTexts({ type: "assistant", uuid: "u", cwd: "/w", message: call }), [
+    "Bash",
+    "own",
+    "ls"
+  ])
+  assert.deepStrictEqual(searchedTexts({ type: "file-history-snapshot", snapshot: { a: "text" } }), [])
+  assert.deepStrictEqual(searchedTexts({ type: "progress", data: { message: { text: "hm" } }, other: "no" }), ["hm"])
+  assert.deepStrictEqual(searchedTexts({ text: "A".repeat(2_001) }), [])
+  const result = { role: "user", content: [{ type: "tool_result" }] }
+  assert.deepStrictEqual(
+    [
+      { message: call },
+      { message: result },
+      { message: { role: "toolResult" } },
+      { type: "response_item", payload: { type: "function_call_output" } },
+      { type: "gemini" },
+      { _tag: "Undone" },
+      5
+    ].map(speakerOf),
+    ["model", "tool", "tool", "tool", "model", "Undone", "record"]
+  )
 })

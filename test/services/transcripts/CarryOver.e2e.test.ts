@@ -13,7 +13,6 @@ import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { breaks } from "../../support/brokenSessions.ts"
 import { inHome, lines, recorded } from "../../support/carriedSessions.ts"
 import { illegal } from "../../support/legal.ts"
-import { runsOf } from "../../support/runs.ts"
 import { brokenSession, userTexts } from "../../support/seededBreaks.ts"
 
 const written = Effect.fnUntraced(function* (home: string, text: string, agent: WritableAgent, below: number) {
@@ -117,15 +116,20 @@ describe("a session that is carried over", () => {
   )
 })
 
-describe("100 sessions broken by seeds", () => {
+describe("sessions broken by seeds", () => {
   it.effect("become valid sessions with all messages of the user, and everything can be recalled", () =>
     inHome((home) =>
       Effect.gen(function* () {
         writeFileSync(`${home}/projects.json`, JSON.stringify({ projects: { "/work/here": "here" } }))
         const sessions = yield* recorded(home)
         const transcripts = yield* Transcripts
-        for (let seed = 0; seed < runsOf(100); seed += 1) {
+        const known = new Set<string>()
+        for (let seed = 0; seed < 100; seed += 1) {
           const broken = brokenSession(seed, sessions, { image: 1_100_000, records: 300 })
+          // The seeds have every way with every format several times: one that brings none anew is left out.
+          const pairs = broken.ways.map((way) => `${broken.format} ${way}`)
+          if (pairs.every((pair) => known.has(pair))) continue
+          for (const pair of pairs) known.add(pair)
           const file = `${home}/session.jsonl`
           writeFileSync(file, broken.text)
           const loaded = yield* transcripts.load(file, { lenient: true })

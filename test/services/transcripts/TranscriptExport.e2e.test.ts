@@ -15,18 +15,22 @@ import * as Export from "../../../src/services/transcripts/TranscriptExport.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 
-/** A log of three messages, one of them large enough for a blob. */
-const events = Effect.gen(function* () {
-  const held = new HandleIndex()
-  const list: Array<SessionEvent> = [
-    { _tag: "Started", version: logVersion, session: "export-test", at: 0, estimator: estimatorVersion }
-  ]
-  for (const [index, words] of ["first", "large ".repeat(4_000), "third"].entries()) {
-    const entry = yield* makeEntry({ content: user(text(words)) }, entryId(index + 1), held)
-    list.push({ _tag: "Appended", entry })
-  }
-  return list
-}).pipe(Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)))
+/** A log of three messages, one of them large enough for a blob. Made once. */
+const events = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const held = new HandleIndex()
+      const list: Array<SessionEvent> = [
+        { _tag: "Started", version: logVersion, session: "export-test", at: 0, estimator: estimatorVersion }
+      ]
+      for (const [index, words] of ["first", "large ".repeat(4_000), "third"].entries()) {
+        const entry = yield* makeEntry({ content: user(text(words)) }, entryId(index + 1), held)
+        list.push({ _tag: "Appended", entry })
+      }
+      return list
+    }).pipe(Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)))
+  )
+)
 
 const blobFolder = Layer.effect(
   BlobFolder,
@@ -77,6 +81,8 @@ describe("Export.write", () => {
       ["stops half-way", "half"],
       ["hangs and is interrupted", "hang"]
     ] as const) {
+      // All forms but our own take one way to the disk, with other lines: one of them is tried with every fault.
+      if (verdict !== "fail" && format !== "palimpsest" && format !== "claude") continue
       it.effect(`${format}: whichever disk call ${name}, the file is the old or the new one, without leftovers`, () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem

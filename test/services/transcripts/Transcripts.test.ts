@@ -27,9 +27,7 @@ import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
 import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
 import { writeGemini, writeGeminiDocument } from "../../../src/domain/transcripts/GeminiWriter.ts"
-import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"
-import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import type { FormatName, Step, Transcript, Writer } from "../../../src/domain/transcripts/Transcript.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { HandleIndex, makeEntry } from "../../../src/services/session/EntryBuilder.ts"
@@ -288,31 +286,6 @@ layer(services)((it) => {
         assert.deepStrictEqual(texts(conversation), expected)
       })
     )
-
-    it.effect("a Pi compaction shows the summary and what was kept", () =>
-      Effect.gen(function* () {
-        const reader = piReader()
-        const record = (id: string, parentId: string | null, rest: object) => ({
-          id,
-          parentId,
-          timestamp: "2026-01-01T00:00:01Z",
-          ...rest
-        })
-        const says = (content: string) => ({ type: "message", message: { role: "user", content } })
-        const records = [
-          { type: "session", version: 3, id: "p", timestamp: "2026-01-01T00:00:00Z" },
-          record("1", null, says("a")),
-          record("2", "1", says("b")),
-          record("3", "2", { type: "compaction", summary: "s", firstKeptEntryId: "2", tokensBefore: 9 }),
-          record("4", "3", says("c"))
-        ]
-        records.forEach((one, index) => reader.line(one, JSON.stringify(one), index + 1))
-        const read = yield* Work.run(reader.end())
-        if (isProblem(read)) throw new Error(problemText(read))
-        const { conversation } = (yield* importTranscript(read)).reduce(applyEvent, emptySession)
-        assert.deepStrictEqual(texts(conversation), ["s", "b", "c"])
-      })
-    )
   })
 
   describe("entries", () => {
@@ -392,22 +365,6 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("an incomplete last line is left out and reported", () =>
-      Effect.gen(function* () {
-        const loaded = yield* loadText(`${pi}\n${piSays("a")}\n{"type":"mess`)
-        assert.strictEqual(loaded.torn, 3)
-        assert.deepStrictEqual(texts(loaded.session.conversation), ["a"])
-      })
-    )
-
-    it.effect("a last line of JSON without a line break counts", () =>
-      Effect.gen(function* () {
-        const loaded = yield* loadText(`${pi}\n${piSays("a")}`)
-        assert.isUndefined(loaded.torn)
-        assert.deepStrictEqual(texts(loaded.session.conversation), ["a"])
-      })
-    )
-
     it.effect("a single incomplete line is not a conversation", () =>
       Effect.gen(function* () {
         const { line, message } = yield* failure('{"parentUuid":null,"type":"us')
@@ -442,15 +399,6 @@ layer(services)((it) => {
         const loaded = yield* loadText(text, { lenient: true })
         assert.deepStrictEqual(loaded.skipped, { [kind]: 1 })
         assert.deepStrictEqual(texts(loaded.session.conversation), ["a"])
-      })
-    )
-
-    it.effect("cyclic parents are an error; a lenient reader goes over them", () =>
-      Effect.gen(function* () {
-        const text = [user("1", "2", "a"), user("2", "1", "b")].join("\n")
-        assert.strictEqual((yield* failure(text)).line, 1)
-        const { session } = yield* loadText(text, { lenient: true })
-        assert.deepStrictEqual(texts(session.conversation), ["a", "b"])
       })
     )
 
@@ -592,30 +540,6 @@ layer(services)((it) => {
     const spoken = ({ session }: { readonly session: { readonly conversation: Conversation } }) =>
       texts(session.conversation)
 
-    it.effect.each(formats)("%s: an incomplete last line is left out and reported", ([format, writer]) =>
-      Effect.gen(function* () {
-        const lines = linesOf(writer)
-        const last = lines.at(-1) ?? ""
-        const loaded = yield* loadText(`${lines.slice(0, -1).join("\n")}\n${last.slice(0, last.length / 2)}`)
-        assert.deepStrictEqual([loaded.format, loaded.torn], [format, lines.length])
-        assert.deepStrictEqual(spoken(loaded).slice(0, 3), ["one", "two", "three"])
-      })
-    )
-
-    it.effect.each(formats)("%s: a broken line in the middle is named, or skipped when lenient", ([format, writer]) =>
-      Effect.gen(function* () {
-        const lines = [...linesOf(writer)]
-        lines.splice(2, 0, '{"type": half a record')
-        const content = `${lines.join("\n")}\n`
-        const { kind, line } = yield* failure(content)
-        assert.strictEqual(line, 3)
-        assert.strictEqual(kind, "BrokenLine")
-        const loaded = yield* loadText(content, { lenient: true })
-        assert.deepStrictEqual([loaded.format, loaded.skipped["broken line"]], [format, 1])
-        assert.deepStrictEqual(spoken(loaded), ["one", "two", "three", "four"])
-      })
-    )
-
     it.effect.each(formats)("%s: is detected by its content, whatever its file extension", ([format, writer]) =>
       Effect.gen(function* () {
         for (const name of ["talk.json", "talk.jsonl", "talk.txt", "talk"]) {
@@ -645,25 +569,6 @@ layer(services)((it) => {
         const pretty = JSON.stringify(JSON.parse(document), null, 2)
         assert.deepStrictEqual(spoken(yield* load(yield* write(name, pretty))), ["one", "two", "three", "four"])
         assert.include((yield* failure(pretty.slice(0, -20))).message, "not JSON")
-      })
-    )
-
-    it.effect("a Gemini CLI session rewound to nothing is empty, and reports what was dropped", () =>
-      Effect.gen(function* () {
-        const [header = "", ...records] = linesOf(writeGemini)
-        const first: { readonly id: string } = JSON.parse(records[0] ?? "{}")
-        const loaded = yield* loadText([header, ...records, JSON.stringify({ $rewindTo: first.id }), ""].join("\n"))
-        assert.deepStrictEqual(spoken(loaded), [])
-        assert.strictEqual(loaded.skipped["rewound"], 4)
-      })
-    )
-
-    it.effect("a Codex file of 2025, without types and payloads, is read", () =>
-      Effect.gen(function* () {
-        const meta = { id: "a", timestamp: "2025-05-01T10:00:00Z", instructions: null }
-        const item = { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }
-        const loaded = yield* loadText(`${JSON.stringify(meta)}\n${JSON.stringify(item)}\n`)
-        assert.deepStrictEqual([loaded.format, spoken(loaded)], ["codex", ["Hello"]])
       })
     )
   })

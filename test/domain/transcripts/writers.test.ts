@@ -1,0 +1,464 @@
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { call, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import { Author, type Draft } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { detectFormat, formatOfRecord } from "../../../src/domain/transcripts/DetectFormat.ts"
+import { newScan, scanRecord } from "../../../src/domain/transcripts/SessionScan.ts"
+import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import { openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
+import { isUnitTier, runsOf, sizeOf } from "../../support/runs.ts"
+import { sessionNames, sessionText } from "../../support/sessions.ts"
+import {
+  counted,
+  cut,
+  draftsIn,
+  readText,
+  said,
+  says,
+  summary,
+  told,
+  transcriptOf,
+  transcripts,
+  viewOf,
+  viewsOf,
+  writtenText
+} from "../../support/transcripts.ts"
+
+/** What holds for every form in which a conversation is written for an agent: nothing of it is lost. */
+
+/** Forms that hold a whole conversation. A document of Gemini CLI and one of opencode hold its last view. */
+const forms = ["claude", "codex", "gemini", "pi"] as const
+type Form = (typeof forms)[number]
+
+const messagesOf = ({ steps }: Transcript) => steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : []))
+const environments = (original: Transcript) =>
+  original.steps.some(
+    (step) => step._tag === "Compaction" && step.insert.some(({ author }) => author === "environment")
+  )
+
+/** Compares as one text, which takes a tenth of the time of comparing lists; where they differ, the lists say in what. */
+const equal = (found: ReadonlyArray<string>, expected: ReadonlyArray<string>): void => {
+  if (found.length !== expected.length || found.join("\n") !== expected.join("\n"))
+    assert.deepStrictEqual(found, expected)
+}
+
+/** Writes and reads: the same messages, the same view at every time, the same counts, and again the same when written once more. */
+const staysTheSame = (form: Form, original: Transcript): Transcript => {
+  const { lines, text: file } = writtenText(form, original)
+  for (const line of lines) {
+    assert.notMatch(line, /[\r\n]/)
+    assert.include([undefined, form], formatOfRecord(JSON.parse(line)))
+  }
+  // An empty conversation of Claude Code is an empty file.
+  const back = lines.length === 0 ? transcriptOf([], { session: original.session, cwd: original.cwd }) : readText(file)
+  equal(told(messagesOf(back)), told(messagesOf(original)))
+  const views = viewsOf(original)
+  equal(viewsOf(back), views)
+  assert.deepStrictEqual([back.session, back.cwd], [original.session, original.cwd])
+  const cuts = ({ steps }: Transcript) => steps.flatMap((step) => (step._tag === "Compaction" ? [step.trigger] : []))
+  assert.deepStrictEqual(cuts(back), cuts(original))
+  if (lines.length > 0) equal(viewsOf(readText(writtenText(form, back).text)), views)
+  return back
+}
+
+const talk = [says("a"), said(model(text("b"))), says("c")]
+const pair = (answer: unknown, id?: string): ReadonlyArray<Step> => [
+  said(model(call("read", { a: 1 }, id))),
+  said(user(response("read", answer, id)))
+]
+const environment = said(user(text("env")), { author: "environment" })
+const image: Part = { inlineData: { mimeType: "image/png", data: "AA" } }
+
+const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<Step>]> = [
+  ["nothing", []],
+  ["an answer without parts", [says("a"), said(model())]],
+  ["an empty text", [said(user(text(""))), said(model(text(""), text("")))]],
+  [
+    "calls and results with an id, with none, with one that an API refuses",
+    [
+      ...pair({ output: "x" }, "c"),
+      ...pair({ output: "x" }),
+      ...pair({ output: "x" }, "a|b"),
+      ...pair({ output: "x" }, "")
+    ]
+  ],
+  ["an id that is used again", [...pair({ output: "a" }, "c"), ...pair({ output: "b" }, "c")]],
+  [
+    "one id in parallel",
+    [
+      said(model(call("f", {}, "c"), call("f", {}, "c"))),
+      said(user(response("f", { output: "1" }, "c"), response("f", { output: "2" }, "c")))
+    ]
+  ],
+  [
+    "results of one turn in two messages",
+    [
+      said(model(call("f", {}, "a"), call("f", {}, "b"))),
+      said(user(response("f", {}, "a"))),
+      said(user(response("f", {}, "b")))
+    ]
+  ],
+  [
+    "results in another order, between texts",
+    [
+      said(model(call("f", {}, "a"), call("g", {}, "b"))),
+      said(user(text("x"), response("g", { output: "2" }, "b"), text(""), response("f", { error: "1" }, "a")))
+    ]
+  ],
+  [
+    "a call that is never answered, and an answer to no call",
+    [
+      said(model(call("f", {}, "a"))),
+      says("stop"),
+      said(user(response("f", { output: "x" }, "z"))),
+      said(model(text("b")))
+    ]
+  ],
+  [
+    "a result before its call behind a compaction",
+    [said(user({ functionResponse: { id: "c", response: { output: "x" } } })), cut([]), said(model(call("f", {}, "c")))]
+  ],
+  [
+    "results of every form",
+    [
+      { output: "" },
+      { error: "" },
+      { error: "x" },
+      { result: "x" },
+      { rows: [1], n: 2 },
+      "x",
+      undefined,
+      {
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" }
+        ]
+      },
+      {
+        content: [
+          { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } },
+          { type: "image", data: "AA", mimeType: "image/png" }
+        ]
+      },
+      { content: [{ type: "chart", x: 1 }] }
+    ].flatMap((one, n) => pair(one, `c${n}`))
+  ],
+  [
+    "arguments of every form",
+    [undefined, {}, [1], "x", { input: "x" }, { arguments: "{broken" }, { arguments: "{}" }, { arguments: "" }].map(
+      (args, n) => said(model(call("f", args, `c${n}`)))
+    )
+  ],
+  [
+    "thoughts",
+    [
+      said(
+        model(
+          { text: "a", thought: true },
+          { text: "b", thought: true, thoughtSignature: "c2ln" },
+          { text: "", thought: true, thoughtSignature: "gAAAAx" },
+          text("c"),
+          { text: "d", thought: true }
+        ),
+        { model: "claude-x" }
+      )
+    ]
+  ],
+  [
+    "media and files",
+    [
+      said(
+        user(
+          image,
+          { inlineData: { mimeType: "application/pdf", data: "AA" } },
+          { fileData: { mimeType: "image/png", fileUri: "https://x.example/a" } },
+          { fileData: { fileUri: "gs://a/b" } }
+        )
+      ),
+      said(model(image))
+    ]
+  ],
+  [
+    "media in a result",
+    [
+      said(model(call("f", {}, "c"))),
+      said(user({ functionResponse: { id: "c", name: "f", response: {}, parts: [image] } }))
+    ]
+  ],
+  [
+    "parts in the wrong role, of unknown kinds, signed",
+    [
+      said(user(call("f", {}, "c"), { text: "t", thought: true }, { later: 1 })),
+      said(
+        model(
+          response("f", {}, "c"),
+          { executableCode: {} },
+          { ...call("f", {}, "d"), thoughtSignature: "s" },
+          { text: "x", thoughtSignature: "s" }
+        )
+      )
+    ]
+  ],
+  ["keys beside role and parts", [said({ ...user(text("a")), hint: 1 })]],
+  ["a compaction that the user asked for", [...talk, cut([summary("s")], undefined, "manual", 5)]],
+  [
+    "several inserted messages",
+    [...talk, cut([summary("s"), { content: model(text("ok")) }, { content: user(text("t")) }], 2), says("d")]
+  ],
+  [
+    "two equal summaries, of which one is kept",
+    [...talk, cut([summary("s"), summary("s")], 1), says("d"), cut([summary("t")], 2), says("e")]
+  ],
+  ["nothing inserted", [...talk, cut([], 1), says("d")]],
+  ["nothing inserted, nothing kept", [...talk, cut([]), says("d")]],
+  ["nothing kept twice", [...talk, cut([], 1), says("d"), cut([{ content: model(text("t")) }], 2), says("e")]],
+  ["inserted first what is no summary", [...talk, cut([{ content: model(text("ok")) }, summary("s")], 0)]],
+  [
+    "a summary without a text, and one of a call",
+    [
+      ...talk,
+      cut([{ content: user(), author: "summary" }], 0),
+      cut([{ content: user(call("f", {}, "t")), author: "summary" }], 1)
+    ]
+  ],
+  ["a summary of bytes", [...talk, cut([summary("caf\uDCE9 \uD83D")], 1)]],
+  ["a summary in the user's own words", [says("so far"), cut([summary("so far")], 0)]],
+  ["the environment, kept", [environment, ...talk, cut([summary("s")], 3), says("d")]],
+  ["the environment in the middle", [says("a"), environment, says("b"), cut([summary("s")], 0), says("d")]],
+  ["kept twice", [...talk, cut([summary("s")], 1), says("d"), cut([summary("t")], 1), says("e")]],
+  ["kept less the second time", [...talk, cut([summary("s")], 0), says("d"), cut([summary("t")], 2), says("e")]],
+  ["kept from before an earlier one", [...talk, cut([summary("s")]), says("d"), cut([summary("t")], 1), says("e")]],
+  ["first of all", [cut([summary("s")]), says("a")]],
+  ["last of all", [...talk, cut([summary("s")], 2)]],
+  [
+    "between a call and its result",
+    [
+      says("a"),
+      said(model(call("f", {}, "1"), call("f", {}, "2"))),
+      said(user(response("f", { output: "x" }, "1"))),
+      cut([summary("s")], 1),
+      said(user(response("f", { output: "y" }, "2")))
+    ]
+  ],
+  [
+    "from the second message of results",
+    [
+      says("a"),
+      said(model(call("f", {}, "1"), call("f", {}, "2"))),
+      said(user(response("f", {}, "1"))),
+      said(user(response("f", {}, "2"))),
+      cut([summary("s")], 3),
+      says("d")
+    ]
+  ],
+  [
+    "several results kept again",
+    [
+      said(model(call("f", {}, "1"), call("f", {}, "2"))),
+      said(user(response("f", { output: "x" }, "1"), response("f", {}, "2"), text("z"))),
+      cut([], 0),
+      says("d")
+    ]
+  ],
+  [
+    "a patch and its result after a compaction",
+    [
+      said(model(call("apply_patch", { input: "x" }, "c"))),
+      cut([], 0),
+      said(user(response("apply_patch", { output: "ok" }, "c")))
+    ]
+  ]
+]
+
+/** Words that some agent takes for another's than the user's. */
+const words = [
+  "plain",
+  "",
+  " \n",
+  "/command",
+  " ?",
+  "<session_context>x",
+  "<hook_context>x</hook_context>",
+  "<skill>x</skill>",
+  "<state_snapshot>x</state_snapshot>",
+  "<environment_context>x</environment_context>",
+  "<task-notification>x</task-notification>",
+  "Another language model started to solve this problem and produced a summary of it",
+  runtimeMark,
+  foreignNotes.summary,
+  foreignNotes.program
+]
+const authors = [undefined, ...Author.literals]
+
+describe.each(forms)("%s", (form) => {
+  it.each(conversations)("%s", (_, steps) => {
+    staysTheSame(form, transcriptOf(steps))
+  })
+
+  it.each(words.map((one) => [one]))(
+    "%j keeps its author: first, later, among others and after a compaction",
+    (one) => {
+      for (const author of authors) {
+        const by = author === undefined ? {} : { author }
+        const [asked, answered] = [
+          { content: user(text(one)), ...by },
+          { content: model(text(one)), ...by }
+        ]
+        const two: Draft = { content: user(text(one), text("more")), ...by }
+        const inserted = author === "environment" ? [] : [two, answered]
+        for (const steps of [
+          [said(asked.content, by)],
+          [said(two.content, by), said(asked.content, by), environment],
+          [environment, said(asked.content, by), said(answered.content, by), said(two.content, by)],
+          [...talk, said(two.content, by), cut(inserted, 1), said(asked.content, by)],
+          [said(model(call("f", {}, "1"))), said(user(response("f", {}, "1")), by), said(user(), by), cut(inserted)]
+        ])
+          staysTheSame(form, transcriptOf(steps))
+      }
+    }
+  )
+
+  it.each<readonly [string, Draft["usage"]]>([
+    ["with a cache", { prompt: 60, cached: 20, cacheWrite: 30, answer: 7, thoughts: 0 }],
+    [
+      "with a cache for an hour",
+      { prompt: 60, cached: 20, cacheWrite: 30, cacheWriteHour: 10, answer: 7, thoughts: 0 }
+    ],
+    ["without one", { prompt: 60, cached: 0, answer: 7, thoughts: 0 }],
+    ["with thoughts apart", { prompt: 60, cached: 5, answer: 7, thoughts: 3 }],
+    ["unknown", undefined]
+  ])("counts %s come back, once, and a list counts the same", (_, usage) => {
+    const about = { model: "claude-x", at: 1_770_000_000_000, ...(usage === undefined ? {} : { usage }) }
+    const steps = [
+      says("a"),
+      said(model(text("b")), about),
+      said(model(text("c")), about),
+      cut([summary("s")], 0),
+      says("d")
+    ]
+    const original = transcriptOf(steps)
+    const back = staysTheSame(form, original)
+    const known = (one: Transcript) => draftsIn(one).flatMap((draft) => draft.usage ?? [])
+    // Codex records no cache of an hour.
+    const held = ({ cacheWriteHour: _hour, ...rest }: NonNullable<Draft["usage"]>) => rest
+    assert.deepStrictEqual(
+      form === "codex" ? known(back).map(held) : known(back),
+      form === "codex" ? known(original).map(held) : known(original)
+    )
+    const state = newScan()
+    for (const line of writtenText(form, original).lines) scanRecord(state, form, JSON.parse(line))
+    const requests = state.requests.filter(({ usage: own }) => own.prompt > 0)
+    assert.deepStrictEqual(
+      requests.map(({ model: name, usage: own }) => [name, own.prompt, own.answer + own.thoughts, own.cached]),
+      known(original).map((own) => ["claude-x", own.prompt, own.answer + own.thoughts, own.cached])
+    )
+  })
+
+  it("times come back; a message without one has that of the one before, and no calendar's end is passed", () => {
+    const times = [undefined, 5_000, undefined, 1e300, 7_000]
+    const steps = times.map((at, n) => said(user(text(`${n}`)), at === undefined ? {} : { at }))
+    const back = readText(writtenText(form, transcriptOf(steps)).text)
+    assert.deepStrictEqual(
+      draftsIn(back).map(({ at }) => at),
+      [5_000, 5_000, 5_000, 5_000, 7_000]
+    )
+    assert.match(writtenText(form, transcriptOf([says("a")])).text, /1970-01-01T00:00:00\.000Z/)
+  })
+
+  it("a session without a name, and without a UUID, has ids that are always the same", () => {
+    for (const name of [undefined, "chat 1", "x\ud83d"]) {
+      const bare = transcriptOf(talk, { session: name, cwd: undefined })
+      assert.strictEqual(writtenText(form, bare).text, writtenText(form, bare).text)
+      assert.isTrue(writtenText(form, bare).text.includes("-"))
+    }
+  })
+
+  it.each(
+    ["caf\udce9", "\udcc3\udca9", "a lone \ud83d half", "\udcff\ud83d"].map(
+      (one) => [JSON.stringify(one), one] as const
+    )
+  )("bytes that are no Unicode come back wherever they stand: %s", (_, odd) => {
+    staysTheSame(
+      form,
+      transcriptOf([
+        said(user(text(odd))),
+        said(model({ text: odd, thought: true }, call("f", { [odd]: odd }, "c"))),
+        said(user(response("f", { output: odd }, "c"))),
+        cut([summary(odd)], 1)
+      ])
+    )
+  })
+
+  it.each([...sessionNames, "codex-today", "codex-2025", "session-2026-08-21T08-00-c0ffee00"])(
+    "the recorded session %s comes back, also through the other forms",
+    (name) => {
+      const file = sessionNames.find((one) => one === name)
+      const folder = name.startsWith("codex") ? "codex" : "gemini"
+      const recorded = readText(
+        file === undefined
+          ? readFileSync(new URL(`../../fixtures/${folder}/${name}.jsonl`, import.meta.url), "utf8")
+          : sessionText(file)
+      )
+      const other = form === "pi" ? "claude" : "pi"
+      // Through another form, too: what one writer adds, the next one must not take for the agent's.
+      for (const original of isUnitTier ? [recorded] : [recorded, readText(writtenText(other, recorded).text)]) {
+        const back = staysTheSame(form, original)
+        // The length of a text in an answer tells what was counted for it.
+        assert.deepStrictEqual(counted(messagesOf(back)).length, counted(messagesOf(original)).length)
+        assert.strictEqual(detectFormat(writtenText(form, original).text.slice(0, 4_000)), form)
+        assert.deepStrictEqual([back.session, back.cwd, back.model], [original.session, original.cwd, original.model])
+      }
+    }
+  )
+
+  it("is written, and read, in slices", () => {
+    const steps = Array.from({ length: 300 }, (_, n) => says(`${n} ${"x".repeat(1_000)}`))
+    const { slices, text: file } = writtenText(form, transcriptOf(steps))
+    assert.isAtLeast(slices, 300)
+    assert.strictEqual(readText(file).steps.length, 300)
+  })
+
+  it("a message of very many parts comes back, also from a compaction", () => {
+    const length = sizeOf(200_000, 2_000)
+    const many = said(user(...Array.from({ length }, (): Part => ({ later: 1 }))))
+    const texts = said(user(...Array.from({ length }, () => text("a"))))
+    const back = readText(writtenText(form, transcriptOf([many, texts, cut([], 0)])).text)
+    assert.deepStrictEqual(
+      viewOf(back).map(({ content }) => content.parts.length),
+      [length, length]
+    )
+  })
+
+  it.prop(
+    "any conversation comes back",
+    [transcripts],
+    ([original]) => {
+      if (!environments(original)) staysTheSame(form, original)
+    },
+    { arbitrary: { runs: runsOf(1_000), seed: form, size: 24, maxShrinks: 200 } }
+  )
+
+  it.prop(
+    "any history comes back, also with calls and responses in the wrong role",
+    [talks, swappedTalks],
+    ([script, swapped]) => {
+      for (const one of [script, swapped])
+        staysTheSame(form, transcriptOf(openingDrafts(one).map((draft) => ({ _tag: "Message", draft }))))
+    },
+    { arbitrary: { runs: runsOf(200), seed: form, size: 12, maxShrinks: 100 } }
+  )
+})
+
+describe("a document of Gemini CLI", () => {
+  const holdsTheView = (original: Transcript) => {
+    const { lines, text: file } = writtenText("gemini document", original)
+    assert.deepStrictEqual([lines.length, /[\r\n]/.test(lines[0] ?? "")], [1, false])
+    equal([told(draftsIn(readText(file))).join("\n")], viewsOf(original).slice(-1))
+  }
+  it.each(conversations)("holds the last view: %s", (_, steps) => holdsTheView(transcriptOf(steps)))
+  it.prop("holds the last view of any conversation", [transcripts], ([original]) => holdsTheView(original), {
+    arbitrary: { runs: runsOf(500), seed: "document", size: 24, maxShrinks: 200 }
+  })
+})
