@@ -81,26 +81,29 @@ describe.each(dialects)("a provider that sends nothing (%s)", (dialect) => {
 })
 
 describe.each(dialects)("a provider's garbage (%s)", (dialect) => {
-  it.live.each([
+  const garbage = [
     ["text/event-stream", "data: {not json\n\n: comment\n\nevent: \u0000\ndata\n\n\uFFFD"],
     ["application/json", `{"choices": [[[`],
     ["application/json", "null"],
     ["text/html", "<html>502</html>"]
-  ] as const)("comes back as it is, as %s %j", ([type, body]) =>
+  ] as const
+
+  it.live("comes back as it is", () =>
     Effect.gen(function* () {
       const { state, url } = yield* faultyProvider()
       const gateway = yield* makeGateway(url, small)
       const client = yield* compressedClient(dialect, gateway.url)
-      state.fault = { write: (response) => void response.writeHead(200, { "content-type": type }).end(body) }
-      const sent = JSON.stringify(
-        codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], type === "text/event-stream")
-      )
-      const answer = yield* raw(
-        `${gateway.url}${codecs[dialect].path(type === "text/event-stream")}`,
-        ["Authorization", "Bearer secret-key"],
-        sent
-      )
-      assert.deepStrictEqual([answer.status, answer.body], [200, body])
+      for (const [type, body] of garbage) {
+        state.fault = { write: (response) => void response.writeHead(200, { "content-type": type }).end(body) }
+        const isStream = type === "text/event-stream"
+        const sent = codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], isStream)
+        const answer = yield* raw(
+          `${gateway.url}${codecs[dialect].path(isStream)}`,
+          ["Authorization", "Bearer secret-key"],
+          JSON.stringify(sent)
+        )
+        assert.deepStrictEqual([answer.status, answer.body], [200, body], type)
+      }
       state.fault = undefined
       yield* Effect.promise(() => client.say("and now?", () => ""))
     }).pipe(Effect.scoped)
