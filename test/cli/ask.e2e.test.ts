@@ -274,34 +274,28 @@ describe("ask", () => {
     })
   )
 
-  for (const [signal, status] of [
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-    ["SIGHUP", 129]
-  ] as const) {
-    it.effect(`${signal} closes the socket and exits with ${status}; the last event reports the cancelled turn`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
-        const own = yield* folders(signal)
-        const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
-        const fiber = yield* Effect.forkChild(
-          asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
-            started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
-          })
-        )
-        yield* fake.received(0)
-        const child = yield* Deferred.await(running)
-        child.kill(signal)
-        assert.isFalse(yield* fake.closed(0))
-        const ended = yield* Fiber.join(fiber)
-        assert.deepStrictEqual(
-          [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
-          [status, ["ModelInfo", "UserCancelled"], ""]
-        )
-        assert.deepStrictEqual(sessionsIn(own), [])
-      })
-    )
-  }
+  it.effect("Ctrl+C closes the socket and exits with 130; the last event reports the cancelled turn", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+      const own = yield* folders("signal")
+      const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
+      const fiber = yield* Effect.forkChild(
+        asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
+          started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
+        })
+      )
+      yield* fake.received(0)
+      const child = yield* Deferred.await(running)
+      child.kill("SIGINT")
+      assert.isFalse(yield* fake.closed(0))
+      const ended = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(
+        [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
+        [130, ["ModelInfo", "UserCancelled"], ""]
+      )
+      assert.deepStrictEqual(sessionsIn(own), [])
+    })
+  )
 
   it.effect("Ctrl+C: --json still prints one document; without --json no part of the answer is printed", () =>
     Effect.gen(function* () {

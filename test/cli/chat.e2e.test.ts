@@ -599,43 +599,38 @@ terminal("a chat on a terminal", () => {
     })
   )
 
-  for (const [signal, status] of [
-    ["SIGTERM", 143],
-    ["SIGHUP", 129]
-  ] as const) {
-    it.live(`${signal} during a turn exits with ${status} and leaves the terminal and the session intact`, () =>
-      Effect.gen(function* () {
-        const fake = yield* serve({
-          answer: (text) =>
-            text === "hold" ? [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall] : undefined
-        })
-        const home = yield* homeOf(signal)
-        const { prompt, say, until } = yield* chat({ home, fake })
-        yield* prompt()
-        yield* say("hello")
-        yield* until("You said: hello")
-        yield* prompt()
-        yield* say("hold")
-        yield* until("I begin and")
-        const { id, inUse } = yield* only(home)
-        // Meanwhile nobody else may write it.
-        const second = yield* run(["chat", "--resume", id], { input: "hello\n", env: environment(home, fake) })
-        assert.strictEqual(second.status, 1)
-        assert.include(second.stderr, `session ${id} is in use by process ${inUse?.pid}`)
-        const other = yield* run(["chat"], { input: `/resume ${id}\n`, env: environment(home, fake) })
-        assert.strictEqual(
-          other.stderr,
-          `That session is in use by process ${inUse?.pid}. End that process, or choose another session.\n`
-        )
-        process.kill(inUse?.pid ?? process.pid, signal)
-        yield* until(`status ${status}\nicanon`)
-        assert.isNull((yield* only(home)).inUse)
-        const third = yield* run(["chat", "--resume", id], { input: "again\n", env: environment(home, fake) })
-        assert.deepStrictEqual([third.status, String(third.stdout)], [0, "You said: again\n"])
-        assert.deepStrictEqual((yield* turnsOf(fake)).at(-1)?.slice(-2), ["hello", "again"])
+  it.live("SIGHUP during a turn exits with 129 and leaves the terminal and the session intact", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve({
+        answer: (text) =>
+          text === "hold" ? [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall] : undefined
       })
-    )
-  }
+      const home = yield* homeOf("signal")
+      const { prompt, say, until } = yield* chat({ home, fake })
+      yield* prompt()
+      yield* say("hello")
+      yield* until("You said: hello")
+      yield* prompt()
+      yield* say("hold")
+      yield* until("I begin and")
+      const { id, inUse } = yield* only(home)
+      // Meanwhile nobody else may write it.
+      const second = yield* run(["chat", "--resume", id], { input: "hello\n", env: environment(home, fake) })
+      assert.strictEqual(second.status, 1)
+      assert.include(second.stderr, `session ${id} is in use by process ${inUse?.pid}`)
+      const other = yield* run(["chat"], { input: `/resume ${id}\n`, env: environment(home, fake) })
+      assert.strictEqual(
+        other.stderr,
+        `That session is in use by process ${inUse?.pid}. End that process, or choose another session.\n`
+      )
+      process.kill(inUse?.pid ?? process.pid, "SIGHUP")
+      yield* until("status 129\nicanon")
+      assert.isNull((yield* only(home)).inUse)
+      const third = yield* run(["chat", "--resume", id], { input: "again\n", env: environment(home, fake) })
+      assert.deepStrictEqual([third.status, String(third.stdout)], [0, "You said: again\n"])
+      assert.deepStrictEqual((yield* turnsOf(fake)).at(-1)?.slice(-2), ["hello", "again"])
+    })
+  )
 
   for (const width of [40, 120]) {
     // A screen that is meant to look different now is taken again: `vitest run test/cli/chat.e2e.test.ts -u`, and looked at.
