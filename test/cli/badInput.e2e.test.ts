@@ -187,7 +187,6 @@ const cases: ReadonlyArray<Case> = [
     status: 0,
     stdout: "Forty\ufffd\ufffdtwo\n"
   },
-  { name: "a key that is not accepted", answers: [FakeGemini.keyInvalid], status: 1, says: /check GEMINI_API_KEY$/ },
   {
     name: "a wrong base URL: a path that the server does not have",
     around: url((fake) => `${fake.url}/v1beta`),

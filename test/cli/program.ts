@@ -83,8 +83,11 @@ const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, PALIMPSEST_AGENT: _pla
 const idle: Array<ChildProcess> = []
 
 /** Runs that show something of the process itself, are long, or read their terminal. */
-const needsProcess = (args: ReadonlyArray<string>, { hangUp, isAlone, keepOpen, noticed, signal, started }: Around) =>
-  [hangUp, isAlone, keepOpen, noticed, signal, started].some((one) => one !== undefined) ||
+const needsProcess = (
+  args: ReadonlyArray<string>,
+  { env, hangUp, isAlone, keepOpen, noticed, signal, started }: Around
+) =>
+  [env?.["NODE_OPTIONS"], hangUp, isAlone, keepOpen, noticed, signal, started].some((one) => one !== undefined) ||
   args.length === 0 ||
   args.some((arg) => /^(?:serve|gateway|-h|--help|-v|--version|--completions.*)$/.test(arg))
 
