@@ -495,5 +495,3 @@ terminal("a chat with tools", () => {
     })
   )
 })
-
-describe("a chat on a pipe", () => {})
