@@ -89,7 +89,7 @@ const needsProcess = (
 ) =>
   [env?.["NODE_OPTIONS"], hangUp, isAlone, keepOpen, noticed, signal, started].some((one) => one !== undefined) ||
   args.length === 0 ||
-  args.some((arg) => /^(?:serve|gateway|-h|--help|-v|--version|--completions.*)$/.test(arg))
+  args.some((arg) => /^(?:chat|serve|gateway|-h|--help|-v|--version|--completions.*)$/.test(arg))
 
 /**
  * Runs the program and waits for its end. Where it makes no difference, in a process that has run it before, which saves most of the
