@@ -116,7 +116,6 @@ describe("an agent in a process", () => {
   )
 
   for (const [mode, isWritten] of [
-    ["plan", false],
     ["none", false],
     ["edits", true]
   ] as const) {

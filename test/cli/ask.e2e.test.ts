@@ -130,29 +130,6 @@ describe("ask", () => {
     })
   )
 
-  it.effect("discarded attempts never reach a pipe; stderr reports the retry", () =>
-    Effect.gen(function* () {
-      const empty = FakeGemini.sse(piece("void"), FakeGemini.response([], { finishReason: null }))
-      const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))
-      const own = yield* folders("retry")
-      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "Forty-two\n"])
-      assert.match(stderr, /^palimpsest: [^\n]+; retrying [^\n]+ \(attempt 2\)\n$/)
-    })
-  )
-
-  it.effect("prints an answer that was cut off, with a note that it was", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(
-        FakeGemini.queue(FakeGemini.sse(said("Forty", { finishReason: "MAX_TOKENS" })))
-      )
-      const own = yield* folders("cut")
-      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "Forty\n"])
-      assert.match(stderr, /^palimpsest: the answer was cut off[^\n]*\n$/)
-    })
-  )
-
   it.effect("runs a call that arrives without a finish reason, with no note", () =>
     Effect.gen(function* () {
       const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
@@ -265,7 +242,7 @@ describe("ask", () => {
       const own = yield* folders("fails")
       const plain = yield* asking(fake, own, ["ask", "x"])
       assert.deepStrictEqual([plain.status, String(plain.stdout)], [1, ""])
-      assert.match(plain.stderr, /^palimpsest: the key is not accepted[^\n]*\n$/)
+      assert.match(plain.stderr, /^palimpsest: the key is not accepted[^\n]*check GEMINI_API_KEY\n$/)
       const json = yield* asking(fake, own, ["ask", "x", "--json"])
       const { answer: none, error } = JSON.parse(String(json.stdout))
       assert.deepStrictEqual([json.status, none, error.reason], [1, null, "AuthenticationError"])
@@ -274,34 +251,28 @@ describe("ask", () => {
     })
   )
 
-  for (const [signal, status] of [
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-    ["SIGHUP", 129]
-  ] as const) {
-    it.effect(`${signal} closes the socket and exits with ${status}; the last event reports the cancelled turn`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
-        const own = yield* folders(signal)
-        const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
-        const fiber = yield* Effect.forkChild(
-          asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
-            started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
-          })
-        )
-        yield* fake.received(0)
-        const child = yield* Deferred.await(running)
-        child.kill(signal)
-        assert.isFalse(yield* fake.closed(0))
-        const ended = yield* Fiber.join(fiber)
-        assert.deepStrictEqual(
-          [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
-          [status, ["ModelInfo", "UserCancelled"], ""]
-        )
-        assert.deepStrictEqual(sessionsIn(own), [])
-      })
-    )
-  }
+  it.effect("Ctrl+C closes the socket and exits with 130; the last event reports the cancelled turn", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+      const own = yield* folders("signal")
+      const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
+      const fiber = yield* Effect.forkChild(
+        asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
+          started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
+        })
+      )
+      yield* fake.received(0)
+      const child = yield* Deferred.await(running)
+      child.kill("SIGINT")
+      assert.isFalse(yield* fake.closed(0))
+      const ended = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(
+        [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
+        [130, ["ModelInfo", "UserCancelled"], ""]
+      )
+      assert.deepStrictEqual(sessionsIn(own), [])
+    })
+  )
 
   it.effect("Ctrl+C: --json still prints one document; without --json no part of the answer is printed", () =>
     Effect.gen(function* () {
@@ -435,9 +406,7 @@ describe("ask", () => {
   )
 
   for (const [rule, settings, experiment, args, compressions] of [
-    ["half of the window by default", {}, undefined, [], 0],
     ["an experiment's value", {}, 0.2, [], 1],
-    ["what the settings say, before an experiment", { compressionThreshold: 0.9 }, 0.2, [], 0],
     ["the flag's value over the settings", { compressionThreshold: 0.9 }, undefined, ["--threshold", "20%"], 1],
     ["not 0, from any source", { compressionThreshold: 0 }, 0.2, ["--threshold", "0"], 1]
   ] as const) {

@@ -201,24 +201,4 @@ describe("compress and hooks", () => {
       )
     })
   )
-
-  it.live("respects a hook's veto, focus and snapshot", () =>
-    Effect.gen(function* () {
-      const answering = Effect.fnUntraced(function* (name: string, answer: unknown) {
-        const place = yield* scene(name, turns(30))
-        const settings = { hooks: { PreCompress: hook(`echo '${JSON.stringify(answer)}'`) } }
-        writeFileSync(path.join(place.home, "settings.json"), JSON.stringify(settings))
-        return yield* compress(place, ["--force", "--limit", "8k"])
-      })
-      const refused = yield* answering("veto", { decision: "deny", reason: "not now" })
-      assert.deepStrictEqual([refused.status, refused.report?.status], [0, "NOOP"])
-      const given = yield* answering("snapshot", {
-        hookSpecificOutput: {
-          snapshot: "<state_snapshot><overall_goal>What the hook keeps.</overall_goal></state_snapshot>"
-        }
-      })
-      assert.strictEqual(given.report?.status, "COMPRESSED")
-      assert.include(given.report?.snapshot ?? "", "What the hook keeps.")
-    })
-  )
 })

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { ConfigProvider, Effect, FileSystem, Layer, Path, Schema, Sink, Stdio } from "effect"
+import { ConfigProvider, Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { Command } from "effect/cli"
 import { config } from "../../src/cli/commands/config.ts"
 import { defaults } from "../../src/domain/settings/Settings.ts"
@@ -12,6 +12,7 @@ import { EnvFiles } from "../../src/services/platform/EnvFiles.ts"
 import { GeminiImport } from "../../src/services/settings/GeminiImport.ts"
 import { Trust, type TrustAnswer } from "../../src/services/workspace/Trust.ts"
 import { run as program } from "./program.ts"
+import { recordedStdio } from "./recordedStdio.ts"
 
 interface Around {
   readonly home?: string
@@ -51,13 +52,7 @@ const among = Effect.fnUntraced(function* ({ dotEnv = {}, env = {}, here, home, 
     Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...dotEnv, ...env })))
   )
   const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-    const texts = { out: "", err: "" }
-    const into = (name: keyof typeof texts) => () =>
-      Sink.forEach((piece: string | Uint8Array) =>
-        Effect.sync(() => {
-          texts[name] += typeof piece === "string" ? piece : decode(piece).text
-        })
-      )
+    const { layer: stdio, texts } = recordedStdio()
     const status = yield* Command.runWith(config, { version: "0" })(args).pipe(
       Effect.as(0),
       Effect.catchTag("ExitError", ({ message, status: code }) =>
@@ -66,7 +61,7 @@ const among = Effect.fnUntraced(function* ({ dotEnv = {}, env = {}, here, home, 
           return code
         })
       ),
-      Effect.provide(Layer.merge(services, Stdio.layerTest({ stdout: into("out"), stderr: into("err") })))
+      Effect.provide(Layer.merge(services, stdio))
     )
     const plain = (text: string) => text.replaceAll(root, "")
     return { status, out: plain(texts.out), err: plain(texts.err) }

@@ -3,17 +3,14 @@ import { Effect } from "effect"
 import { cpSync, existsSync, readFileSync } from "node:fs"
 import path from "node:path"
 import type { FakeRequest } from "../../src/layers/testing/FakeGemini.ts"
-import { needs } from "../support/machine.ts"
 import * as Workflow from "../support/workflow.ts"
 import {
   type Args,
   bodyOf,
   calls,
-  chat,
   gone,
   jsonLines,
   lineOf,
-  living,
   place,
   results,
   runs,
@@ -170,36 +167,9 @@ describe("a workflow of hooks", () => {
       }
     })
   )
-
-  it.live("gets the path of the session file", () =>
-    Effect.gen(function* () {
-      const { requests, stderr, where } = yield* ran("hooks-workflow-kept", "--session", "kept")
-      assert.deepStrictEqual(Workflow.effects({ cwd: where.cwd, stderr, requests }), Workflow.expected)
-      const file = path.join(where.home, "sessions", "kept.jsonl")
-      for (const input of Workflow.heard(where.cwd)) {
-        assert.deepInclude(input, { session_id: "kept", transcript_path: file })
-      }
-      // What hooks added travels with the user's message and is not the user's: each entry says so.
-      const lines = jsonLines(file).map((line) => JSON.stringify(line))
-      assert.isTrue(lines.some((line) => line.includes("House rule") && line.includes('"author":"program"')))
-    })
-  )
 })
 
 describe("a hook", () => {
-  it.live("can answer instead of the model; nothing is sent", () =>
-    Effect.gen(function* () {
-      const file = path.join(fixture, "before-model.cjs")
-      const where = yield* place("hooks-answer", {
-        home: { "settings.json": hooks({ BeforeModel: `node '${file}'` }) }
-      })
-      const fake = yield* serve()
-      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "ping"])
-      assert.deepStrictEqual([status, String(stdout), stderr], [0, "pong\n", ""])
-      assert.deepStrictEqual(yield* fake.requests, [])
-    })
-  )
-
   it.live("can stop a run before anything is sent: status 1 and one line", () =>
     Effect.gen(function* () {
       const where = yield* place("hooks-stop", {
@@ -238,44 +208,6 @@ describe("a hook", () => {
     })
   )
 
-  const bad: ReadonlyArray<readonly [rule: string, script: string, told: RegExp]> = [
-    ["hangs", "sleep 1000", /no answer within/],
-    ["floods stdout", "head -c 3000000 /dev/zero | tr '\\0' x", /1 MiB|cut|too (?:much|long)|more than/],
-    ["exits 1", "echo oops >&2; exit 1", /oops|1/],
-    ["exits 137", "kill -9 $$", /SIGKILL|137/],
-    ["prints half a JSON", `echo '{"decision": "al'`, /JSON|decision/]
-  ]
-  it.live("that hangs, floods, fails or prints broken JSON is reported in one line and the run continues", () =>
-    Effect.gen(function* () {
-      const where = yield* place("hooks-bad", {
-        home: {
-          "settings.json": {
-            hooks: {
-              BeforeTool: bad.map(([name, text]) => ({
-                hooks: [{ type: "command", name, command: text, timeout: name === "hangs" ? 100 : 20_000 }]
-              }))
-            }
-          }
-        }
-      })
-      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]), says("It is empty."))
-      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Look"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "It is empty.\n"])
-      const lines = stderr.split("\n").filter((line) => line !== "")
-      for (const [name, , expected] of bad) {
-        // What it says itself stands under its name, too.
-        const told = lines.filter((line) => line.startsWith(`palimpsest: hook ${name}: `))
-        assert.isAtMost(told.length, 1)
-        const failed = lines.filter((line) => line.startsWith(`palimpsest: the hook ${name} failed on BeforeTool: `))
-        const own = failed.length === 0 ? told : failed
-        assert.lengthOf(own, 1, `${name}:\n${stderr}`)
-        assert.match(own[0] ?? "", expected)
-      }
-      // Beside these there is only what two of them printed: a text is for the user.
-      assert.isAtMost(lines.length, bad.length + 3)
-    })
-  )
-
   it.live("of the user runs whatever a trusted folder's settings say; the user's variable disables all hooks", () =>
     Effect.gen(function* () {
       const own = { BeforeAgent: command("echo from home", { name: "guard" }) }
@@ -300,44 +232,6 @@ describe("a hook", () => {
       const second = yield* runs(where, fake, ["ask", "Go"], { env: { PALIMPSEST_HOOKS_CONFIG_ENABLED: "false" } })
       assert.strictEqual(second.status, 0)
       assert.notInclude(second.stderr, "from home")
-    })
-  )
-
-  it.live("that exits with 2 blocks its call, and the model gets its stderr", () =>
-    Effect.gen(function* () {
-      const where = yield* place("hooks-two", {
-        home: { "settings.json": hooks({ BeforeTool: "echo 'only on Mondays' >&2; exit 2" }) }
-      })
-      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]), says("I may not."))
-      const { status, stdout } = yield* runs(where, fake, ["ask", "Look"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "I may not.\n"])
-      const [, second] = yield* turnsOf(fake)
-      assert.include(JSON.stringify(results(second)), "only on Mondays")
-      assert.isAbove(bodyOf(second).contents.length, 2)
-    })
-  )
-})
-
-needs("tmux")("a hook in a chat", () => {
-  it.live("is ended with all its processes by Ctrl+C, and the chat continues", () =>
-    Effect.gen(function* () {
-      const where = yield* place("hooks-cancel", {
-        home: {
-          "settings.json": hooks({ BeforeTool: `sleep 1000 & echo "$! $$" > "$GEMINI_PROJECT_DIR/pids"; wait` })
-        }
-      })
-      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]), says("As you like."))
-      const screen = yield* chat(fake, where)
-      yield* screen.prompt()
-      yield* screen.say("look")
-      const pids = (yield* lineOf(path.join(where.cwd, "pids"))).split(" ").map(Number)
-      assert.lengthOf(living(pids), 2)
-      yield* screen.press("C-c")
-      yield* screen.until("Cancelled. Everything up to here is kept.")
-      yield* screen.prompt()
-      yield* screen.say("never mind")
-      yield* screen.until("As you like.")
-      yield* gone(pids)
     })
   )
 })

@@ -12,7 +12,7 @@ import { calls, chat, gone, lineOf, living, type Place, place, runs, says, serve
  * `PALIMPSEST_TEST_KILLS=100`; the moments of the kills spread over the first 200 ms of the work.
  */
 
-const times = Number(process.env["PALIMPSEST_TEST_KILLS"] ?? "2")
+const times = Number(process.env["PALIMPSEST_TEST_KILLS"] ?? "1")
 const spread = 200
 
 /** Four processes over three generations, one of which takes no SIGTERM; each writes its number, the last one a line. */

@@ -1,13 +1,13 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Cause, Effect, Exit, Layer, Path, Schema, Sink, Stdio } from "effect"
+import { Cause, Effect, Exit, Layer, Path, Schema } from "effect"
 import { Command } from "effect/cli"
 import { memory } from "../../src/cli/commands/memory.ts"
 import { ExitError } from "../../src/cli/output/ExitError.ts"
-import { decode } from "../../src/domain/text/Bytes.ts"
 import * as FileMemory from "../../src/layers/memory/FileMemory.ts"
 import * as MemoryFileSystem from "../../src/layers/testing/MemoryFileSystem.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
+import { recordedStdio } from "./recordedStdio.ts"
 
 /** What the command prints, and how it ends. */
 const ran = Effect.fnUntraced(function* (
@@ -15,13 +15,7 @@ const ran = Effect.fnUntraced(function* (
   files: Readonly<Record<string, string>> = {},
   isTrusted = true
 ) {
-  const texts = { out: "", err: "" }
-  const into = (name: keyof typeof texts) => () =>
-    Sink.forEach((piece: string | Uint8Array) =>
-      Effect.sync(() => {
-        texts[name] += typeof piece === "string" ? piece : decode(piece).text
-      })
-    )
+  const { layer: stdio, texts } = recordedStdio()
   const here = FileMemory.layer({
     home: "/home/.palimpsest",
     geminiHome: "/home/.gemini",
@@ -30,11 +24,7 @@ const ran = Effect.fnUntraced(function* (
     isTrusted: () => Effect.succeed(isTrusted)
   }).pipe(Layer.provide(MemoryFileSystem.layer({ "/home/work/.git/HEAD": "", ...files })), Layer.provide(Path.layer))
   const exit = yield* Command.runWith(memory, { version: "0" })(args).pipe(
-    Effect.provide([
-      here,
-      TokenCounter.layerEstimate,
-      Stdio.layerTest({ stdout: into("out"), stderr: into("err"), stdoutIsTerminal: Effect.succeed(false) })
-    ]),
+    Effect.provide([here, TokenCounter.layerEstimate, stdio]),
     Effect.exit
   )
   const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined

@@ -1,30 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import path from "node:path"
 import { needs } from "../support/machine.ts"
 import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf } from "./scene.ts"
 
 /** Memory and settings through the built program: what is remembered, and what is said of files that cannot be used. */
 
-const big = "x".repeat(3_000_000)
-
 describe("memory in a run", () => {
-  /** What stands in the folder's file, and what is told of it. */
-  const bad: ReadonlyArray<readonly [reference: string, told: RegExp]> = [
-    ["@./binary.md", /binary/],
-    ["@./big.md", /2\.9 MiB|MiB/],
-    ["@./cycle.md", /imports itself/],
-    ["@./fifo.md", /named pipe/],
-    ["@./loop.md", /link/],
-    ["@/etc/passwd", /leads out/],
-    ["@../../../../../../etc/passwd", /leads out/],
-    ["@./out.md", /leads out/],
-    ["@./folder.md", /folder/],
-    ["@./missing.md", /no such file/]
-  ]
-
   it.live("names what is left out of a folder without a trust decision, and how to change that", () =>
     Effect.gen(function* () {
       const where = yield* place("memory-unknown", { work: { "GEMINI.md": "Rule: be blue.\n" } })
@@ -37,59 +21,6 @@ describe("memory in a run", () => {
           /^palimpsest: this folder is not trusted, so GEMINI\.md is not loaded; to trust it: palimpsest trust\n$/
         )
       }
-    })
-  )
-
-  it.live("reports each unusable file in one line with the place, uses the rest, and continues", () =>
-    Effect.gen(function* () {
-      const where = yield* place("memory-bad", {
-        trust: "trusted",
-        user: { "outside.md": "Rule: be outside.\n" },
-        work: {
-          ".git/HEAD": "ref: refs/heads/main\n",
-          "GEMINI.md": `Rule: be blue.\n\n${bad.map(([reference]) => reference).join("\n")}\n`,
-          "binary.md": new Uint8Array([0, 1, 2, 255]),
-          "big.md": big,
-          "cycle.md": "Rule: be round.\n\n@./cycle.md\n",
-          "folder.md/a.txt": "a",
-          "a/GEMINI.md": new Uint8Array([0, 1, 2, 255]),
-          "b/GEMINI.md": big
-        }
-      })
-      execFileSync("mkfifo", [path.join(where.cwd, "fifo.md")])
-      symlinkSync("loop.md", path.join(where.cwd, "loop.md"))
-      symlinkSync(path.join(where.user, "outside.md"), path.join(where.cwd, "out.md"))
-      for (const name of ["c", "d"]) mkdirSync(path.join(where.cwd, name))
-      execFileSync("mkfifo", [path.join(where.cwd, "c", "GEMINI.md")])
-      symlinkSync("GEMINI.md", path.join(where.cwd, "d", "GEMINI.md"))
-      const fake = yield* serve(says("Hello."))
-      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Hello"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "Hello.\n"])
-      // A run names the first of them; all of them are listed for who asks.
-      const first = stderr.split("\n").filter((line) => line !== "")
-      assert.isAbove(first.length, 1)
-      for (const line of first) assert.match(line, /^palimpsest: (?:\S+\.md: |\d+ more memory files have problems; )/)
-      const listed = yield* runs(where, undefined, ["memory", "refresh"])
-      assert.strictEqual(listed.status, 0)
-      const lines = listed.stderr.split("\n").filter((line) => line !== "")
-      for (const [reference, told] of bad) {
-        const own = lines.filter((line) => line.includes(`${reference} `))
-        assert.lengthOf(own, 1, `${reference}\n${listed.stderr}`)
-        assert.match(own[0] ?? "", told)
-        assert.match(own[0] ?? "", /^palimpsest: \S+\.md: /)
-      }
-      for (const name of ["a", "b", "c", "d"]) {
-        assert.lengthOf(
-          lines.filter((line) => line.startsWith(`palimpsest: ${name}/GEMINI.md: `)),
-          1
-        )
-      }
-      assert.lengthOf(lines, bad.length + 4)
-      const instruction = instructionOf((yield* turnsOf(fake))[0])
-      assert.include(instruction, "be blue")
-      assert.include(instruction, "be round")
-      assert.notInclude(instruction, "root:")
-      assert.notInclude(instruction, "xxxx")
     })
   )
 
@@ -147,7 +78,6 @@ describe("memory in a run", () => {
 
 describe("settings in a run", () => {
   for (const [rule, text, status, told] of [
-    ["a trailing comma and comments are taken as they are meant", `{"window": 30000, /* large */ }`, 0, /^$/],
     [
       "a key that is unknown is left out, with the nearest known one",
       `{"windw": 5}`,
@@ -155,15 +85,7 @@ describe("settings in a run", () => {
       /settings\.json: [^\n]*windw \(did you mean window\?\)/
     ],
     ["a wrong type", `{"window": "big"}`, 2, /settings\.json, window: expected a whole number/],
-    [
-      "a number out of range",
-      `{"compressionThreshold": 7}`,
-      2,
-      /settings\.json, compressionThreshold: expected a share from 0 to 1/
-    ],
     ["half a file", `{"window": `, 2, /settings\.json: [^\n]*line 1/],
-    ["something else than an object", `[]`, 2, /settings\.json: expected an object/],
-    ["an unknown hook event", `{"hooks": {"BeforeToool": []}}`, 0, /BeforeToool/],
     ["hooks that are no list", `{"hooks": {"BeforeTool": {}}}`, 0, /hooks\.BeforeTool/]
   ] as const) {
     it.live(`${rule}: ${status === 0 ? "the run continues" : "status 2 and one line, nothing is sent"}`, () =>

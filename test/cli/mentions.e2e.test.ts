@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { symlinkSync } from "node:fs"
-import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
 import { bodyOf, calls, chat, place, results, runs, says, serve, textsOf, turnsOf } from "./scene.ts"
@@ -138,38 +136,9 @@ describe("@ references of `ask`", () => {
       assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
     })
   )
-
-  it.live("sends the message without a file outside of the workspace, a device or a loop of links, and says so", () =>
-    Effect.gen(function* () {
-      const where = yield* place("at-bad", { work: { "a.txt": "a" } })
-      symlinkSync("loop", path.join(where.cwd, "loop"))
-      const fake = yield* serve(says("I saw none of them."))
-      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Read @/etc/passwd @/dev/zero @loop"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "I saw none of them.\n"])
-      assert.match(stderr, /\/etc\/passwd[^\n]*outside/)
-      assert.match(stderr, /\/dev\/zero/)
-      assert.match(stderr, /loop/)
-      const [one] = yield* turnsOf(fake)
-      assert.notInclude(textsOf(one).join("\n"), "root:")
-    })
-  )
 })
 
 needs("tmux")("@ references of a chat", () => {
-  it.live("are shown as a tool call, and sent with the message", () =>
-    Effect.gen(function* () {
-      const where = yield* place("at-chat", { work: files })
-      const fake = yield* serve(says("Compared."))
-      const screen = yield* chat(fake, where)
-      yield* screen.prompt()
-      yield* screen.say(`Compare @notes.txt @"two words.txt" @docs now`)
-      const shown = yield* screen.until("Compared.")
-      assert.match(shown, /✓ @notes\.txt @"two words\.txt" @docs[^]*\nCompared\./)
-      const [one] = yield* turnsOf(fake)
-      assert.match(textsOf(one).join("\n"), /first words[^]*second words[^]*(?:fourth|fifth) words/)
-    })
-  )
-
   it.live("that do not fit are confirmed first: n and Ctrl+C return the message unsent, y sends it shortened", () =>
     Effect.gen(function* () {
       const where = yield* place("at-chat-big", { home: { "settings.json": small }, work: { "big.txt": big } })

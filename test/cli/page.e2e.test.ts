@@ -128,6 +128,11 @@ const contrast = `(selector) => {
   return Math.min(...ratios)
 }`
 
+const looks = [
+  ["light", 1_280],
+  ["dark", 360]
+] as const
+
 const texts = [
   "body",
   ".lead",
@@ -161,39 +166,34 @@ const untilFiltered = (page: Page, told: RegExp) =>
 const tests = () => {
   afterAll(() => Effect.runPromise(Effect.flatMap(browser, (started) => Effect.promise(() => started.close()))))
 
-  for (const scheme of ["light", "dark"] as const) {
-    for (const width of [1_280, 360]) {
-      it.effect(`is complete and readable: ${scheme}, ${width} pixels wide`, () =>
-        Effect.gen(function* () {
-          const { check, page } = yield* open(yield* session, { scheme, width })
-          yield* Effect.promise(async () => {
-            await page.click("#e12 summary")
-            assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
-            for (const selector of texts) {
-              const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
-              assert.isAtLeast(ratio, 4.5, selector)
-            }
-            const size = width > 640 ? "wide" : "narrow"
-            assert.strictEqual(await page.locator(".plot:visible").count(), await page.locator(`.plot.${size}`).count())
-            const area = await page.locator(`#growth .plot.${size} path`).first().boundingBox()
-            assert.isAbove(area?.width ?? 0, width > 640 ? 600 : 250)
-            assert.isAbove(await page.locator(`#growth .plot.${size} a circle`).count(), 5)
-            const bars = await evaluate<Array<number>>(
-              page,
-              `[...document.querySelectorAll("#tokens .bar rect:first-child")].map((bar) => bar.getBoundingClientRect().width)`
-            )
-            assert.isAbove(Math.max(...bars), 5)
-            await check()
-          })
+  for (const [scheme, width] of looks) {
+    it.effect(`is complete and readable: ${scheme}, ${width} pixels wide`, () =>
+      Effect.gen(function* () {
+        const { check, page } = yield* open(yield* session, { scheme, width })
+        yield* Effect.promise(async () => {
+          await page.click("#e12 summary")
+          assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+          for (const selector of texts) {
+            const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
+            assert.isAtLeast(ratio, 4.5, selector)
+          }
+          const size = width > 640 ? "wide" : "narrow"
+          assert.strictEqual(await page.locator(".plot:visible").count(), await page.locator(`.plot.${size}`).count())
+          const area = await page.locator(`#growth .plot.${size} path`).first().boundingBox()
+          assert.isAbove(area?.width ?? 0, width > 640 ? 600 : 250)
+          assert.isAbove(await page.locator(`#growth .plot.${size} a circle`).count(), 5)
+          const bars = await evaluate<Array<number>>(
+            page,
+            `[...document.querySelectorAll("#tokens .bar rect:first-child")].map((bar) => bar.getBoundingClientRect().width)`
+          )
+          assert.isAbove(Math.max(...bars), 5)
+          await check()
         })
-      )
-    }
+      })
+    )
   }
 
-  for (const [scheme, width] of [
-    ["light", 1_280],
-    ["dark", 360]
-  ] as const) {
+  for (const [scheme, width] of looks) {
     it.effect(`shows strategies side by side: ${scheme}, ${width} pixels wide`, () =>
       Effect.gen(function* () {
         const { check, page } = yield* open(yield* compared, { scheme, width })

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { execFile, spawn } from "node:child_process"
+import { type ChildProcess, execFile, fork, spawn } from "node:child_process"
 import { mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
@@ -70,6 +70,8 @@ export interface Around {
   readonly noticed?: (stderr: string) => void
   /** Sent when this has been written to stderr, or when all of `input` was taken: give more than a pipe holds (1 MB). */
   readonly signal?: { readonly name: NodeJS.Signals; readonly after: RegExp | "input"; readonly times?: number }
+  /** Runs in a process of its own, for what only shows there. */
+  readonly isAlone?: true
   /** Closes the reading end of stdout after its first bytes, as `| head -1` does. */
   readonly hangUp?: boolean
 }
@@ -77,21 +79,35 @@ export interface Around {
 /** The variables of the tests, without keys, and without the place of an agent that runs the tests. */
 const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, PALIMPSEST_AGENT: _place, ...withoutKeys } = process.env
 
-/** Runs the program and waits for its end. */
+/** Processes that have run the program and can run it again. */
+const idle: Array<ChildProcess> = []
+
+/** Runs that show something of the process itself, are long, or read their terminal. */
+const needsProcess = (
+  args: ReadonlyArray<string>,
+  { env, hangUp, isAlone, keepOpen, noticed, signal, started }: Around
+) =>
+  [env?.["NODE_OPTIONS"], hangUp, isAlone, keepOpen, noticed, signal, started].some((one) => one !== undefined) ||
+  args.length === 0 ||
+  args.some((arg) => /^(?:chat|serve|gateway|-h|--help|-v|--version|--completions.*)$/.test(arg))
+
+/**
+ * Runs the program and waits for its end. Where it makes no difference, in a process that has run it before, which saves most of the
+ * processor's time.
+ */
 export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, around: Around = {}) {
   const { bundle, folder } = yield* program
+  const cwd = around.cwd ?? folder
+  const env = {
+    ...withoutKeys,
+    PALIMPSEST_HOME: `${folder}-home`,
+    // What the user who runs the tests keeps in theirs is nothing to them.
+    GEMINI_CLI_HOME: `${folder}-user`,
+    ...around.env
+  }
+  if (!needsProcess(args, around)) return yield* runAgain(bundle, { args, cwd, env, input: around.input ?? "" })
   return yield* Effect.callback<Ended>((resume) => {
-    const child = spawn(process.execPath, [bundle, ...args], {
-      cwd: around.cwd ?? folder,
-      env: {
-        ...withoutKeys,
-        PALIMPSEST_HOME: `${folder}-home`,
-        // What the user who runs the tests keeps in theirs is nothing to them.
-        GEMINI_CLI_HOME: `${folder}-user`,
-        ...around.env
-      },
-      stdio: "pipe"
-    })
+    const child = spawn(process.execPath, [bundle, ...args], { cwd, env, stdio: "pipe" })
     around.started?.({ kill: (signal) => child.kill(signal) })
     const out: Array<Buffer> = []
     let stderr = ""
@@ -122,3 +138,38 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, aro
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 })
+
+/** Runs the program in an idle process, or in a new one that is idle then. */
+const runAgain = (
+  bundle: string,
+  asked: {
+    readonly args: ReadonlyArray<string>
+    readonly cwd: string
+    readonly env: NodeJS.ProcessEnv
+    readonly input: string
+  }
+) =>
+  Effect.callback<Ended>((resume) => {
+    const child =
+      idle.pop() ??
+      fork(path.join(import.meta.dirname, "warmProgram.mjs"), [bundle], {
+        serialization: "advanced",
+        execArgv: [],
+        stdio: ["ignore", "ignore", "inherit", "ipc"]
+      })
+    child.ref()
+    child.channel?.ref()
+    const ended = (end: Ended) => {
+      child.removeAllListeners()
+      resume(Effect.succeed(end))
+    }
+    child.once("message", (end: { readonly status: number; readonly stdout: Uint8Array; readonly stderr: string }) => {
+      child.unref()
+      child.channel?.unref()
+      idle.push(child)
+      ended({ ...end, stdout: Buffer.from(end.stdout) })
+    })
+    child.once("exit", (status) => ended({ status, stdout: Buffer.alloc(0), stderr: "" }))
+    child.send(asked)
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })

@@ -1,11 +1,11 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schema, Sink, Stdio } from "effect"
+import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import { promptCommand, rowsOf, shownOf } from "../../src/cli/commands/prompt.ts"
-import { decode } from "../../src/domain/text/Bytes.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
 import type { PromptPreview, PromptPreviewOptions } from "../../src/services/runtime/PromptPreview.ts"
+import { recordedStdio } from "./recordedStdio.ts"
 
 const preamble = "You are Palimpsest.\n\n  - an agent\u001b[31m"
 const memory = "Use tabs."
@@ -24,20 +24,10 @@ const assembled: PromptPreview = {
 
 /** What the command prints, and what it was asked for. */
 const printed = Effect.fnUntraced(function* (args: ReadonlyArray<string>, isTerminal = false) {
-  const texts = { out: "", err: "" }
+  const { layer: stdio, texts } = recordedStdio(isTerminal)
   const asked: Array<PromptPreviewOptions> = []
-  const into = (name: keyof typeof texts) => () =>
-    Sink.forEach((piece: string | Uint8Array) =>
-      Effect.sync(() => {
-        texts[name] += typeof piece === "string" ? piece : decode(piece).text
-      })
-    )
   const command = promptCommand((flags) => Effect.sync(() => asked.push(flags)).pipe(Effect.as(assembled)))
-  yield* Command.runWith(command, { version: "0" })(args).pipe(
-    Effect.provide(
-      Stdio.layerTest({ stdout: into("out"), stderr: into("err"), stdoutIsTerminal: Effect.succeed(isTerminal) })
-    )
-  )
+  yield* Command.runWith(command, { version: "0" })(args).pipe(Effect.provide(stdio))
   return { ...texts, asked }
 })
 

@@ -259,7 +259,6 @@ describe("sessions delete", () => {
 const onTerminal = () => {
   for (const [rule, key, left] of [
     ["y deletes", "y", 2],
-    ["n does not", "n", 3],
     ["Enter alone does not", "Enter", 3]
   ] as const) {
     it.live(`asks before it deletes: ${rule}`, () =>

@@ -108,9 +108,7 @@ describe("a signal", () => {
 
   for (const args of [
     ["compress", "-"],
-    ["replay", "-", "--window", "16k"],
-    ["eval", "-"],
-    ["recall", "-", "h_aaaaaaaaaa"]
+    ["replay", "-", "--window", "16k"]
   ]) {
     it.effect(`SIGTERM while reading exits with 143 and prints nothing on stdout: ${args.join(" ")}`, () =>
       Effect.gen(function* () {

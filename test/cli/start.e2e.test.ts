@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { program, run } from "./program.ts"
@@ -10,17 +10,30 @@ import { program, run } from "./program.ts"
 
 const root = path.dirname(path.dirname(import.meta.dirname))
 
+/** A clone in which the program was built: only that is a copy, as building it again takes longer than all else. */
+const clone = Effect.map(program, ({ bundle, folder }) => {
+  const place = path.join(folder, "clone")
+  mkdirSync(place)
+  for (const name of ["src", "examples", "node_modules"])
+    symlinkSync(path.join(root, name), path.join(place, name), "junction")
+  for (const name of ["scripts", "package.json"])
+    cpSync(path.join(root, name), path.join(place, name), { recursive: true })
+  cpSync(path.dirname(bundle), path.join(place, "dist"), { recursive: true })
+  return place
+})
+
 describe("the demonstration", () => {
   it.effect("compresses the example in a few lines, and calls no model even with a key", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.json(FakeGemini.response([{ text: "paid for" }])))
       const { folder } = yield* program
+      const place = yield* clone
       const { status, stdout } = yield* Effect.callback<{ status: number | null; stdout: string }>((resume) => {
         const child = execFile(
           process.execPath,
-          [path.join(root, "scripts", "start.mjs")],
+          [path.join(place, "scripts", "start.mjs")],
           {
-            cwd: root,
+            cwd: place,
             env: {
               ...process.env,
               PALIMPSEST_HOME: path.join(folder, "start-home"),
@@ -38,11 +51,11 @@ describe("the demonstration", () => {
       assert.isBelow(lines.length, 30)
       assert.isAtMost(Math.max(...lines.map((line) => line.length)), 130)
       const whole = /more lines in (\S+)/.exec(stdout)?.[1] ?? ""
-      assert.include(readFileSync(path.join(root, whole), "utf8"), "</state_snapshot>")
+      assert.include(readFileSync(path.join(place, whole), "utf8"), "</state_snapshot>")
       assert.deepStrictEqual(yield* fake.requests, [])
       // The command that it suggests first works.
       const suggested = /npm start -- (recall .+?) {2,}/.exec(stdout)?.[1]?.split(" ") ?? []
-      const recalled = yield* run(suggested, { cwd: root })
+      const recalled = yield* run(suggested, { cwd: place })
       assert.strictEqual(recalled.status, 0)
       assert.match(String(recalled.stdout), /^h_\w+ {2}e\d+ [^]*igniter/)
     })

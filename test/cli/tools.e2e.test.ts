@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -11,6 +11,8 @@ import {
   calls,
   chat,
   environment,
+  gone,
+  lineOf,
   place as scene,
   type Place,
   results,
@@ -30,22 +32,6 @@ const place = (name: string, settings: object = {}) =>
 
 const ask = (fake: FakeGemini.FakeGemini, where: Place, ...args: ReadonlyArray<string>) =>
   run(["ask", "Do it", ...args], { cwd: where.cwd, env: environment(where, fake) })
-
-const isAlive = (pid: number) => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-/** Waits until a file holds a whole line, and answers that. */
-const lineOf = (file: string) =>
-  Effect.sync(() => (existsSync(file) ? readFileSync(file, "utf8") : "")).pipe(
-    Effect.filterOrFail((text) => text.endsWith("\n")),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(3_000)])),
-    Effect.map((text) => text.trim())
-  )
 
 describe("ask with tools", () => {
   it.live("runs a reading tool, sends its result, and prints the last turn's answer", () =>
@@ -261,24 +247,6 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("returns a failed call to the model in one sentence and continues", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve(
-        calls(["read_file", { file_path: "none.txt" }], ["read_file", {}], ["no_such_tool", {}]),
-        says("Nothing there.")
-      )
-      const where = yield* place("failure")
-      const ended = yield* ask(fake, where)
-      assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "Nothing there.\n"])
-      assert.lengthOf(ended.stderr.match(/^palimpsest: ✗ /gm) ?? [], 3)
-      const [, second] = yield* turnsOf(fake)
-      const told = results(second).map((response) => String(response["error"]))
-      assert.match(told[0] ?? "", /none\.txt/)
-      assert.match(told[1] ?? "", /read_file was called wrongly: file_path/)
-      assert.match(told[2] ?? "", /there is no tool no_such_tool; the tools are: /)
-    })
-  )
-
   it.live("runs an agent for the model, shows its progress on stderr, and returns only its result", () =>
     Effect.gen(function* () {
       const fake = yield* serve(
@@ -388,7 +356,7 @@ describe("ask with tools", () => {
         { concurrency: 2 }
       )
       assert.strictEqual(ended.status, 143)
-      assert.isFalse(isAlive(Number(pid)))
+      yield* gone([Number(pid)])
       const log = readFileSync(path.join(where.home, "sessions", "work.jsonl"), "utf8")
       assert.include(log, "functionResponse")
     })
@@ -517,43 +485,13 @@ terminal("a chat with tools", () => {
       yield* screen.press("C-c")
       yield* screen.until("Cancelled. Everything up to here is kept.")
       yield* screen.prompt()
-      assert.isFalse(isAlive(pid))
+      yield* gone([pid])
       yield* screen.say("never mind")
       yield* screen.until("Then not.")
       const [, second] = yield* turnsOf(fake)
       const sent = JSON.stringify(bodyOf(second).contents)
       assert.include(sent, "[Operation Cancelled]")
       assert.include(sent, "never mind")
-    })
-  )
-
-  it.live("Ctrl+C at a question cancels the turn and runs nothing", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve(calls(["run_shell_command", { command: "touch ran" }]), says("Fine."))
-      const where = yield* place("cancel-question")
-      const screen = yield* chat(fake, where)
-      yield* screen.prompt()
-      yield* screen.say("run")
-      yield* screen.asked
-      yield* screen.press("C-c")
-      yield* screen.until("is kept.")
-      yield* screen.prompt()
-      assert.isFalse(existsSync(path.join(where.cwd, "ran")))
-      yield* screen.say("go on")
-      yield* screen.until("Fine.")
-    })
-  )
-})
-
-describe("a chat on a pipe", () => {
-  it.live("denies changes, since it cannot ask, and reports it on stderr", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve(calls(["run_shell_command", { command: "touch ran" }]), says("I may not."))
-      const where = yield* place("pipe")
-      const ended = yield* run(["chat"], { cwd: where.cwd, env: environment(where, fake), input: "run it\n" })
-      assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "I may not.\n"])
-      assert.include(ended.stderr, "✗ run_shell_command touch ran · not allowed")
-      assert.isFalse(existsSync(path.join(where.cwd, "ran")))
     })
   )
 })

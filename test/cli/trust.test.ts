@@ -1,15 +1,15 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Path, Sink, Stdio } from "effect"
+import { Effect, FileSystem, Layer, Path } from "effect"
 import { Command } from "effect/cli"
 import { fileURLToPath } from "node:url"
 import { configImport } from "../../src/cli/commands/configImport.ts"
 import { trust } from "../../src/cli/commands/trust.ts"
 import { ExitError } from "../../src/cli/output/ExitError.ts"
-import { decode } from "../../src/domain/text/Bytes.ts"
 import * as FileTrust from "../../src/layers/workspace/FileTrust.ts"
 import { GeminiImport } from "../../src/services/settings/GeminiImport.ts"
 import { Settings } from "../../src/services/settings/Settings.ts"
+import { recordedStdio } from "./recordedStdio.ts"
 
 /** A person's home with a project, and this program's commands in it. */
 const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, string>> = {}) {
@@ -37,13 +37,7 @@ const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, strin
     GeminiImport.layer({ home: at("kept"), gemini: at("me/.gemini") })
   )
   const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-    const texts = { out: "", err: "" }
-    const into = (name: keyof typeof texts) => () =>
-      Sink.forEach((piece: string | Uint8Array) =>
-        Effect.sync(() => {
-          texts[name] += typeof piece === "string" ? piece : decode(piece).text
-        })
-      )
+    const { layer: stdio, texts } = recordedStdio()
     const program = Command.make("palimpsest").pipe(Command.withSubcommands([trust, configImport]))
     const status = yield* Command.runWith(program, { version: "0" })(args).pipe(
       Effect.as(0),
@@ -55,7 +49,7 @@ const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, strin
             return status
           })
       ),
-      Effect.provide(Layer.merge(services, Stdio.layerTest({ stdout: into("out"), stderr: into("err") })))
+      Effect.provide(Layer.merge(services, stdio))
     )
     return { ...texts, status }
   })

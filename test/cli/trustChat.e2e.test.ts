@@ -84,16 +84,6 @@ describe("a folder", () => {
       assert.isFalse(existsSync(path.join(where.home, "trusted-folders.json")))
     })
   )
-
-  it.live("without settings is reported too when other files of it are left out", () =>
-    Effect.gen(function* () {
-      const where = yield* place("trust-memory", { work: { "GEMINI.md": folder["GEMINI.md"], ".env": folder[".env"] } })
-      const fake = yield* serve(says("Hello."))
-      const { status, stderr } = yield* runs(where, fake, ["ask", "Hello"])
-      assert.strictEqual(status, 0)
-      assert.match(stderr, /^palimpsest: [^\n]*not trusted[^\n]*\n$/)
-    })
-  )
 })
 
 describe("a chat on a pipe", () => {

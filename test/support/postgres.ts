@@ -1,5 +1,6 @@
-import { Effect } from "effect"
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { afterAll } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process"
 import { chownSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -60,6 +61,25 @@ export const postgresServer = Effect.gen(function* () {
     restart: Effect.andThen(stop, start)
   }
 })
+
+/** Returns an effect that makes an empty database and returns its URL. The tests of a file share one server, which ends after them. */
+export const databases = (): Effect.Effect<string> => {
+  const scope = Effect.runSync(Scope.make())
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const server = Effect.runSync(Effect.cached(Scope.provide(postgres, scope)))
+  let made = 0
+  return Effect.gen(function* () {
+    const url = yield* server
+    const name = `test${(made += 1)}`
+    const createdb = path.join(path.dirname(programOf("PostgreSQL") ?? "initdb"), "createdb")
+    yield* Effect.callback<void>((resume) => {
+      execFile(createdb, ["--maintenance-db", url, name], (error) =>
+        resume(error === null ? Effect.void : Effect.die(error))
+      )
+    })
+    return url.replace(/postgres$/, name)
+  })
+}
 
 /** The same; only its URL. */
 export const postgres = Effect.map(postgresServer, ({ url }) => url)

@@ -534,31 +534,6 @@ describe("interruption", () => {
 
   const firstPiece = Fake.event(Fake.response([{ text: "a" }], { finishReason: null }))
 
-  it.live("trap: a stream that stalls after a chunk closes its socket", () =>
-    Effect.gen(function* () {
-      const taken = yield* Deferred.make<void>()
-      const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, Fake.stall]))
-      const fiber = yield* model.stream(question).pipe(
-        Stream.runForEach(() => Deferred.succeed(taken, undefined)),
-        Effect.forkChild
-      )
-      yield* Deferred.await(taken)
-      yield* Fiber.interrupt(fiber)
-      assert.isFalse(yield* fake.closed(0))
-      assert.deepStrictEqual(yield* order(fake), ["Received 0", "Closed 0"])
-    })
-  )
-
-  it.live("trap: a stream that is left early closes its socket", () =>
-    Effect.gen(function* () {
-      const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, firstPiece, Fake.stall]))
-      const chunks = yield* Stream.runCollect(Stream.take(model.stream(question), 1))
-      assert.lengthOf(chunks, 1)
-      assert.isFalse(yield* fake.closed(0))
-      assert.lengthOf(yield* fake.requests, 1)
-    })
-  )
-
   it.live("a stream whose consumer fails closes its socket", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, Fake.stall]))

@@ -4,7 +4,7 @@ import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { ServeStore } from "../../../src/layers/assembly/LiveServe.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { needs } from "../../support/machine.ts"
-import { freePort, postgres } from "../../support/postgres.ts"
+import { databases, freePort } from "../../support/postgres.ts"
 import { untilThere } from "../../support/processGroups.ts"
 import { eventsOf, newHome, startServer } from "../../support/server.ts"
 
@@ -28,16 +28,18 @@ const postgresAt = (url: string, port: number | undefined): ServeStore => ({
   runner: port === undefined ? undefined : { host: "127.0.0.1", port }
 })
 
+const database = databases()
+
 const stores: Readonly<Record<string, Start>> = { files: over({ _tag: "Files" }), sqlite: over({ _tag: "Sqlite" }) }
 
-const databases: Readonly<Record<string, Start>> = {
+const shared: Readonly<Record<string, Start>> = {
   "postgres, all in one process": (settings, answers) =>
     Effect.gen(function* () {
-      return yield* over(postgresAt(yield* postgres, yield* freePort))(settings, answers)
+      return yield* over(postgresAt(yield* database, yield* freePort))(settings, answers)
     }),
   "postgres, with a runner of its own": (settings, answers) =>
     Effect.gen(function* () {
-      const url = yield* postgres
+      const url = yield* database
       yield* over(postgresAt(url, yield* freePort))(settings, answers)
       return yield* over(postgresAt(url, undefined))(settings, answers)
     })
@@ -130,8 +132,11 @@ const cases = (start: Start) => {
   )
 }
 
-for (const [name, start] of Object.entries(stores)) describe(`the limits of a tenant over ${name}`, () => cases(start))
+// They wait more than they compute.
+describe.concurrent("the limits of a tenant", () => {
+  for (const [name, start] of Object.entries(stores)) describe(`over ${name}`, () => cases(start))
 
-needs("PostgreSQL")("the limits of a tenant", () => {
-  for (const [name, start] of Object.entries(databases)) describe(`over ${name}`, () => cases(start))
+  needs("PostgreSQL")("on a database server", () => {
+    for (const [name, start] of Object.entries(shared)) describe(`over ${name}`, () => cases(start))
+  })
 })

@@ -764,39 +764,6 @@ const inTmux = () => {
     return started
   })
 
-  it.live("Ctrl+C during work cancels only that, and keeps typed-ahead text", () =>
-    Effect.gen(function* () {
-      const { press, type, until } = yield* chat(yield* historyFile)
-      yield* type("wait a moment")
-      yield* press("Enter")
-      yield* until("working")
-      yield* until(/^. thinking · [^\n]*Esc cancels$/m)
-      yield* type("typed ahead")
-      yield* press("C-c")
-      yield* until("cancelled\n\n> typed ahead")
-      yield* type("!")
-      yield* press("Enter")
-      const shown = yield* until('echo "typed ahead!"\n\n>')
-      assert.notInclude(shown, "thinking")
-    })
-  )
-
-  it.live("Ctrl+C clears a partial line; twice on an empty one leaves", () =>
-    Effect.gen(function* () {
-      const { ended, press, type, until } = yield* chat(yield* historyFile)
-      yield* type("partial")
-      yield* until("> partial")
-      yield* press("C-c")
-      yield* until(/^>$/m)
-      yield* press("C-c")
-      yield* until(/^> +press Ctrl\+C again to leave$/m)
-      yield* press("C-c")
-      // It says so at its very end, when nothing went wrong.
-      yield* until("closed\nend")
-      yield* ended
-    })
-  )
-
   it.live("a paste of three lines is one message, also when wider than the screen", () =>
     Effect.gen(function* () {
       const { paste, press, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
@@ -809,39 +776,6 @@ const inTmux = () => {
     })
   )
 
-  it.live("a cancelled message can be edited", () =>
-    Effect.gen(function* () {
-      const { paste, press, type, until } = yield* chat(yield* historyFile)
-      yield* paste("wait\nonce again")
-      yield* press("Enter")
-      yield* until("working")
-      yield* press("C-c")
-      yield* until("cancelled\n\n> wait\n  once again")
-      yield* press("Up", "C-a")
-      yield* type("do not ")
-      yield* press("Enter")
-      const shown = yield* until(String.raw`echo "do not wait\nonce again"`)
-      assert.include(shown, "> do not wait\n  once again")
-    })
-  )
-
-  it.live("the history is available in the next run", () =>
-    Effect.gen(function* () {
-      const history = yield* historyFile
-      const first = yield* chat(history)
-      yield* first.type("remember me")
-      yield* first.press("Enter")
-      yield* first.until('echo "remember me"\n\n>')
-      yield* first.press("C-d")
-      yield* first.until("end")
-      const second = yield* chat(history)
-      yield* second.press("Up")
-      yield* second.until("> remember me")
-      yield* second.press("Enter")
-      assert.include(yield* second.until("echo"), 'echo "remember me"')
-    })
-  )
-
   it.live("a menu opens while a command is typed, and Tab takes what is marked", () =>
     Effect.gen(function* () {
       const { press, type, until } = yield* chat(yield* historyFile)
@@ -851,17 +785,6 @@ const inTmux = () => {
       yield* until(/> \/session-name$/)
       yield* press("Enter")
       assert.include(yield* until("echo"), 'echo "/session-name"')
-    })
-  )
-
-  it.live("the line is redrawn when the screen is resized", () =>
-    Effect.gen(function* () {
-      const { press, resize, type, until } = yield* chat(yield* historyFile)
-      yield* type("one two three four")
-      yield* until("> one two three four")
-      yield* resize(40, 12)
-      yield* press("Enter")
-      assert.include(yield* until("echo"), 'echo "one two three four"')
     })
   )
 

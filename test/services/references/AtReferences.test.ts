@@ -555,21 +555,17 @@ describe("the report", () => {
     }).pipe(Effect.provide(memory(files)))
   )
 
-  it.effect("files elsewhere are reported", () =>
-    Effect.map(expand("why @Chat.ts: now"), (expanded) =>
-      assert.deepStrictEqual(notes(expanded), ["@Chat.ts was resolved to src/deep/Chat.ts"])
-    ).pipe(Effect.provide(memory(files)))
-  )
-
-  it.effect("each missing file is reported as written, without the punctuation behind it", () =>
-    Effect.map(expand('@someone: @"no where.md"\'s @a.rs:12 @b/c.rs'), (expanded) =>
-      assert.deepStrictEqual(notes(expanded), [
-        "@someone matches no file here",
-        '@"no where.md" matches no file here',
-        "@a.rs:12 matches no file here",
-        "@b/c.rs matches no file here"
-      ])
-    ).pipe(Effect.provide(memory(files)))
+  it.effect.each<readonly [rule: string, message: string, told: ReadonlyArray<string>]>([
+    ["files elsewhere", "why @Chat.ts: now", ["@Chat.ts was resolved to src/deep/Chat.ts"]],
+    [
+      "each missing file as written, without the punctuation behind it",
+      '@someone: @"no where.md"\'s @a.rs:12 @b/c.rs',
+      ["@someone", '@"no where.md"', "@a.rs:12", "@b/c.rs"].map((name) => `${name} matches no file here`)
+    ]
+  ])("has %s", ([, message, told]) =>
+    Effect.map(expand(message), (expanded) => assert.deepStrictEqual(notes(expanded), told)).pipe(
+      Effect.provide(memory(files))
+    )
   )
 
   it.effect("a folder named twice is reported once", () =>

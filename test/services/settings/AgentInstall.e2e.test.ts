@@ -62,35 +62,34 @@ const refusal = (work: Effect.Effect<unknown, { readonly message: string }, File
     return message
   })
 
-const contents = {
-  "an object": "{}",
-  "a byte order mark and CR LF": "\uFEFF{\r\n}\r\n",
-  "no line break": `{"hooks": {}, "x": 1 }`,
-  "no text": ""
-}
+/** Texts, and the rights of the file: neither depends on the other. */
+const contents = [
+  ["{}", 0o600],
+  ["\uFEFF{\r\n}\r\n", 0o640],
+  [`{"hooks": {}, "x": 1 }`, 0o644],
+  ["", 0o755]
+] as const
 
 layer(NodeServices.layer)("install and uninstall on a disk", (it) => {
   for (const agent of installAgents) {
     it.effect(`${agent}: give back every byte and the rights of each file`, () =>
       Effect.gen(function* () {
-        for (const text of Object.values(contents)) {
-          for (const mode of [0o600, 0o640, 0o644, 0o755]) {
-            const { files, places, put, run } = yield* ground
-            for (const file of namedIn(places, agent)) {
-              yield* put(file, file.endsWith(".toml") ? `# mine` : file.endsWith(".js") ? "" : text, mode)
-            }
-            const before = yield* files
-            assert.isTrue((yield* run(agent, true)).every(isChange))
-            const after = yield* files
-            assert.deepStrictEqual(
-              after.map(([name, rights]) => [name, rights]),
-              before.map(([name, rights]) => [name, rights])
-            )
-            assert.isFalse((yield* run(agent, true)).some(isChange))
-            assert.deepStrictEqual(yield* files, after)
-            yield* run(agent, false)
-            assert.deepStrictEqual(yield* files, before)
+        for (const [text, mode] of contents) {
+          const { files, places, put, run } = yield* ground
+          for (const file of namedIn(places, agent)) {
+            yield* put(file, file.endsWith(".toml") ? `# mine` : file.endsWith(".js") ? "" : text, mode)
           }
+          const before = yield* files
+          assert.isTrue((yield* run(agent, true)).every(isChange))
+          const after = yield* files
+          assert.deepStrictEqual(
+            after.map(([name, rights]) => [name, rights]),
+            before.map(([name, rights]) => [name, rights])
+          )
+          assert.isFalse((yield* run(agent, true)).some(isChange))
+          assert.deepStrictEqual(yield* files, after)
+          yield* run(agent, false)
+          assert.deepStrictEqual(yield* files, before)
         }
       })
     )

@@ -453,7 +453,7 @@ describe("failures while writing", () => {
           yield* made.run()
           assert.deepStrictEqual(yield* made.filesIn("kept"), smallTaken)
         }),
-        25
+        60
       )
       assert.isAbove(points, 20)
     }).pipe(Effect.provide(NodeServices.layer))
