@@ -510,45 +510,5 @@ describe("law 2: every operation is atomic", () => {
         assert.isDefined((yield* interrupted(world, busy, "undo", 1)).violation)
       }).pipe(inWorld(worldOf()))
     )
-
-    it.effect("a chat that stays busy after an interruption", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          chat: (chat) => {
-            let taken = false
-            return {
-              ...chat,
-              compress: (options) =>
-                Effect.suspend(() => {
-                  if (taken) return Effect.die("busy for ever")
-                  taken = true
-                  return Effect.tap(chat.compress(options), () =>
-                    Effect.sync(() => {
-                      taken = false
-                    })
-                  )
-                })
-            }
-          }
-        })
-        assert.isDefined((yield* interrupted(world, busy, "compress")).violation)
-      }).pipe(inWorld(worldOf()))
-    )
-
-    it.effect("a cancel that does not stop the commit", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          chat: (chat) => ({
-            ...chat,
-            compress: ({ cancel, ...options } = {}) =>
-              Effect.gen(function* () {
-                const outcome = yield* chat.compress(options)
-                return cancel === undefined ? outcome : { _tag: "Cancelled" as const }
-              })
-          })
-        })
-        assert.isDefined((yield* cancelled(world, busy)).violation)
-      }).pipe(inWorld(worldOf()))
-    )
   })
 })

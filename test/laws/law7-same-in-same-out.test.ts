@@ -35,18 +35,5 @@ describe("law 7: same in, same out", () => {
         assert.isTrue(yield* notices(law, world))
       })
     )
-
-    it.effect("a summarizer that keeps state", () =>
-      Effect.gen(function* () {
-        let calls = 0
-        const world = summarizing((text) =>
-          Effect.sync(() => {
-            calls += 1
-            return `${text}\n`.repeat(1 + (calls % 2)).trimEnd()
-          })
-        )
-        assert.isTrue(yield* notices(law, world))
-      })
-    )
   })
 })

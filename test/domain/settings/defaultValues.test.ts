@@ -13,8 +13,7 @@ import {
   defaults,
   loopDetectionOf,
   routerOf,
-  Settings,
-  type SettingsFile
+  Settings
 } from "../../../src/domain/settings/Settings.ts"
 import { valueAt, withValue } from "../../../src/domain/settings/SettingsKey.ts"
 import { defaultMaxLines, maxLineChars } from "../../../src/domain/workspace/FileText.ts"
@@ -281,36 +280,4 @@ describe("Gemini CLI's constants are settings with the same defaults", () => {
     assert.strictEqual(defaultSize.lastLines, 30)
     assert.strictEqual(defaultPolicy.outputForm, "last-lines")
   })
-})
-
-/** The values of a file by their paths, as `deepNestedInclude` names them. */
-const leavesOf = (file: SettingsFile): Record<string, unknown> => {
-  const all: Record<string, unknown> = {}
-  const visit = (value: unknown, path: ReadonlyArray<string>): void => {
-    if (Predicate.isObject(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key])
-    else all[path.map((key) => key.replaceAll(".", "\\.")).join(".")] = value
-  }
-  visit(file, [])
-  return all
-}
-
-describe("older values of Gemini CLI can be set", () => {
-  const cases: ReadonlyArray<readonly [name: string, file: SettingsFile]> = [
-    ["COMPRESSION_TOKEN_THRESHOLD of 0.2", { compressionThreshold: 0.2 }],
-    ["a threshold of 95 %", { compressionThreshold: 0.95 }],
-    ["compression that never comes by itself", { compressionThreshold: 1 }],
-    ["95 % of what is left for a message", { overflowFactor: 0.95 }],
-    [
-      "TRUNCATE_TOOL_OUTPUT_THRESHOLD of 4,000,000 and 1,000 lines",
-      { toolOutput: { most: 4_000_000, form: "head-tail-lines", lines: 1_000 } }
-    ],
-    ["the last 30 lines", { toolOutput: { form: "last-lines" } }],
-    ["thresholds by model", { models: { "gemini-2.5-pro": { compressionThreshold: 0.7 } } }],
-    ["a window of gemini-1.5-pro", { window: 2_097_152 }],
-    ["imports one after the other", { memory: { importFormat: "flat" } }],
-    ["no loop detection", { loopDetection: false }]
-  ]
-  for (const [name, file] of cases) {
-    it(name, () => assert.deepNestedInclude(decode(file), leavesOf(file)))
-  }
 })
