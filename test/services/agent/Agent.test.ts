@@ -9,10 +9,8 @@ import * as Agent from "../../../src/services/agent/Agent.ts"
 import { type LoopDetector, off } from "../../../src/services/agent/LoopDetector.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
 import { ChatBusy } from "../../../src/services/chat/Commit.ts"
-import { writeTodos } from "../../../src/services/tools/builtin/WriteTodos.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../../support/agents.ts"
-import { isUnitTier, sizeOf } from "../../support/runs.ts"
 import { taken } from "../../support/sending.ts"
 
 const tags = (events: ReadonlyArray<ChatEvent>) => events.map(({ _tag }) => _tag).filter((tag) => tag !== "ModelInfo")
@@ -272,27 +270,6 @@ describe("Agent", () => {
         )
       })
     )
-
-    it.effect("does not ask again after a grant for the session", () =>
-      Effect.gen(function* () {
-        const ran = yield* Ref.make(0)
-        const asked = yield* Ref.make<ReadonlyArray<string>>([])
-        const { run } = yield* agent({
-          tools: [edits(ran)],
-          mode: "none",
-          ask: ({ detail }) =>
-            Effect.as(
-              Ref.update(asked, (all) => [...all, detail]),
-              { _tag: "Session" }
-            ),
-          answers: [calling(asking("edit", "x"), asking("edit", "y")), saying("done")]
-        })
-        const { events } = yield* taken(run("go"))
-        assert.strictEqual(yield* Ref.get(ran), 2)
-        assert.deepStrictEqual(yield* Ref.get(asked), ["x"])
-        assert.strictEqual(events.filter(({ _tag }) => _tag === "ToolCallConfirmation").length, 1)
-      })
-    )
   })
 
   it.effect("cancelled while tools run: keeps finished results, marks the others as cancelled, and can continue", () =>
@@ -488,38 +465,6 @@ describe("Agent", () => {
       assert.isDefined(handle)
       if (handle !== undefined) assert.strictEqual((yield* chat.recall(handle)).text, "long ".repeat(2_000))
     })
-  )
-
-  it.effect.skipIf(isUnitTier)(
-    "compresses in the middle of a single prompt with hundreds of calls, and continues",
-    () =>
-      Effect.gen(function* () {
-        const turns = sizeOf(300, 200)
-        const plan = [
-          { description: "count the lines of every file", status: "in_progress" },
-          { description: "add them up in TOTALS.md", status: "pending" }
-        ]
-        const { calls, chat, run } = yield* agent({
-          tools: [
-            tool("read", "read", (word) => Effect.succeed(`${word} ${"line of output\n".repeat(40)}`)),
-            writeTodos
-          ],
-          settings: { window: 16_000 },
-          answers: (_, index) =>
-            index === 0
-              ? calling({ functionCall: { name: "write_todos", args: { todos: plan } } })
-              : index < turns
-                ? calling(asking("read", `file-${index}`))
-                : saying("done")
-        })
-        const { events, error } = yield* taken(run("Count the lines of all files, and never touch file-7."))
-        assert.isUndefined(error)
-        assert.isAbove(tags(events).filter((tag) => tag === "ChatCompressed").length, 3)
-        const sent = (yield* calls).at(-1)?.request.contents
-        assert.include(JSON.stringify(sent), "Count the lines of all files, and never touch file-7.")
-        for (const { description } of plan) assert.include(JSON.stringify(sent), description)
-        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
-      })
   )
 
   describe("any fault", () => {

@@ -297,32 +297,6 @@ describe("limits", () => {
     )
   )
 
-  it.effect("is refused above the limit of running agents", () =>
-    Effect.gen(function* () {
-      const { contents } = yield* told([agent("reader", { tools: [] })])
-      const answers = answersOf(contents, "reader")
-      assert.strictEqual(answers.length, 3)
-      assert.lengthOf(
-        answers.filter((answer) => answer.includes("GOAL")),
-        2
-      )
-      assert.lengthOf(
-        answers.filter((answer) => answer.includes("2 agents are already running")),
-        1
-      )
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [calls(...["a", "b", "c"].map((query) => call("reader", { query }))), "Thanks"],
-            reader: () => complete("read")
-          })
-        )
-      ),
-      Effect.provideService(AgentBounds, { depth: 1, children: 2, running: 2 })
-    )
-  )
-
   it.effect("frees its place when it ends, and can still receive messages", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
@@ -354,33 +328,23 @@ describe("limits", () => {
     )
   )
 
-  it.effect("that may start others runs alone: they may change things", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin()
-      const { tools: offered } = yield* Subagents.make({
-        agents: [agent("plans", { tools: ["look", "fixes"] }), agent("fixes", { tools: ["write"] })],
-        tools: [echo("look"), echo("write", "edit")],
-        settings: chat.settings
-      })
-      assert.deepStrictEqual(
-        offered.map(({ kind, name }) => `${name} ${kind}`),
-        ["plans execute", "fixes execute"]
-      )
-    }).pipe(Effect.provide(runtime([])))
-  )
-
-  it.effect("that only reads may run beside others, one that may change things runs alone", () =>
+  it.effect("that only reads may run beside others; one that may change things, or start others, runs alone", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const tools = [echo("look"), echo("write", "edit")]
       const { tools: offered } = yield* Subagents.make({
-        agents: [agent("reads", { tools: ["look"] }), agent("writes", { tools: ["write"] }), agent("all")],
+        agents: [
+          agent("reads", { tools: ["look"] }),
+          agent("writes", { tools: ["write"] }),
+          agent("all"),
+          agent("plans", { tools: ["look", "writes"] })
+        ],
         tools,
         settings: chat.settings
       })
       assert.deepStrictEqual(
         offered.map(({ kind, name }) => `${name} ${kind}`),
-        ["reads read", "writes execute", "all execute"]
+        ["reads read", "writes execute", "all execute", "plans execute"]
       )
     }).pipe(Effect.provide(runtime([])))
   )
@@ -680,23 +644,6 @@ describe("stored work", () => {
         )
       )
     )
-  )
-
-  it.effect("can be continued by messages, during the work and afterwards", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin()
-      const offered = yield* Subagents.make({
-        agents: [agent("helper")],
-        tools: [echo("look")],
-        settings: chat.settings
-      })
-      const runner = offered.runner("helper")
-      assert.isDefined(runner)
-      const running = yield* runner.start(task("Do it"))
-      const first = yield* running.result
-      assert.strictEqual(first.text, "did it")
-      assert.strictEqual(yield* running.send("And the rest?"), "did the rest")
-    }).pipe(Effect.scoped, Effect.provide(runtime(each({ helper: [complete("did it"), complete("did the rest")] }))))
   )
 
   it.effect("keeps all handles valid across further messages, each up to its own time", () =>
