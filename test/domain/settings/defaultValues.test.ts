@@ -29,219 +29,82 @@ const enabledDefaults = {
   editCorrection: editCorrectionOf(true)
 }
 
-/** A constant of Gemini CLI (March 2026 or older), its setting here, and the default in the code. */
-interface Constant {
-  readonly name: string
-  readonly setting: string
-  readonly value: unknown
-  /** The default in the code; absent when the code has none. */
-  readonly own?: unknown
-}
+/** A constant of Gemini CLI (March 2026 or older), its setting here, and the default in the code where it has one. */
+type Constant = readonly [name: string, setting: string, value: unknown, own?: unknown]
 
 const limits = FileLimits.defaultValue()
 
 const constants: ReadonlyArray<Constant> = [
   // Compression.
-  {
-    name: "DEFAULT_COMPRESSION_TOKEN_THRESHOLD",
-    setting: "compressionThreshold",
-    value: 0.5,
-    own: defaultPolicy.threshold
-  },
-  {
-    name: "COMPRESSION_PRESERVE_THRESHOLD",
-    setting: "preserve",
-    value: 0.3,
-    own: defaultPolicy.preserve
-  },
-  {
-    name: "COMPRESSION_FUNCTION_RESPONSE_TOKEN_BUDGET",
-    setting: "toolBudget",
-    value: 50_000,
-    own: defaultPolicy.toolBudget
-  },
-  { name: "least gain", setting: "minGain", value: 0.1, own: defaultPolicy.minGain },
-  {
-    name: "DEFAULT_TOKEN_LIMIT",
-    setting: "window",
-    value: undefined
-  },
-  { name: "share of the window that a message may take", setting: "overflowFactor", value: 1 },
-
+  ["DEFAULT_COMPRESSION_TOKEN_THRESHOLD", "compressionThreshold", 0.5, defaultPolicy.threshold],
+  ["COMPRESSION_PRESERVE_THRESHOLD", "preserve", 0.3, defaultPolicy.preserve],
+  ["COMPRESSION_FUNCTION_RESPONSE_TOKEN_BUDGET", "toolBudget", 50_000, defaultPolicy.toolBudget],
+  ["least gain", "minGain", 0.1, defaultPolicy.minGain],
+  ["DEFAULT_TOKEN_LIMIT", "window", undefined],
+  ["share of the window that a message may take", "overflowFactor", 1],
   // Results of tools.
-  {
-    name: "DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD",
-    setting: "toolOutput.most",
-    value: 40_000,
-    own: defaultBound.most
-  },
-  {
-    name: "DEFAULT_TRUNCATE_TOOL_OUTPUT_LINES",
-    setting: "toolOutput.lines",
-    value: 1_000,
-    own: defaultBound.lines
-  },
-  {
-    name: "tokens of results that are not masked",
-    setting: "masking.protect",
-    value: 50_000,
-    own: defaultMasking.protect
-  },
-  {
-    name: "least tokens of results that are masked",
-    setting: "masking.least",
-    value: 30_000,
-    own: defaultMasking.least
-  },
-  { name: "tools whose results are summarised", setting: "summarizeToolOutput", value: {} },
-
+  ["DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD", "toolOutput.most", 40_000, defaultBound.most],
+  ["DEFAULT_TRUNCATE_TOOL_OUTPUT_LINES", "toolOutput.lines", 1_000, defaultBound.lines],
+  ["tokens of results that are not masked", "masking.protect", 50_000, defaultMasking.protect],
+  ["least tokens of results that are masked", "masking.least", 30_000, defaultMasking.least],
+  ["tools whose results are summarised", "summarizeToolOutput", {}],
   // Files.
-  {
-    name: "DEFAULT_MAX_LINES_TEXT_FILE",
-    setting: "files.lines",
-    value: 2_000,
-    own: defaultMaxLines
-  },
-  {
-    name: "MAX_LINE_LENGTH_TEXT_FILE",
-    setting: "files.lineLength",
-    value: 2_000,
-    own: maxLineChars
-  },
-  { name: "largest file, 20 MiB", setting: "files.bytes", value: 20_971_520, own: maxFileBytes },
-  {
-    name: "fileFiltering.respectGitIgnore",
-    setting: "files.respectGitIgnore",
-    value: true,
-    own: limits.respectGitIgnore
-  },
-  {
-    name: "fileFiltering.respectGeminiIgnore",
-    setting: "files.respectGeminiIgnore",
-    value: true,
-    own: limits.respectGeminiIgnore
-  },
-  {
-    name: "IDE_MAX_SELECTED_TEXT_LENGTH",
-    setting: "ide.selection",
-    value: 16_384,
-    own: defaultIdeLimits.selection
-  },
-  {
-    name: "IDE_MAX_OPEN_FILES",
-    setting: "ide.openFiles",
-    value: 10,
-    own: defaultIdeLimits.openFiles
-  },
-
+  ["DEFAULT_MAX_LINES_TEXT_FILE", "files.lines", 2_000, defaultMaxLines],
+  ["MAX_LINE_LENGTH_TEXT_FILE", "files.lineLength", 2_000, maxLineChars],
+  ["largest file, 20 MiB", "files.bytes", 20_971_520, maxFileBytes],
+  ["fileFiltering.respectGitIgnore", "files.respectGitIgnore", true, limits.respectGitIgnore],
+  ["fileFiltering.respectGeminiIgnore", "files.respectGeminiIgnore", true, limits.respectGeminiIgnore],
+  ["IDE_MAX_SELECTED_TEXT_LENGTH", "ide.selection", 16_384, defaultIdeLimits.selection],
+  ["IDE_MAX_OPEN_FILES", "ide.openFiles", 10, defaultIdeLimits.openFiles],
   // Routing, loops, caches, what is held for looking at.
-  {
-    name: "HISTORY_SEARCH_WINDOW",
-    setting: "router.search",
-    value: 20,
-    own: defaultRoutingSize.search
-  },
-  {
-    name: "HISTORY_TURNS_FOR_CONTEXT",
-    setting: "router.turns",
-    value: 4,
-    own: defaultRoutingSize.turns
-  },
-  {
-    name: "MAX_HISTORY_LENGTH",
-    setting: "loopDetection.history",
-    value: 5_000,
-    own: defaultThresholds.history
-  },
-  {
-    name: "CONTENT_CHUNK_SIZE",
-    setting: "loopDetection.chunk",
-    value: 50,
-    own: defaultThresholds.chunk
-  },
-  {
-    name: "CONTENT_LOOP_THRESHOLD",
-    setting: "loopDetection.content",
-    value: 10,
-    own: defaultThresholds.content
-  },
-  {
-    name: "TOOL_CALL_LOOP_THRESHOLD",
-    setting: "loopDetection.calls",
-    value: 5,
-    own: defaultThresholds.calls
-  },
-  {
-    name: "LLM_CHECK_AFTER_TURNS",
-    setting: "loopDetection.checkAfter",
-    value: 30,
-    own: firstCheckTurn
-  },
-  {
-    name: "size of the editCorrector's LruCache",
-    setting: "editCorrection.cache",
-    value: 50
-  },
-  { name: "maxEventBuffer", setting: "telemetry.buffer", value: 100 },
-
+  ["HISTORY_SEARCH_WINDOW", "router.search", 20, defaultRoutingSize.search],
+  ["HISTORY_TURNS_FOR_CONTEXT", "router.turns", 4, defaultRoutingSize.turns],
+  ["MAX_HISTORY_LENGTH", "loopDetection.history", 5_000, defaultThresholds.history],
+  ["CONTENT_CHUNK_SIZE", "loopDetection.chunk", 50, defaultThresholds.chunk],
+  ["CONTENT_LOOP_THRESHOLD", "loopDetection.content", 10, defaultThresholds.content],
+  ["TOOL_CALL_LOOP_THRESHOLD", "loopDetection.calls", 5, defaultThresholds.calls],
+  ["LLM_CHECK_AFTER_TURNS", "loopDetection.checkAfter", 30, firstCheckTurn],
+  ["size of the editCorrector's LruCache", "editCorrection.cache", 50],
+  ["maxEventBuffer", "telemetry.buffer", 100],
   // Memory and the environment message.
-  { name: "context.discoveryMaxDirs", setting: "memory.maxDirs", value: 200 },
-  { name: "context.importFormat", setting: "memory.importFormat", value: "tree" },
-  { name: "maxDepth of imports", setting: "memory.importDepth", value: 5 },
-  { name: "context.memoryBoundaryMarkers", setting: "memory.boundaries", value: [".git"] },
-  { name: "memory's respectGitIgnore", setting: "memory.respectGitIgnore", value: false },
-  { name: "memory's respectGeminiIgnore", setting: "memory.respectGeminiIgnore", value: true },
-  { name: "the tree's MAX_ITEMS", setting: "environment.items", value: 200 },
-  { name: "context.includeDirectoryTree", setting: "environment.tree", value: true },
-  { name: "context.includeDirectories", setting: "includeDirectories", value: [] },
-  {
-    name: "context.loadMemoryFromIncludeDirectories",
-    setting: "loadMemoryFromIncludeDirectories",
-    value: false
-  },
-
+  ["context.discoveryMaxDirs", "memory.maxDirs", 200],
+  ["context.importFormat", "memory.importFormat", "tree"],
+  ["maxDepth of imports", "memory.importDepth", 5],
+  ["context.memoryBoundaryMarkers", "memory.boundaries", [".git"]],
+  ["memory's respectGitIgnore", "memory.respectGitIgnore", false],
+  ["memory's respectGeminiIgnore", "memory.respectGeminiIgnore", true],
+  ["the tree's MAX_ITEMS", "environment.items", 200],
+  ["context.includeDirectoryTree", "environment.tree", true],
+  ["context.includeDirectories", "includeDirectories", []],
+  ["context.loadMemoryFromIncludeDirectories", "loadMemoryFromIncludeDirectories", false],
   // Hooks and turns.
-  { name: "hooks.PreCompress", setting: "hooks", value: {} },
-  { name: "hooksConfig.enabled", setting: "hooksConfig.enabled", value: true },
-  {
-    name: "timeout of a hook",
-    setting: "hooksConfig.timeout",
-    value: 60_000,
-    own: defaultHookTimeoutMillis
-  },
-  { name: "MAX_TURNS", setting: "maxTurns", value: 100 },
-  {
-    name: "general.maxAttempts",
-    setting: "attempts.calls",
-    value: 10,
-    own: defaultTurnRetries.call.attempts
-  },
-  {
-    name: "attempts where an answer cannot be used",
-    setting: "attempts.answers",
-    value: 4,
-    own: defaultTurnRetries.answer.attempts
-  },
-  { name: "tools.shell.inactivityTimeout", setting: "shellIdle", value: 300 },
-
+  ["hooks.PreCompress", "hooks", {}],
+  ["hooksConfig.enabled", "hooksConfig.enabled", true],
+  ["timeout of a hook", "hooksConfig.timeout", 60_000, defaultHookTimeoutMillis],
+  ["MAX_TURNS", "maxTurns", 100],
+  ["general.maxAttempts", "attempts.calls", 10, defaultTurnRetries.call.attempts],
+  ["attempts where an answer cannot be used", "attempts.answers", 4, defaultTurnRetries.answer.attempts],
+  ["tools.shell.inactivityTimeout", "shellIdle", 300],
+  ["hooksConfig.disabled", "hooksConfig.disabled", []],
+  ["ide.enabled", "ide.enabled", true],
+  ["memory of subfolders", "memory.downward", true],
+  ["memory of a file's folder", "memory.onTouch", true],
   // Where this program differs on purpose.
-  { name: "general.sessionRetention", setting: "sessionRetention", value: undefined },
-  {
-    name: "context.fileName",
-    setting: "memory.fileNames",
-    value: ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"]
-  }
+  ["the first name only", "memory.firstFound", false],
+  ["characters of a file", "memory.fileChars", 0],
+  ["characters of all files", "memory.totalChars", 0],
+  ["the form of outputs", "toolOutput.form", "head-tail-chars"],
+  ["general.sessionRetention", "sessionRetention", undefined],
+  ["context.fileName", "memory.fileNames", ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"]]
 ]
 
-const pathOf = ({ setting }: Pick<Constant, "setting">) => setting.split(".")
-
 describe("Gemini CLI's constants are settings with the same defaults", () => {
-  for (const constant of constants) {
-    const { name, setting, value } = constant
+  for (const [name, setting, value, ...own] of constants) {
     it(`${name} is ${setting}`, () => {
-      assert.deepStrictEqual(valueAt(enabledDefaults, pathOf(constant)), value)
-      assert.isTrue(Object.hasOwn(Settings.fields, pathOf(constant)[0] ?? ""), "the setting exists")
-      if ("own" in constant) assert.strictEqual(constant.own, value, "without a setting the same holds")
+      const path = setting.split(".")
+      assert.deepStrictEqual(valueAt(enabledDefaults, path), value)
+      assert.isTrue(Object.hasOwn(Settings.fields, path[0] ?? ""), "the setting exists")
+      if (own.length > 0) assert.strictEqual(own[0], value, "without a setting the same holds")
     })
   }
 
