@@ -494,16 +494,16 @@ describe("recorded use", () => {
     ...(usage === undefined ? {} : { usage }),
     ...more
   })
-  /** A conversation whose views before answers have these sizes, each with what was recorded. */
-  const views = (...points: ReadonlyArray<readonly [ours: number, recorded: number]>) =>
-    of(
-      ...points.flatMap(([ours, recorded], n) => {
-        const before = n === 0 ? 0 : (points[n - 1]?.[0] ?? 0) + 10
+  /** What is fitted where views before answers have these sizes, each with what was recorded for it. */
+  const fit = (points: Readonly<Record<number, number>>) => {
+    const pairs = Object.entries(points).map(([ours, recorded]) => [Number(ours), recorded] as const)
+    const conversation = of(
+      ...pairs.flatMap(([ours, recorded], n) => {
+        const before = n === 0 ? 0 : (pairs[n - 1]?.[0] ?? 0) + 10
         return [asks(2 * n + 1, ours - before), answers(2 * n + 2, counts(recorded))]
       })
     )
-  const fit = (...points: ReadonlyArray<readonly [ours: number, recorded: number]>) => {
-    const { usage } = report(views(...points))
+    const { usage } = report(conversation)
     assert.isNotNull(usage)
     return { overhead: usage?.overhead ?? -1, factor: usage?.factor ?? -1, error: usage?.error ?? -1 }
   }
@@ -559,73 +559,22 @@ describe("recorded use", () => {
     assert.closeTo(usage?.overhead ?? 0, 1_000, 1e-6)
   })
 
-  for (const [name, points, overhead, factor] of [
-    [
-      "a line",
-      [
-        [100, 5_150],
-        [200, 5_300],
-        [400, 5_600]
-      ],
-      5_000,
-      1.5
-    ],
-    [
-      "two points",
-      [
-        [100, 1_080],
-        [300, 1_240]
-      ],
-      1_000,
-      0.8
-    ],
-    ["one point: our count is right", [[100, 1_100]], 1_000, 1],
-    ["one point below our count: nothing is left for an overhead", [[100, 80]], 0, 0.8],
-    [
-      "views of one size",
-      [
-        [100, 1_000],
-        [110, 1_010]
-      ],
-      900,
-      1
-    ],
-    [
-      "a line with an overhead below 0 goes through 0",
-      [
-        [100, 50],
-        [200, 250]
-      ],
-      0,
-      // What each is off weighs by its own size: 100/50 and 200/250 over their squares.
-      (2 + 0.8) / (4 + 0.64)
-    ],
-    [
-      "requests that shrink while views grow",
-      [
-        [100, 2_000],
-        [200, 1_000]
-      ],
-      // 1,900 and 800 beyond our counts; the smaller request weighs four times as much.
-      (1_900 + 4 * 800) / 5,
-      1
-    ],
-    [
-      "a slope that no estimate has",
-      [
-        [100, 1_000],
-        [110, 2_000]
-      ],
-      (4 * 900 + 1_890) / 5,
-      1
-    ]
-  ] as const) {
-    it(`fits ${name}`, () => {
-      const found = fit(...points)
-      assert.closeTo(found.overhead, overhead, 1e-6)
-      assert.closeTo(found.factor, factor, 1e-9)
-    })
-  }
+  it.each<readonly [name: string, points: Readonly<Record<number, number>>, overhead: number, factor: number]>([
+    ["a line", { 100: 5_150, 200: 5_300, 400: 5_600 }, 5_000, 1.5],
+    ["two points", { 100: 1_080, 300: 1_240 }, 1_000, 0.8],
+    ["one point: our count is right", { 100: 1_100 }, 1_000, 1],
+    ["one point below our count: nothing is left for an overhead", { 100: 80 }, 0, 0.8],
+    ["views of one size", { 100: 1_000, 110: 1_010 }, 900, 1],
+    // What each is off weighs by its own size: 100/50 and 200/250 over their squares.
+    ["a line with an overhead below 0 goes through 0", { 100: 50, 200: 250 }, 0, (2 + 0.8) / (4 + 0.64)],
+    // 1,900 and 800 beyond our counts; the smaller request weighs four times as much.
+    ["requests that shrink while views grow", { 100: 2_000, 200: 1_000 }, (1_900 + 4 * 800) / 5, 1],
+    ["a slope that no estimate has", { 100: 1_000, 110: 2_000 }, (4 * 900 + 1_890) / 5, 1]
+  ])("fits %s", (_, points, overhead, factor) => {
+    const found = fit(points)
+    assert.closeTo(found.overhead, overhead, 1e-6)
+    assert.closeTo(found.factor, factor, 1e-9)
+  })
 
   it("fits views of equal size", () => {
     const alike = of(
@@ -641,10 +590,10 @@ describe("recorded use", () => {
   })
 
   it("reports the error of the fit", () => {
-    assert.closeTo(fit([100, 1_100], [200, 1_200], [300, 1_300]).error, 0, 1e-9)
-    assert.isAbove(fit([100, 1_000], [200, 1_400], [300, 1_200]).error, 0.05)
+    assert.closeTo(fit({ 100: 1_100, 200: 1_200, 300: 1_300 }).error, 0, 1e-9)
+    assert.isAbove(fit({ 100: 1_000, 200: 1_400, 300: 1_200 }).error, 0.05)
     // Small requests tell the overhead: large ones that are a little off do not drown it.
-    assert.closeTo(fit([10, 2_010], [50, 2_050], [100_000, 110_000], [200_000, 199_000]).overhead, 2_000, 10)
+    assert.closeTo(fit({ 10: 2_010, 50: 2_050, 100_000: 110_000, 200_000: 199_000 }).overhead, 2_000, 10)
   })
 
   it("accepts numbers that no provider ever counted", () => {
