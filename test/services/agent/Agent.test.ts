@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import type { Loop } from "../../../src/domain/agent/LoopDetection.ts"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { model } from "../../../src/domain/content/Content.ts"
-import { hang } from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
 import { type LoopDetector, off } from "../../../src/services/agent/LoopDetector.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
@@ -308,19 +307,6 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("cancelled while the model answers: leaves the conversation unchanged", () =>
-    Effect.gen(function* () {
-      const cancel = yield* Deferred.make<void>()
-      const { chat, run } = yield* agent({ tools: [upper], answers: [hang] })
-      const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Deferred.await(cancel) })))
-      yield* Effect.yieldNow
-      yield* Deferred.succeed(cancel, undefined)
-      const { events } = yield* Fiber.join(fiber)
-      assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
-      assert.deepStrictEqual(yield* transcript(chat), [])
-    })
-  )
-
   describe("limits", () => {
     const again = () => calling(asking("read", "a"))
 
@@ -426,18 +412,6 @@ describe("Agent", () => {
     )
   })
 
-  it.effect("delivers messages from agents before the next turn, as a program's text", () =>
-    Effect.gen(function* () {
-      const inbox = yield* Ref.make<ReadonlyArray<string>>(["the child is done"])
-      const { chat, run } = yield* agent({
-        answers: ["ok"],
-        inbox: (use) => Effect.flatMap(Ref.getAndSet(inbox, []), use)
-      })
-      yield* Stream.runDrain(run("go"))
-      assert.match((yield* transcript(chat)).join("\n"), /^program \[palimpsest.*the child is done\nuser go\nmodel ok$/)
-    })
-  )
-
   it.effect("lets a tool end the work", () =>
     Effect.gen(function* () {
       const { calls, run } = yield* agent({
@@ -488,25 +462,6 @@ describe("Agent", () => {
         })
       )
     }
-
-    it.effect("a second run in the same conversation is refused, and the first continues", () =>
-      Effect.gen(function* () {
-        const free = yield* Deferred.make<void>()
-        const running = yield* Deferred.make<void>()
-        const slow = tool("slow", "read", () =>
-          Effect.as(Effect.andThen(Deferred.succeed(running, undefined), Deferred.await(free)), "ok")
-        )
-        const { chat, run } = yield* agent({ tools: [slow], answers: [calling(asking("slow", "x")), saying("done")] })
-        const first = yield* Effect.forkChild(taken(run("go")))
-        yield* Deferred.await(running)
-        const second = yield* taken(run("and this?"))
-        assert.strictEqual(second.error?._tag, "ChatBusy")
-        assert.strictEqual(second.events.at(-1)?._tag, "Error")
-        yield* Deferred.succeed(free, undefined)
-        assert.isUndefined((yield* Fiber.join(first)).error)
-        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
-      })
-    )
 
     it.effect("a compression started by the user between two turns is waited for", () =>
       Effect.gen(function* () {
