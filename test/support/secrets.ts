@@ -254,20 +254,21 @@ const pieceLength = 12
 /** The part of a secret that is unique: all JWTs and all PyPI tokens begin alike. */
 const ownOf = ({ kind, value }: Planted): string => (kind === "JWT" || kind === "PyPI token" ? value.slice(24) : value)
 
-/** The secrets that a text reveals: twelve consecutive characters of one, or all of a shorter one. */
-export const givenAway = (text: string, secrets: ReadonlyArray<Planted>): ReadonlyArray<Planted> => {
-  const pieces = new Map<string, Array<Planted>>()
-  const found = new Set<Planted>()
-  for (const secret of secrets) {
-    const own = ownOf(secret)
-    if (own.length < pieceLength && text.includes(own)) found.add(secret)
-    for (let at = 0; at + pieceLength <= own.length; at += 1) {
-      const piece = own.slice(at, at + pieceLength)
-      pieces.set(piece, [...(pieces.get(piece) ?? []), secret])
+/** Whether a text shows a value: twelve consecutive characters of it, or all of a shorter one. */
+export const revealing = (text: string): ((value: string) => boolean) => {
+  const pieces = new Set<string>()
+  for (let at = 0; at + pieceLength <= text.length; at += 1) pieces.add(text.slice(at, at + pieceLength))
+  return (value) => {
+    if (value.length < pieceLength) return text.includes(value)
+    for (let at = 0; at + pieceLength <= value.length; at += 1) {
+      if (pieces.has(value.slice(at, at + pieceLength))) return true
     }
+    return false
   }
-  for (let at = 0; at + pieceLength <= text.length; at += 1) {
-    for (const secret of pieces.get(text.slice(at, at + pieceLength)) ?? []) found.add(secret)
-  }
-  return secrets.filter((secret) => found.has(secret))
+}
+
+/** The secrets that a text reveals. */
+export const givenAway = (text: string, secrets: ReadonlyArray<Planted>): ReadonlyArray<Planted> => {
+  const isShown = revealing(text)
+  return secrets.filter((secret) => isShown(ownOf(secret)))
 }
