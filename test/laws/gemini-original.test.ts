@@ -411,16 +411,6 @@ describe("the strategy and a simple second version of the original", () => {
         conclude,
         decide: onSummarize(({ split }, { contents }) => ({ keep: contents.slice(split) }))
       },
-      "summarises what was truncated": {
-        conclude,
-        decide: onSummarize(({ split, truncation }) => ({ summarized: truncation.contents.slice(0, split) }))
-      },
-      "looks for a snapshot everywhere": {
-        conclude,
-        decide: onSummarize((_, { contents }) => ({
-          anchor: partsOf(contents).some((part) => part.text?.includes("<state_snapshot>")) ? "merge" : "create"
-        }))
-      },
       "reports a truncation that truncated nothing": {
         conclude,
         decide: (request) => {
@@ -440,11 +430,6 @@ describe("the strategy and a simple second version of the original", () => {
             ? { ...conclusion, status: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT" }
             : conclusion
         }
-      },
-      "counts the summary without the environment": {
-        decide,
-        conclude: (decision, answers, counted, rates) =>
-          conclude({ ...decision, environment: undefined }, answers, counted, rates)
       }
     }
     it.effect.each(Object.entries(mutants))("%s", ([, subject]) =>

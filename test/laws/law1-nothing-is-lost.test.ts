@@ -74,21 +74,5 @@ describe("law 1: nothing is lost", () => {
         assert.isTrue(yield* notices(law, world))
       })
     )
-
-    it.effect("a compression that reports another range than it dropped", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          chat: (chat) => ({
-            ...chat,
-            recall: (handle, selection) =>
-              Effect.map(chat.recall(handle, selection), (found) => ({
-                ...found,
-                text: found.text.replace(/^\{"role":"user".*\n/, "")
-              }))
-          })
-        })
-        assert.isTrue(yield* notices(law, world))
-      })
-    )
   })
 })

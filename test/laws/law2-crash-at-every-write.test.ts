@@ -4,8 +4,7 @@ import { TestClock } from "effect/testing"
 import { isDeepStrictEqual } from "node:util"
 import { call, response, text as textPart } from "../../src/domain/content/Content.ts"
 import { entries, entryId, sequenceOf } from "../../src/domain/conversation/Conversation.ts"
-import { encodeLine, spillableParts } from "../../src/domain/session/LogFormat.ts"
-import { type SessionEvent, minSpillBytes, type Spilled } from "../../src/domain/session/Session.ts"
+import { type SessionEvent } from "../../src/domain/session/Session.ts"
 import * as Bytes from "../../src/domain/text/Bytes.ts"
 import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
 import * as NodePlatform from "../../src/layers/platform/NodePlatform.ts"
@@ -13,7 +12,6 @@ import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import { appended, entry, sessionOf, visibleState, started } from "../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
-import { TempStore } from "../../src/services/session/TempStore.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import * as ForgetfulFileSystem from "../support/ForgetfulFileSystem.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
@@ -57,9 +55,7 @@ const freshFolder = Effect.gen(function* () {
   return yield* folderAt(yield* fs.makeTempDirectoryScoped())
 })
 
-type Store = (folder: Folder) => Layer.Layer<SessionStore, never, FileSystem.FileSystem | Path.Path>
-
-const real: Store = ({ sessions }) =>
+const real = ({ sessions }: Pick<Folder, "sessions">) =>
   Layer.fresh(FileSessionStore.layer(sessions).pipe(Layer.provide(FileTempStore.folders)))
 
 /** Every byte where a log may be cut; outside of the laws tier some within each line, and those around its end. */
@@ -69,7 +65,7 @@ const cutsBetween = (from: number, to: number, ends: ReadonlyArray<number>): Rea
   )
 
 /** Writes all events and counts the acknowledged ones. */
-const write = (store: Store, folder: Folder, acknowledged: Ref.Ref<number>) =>
+const write = (folder: Folder, acknowledged: Ref.Ref<number>) =>
   Effect.gen(function* () {
     const { create } = yield* SessionStore
     const log = yield* create(started("s1"))
@@ -78,7 +74,7 @@ const write = (store: Store, folder: Folder, acknowledged: Ref.Ref<number>) =>
       yield* log.append(event)
       yield* Ref.set(acknowledged, index + 2)
     }
-  }).pipe(Effect.scoped, Effect.provide(store(folder)))
+  }).pipe(Effect.scoped, Effect.provide(real(folder)))
 
 /** The content of a folder, without the list of its sessions, which is derived. */
 const names = Effect.fnUntraced(function* (folder: string) {
@@ -124,22 +120,23 @@ const violations = Effect.fnUntraced(function* (folder: Folder, acknowledged: nu
 })
 
 /** Runs the three operations with one fault in the file system, then returns what is wrong. */
-const withFault = Effect.fnUntraced(function* (store: Store, fault: FaultyFileSystem.Fault) {
+const withFault = Effect.fnUntraced(function* (fault: FaultyFileSystem.Fault) {
   const folder = yield* freshFolder
   const acknowledged = yield* Ref.make(0)
   const faulty = yield* FaultyFileSystem.make(fault)
-  const exit = yield* write(store, folder, acknowledged).pipe(Effect.provide(faulty.layer), Effect.exit)
+  const exit = yield* write(folder, acknowledged).pipe(Effect.provide(faulty.layer), Effect.exit)
   return { failed: Exit.isFailure(exit), violations: yield* violations(folder, yield* Ref.get(acknowledged)) }
 })
 
-const callsOf = Effect.fnUntraced(function* (store: Store) {
+/** All calls of the file system in the three operations. */
+const allCalls = Effect.gen(function* () {
   const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
-  yield* write(store, yield* freshFolder, yield* Ref.make(0)).pipe(Effect.provide(faulty.layer))
+  yield* write(yield* freshFolder, yield* Ref.make(0)).pipe(Effect.provide(faulty.layer))
   return yield* faulty.calls
 })
 
 /** Interrupts the three operations at each suspension point; returns the number of points, or the first violation. */
-const sweep = Effect.fnUntraced(function* (store: Store) {
+const sweep = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const base = yield* fs.makeTempDirectoryScoped()
@@ -149,7 +146,7 @@ const sweep = Effect.fnUntraced(function* (store: Store) {
     (k) =>
       Effect.andThen(
         Ref.set(acknowledged, 0),
-        Effect.flatMap(folder(k), (_) => write(store, _, acknowledged))
+        Effect.flatMap(folder(k), (_) => write(_, acknowledged))
       ),
     (_, k) =>
       Effect.gen(function* () {
@@ -272,116 +269,15 @@ const powerCut = Effect.fnUntraced(function* (n: number) {
         const { log } = yield* open("s2")
         assert.deepStrictEqual(yield* log.whole, sessionOf([started("s2"), large[2] ?? started("s2")]), where)
       }
-    }).pipe(Effect.scoped, Effect.provide(real({ sessions: path.join(after, "sessions"), blobs: "" })))
+    }).pipe(Effect.scoped, Effect.provide(real({ sessions: path.join(after, "sessions") })))
   }
   return changes
 }, Effect.scoped)
-
-type Flaw = "none" | "no truncation after a failed write" | "interruptible write" | "blob put after its line"
-
-/** A naive store, with one flaw or with none; it can only write. */
-const naive =
-  (flaw: Flaw): Store =>
-  ({ blobs, sessions }) =>
-    Layer.effect(
-      SessionStore,
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const store = yield* TempStore
-        const file = path.join(sessions, "s1.jsonl")
-
-        const puts = (event: SessionEvent) =>
-          Effect.forEach(spillableParts(event, minSpillBytes), ({ text }) => store.put(Bytes.encode(text)))
-
-        const lineOf = Effect.fnUntraced(function* (event: SessionEvent) {
-          const notes = yield* Effect.forEach(spillableParts(event, minSpillBytes), ({ form, key, text }) =>
-            Effect.map(store.hash(Bytes.encode(text)), (hash): [string, Spilled] => [
-              key,
-              { hash, size: Bytes.encode(text).length, form }
-            ])
-          )
-          return Bytes.encode(`${encodeLine(event, new Map(notes))}\n`)
-        })
-
-        return {
-          create: Effect.fnUntraced(function* (first) {
-            yield* fs.makeDirectory(sessions, { recursive: true })
-            const line = yield* lineOf(first)
-            const handle = yield* fs.open(file, { flag: "ax" }).pipe(
-              Effect.tap((opened) => opened.writeAll(line)),
-              Effect.onError(() => Effect.ignore(fs.remove(file))),
-              Effect.uninterruptible
-            )
-            let offset = line.length
-            return {
-              id: "s1",
-              blobs: store,
-              whole: Effect.die("only writes"),
-              append: Effect.fnUntraced(function* (event) {
-                if (flaw !== "blob put after its line") yield* puts(event)
-                const bytes = yield* lineOf(event)
-                const half = Math.floor(bytes.length / 2)
-                const commit = handle.writeAll(bytes.subarray(0, half)).pipe(
-                  Effect.andThen(handle.writeAll(bytes.subarray(half))),
-                  Effect.tapError(() =>
-                    flaw === "no truncation after a failed write" ? Effect.void : handle.truncate(offset)
-                  ),
-                  Effect.tap(() =>
-                    Effect.sync(() => {
-                      offset += bytes.length
-                    })
-                  )
-                )
-                yield* flaw === "interruptible write" ? commit : Effect.uninterruptible(commit)
-                if (flaw === "blob put after its line") yield* puts(event)
-              }, Effect.orDie)
-            }
-          }, Effect.orDie),
-          add: () => Effect.die("not written here"),
-          events: () => Effect.die("not read here"),
-          blobs: () => Effect.die("not read here"),
-          open: () => Effect.die("only writes"),
-          list: Effect.die("only writes"),
-          summaries: Effect.die("only writes"),
-          summary: () => Effect.die("only writes"),
-          rename: () => Effect.die("only writes"),
-          remove: () => Effect.die("only writes")
-        }
-      })
-    ).pipe(Layer.provide(FileTempStore.layer(blobs)), Layer.fresh)
 
 const flatten = (runs: ReadonlyArray<{ readonly violations: ReadonlyArray<string> }>) =>
   runs.flatMap((run) => run.violations)
 
 layer(NodePlatform.layer)("a session after a crash", (it) => {
-  it.effect("opens with every complete line, wherever in the last three it was cut", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const folder = yield* freshFolder
-      const all = [...events, next, appended(4, textPart("last, and 😀"))]
-      yield* SessionStore.use((store) =>
-        Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(all.slice(1), log.append))
-      ).pipe(Effect.scoped, Effect.provide(real(folder)))
-      const file = path.join(folder.sessions, "s1.jsonl")
-      const bytes = yield* fs.readFile(file)
-      const ends = [...bytes.entries()].flatMap(([at, byte]) => (byte === 10 ? [at + 1] : []))
-      assert.strictEqual(ends.length, all.length)
-      const store = yield* Layer.build(real(folder))
-      for (const cut of cutsBetween(ends.at(-4) ?? 0, bytes.length, ends)) {
-        yield* fs.writeFile(file, bytes.subarray(0, cut))
-        const { session, torn } = yield* Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(
-          Effect.provide(store)
-        )
-        const whole = ends.filter((end) => end <= cut)
-        assert.deepStrictEqual(session, sessionOf(all.slice(0, whole.length)))
-        assert.strictEqual(torn, cut - (whole.at(-1) ?? 0))
-        assert.strictEqual(Number((yield* fs.stat(file)).size), cut - torn)
-      }
-    })
-  )
-
   it.effect(
     "opens with every complete line of any kind, wherever it was cut, also inside a checkpoint, and can be appended to",
     () =>
@@ -390,7 +286,7 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
         const path = yield* Path.Path
         const folder = yield* freshFolder
         yield* SessionStore.use((store) =>
-          Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(everything.slice(1), log.append))
+          Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(large.slice(1), log.append))
         ).pipe(Effect.scoped, Effect.provide(real(folder)))
         const file = path.join(folder.sessions, "s1.jsonl")
         const bytes = yield* fs.readFile(file)
@@ -400,12 +296,15 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
         const more: SessionEvent = { _tag: "ModelSwitched", at: 9, model: "after it" }
         for (const cut of cutsBetween(ends[0] ?? 0, bytes.length, ends)) {
           yield* fs.writeFile(file, bytes.subarray(0, cut))
-          const left = everything.slice(0, ends.filter((end) => end <= cut).length)
+          const whole = ends.filter((end) => end <= cut)
+          const left = large.slice(0, whole.length)
           const told = sessionOf(left)
           yield* Effect.scoped(
             Effect.gen(function* () {
-              const { log, session } = yield* open("s1")
+              const { log, session, torn } = yield* open("s1")
               assert.deepStrictEqual(visibleState(session), visibleState(told), `${cut}`)
+              assert.strictEqual(torn, cut - (whole.at(-1) ?? 0))
+              assert.strictEqual(Number((yield* fs.stat(file)).size), cut - torn)
               // Near the ends of lines, and at intervals between them: an append waits for the disk.
               if (cut % 5 > 0 && !ends.some((end) => Math.abs(end - cut) < 2)) return
               yield* log.append(more)
@@ -430,7 +329,7 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
       const path = yield* Path.Path
       const prepared = Effect.gen(function* () {
         const folder = yield* freshFolder
-        yield* write(real, folder, yield* Ref.make(0))
+        yield* write(folder, yield* Ref.make(0))
         yield* SessionStore.use((store) => store.rename("s1", "old")).pipe(Effect.provide(real(folder)))
         return folder
       })
@@ -495,11 +394,9 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
 
   it.effect("is unchanged or complete whichever file system call fails", () =>
     Effect.gen(function* () {
-      const calls = yield* callsOf(real)
+      const calls = yield* allCalls
       assert.isAtLeast(calls.filter((each) => each.mutating !== undefined).length, 20)
-      const runs = yield* Effect.forEach(calls, ({ number }) =>
-        withFault(real, FaultyFileSystem.nthCall(number, "fail"))
-      )
+      const runs = yield* Effect.forEach(calls, ({ number }) => withFault(FaultyFileSystem.nthCall(number, "fail")))
       assert.deepStrictEqual(flatten(runs), [])
       // The others are repeated, or do not matter.
       assert.isAtLeast(runs.filter((run) => run.failed).length, 20)
@@ -508,9 +405,9 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
 
   it.effect("is unchanged or complete whichever write stops half-way", () =>
     Effect.gen(function* () {
-      const writes = (yield* callsOf(real)).flatMap((each) => each.write ?? [])
+      const writes = (yield* allCalls).flatMap((each) => each.write ?? [])
       assert.isAtLeast(writes.length, 6)
-      const runs = yield* Effect.forEach(writes, (n) => withFault(real, FaultyFileSystem.nthWriteHalf(n)))
+      const runs = yield* Effect.forEach(writes, (n) => withFault(FaultyFileSystem.nthWriteHalf(n)))
       assert.deepStrictEqual(flatten(runs), [])
       assert.isTrue(runs.every((run) => run.failed))
     })
@@ -521,11 +418,11 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
     ["continues after everything else", undefined]
   ] as const)("is old or new when it is interrupted while a call hangs that then %s", ([, moment]) =>
     Effect.gen(function* () {
-      for (const { name, number } of yield* callsOf(real)) {
+      for (const { name, number } of yield* allCalls) {
         const folder = yield* freshFolder
         const acknowledged = yield* Ref.make(0)
         const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
-        const fiber = yield* Effect.forkChild(write(real, folder, acknowledged).pipe(Effect.provide(faulty.layer)))
+        const fiber = yield* Effect.forkChild(write(folder, acknowledged).pipe(Effect.provide(faulty.layer)))
         yield* faulty.hanging
         const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
         yield* moment ?? faulty.quiet
@@ -547,7 +444,7 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
       )
       // Closing the scope releases the lock: two calls.
       const opened = (yield* opening.calls).length - 2
-      const total = (yield* callsOf(real)).length - 2
+      const total = (yield* allCalls).length - 2
       for (let number = opened + 1; number <= total; number += 1) {
         const folder = yield* freshFolder
         const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
@@ -615,7 +512,7 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
   it.effect("opening is interrupted at once while a read hangs, and closing waits a limited time for a hung disk", () =>
     Effect.gen(function* () {
       const folder = yield* freshFolder
-      yield* write(real, folder, yield* Ref.make(0))
+      yield* write(folder, yield* Ref.make(0))
       const open = Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(Effect.provide(real(folder)))
       const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
       yield* open.pipe(Effect.provide(counting.layer))
@@ -639,52 +536,17 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
 
   it.effect("is unchanged or complete when interrupted at any suspension point", () =>
     Effect.gen(function* () {
-      assert.isAtLeast(yield* sweep(real), 500)
+      assert.isAtLeast(yield* sweep, 500)
     })
   )
 })
 
 layer(NodePlatform.layer)("the checks above", (it) => {
-  it.effect("pass for a correct store", () =>
-    Effect.gen(function* () {
-      const writes = (yield* callsOf(naive("none"))).flatMap((each) => each.write ?? [])
-      const runs = yield* Effect.forEach(writes, (n) => withFault(naive("none"), FaultyFileSystem.nthWriteHalf(n)))
-      assert.deepStrictEqual(flatten(runs), [])
-      assert.isAtLeast(yield* sweep(naive("none")), 200)
-    })
-  )
-
-  it.effect("detect a missing truncation after a failed write", () =>
-    Effect.gen(function* () {
-      const flawed = naive("no truncation after a failed write")
-      const writes = (yield* callsOf(flawed)).flatMap((each) => each.write ?? [])
-      const runs = yield* Effect.forEach(writes, (n) => withFault(flawed, FaultyFileSystem.nthWriteHalf(n)))
-      assert.isTrue(flatten(runs).some((violation) => violation.startsWith("torn")))
-    })
-  )
-
-  it.effect("detect an interruptible write", () =>
-    Effect.gen(function* () {
-      assert.include(yield* Effect.flip(sweep(naive("interruptible write"))), "torn")
-    })
-  )
-
-  it.effect("detect a blob stored after its line", () =>
-    Effect.gen(function* () {
-      const flawed = naive("blob put after its line")
-      const calls = yield* callsOf(flawed)
-      const runs = yield* Effect.forEach(calls, ({ number }) =>
-        withFault(flawed, FaultyFileSystem.nthCall(number, "fail"))
-      )
-      assert.isTrue(flatten(runs).some((violation) => violation.includes("nothing is stored under")))
-    })
-  )
-
   it.effect("detect a disk that lies about truncating, renaming, removing or writing", () =>
     Effect.gen(function* () {
-      const writes = (yield* callsOf(real)).flatMap((each) => each.write ?? []).length
+      const writes = (yield* allCalls).flatMap((each) => each.write ?? []).length
       for (const lie of ["File.truncate", "rename", "remove", "File.writeAll"]) {
-        const { violations } = yield* withFault(real, (each) =>
+        const { violations } = yield* withFault((each) =>
           each.name === lie ? "lie" : lie === "File.truncate" && each.write === writes ? "half" : "pass"
         )
         assert.isNotEmpty(violations, lie)

@@ -3,7 +3,6 @@ import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler, Scope } from "
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../../src/domain/compression/Compression.ts"
 import { text, user } from "../../src/domain/content/Content.ts"
-import { freshMemory } from "../../src/domain/conversation/FailureMemory.ts"
 import { type Session, type SessionEvent, applyEvent } from "../../src/domain/session/Session.ts"
 import type { UnknownEntry } from "../../src/services/chat/Branch.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
@@ -415,56 +414,6 @@ describe("law 2: every operation is atomic", () => {
     }).pipe(inWorld(worldOf()))
   )
 
-  it.effect("a cancel interrupts a hung summarizer, and nothing has changed", () =>
-    Effect.gen(function* () {
-      const hanging = yield* Deferred.make<void>()
-      const seen = yield* Deferred.make<void>()
-      const world = worldOf({
-        summarizer: Layer.succeed(Summarizer, {
-          ask: () => Effect.die("unexpected call"),
-          count: () => Effect.die("unexpected call"),
-          summarize: () =>
-            Effect.andThen(Deferred.succeed(hanging, undefined), Effect.never).pipe(
-              Effect.onInterrupt(() => Deferred.succeed(seen, undefined))
-            )
-        })
-      })
-      const session = yield* readyFor(busy, "compress")
-      yield* Effect.gen(function* () {
-        const begun = yield* beginning(world, session)
-        const cancel = yield* Deferred.make<void>()
-        const fiber = yield* Effect.forkChild(
-          begun.chat.compress({ policy: policyOf(busy), forced: true, cancel: Deferred.await(cancel) })
-        )
-        yield* Deferred.await(hanging)
-        yield* Deferred.succeed(cancel, undefined)
-        assert.strictEqual((yield* Fiber.join(fiber))._tag, "Cancelled")
-        yield* Deferred.await(seen)
-        assert.deepStrictEqual(begun.events, [])
-        assert.strictEqual(described(yield* begun.chat.session), described(session))
-        assert.strictEqual((yield* begun.chat.append(more)).length, more.length)
-      }).pipe(inWorld(world))
-    })
-  )
-
-  it.effect("a failing summarizer without a fallback sets the failure flag only for automatic compressions", () =>
-    Effect.gen(function* () {
-      const world = troubled({ operation: "compress", what: "summarizer fails", call: 1 })
-      const session = yield* readyFor(busy, "compress")
-      yield* Effect.gen(function* () {
-        const policy = { ...policyOf(busy), ladder: false, threshold: 0 }
-        for (const forced of [true, false]) {
-          const begun = yield* beginning(world, session)
-          const outcome = yield* begun.chat.compress({ policy, forced })
-          assert.strictEqual(outcome._tag, "FailedSummarizer")
-          const { memory } = yield* begun.chat.session
-          if (forced) assert.deepStrictEqual(memory, freshMemory)
-          else assert.isAbove(memory.waitUntil, 0)
-        }
-      }).pipe(inWorld(world))
-    })
-  )
-
   describe("a hook subscriber", () => {
     const subscribers: ReadonlyArray<readonly [string, Subscriber]> = [
       ["that fails", () => Effect.fail("no")],
@@ -508,46 +457,6 @@ describe("law 2: every operation is atomic", () => {
         })
         assert.isDefined((yield* interrupted(world, busy, "compress", 1)).violation)
         assert.isDefined((yield* interrupted(world, busy, "undo", 1)).violation)
-      }).pipe(inWorld(worldOf()))
-    )
-
-    it.effect("a chat that stays busy after an interruption", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          chat: (chat) => {
-            let taken = false
-            return {
-              ...chat,
-              compress: (options) =>
-                Effect.suspend(() => {
-                  if (taken) return Effect.die("busy for ever")
-                  taken = true
-                  return Effect.tap(chat.compress(options), () =>
-                    Effect.sync(() => {
-                      taken = false
-                    })
-                  )
-                })
-            }
-          }
-        })
-        assert.isDefined((yield* interrupted(world, busy, "compress")).violation)
-      }).pipe(inWorld(worldOf()))
-    )
-
-    it.effect("a cancel that does not stop the commit", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          chat: (chat) => ({
-            ...chat,
-            compress: ({ cancel, ...options } = {}) =>
-              Effect.gen(function* () {
-                const outcome = yield* chat.compress(options)
-                return cancel === undefined ? outcome : { _tag: "Cancelled" as const }
-              })
-          })
-        })
-        assert.isDefined((yield* cancelled(world, busy)).violation)
       }).pipe(inWorld(worldOf()))
     )
   })

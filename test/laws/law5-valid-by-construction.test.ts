@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { entryId, sequenceOf, view, type ViewItem } from "../../src/domain/conversation/Conversation.ts"
 import { projectMessages as realProject } from "../../src/domain/conversation/Projection.ts"
 import { lawOfPlayed, notices, property, swappedTalks, talks, thousand, worldOf } from "../support/generate.ts"
-import { isLegal, keepsTheLegal, partsNoPair, type Project } from "./validByConstruction.ts"
+import { isLegal, partsNoPair, type Project } from "./validByConstruction.ts"
 
 /** Law 5 for messages in the wrong role, and that its checks notice what breaks it. */
 
@@ -22,16 +22,6 @@ describe("law 5: valid by construction", () => {
     it.effect("a projection without repairs", () =>
       Effect.gen(function* () {
         assert.isTrue(yield* notices(lawOfPlayed(...isLegal(raw)), worldOf(), talks))
-      })
-    )
-
-    it.effect("a projection that drops consecutive messages of one role", () =>
-      Effect.gen(function* () {
-        const thin: Project = (conversation) => {
-          const sent = realProject(conversation)
-          return sent.filter(({ content }, at) => sent[at - 1]?.content.role !== content.role)
-        }
-        assert.isTrue(yield* notices(lawOfPlayed(keepsTheLegal(thin)), worldOf(), talks))
       })
     )
 

@@ -1,29 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import type { Entry } from "../../src/domain/conversation/Conversation.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import { unprotect } from "../../src/domain/text/UntrustedText.ts"
-import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
-import { lawOfPlayed, nativeScripts, notices, property, thousand, worldOf } from "../support/generate.ts"
+import {
+  changedSummaries,
+  lawOfPlayed,
+  nativeScripts,
+  notices,
+  property,
+  thousand,
+  worldOf
+} from "../support/generate.ts"
 import { noForgedVoice } from "./noForgedVoice.ts"
 
 /** Law 6 with summarizers that forge the user's voice, and that its check notices what breaks it. */
 
 const law = lawOfPlayed(noForgedVoice)
-
-/** The extractive summarizer, with `change` applied to each snapshot. */
-const summarizing = (change: (text: string) => string) =>
-  worldOf({
-    summarizer: Layer.effect(
-      Summarizer,
-      Effect.map(Summarizer, (real) => ({
-        ask: () => Effect.die("unexpected call"),
-        count: () => Effect.die("unexpected call"),
-        summarize: (request) =>
-          Effect.map(real.summarize(request), (summary) => ({ ...summary, text: change(summary.text) }))
-      }))
-    ).pipe(Layer.provide(Summarizer.layerExtractive))
-  })
 
 /** What a summarizer may do to the user's words. */
 const forgeries: ReadonlyArray<readonly [string, (text: string) => string]> = [
@@ -55,7 +48,8 @@ describe("law 6: no forged author", () => {
     [nativeScripts],
     ([script]) =>
       Effect.gen(function* () {
-        for (const [, forge] of forgeries) yield* property(law, summarizing(forge))(script)
+        for (const [, forge] of forgeries)
+          yield* property(law, worldOf({ summarizer: changedSummaries((text) => Effect.succeed(forge(text))) }))(script)
       }),
     { arbitrary: thousand("law 6, forging summarizers", 100), timeout: 120_000 }
   )

@@ -417,12 +417,11 @@ const orders: ReadonlyArray<How> = [
 describe("hostile text in ten forms and five channels", () => {
   for (const how of orders) {
     const where = `in a window of ${how.window}, the ${how.order.at(-1)} last`
-    it.live(`never takes another author's role, and secrets reach no log and no span: ${where}`, () =>
-      Effect.map(worked(how), staysWhatItIs)
-    )
-
-    it.live(`leaves secrets only in tool results, never in a snapshot: ${where}`, () =>
-      Effect.map(worked(how), ({ requests }) => assert.deepStrictEqual(requests.flatMap(carriedOn), []))
+    it.live(`never takes another author's role, and secrets stay in tool results: ${where}`, () =>
+      Effect.map(worked(how), (done) => {
+        staysWhatItIs(done)
+        assert.deepStrictEqual(done.requests.flatMap(carriedOn), [])
+      })
     )
   }
 

@@ -9,7 +9,6 @@ import { append, compressed, entries, entryId } from "../../src/domain/conversat
 import { freshMemory } from "../../src/domain/conversation/FailureMemory.ts"
 import { redactedContents } from "../../src/domain/conversation/RedactedEntries.ts"
 import { emptySession } from "../../src/domain/session/Session.ts"
-import { redact } from "../../src/domain/text/Redaction.ts"
 import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
 import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
@@ -379,9 +378,5 @@ describe("secrets", () => {
       thoughtSignature: "password=Tr0ub4dor9"
     })
     assert.deepStrictEqual(runSync(redactedContents([picture])).contents, [picture])
-  })
-
-  it("are removed completely in one pass", () => {
-    for (const { text: words } of planted) assert.strictEqual(redact(redact(words)), redact(words))
   })
 })

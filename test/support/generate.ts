@@ -696,6 +696,20 @@ export const notices = (law: Law, world: World, from: Arbitrary.Arbitrary<Script
     (result) => result._tag === "Falsified"
   )
 
+/** The extractive summarizer, with `change` applied to each summary. */
+export const changedSummaries = (change: (text: string) => Effect.Effect<string>) =>
+  Layer.effect(
+    Summarizer,
+    Effect.map(Summarizer, (real) => ({
+      ask: () => Effect.die("unexpected call"),
+      count: () => Effect.die("unexpected call"),
+      summarize: (request) =>
+        Effect.flatMap(real.summarize(request), (summary) =>
+          Effect.map(change(summary.text), (text) => ({ ...summary, text }))
+        )
+    }))
+  ).pipe(Layer.provide(Summarizer.layerExtractive))
+
 /** Runs of a script in the unit tier: each plays a whole conversation. */
 const unitScripts = 6
 

@@ -1,4 +1,5 @@
 import { seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
+import { revealing } from "./secrets.ts"
 
 /**
  * More than a hundred secrets in odd places of a session of Claude Code: pieces of private keys as tools print them, numbers as passwords,
@@ -394,18 +395,8 @@ export const oddSession = (seed = 8): OddSession => {
   }
 }
 
-const pieceLength = 12
-
-/** The secrets of which a text shows twelve characters in a row, or all of a shorter value. */
+/** The places of the secrets that a text shows. */
 export const survivors = (text: string, secrets: ReadonlyArray<OddSecret>): ReadonlyArray<string> => {
-  const pieces = new Set<string>()
-  for (let at = 0; at + pieceLength <= text.length; at += 1) pieces.add(text.slice(at, at + pieceLength))
-  const isShown = (value: string): boolean => {
-    if (value.length <= pieceLength) return text.includes(value)
-    for (let at = 0; at + pieceLength <= value.length; at += 1) {
-      if (pieces.has(value.slice(at, at + pieceLength))) return true
-    }
-    return false
-  }
+  const isShown = revealing(text)
   return secrets.filter(({ values }) => values.some(isShown)).map(({ place }) => place)
 }

@@ -29,9 +29,6 @@ describe("default limits", () => {
       lines: 1_000
     })
   })
-  it("has three forms", () => {
-    assert.deepStrictEqual([...OutputForm.literals], ["last-lines", "head-tail-chars", "head-tail-lines"])
-  })
 })
 
 describe.each(OutputForm.literals)("%s", (form) => {
@@ -43,9 +40,6 @@ describe.each(OutputForm.literals)("%s", (form) => {
   })
   it("shows the end of the output", () => {
     assert.isTrue(shorten(long, handle, form).endsWith(long.slice(-1_000)))
-  })
-  it("is deterministic", () => {
-    assert.strictEqual(shorten(long, handle, form), shorten(long, handle, form))
   })
   it("is only the note when there is no room", () => {
     const shortened = shorten(long, handle, form, noteOnlySize)
@@ -84,12 +78,6 @@ describe("last-lines", () => {
     const { lines, note } = split(shorten(`${"a".repeat(5_000)}${"b".repeat(4_000)}`, handle, "last-lines"))
     assert.deepStrictEqual(lines, ["...", "b".repeat(4_000)])
     assert.include(note, "The last 4000 of 9000 characters of one line")
-  })
-
-  it("respects its limits for any output", () => {
-    for (const text of ["x".repeat(1_000_000), `${"y".repeat(100_000)}\n`.repeat(100), "\n".repeat(1_000_000)]) {
-      assert.isBelow(shorten(text, handle, "last-lines").length, 30 * 1_030 + 300)
-    }
   })
 
   const Line = Schema.Literals(["", "a", "bb", " ", "c".repeat(12)])

@@ -8,7 +8,6 @@ import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
 import { Survey } from "../../../src/domain/evaluation/Survey.ts"
 import { emptySession, type SessionEvent, applyEvent } from "../../../src/domain/session/Session.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { histories } from "../../../src/layers/testing/SessionHistories.ts"
 import { lawOfPlayed, property, scripts, thousand, worldOf } from "../../support/generate.ts"
 import { runsOf } from "../../support/runs.ts"
@@ -53,31 +52,6 @@ const entry = (
   ...more
 })
 const appended = (...args: Parameters<typeof entry>): SessionEvent => ({ _tag: "Appended", entry: entry(...args) })
-const compressed = (
-  insert: ReadonlyArray<Entry>,
-  drop?: readonly [number, number],
-  shorten: ReadonlyArray<readonly [entry: number, tokens: number]> = []
-): SessionEvent => ({
-  _tag: "Compressed",
-  at: 1,
-  status: "COMPRESSED",
-  strategy: "palimpsest",
-  trigger: "auto",
-  before: TokenCount.make(10),
-  after: TokenCount.make(5),
-  patch: {
-    ...(drop === undefined ? {} : { drop: { from: entryId(drop[0]), to: entryId(drop[1]) } }),
-    insert,
-    shorten: shorten.map(([id, tokens]) => ({
-      entry: entryId(id),
-      part: 0,
-      replacement: text("short"),
-      tokens: TokenCount.make(tokens)
-    }))
-  },
-  dropped: handle(1),
-  calls: [{ model: "gemini-2.5-flash", usage: { prompt: 100, answer: 10, thoughts: 1, cached: 0 } }]
-})
 const usage = { prompt: 500, answer: 20, thoughts: 3, cached: 100, cacheWrite: 7 }
 const read = (path: string, id?: string): Part => call("read_file", { file_path: path }, id)
 const start: SessionEvent = {
@@ -91,7 +65,6 @@ const start: SessionEvent = {
 
 const cases: ReadonlyArray<readonly [name: string, events: ReadonlyArray<SessionEvent>]> = [
   ["nothing", []],
-  ["a beginning", [start]],
   [
     "calls that are answered by id, by name, out of order, twice, never and by an error",
     [
@@ -111,54 +84,6 @@ const cases: ReadonlyArray<readonly [name: string, events: ReadonlyArray<Session
       appended(7, "user", [response("read_file", { output: "a" }, "1"), response("nobody", { output: "" }, "9")]),
       appended(8, "user", [text("reminder")], {}, "program"),
       appended(9, "model", [])
-    ]
-  ],
-  [
-    "compressions that are undone, done again and laid over each other",
-    [
-      start,
-      appended(1, "user", [text("setup")], {}, "environment"),
-      ...[2, 3, 4, 5, 6, 7].map((n) =>
-        appended(n, n % 2 === 0 ? "user" : "model", [text(`${n}`)], n % 2 === 0 ? {} : { usage })
-      ),
-      {
-        _tag: "Masked",
-        at: 1,
-        shorten: [{ entry: entryId(6), part: 0, replacement: text("m"), tokens: TokenCount.make(1) }]
-      },
-      compressed(
-        [entry(8, "user", [text("summary")], {}, "summary"), entry(9, "model", [read("z", "z")])],
-        [1, 4],
-        [
-          [6, 2],
-          [7, 3]
-        ]
-      ),
-      appended(10, "user", [response("read_file", { output: "z" }, "z")]),
-      { _tag: "Undone", at: 1 },
-      appended(11, "user", [text("more")]),
-      { _tag: "Redone", at: 1 },
-      appended(12, "model", [text("so")]),
-      compressed([entry(13, "user", [text("at the start")], {}, "summary")]),
-      compressed([], undefined, [[12, 1]]),
-      { _tag: "Undone", at: 1 },
-      { _tag: "Undone", at: 1 },
-      { _tag: "Undone", at: 1 },
-      { _tag: "Undone", at: 1 },
-      { _tag: "Redone", at: 1 }
-    ]
-  ],
-  [
-    "results that were bounded when they came",
-    [
-      start,
-      appended(1, "model", [call("f", {}, "1")]),
-      appended(2, "user", [response("f", { output: "x".repeat(500) }, "1")], {
-        bounded: { "0": { form: "head-tail-chars", size: 100, tokens: TokenCount.make(3) } }
-      }),
-      appended(3, "user", [text("hi")]),
-      compressed([entry(4, "user", [text("s")], {}, "summary")], [3, 3], [[2, 1]]),
-      { _tag: "Undone", at: 1 }
     ]
   ]
 ]

@@ -301,11 +301,6 @@ describe("the whole prompt", () => {
   it("collapses three or more line breaks to two, also in memory", () =>
     assert.isTrue(systemPrompt({ ...all, memory: "\n\na\n\n\n\nb\n\n\nc\n\n" }).endsWith("\n\na\n\nb\n\nc")))
 
-  it("agents with their own task get no memory", () => {
-    for (const size of ["minimal", "none"] as const) assert.notInclude(systemPrompt({ ...all, size }), "Use tabs")
-    assert.notInclude(systemPrompt({ ...all, size: "minimal" }), "# Memory")
-  })
-
   it("is empty when all sections are disabled", () =>
     assert.strictEqual(
       systemPrompt({ ...all, memory: "", toggles: Object.fromEntries(sectionKeys.map((key) => [key, false])) }),
@@ -369,24 +364,6 @@ describe("the whole prompt", () => {
       for (const name of tools) {
         if (!inputs.tools.includes(name)) assert.notInclude(text, `\`${name}\``)
       }
-    },
-    runs
-  )
-
-  it.prop(
-    "puts stable text first: another mode keeps everything before the workflow",
-    [Inputs, Arbitrary.schema(ApprovalMode)],
-    ([inputs, mode]) => {
-      const before = (one: PromptInputs) => {
-        const stable = sectionKeys.slice(0, sectionKeys.indexOf("planningWorkflow"))
-        return joined(
-          sections(one)
-            .filter(({ key }) => stable.includes(key))
-            .map(render)
-        )
-      }
-      assert.strictEqual(before({ ...inputs, mode }), before(inputs))
-      assert.isTrue(systemPrompt({ ...inputs, mode }).startsWith(before(inputs)))
     },
     runs
   )

@@ -75,56 +75,42 @@ describe("a .env file", () => {
 })
 
 describe("variables of this program", () => {
-  const cases: ReadonlyArray<readonly [name: string, owners: ReadonlyArray<EnvFileOwner>]> = [
-    ["GEMINI_API_KEY", ["person", "folder", "project"]],
-    ["GOOGLE_API_KEY", ["person", "folder", "project"]],
-    ["GOOGLE_GEMINI_BASE_URL", ["person", "folder", "project"]],
-    ["GEMINI_MODEL", ["person", "folder", "project"]],
-    ["GEMINI_SYSTEM_MD", ["person", "folder", "project"]],
-    ["GEMINI_PROMPT_GIT", ["person", "folder", "project"]],
-    ["PALIMPSEST_MODEL", ["person", "folder", "project"]],
-    ["PALIMPSEST_MAX_TURNS", ["person", "folder", "project"]],
-    ["PALIMPSEST_STRATEGY", ["person", "folder", "project"]],
-    ["PALIMPSEST_MEMORY_DOWNWARD", ["person", "folder", "project"]],
-    ["NO_COLOR", ["person", "folder"]],
-    ["GEMINI_EXP", ["person"]],
-    ["GEMINI_SANDBOX", ["person"]],
-    ["OTEL_EXPORTER_OTLP_ENDPOINT", ["person"]],
-    ["DEBUG", ["person"]],
-    ["PALIMPSEST_APPROVE", ["person"]],
-    ["PALIMPSEST_FOLDER_TRUST", ["person"]],
-    ["PALIMPSEST_ALLOW_PRIVATE_NETWORK", ["person"]],
-    ["PALIMPSEST_PASS_ENVIRONMENT", ["person"]],
-    ["PALIMPSEST_TELEMETRY_ENDPOINT", ["person"]],
-    ["PALIMPSEST_TELEMETRY_ENABLED", ["person"]],
-    ["PALIMPSEST_HOOKS_CONFIG_ENABLED", ["person"]],
-    ["PALIMPSEST_HOOKS_CONFIG_DISABLED", ["person"]],
-    ["PALIMPSEST_HOOKS_CONFIG_TIMEOUT", ["person"]],
-    ["PALIMPSEST_MEMORY_FILE_NAMES", ["person"]],
-    ["PALIMPSEST_MEMORY_BOUNDARIES", ["person"]],
-    ["PALIMPSEST_INCLUDE_DIRECTORIES", ["person"]],
-    ["PALIMPSEST_IDE_FILE", ["person"]],
-    ["PALIMPSEST_NOTHING_OF_THE_KIND", ["person"]],
-    ["GEMINI_WRITE_SYSTEM_MD", []],
-    ["PALIMPSEST_HOME", []],
-    ["PALIMPSEST_AGENT", []],
-    ["GEMINI_CLI_HOME", []],
-    ["GEMINI_CLI_TRUST_WORKSPACE", []],
-    ["GOOGLE_CLOUD_PROJECT", []],
-    ["PATH", []],
-    ["LD_PRELOAD", []],
-    ["NODE_OPTIONS", []],
-    ["HTTPS_PROXY", []],
-    ["gemini_api_key", []]
+  /** From whose files a variable is accepted. */
+  const cases: ReadonlyArray<readonly [owners: ReadonlyArray<EnvFileOwner>, names: string]> = [
+    [
+      ["person", "folder", "project"],
+      `GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GEMINI_BASE_URL GEMINI_MODEL GEMINI_SYSTEM_MD
+        GEMINI_PROMPT_GIT PALIMPSEST_MODEL PALIMPSEST_MAX_TURNS PALIMPSEST_STRATEGY
+        PALIMPSEST_MEMORY_DOWNWARD`
+    ],
+    [["person", "folder"], "NO_COLOR"],
+    [
+      ["person"],
+      `GEMINI_EXP GEMINI_SANDBOX OTEL_EXPORTER_OTLP_ENDPOINT DEBUG PALIMPSEST_APPROVE
+        PALIMPSEST_FOLDER_TRUST PALIMPSEST_ALLOW_PRIVATE_NETWORK PALIMPSEST_PASS_ENVIRONMENT
+        PALIMPSEST_TELEMETRY_ENDPOINT PALIMPSEST_TELEMETRY_ENABLED PALIMPSEST_HOOKS_CONFIG_ENABLED
+        PALIMPSEST_HOOKS_CONFIG_DISABLED PALIMPSEST_HOOKS_CONFIG_TIMEOUT PALIMPSEST_MEMORY_FILE_NAMES
+        PALIMPSEST_MEMORY_BOUNDARIES PALIMPSEST_INCLUDE_DIRECTORIES PALIMPSEST_IDE_FILE
+        PALIMPSEST_NOTHING_OF_THE_KIND`
+    ],
+    [
+      [],
+      `GEMINI_WRITE_SYSTEM_MD PALIMPSEST_HOME PALIMPSEST_AGENT GEMINI_CLI_HOME
+        GEMINI_CLI_TRUST_WORKSPACE GOOGLE_CLOUD_PROJECT PATH LD_PRELOAD NODE_OPTIONS HTTPS_PROXY
+        gemini_api_key`
+    ]
   ]
-  for (const [name, owners] of cases) {
-    it(`${name}: ${owners.length === 0 ? "from no file" : `from files of ${owners.join(", ")}`}`, () => {
-      const all = ["person", "folder", "project"] as const
-      assert.deepStrictEqual(
-        all.filter((owner) => isAccepted(name, owner)),
-        owners
-      )
-    })
+  for (const [owners, names] of cases) {
+    it.each(names.split(/\s+/))(
+      `%s: ${owners.length === 0 ? "from no file" : `from files of ${owners.join(", ")}`}`,
+      (name) => {
+        const all = ["person", "folder", "project"] as const
+        assert.deepStrictEqual(
+          all.filter((owner) => isAccepted(name, owner)),
+          owners
+        )
+      }
+    )
   }
 
   it("ignores empty and blank values", () => {

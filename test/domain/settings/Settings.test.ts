@@ -88,64 +88,6 @@ describe("settings of two places", () => {
 })
 
 describe("defaults", () => {
-  it("equal Gemini CLI's, except for deliberate differences", () => {
-    const {
-      attempts,
-      compressionThreshold,
-      hooksConfig,
-      ide,
-      masking,
-      maxTurns,
-      memory,
-      preserve,
-      shellIdle,
-      toolBudget,
-      toolOutput
-    } = defaults
-    assert.deepStrictEqual(
-      {
-        attempts,
-        compressionThreshold,
-        hooksConfig,
-        ide,
-        masking,
-        maxTurns,
-        memory,
-        preserve,
-        shellIdle,
-        toolBudget,
-        toolOutput
-      },
-      {
-        // The values of Gemini CLI, March 2026.
-        attempts: { calls: 10, answers: 4 },
-        compressionThreshold: 0.5,
-        hooksConfig: { enabled: true, disabled: [], timeout: 60_000 },
-        ide: { enabled: true, openFiles: 10, selection: 16_384 },
-        masking: { protect: 50_000, least: 30_000 },
-        maxTurns: 100,
-        memory: {
-          fileNames: ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"],
-          firstFound: false,
-          fileChars: 0,
-          totalChars: 0,
-          boundaries: [".git"],
-          maxDirs: 200,
-          importFormat: "tree",
-          importDepth: 5,
-          respectGitIgnore: false,
-          respectGeminiIgnore: true,
-          downward: true,
-          onTouch: true
-        },
-        preserve: 0.3,
-        shellIdle: 300,
-        toolBudget: 50_000,
-        toolOutput: { most: 40_000, form: "head-tail-chars", lines: 1_000 }
-      }
-    )
-  })
-
   it("fill in missing keys, also within objects", () => {
     const settings = withDefaults({
       window: 5,

@@ -117,12 +117,6 @@ describe("Source", () => {
     assert.strictEqual(sliceAt('{"a":{"b":1},"a":{"c":3}}', ["a", "b"]), undefined)
   })
 
-  it("a string that ends in backslashes ends correctly", () => {
-    assert.strictEqual(sliceAt('{"a":"\\\\","b":"\\\\\\"","c":1}', ["a"]), '"\\\\"')
-    assert.strictEqual(sliceAt('{"a":"\\\\","b":"\\\\\\"","c":1}', ["b"]), '"\\\\\\""')
-    assert.strictEqual(sliceAt('{"a":"\\\\","b":"\\\\\\"","c":1}', ["c"]), "1")
-  })
-
   it("a missing value is undefined", () => {
     assert.isUndefined(sliceAt('{"a":1}', ["b"]))
     assert.isUndefined(sliceAt("[1]", [1]))

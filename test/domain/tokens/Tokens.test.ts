@@ -435,13 +435,6 @@ describe("parts", () => {
     assert.isAbove(ofPart(part), ofPart(response("read", { output: "x" })) + 300)
   })
 
-  it("media count by their kind, not by their bytes", () => {
-    const image = (data: string): Part => ({ inlineData: { mimeType: "image/png", data } })
-    assert.strictEqual(ofPart(image("A")), ofPart(image("A".repeat(100_000))))
-    assert.isAbove(ofPart({ fileData: { mimeType: "application/pdf", fileUri: "gs://a" } }), ofPart(image("A")))
-    assert.isAbove(ofPart({ inlineData: { mimeType: "audio/mp3", data: "A".repeat(100_000) } }), 0)
-  })
-
   it("an unknown part counts as its JSON", () => {
     const part: Part = { executableCode: { code: "print(1)".repeat(50) } }
     assert.strictEqual(ofPart(part), estimateText(JSON.stringify(part)))

@@ -4,15 +4,12 @@ import { TestClock } from "effect/testing"
 import type { Loop } from "../../../src/domain/agent/LoopDetection.ts"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { model } from "../../../src/domain/content/Content.ts"
-import { hang } from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
 import { type LoopDetector, off } from "../../../src/services/agent/LoopDetector.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
 import { ChatBusy } from "../../../src/services/chat/Commit.ts"
-import { writeTodos } from "../../../src/services/tools/builtin/WriteTodos.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../../support/agents.ts"
-import { isUnitTier, sizeOf } from "../../support/runs.ts"
 import { taken } from "../../support/sending.ts"
 
 const tags = (events: ReadonlyArray<ChatEvent>) => events.map(({ _tag }) => _tag).filter((tag) => tag !== "ModelInfo")
@@ -272,27 +269,6 @@ describe("Agent", () => {
         )
       })
     )
-
-    it.effect("does not ask again after a grant for the session", () =>
-      Effect.gen(function* () {
-        const ran = yield* Ref.make(0)
-        const asked = yield* Ref.make<ReadonlyArray<string>>([])
-        const { run } = yield* agent({
-          tools: [edits(ran)],
-          mode: "none",
-          ask: ({ detail }) =>
-            Effect.as(
-              Ref.update(asked, (all) => [...all, detail]),
-              { _tag: "Session" }
-            ),
-          answers: [calling(asking("edit", "x"), asking("edit", "y")), saying("done")]
-        })
-        const { events } = yield* taken(run("go"))
-        assert.strictEqual(yield* Ref.get(ran), 2)
-        assert.deepStrictEqual(yield* Ref.get(asked), ["x"])
-        assert.strictEqual(events.filter(({ _tag }) => _tag === "ToolCallConfirmation").length, 1)
-      })
-    )
   })
 
   it.effect("cancelled while tools run: keeps finished results, marks the others as cancelled, and can continue", () =>
@@ -328,19 +304,6 @@ describe("Agent", () => {
       yield* Deferred.await(running)
       yield* Fiber.interrupt(fiber)
       assert.match((yield* transcript(chat))[2] ?? "", /hang → \{"error":"\[Operation Cancelled\].*half/)
-    })
-  )
-
-  it.effect("cancelled while the model answers: leaves the conversation unchanged", () =>
-    Effect.gen(function* () {
-      const cancel = yield* Deferred.make<void>()
-      const { chat, run } = yield* agent({ tools: [upper], answers: [hang] })
-      const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Deferred.await(cancel) })))
-      yield* Effect.yieldNow
-      yield* Deferred.succeed(cancel, undefined)
-      const { events } = yield* Fiber.join(fiber)
-      assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
-      assert.deepStrictEqual(yield* transcript(chat), [])
     })
   )
 
@@ -449,18 +412,6 @@ describe("Agent", () => {
     )
   })
 
-  it.effect("delivers messages from agents before the next turn, as a program's text", () =>
-    Effect.gen(function* () {
-      const inbox = yield* Ref.make<ReadonlyArray<string>>(["the child is done"])
-      const { chat, run } = yield* agent({
-        answers: ["ok"],
-        inbox: (use) => Effect.flatMap(Ref.getAndSet(inbox, []), use)
-      })
-      yield* Stream.runDrain(run("go"))
-      assert.match((yield* transcript(chat)).join("\n"), /^program \[palimpsest.*the child is done\nuser go\nmodel ok$/)
-    })
-  )
-
   it.effect("lets a tool end the work", () =>
     Effect.gen(function* () {
       const { calls, run } = yield* agent({
@@ -490,38 +441,6 @@ describe("Agent", () => {
     })
   )
 
-  it.effect.skipIf(isUnitTier)(
-    "compresses in the middle of a single prompt with hundreds of calls, and continues",
-    () =>
-      Effect.gen(function* () {
-        const turns = sizeOf(300, 200)
-        const plan = [
-          { description: "count the lines of every file", status: "in_progress" },
-          { description: "add them up in TOTALS.md", status: "pending" }
-        ]
-        const { calls, chat, run } = yield* agent({
-          tools: [
-            tool("read", "read", (word) => Effect.succeed(`${word} ${"line of output\n".repeat(40)}`)),
-            writeTodos
-          ],
-          settings: { window: 16_000 },
-          answers: (_, index) =>
-            index === 0
-              ? calling({ functionCall: { name: "write_todos", args: { todos: plan } } })
-              : index < turns
-                ? calling(asking("read", `file-${index}`))
-                : saying("done")
-        })
-        const { events, error } = yield* taken(run("Count the lines of all files, and never touch file-7."))
-        assert.isUndefined(error)
-        assert.isAbove(tags(events).filter((tag) => tag === "ChatCompressed").length, 3)
-        const sent = (yield* calls).at(-1)?.request.contents
-        assert.include(JSON.stringify(sent), "Count the lines of all files, and never touch file-7.")
-        for (const { description } of plan) assert.include(JSON.stringify(sent), description)
-        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
-      })
-  )
-
   describe("any fault", () => {
     for (const [how, work] of [
       ["interrupts itself", Effect.interrupt],
@@ -543,25 +462,6 @@ describe("Agent", () => {
         })
       )
     }
-
-    it.effect("a second run in the same conversation is refused, and the first continues", () =>
-      Effect.gen(function* () {
-        const free = yield* Deferred.make<void>()
-        const running = yield* Deferred.make<void>()
-        const slow = tool("slow", "read", () =>
-          Effect.as(Effect.andThen(Deferred.succeed(running, undefined), Deferred.await(free)), "ok")
-        )
-        const { chat, run } = yield* agent({ tools: [slow], answers: [calling(asking("slow", "x")), saying("done")] })
-        const first = yield* Effect.forkChild(taken(run("go")))
-        yield* Deferred.await(running)
-        const second = yield* taken(run("and this?"))
-        assert.strictEqual(second.error?._tag, "ChatBusy")
-        assert.strictEqual(second.events.at(-1)?._tag, "Error")
-        yield* Deferred.succeed(free, undefined)
-        assert.isUndefined((yield* Fiber.join(first)).error)
-        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
-      })
-    )
 
     it.effect("a compression started by the user between two turns is waited for", () =>
       Effect.gen(function* () {

@@ -1,30 +1,14 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, FileSystem, Layer, Path, Stream } from "effect"
+import { Effect, Layer } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
-import { type Draft, entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
-import { emptySession, applyEvent } from "../../../src/domain/session/Session.ts"
-import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { type Draft, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
-import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
-import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
-import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
-import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
-import { Chats } from "../../../src/services/chat/Chats.ts"
-import { ChatDefaults } from "../../../src/services/chat/ChatSettings.ts"
-import { Compression } from "../../../src/services/compression/Compression.ts"
-import * as ModelSummarizer from "../../../src/services/compression/summary/ModelSummarizer.ts"
-import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { ModelError, QuotaExhaustedError } from "../../../src/services/model/Model.ts"
-import { enforce } from "../../../src/services/session/SessionRetention.ts"
-import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { estimateContents } from "../../../src/services/tokens/Calibrations.ts"
-import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
-import { illegal } from "../../support/legal.ts"
 import { sizeOf } from "../../support/runs.ts"
-import { begin, brief, bytes, endingOf, held, taken } from "../../support/sending.ts"
+import { begin, brief, bytes, endingOf, taken } from "../../support/sending.ts"
 
 /** What people complained of in long conversations, each as a conversation with a model that goes well here. */
 
@@ -70,29 +54,6 @@ describe("solved complaints about coding agents", () => {
     )
   )
 
-  it.effect("does not compress again what it just compressed, and never makes it larger", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin({ window: 8_000 })
-      yield* chat.append(longRun(20))
-      const told: Array<number> = []
-      let before = viewTokens(yield* chat.conversation)
-      for (let turn = 0; turn < 12; turn += 1) {
-        const { events } = yield* taken(chat.send(`question ${turn}`))
-        assert.strictEqual(endingOf(events)?._tag, "Finished")
-        told.push(compressions(events))
-        const after = viewTokens(yield* chat.conversation)
-        if (compressions(events) > 0) assert.isBelow(after, before)
-        before = after
-      }
-      assert.deepStrictEqual(told, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-      yield* chat.compress()
-      yield* chat.compress()
-      const least = viewTokens(yield* chat.conversation)
-      yield* chat.compress()
-      assert.isAtMost(viewTokens(yield* chat.conversation), least)
-    }).pipe(Effect.provide(runtime()))
-  )
-
   it.effect("does not retry on every turn what cannot become smaller", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 20_000 })
@@ -102,102 +63,6 @@ describe("solved complaints about coding agents", () => {
       for (let turn = 0; turn < 10; turn += 1) tried += compressions((yield* taken(chat.send("and?"))).events)
       assert.isAtMost(tried, 1)
     }).pipe(Effect.provide(runtime()))
-  )
-
-  it.effect("compresses between the calls of a single prompt, with results at hand", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin({ window: 8_000 })
-      yield* taken(chat.send(goal))
-      let told = 0
-      for (let n = 0; n < 40; n += 1) {
-        const { events } = yield* taken(
-          chat.send([response("read_file", { output: `line ${n} of the file\n`.repeat(80) }, `c${n}`)])
-        )
-        assert.strictEqual(endingOf(events)?._tag, "Finished", events.map(brief).join(", "))
-        told += compressions(events)
-      }
-      assert.isAbove(told, 1)
-      for (const request of yield* streams) {
-        assert.isBelow(yield* estimateContents(request), 8_000)
-        assert.isUndefined(illegal(request.contents))
-      }
-    }).pipe(
-      Effect.provide(
-        runtime((_, index) => ({
-          content: model(call("read_file", { path: `src/file${index}.ts` }, `c${index}`)),
-          finishReason: "STOP",
-          usage: null
-        }))
-      )
-    )
-  )
-
-  it.effect("resumes a session as compressed as it was left, without loss", () =>
-    Effect.gen(function* () {
-      const { chat, events } = yield* begin({ window: 8_000 })
-      yield* chat.append(longRun(20))
-      yield* taken(chat.send("question"))
-      const left = yield* chat.contents
-      const again = yield* begin({ window: 8_000 }, { session: events.reduce(applyEvent, emptySession) })
-      assert.deepStrictEqual(yield* again.chat.contents, left)
-      const [there, here] = [yield* again.chat.usage, yield* chat.usage]
-      // One was reported of this very conversation, the other learned of the model's counting.
-      assert.closeTo(there.tokens, here.tokens, here.tokens * 0.01)
-      assert.strictEqual(compressions((yield* taken(again.chat.send("and now?"))).events), 0)
-      assert.lengthOf(entries(yield* again.chat.conversation), 41 + 4)
-      assert.isTrue(yield* again.chat.undo)
-      assert.isAbove(viewTokens(yield* again.chat.conversation), 7_000)
-    }).pipe(Effect.provide(runtime()))
-  )
-
-  it.effect("a session survives a turn, a crash within one, a resume and an exit; nothing is deleted", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const folder = path.join(yield* fs.makeTempDirectoryScoped(), "sessions")
-      const program = (answers: Scripted.Answers) =>
-        Chats.layer.pipe(
-          Layer.provideMerge(Compression.layer),
-          Layer.provideMerge(ModelSummarizer.layer),
-          Layer.provideMerge(
-            Layer.mergeAll(
-              TokenCounter.layerEstimate,
-              HookSystem.layer,
-              MemoryCalibrations.layer,
-              MemoryTempStore.layer,
-              Scripted.layer(answers),
-              FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders))
-            )
-          ),
-          Layer.provide(Layer.succeed(ChatDefaults, held)),
-          Layer.fresh
-        )
-      const opened = Chats.use((chats) => chats.open("mine"))
-      // A process that is gone in the middle of its second turn.
-      yield* Effect.gen(function* () {
-        const chat = yield* opened
-        yield* taken(chat.send("first"))
-        const asked = yield* Deferred.make<void>()
-        const fiber = yield* Effect.forkChild(
-          Stream.runForEach(chat.send("second"), () => Deferred.succeed(asked, undefined))
-        )
-        yield* Deferred.await(asked)
-        yield* Fiber.interrupt(fiber)
-      }).pipe(Effect.scoped, Effect.provide(program((_, index) => (index === 0 ? "fine" : Scripted.hang))))
-      // One that only looks, and one that lets the settings decide what may go.
-      yield* Effect.scoped(opened).pipe(Effect.provide(program(() => "fine")))
-      const { deleted } = yield* enforce({}).pipe(Effect.provide(program(() => "fine")))
-      assert.isEmpty(deleted)
-      yield* Effect.gen(function* () {
-        assert.deepStrictEqual(yield* (yield* SessionStore).list, ["mine"])
-        const chat = yield* opened
-        assert.deepStrictEqual(
-          view(yield* chat.conversation).map(({ entry }) => plainText(entry.content)),
-          ["first", "fine"]
-        )
-        assert.strictEqual(endingOf((yield* taken(chat.send("third"))).events)?._tag, "Finished")
-      }).pipe(Effect.scoped, Effect.provide(program(() => "fine")))
-    }).pipe(Effect.provide(NodeServices.layer))
   )
 
   it.effect("the goal and the prohibitions are in every request, verbatim, after any number of compressions", () =>
@@ -212,76 +77,6 @@ describe("solved complaints about coding agents", () => {
       assert.isAbove(told, 3)
       for (const { contents } of yield* streams) assert.include(bytes(contents), "Never touch src/legacy.")
       assert.include(bytes(yield* chat.contents), "Make the build green.")
-    }).pipe(Effect.provide(runtime()))
-  )
-
-  it.effect("calls and results stay paired after a cancel, a failure, a compression, an undo and a resume", () =>
-    Effect.gen(function* () {
-      const { chat, events } = yield* begin({ window: 8_000 })
-      yield* taken(chat.send("read two files"))
-      // Only one of two results, then a change of mind, then a turn that is given up.
-      yield* taken(chat.send([response("read_file", { output: "a" }, "a1")], { cancel: Effect.void }))
-      yield* taken(chat.send("never mind"))
-      yield* taken(chat.send([response("read_file", { output: "late" }, "nobody asked")]))
-      yield* chat.append(work(20))
-      yield* taken(chat.send("go on"))
-      yield* chat.undo
-      yield* chat.compress()
-      const again = yield* begin({ window: 8_000 }, { session: events.reduce(applyEvent, emptySession) })
-      yield* taken(again.chat.send([response("read_file", { output: "b" }, "b1")]))
-      yield* taken(again.chat.send("and now?"))
-      const sent = yield* streams
-      assert.isAtLeast(sent.length, 5)
-      for (const { contents } of sent) assert.isUndefined(illegal(contents), bytes(contents))
-    }).pipe(
-      Effect.provide(
-        runtime(() => ({
-          content: model(call("read_file", { path: "a" }, "a1"), call("read_file", { path: "b" }, "b1")),
-          finishReason: "STOP",
-          usage: null
-        }))
-      )
-    )
-  )
-
-  it.effect("a cancel works while a model thinks, and the cancelled task is not resumed", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin()
-      const cancel = yield* Deferred.make<void>()
-      const fiber = yield* Effect.forkChild(taken(chat.send("delete everything", { cancel: Deferred.await(cancel) })))
-      while ((yield* streams).length === 0) yield* Effect.yieldNow
-      yield* Deferred.succeed(cancel, undefined)
-      const { error, events } = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "UserCancelled"])
-      assert.isUndefined(error)
-      assert.strictEqual(yield* (yield* Scripted.Script).interrupted, 1)
-      yield* taken(chat.send("hello"))
-      assert.deepStrictEqual((yield* streams).at(-1)?.contents, [user(text("hello"))])
-    }).pipe(Effect.provide(runtime((_, index) => (index === 0 ? Scripted.hang : "fine"))))
-  )
-
-  it.effect("the count equals what is sent, before and after a compression and a resume, and is never negative", () =>
-    Effect.gen(function* () {
-      const tools = [{ functionDeclarations: [{ name: "read_file" }] }]
-      const settings = { window: 8_000, systemInstruction: "You fix builds.", tools }
-      const { chat, events } = yield* begin(settings)
-      const beside = estimateText("You fix builds.") + estimateText(JSON.stringify(tools[0]))
-      const sent = Effect.flatMap(chat.contents, (contents) => estimateContents({ model: "", contents }))
-      yield* chat.append(longRun(15))
-      assert.strictEqual((yield* chat.usage).tokens, beside + (yield* sent))
-      const { events: told } = yield* taken(chat.send("question"))
-      const compressed = told.find(({ _tag }) => _tag === "ChatCompressed")
-      const last = endingOf(told)
-      if (compressed?._tag !== "ChatCompressed" || last?._tag !== "Finished") return assert.fail("it is not compressed")
-      assert.isBelow(compressed.after, compressed.before)
-      assert.isAbove(compressed.after, 0)
-      assert.strictEqual(last.tokens, (yield* chat.usage).tokens)
-      const next = beside + (yield* sent)
-      assert.closeTo(last.tokens, next, next * 0.01)
-      const again = yield* begin(settings, { session: events.reduce(applyEvent, emptySession) })
-      assert.closeTo((yield* again.chat.usage).tokens, next, next * 0.01)
-      const { error } = yield* taken(chat.send("My own words. ".repeat(10_000)))
-      assert.isTrue(error?._tag === "ContextOverflow" && error.remaining >= 0 && error.estimated > 8_000)
     }).pipe(Effect.provide(runtime()))
   )
 

@@ -79,19 +79,6 @@ describe("a chat's history", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect.skipIf(isUnitTier)("is what the model gets, unchanged between compressions", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 60)
-      const sent = yield* requests
-      const changes = sent.slice(1).filter((messages, index) => !isPrefix(sent[index] ?? [], messages)).length
-      assert.isAbove(changes, 1)
-      assert.isBelow(changes, 16)
-      assert.deepStrictEqual(yield* historyOf(chat), [...(sent.at(-1) ?? []), answers("ok")])
-      for (const messages of sent) assert.isAtMost(boundOf(messages), 3_500)
-    }).pipe(Effect.provide(over()))
-  )
-
   it.effect("keeps its original objects", () =>
     Effect.gen(function* () {
       const chat = yield* open()

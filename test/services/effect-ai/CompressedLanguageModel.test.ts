@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Schema, type Scope, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
-import * as AiChat from "effect/ai/Chat"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import { ModelName } from "effect/ai/Model"
 import * as Prompt from "effect/ai/Prompt"
@@ -40,7 +39,6 @@ import {
   turnsOf,
   wordsOf
 } from "../../support/prompts.ts"
-import { isUnitTier } from "../../support/runs.ts"
 
 type Messages = ReadonlyArray<Prompt.Message>
 type Options = CompressedLanguageModel.Options
@@ -508,21 +506,6 @@ const withSummarizer = (options: Options, layer: Layer.Layer<Summarizer>, answer
   )
 
 describe("a continued conversation", () => {
-  it.effect.skipIf(isUnitTier)("is compressed again only after growth, and stable until then", () =>
-    Effect.gen(function* () {
-      const { layer, written } = yield* counting.pipe(Effect.provide(services))
-      yield* Effect.gen(function* () {
-        const chat = yield* AiChat.fromPrompt([{ role: "system", content: "Be brief." }])
-        for (let n = 0; n < 60; n += 1) yield* chat.generateText({ prompt: `Question ${page(n)}` })
-        const sent = yield* requests
-        const changes = sent.slice(1).filter((messages, index) => !isPrefix(sent[index] ?? [], messages)).length
-        assert.strictEqual(changes, written())
-        assert.isAbove(written(), 1)
-        assert.isBelow(written(), 16)
-      }).pipe(Effect.provide(withSummarizer(small, layer)))
-    })
-  )
-
   it.effect("is recognized when parsed anew each time", () =>
     Effect.gen(function* () {
       const anew = (length: number) =>
@@ -555,29 +538,6 @@ describe("a continued conversation", () => {
       assert.deepStrictEqual(yield* restarted(Effect.andThen(ask(longer), latest)), sent)
     }).pipe(Effect.provide(services))
   })
-
-  it.effect.skipIf(isUnitTier)("neither waits for nor mixes with another one", () =>
-    Effect.gen(function* () {
-      const common = Prompt.systemMessage({ content: "Be brief." })
-      const talks = { alpha: conversation("alpha", 40), beta: conversation("beta", 40) }
-      const sent: Record<"alpha" | "beta", Array<Messages>> = { alpha: [], beta: [] }
-      for (let length = 2; length <= 80; length += 2) {
-        for (const topic of ["alpha", "beta"] as const) {
-          yield* ask([common, ...talks[topic].slice(0, length)])
-          sent[topic].push(yield* latest)
-        }
-      }
-      for (const [topic, other] of [
-        ["alpha", "beta"],
-        ["beta", "alpha"]
-      ] as const) {
-        assert.notInclude(wordsOf(sent[topic].flat()), other)
-        assert.isDefined(snapshotOf(sent[topic].at(-1) ?? []))
-        const changes = sent[topic].slice(1).filter((each, at) => !isPrefix(sent[topic][at] ?? [], each)).length
-        assert.isBelow(changes, 8)
-      }
-    }).pipe(Effect.provide(over(small)))
-  )
 
   it.effect("is compressed once for two concurrent requests", () =>
     Effect.gen(function* () {
@@ -1057,26 +1017,6 @@ describe("a system prompt", () => {
 })
 
 describe("recall", () => {
-  it.effect("returns everything dropped, by the handles in the request", () =>
-    Effect.gen(function* () {
-      yield* ask(long)
-      const sent = yield* latest
-      const recall = yield* Recall
-      const [range] = mentions(snapshotOf(sent) ?? "")
-      if (range === undefined) return assert.fail("no handle")
-      const { text } = yield* recall.recall(range)
-      const gone = long.filter((message) => message.role !== "system" && !sent.includes(message))
-      assert.isAbove(gone.length, 10)
-      assert.strictEqual(text.trim().split("\n").length, gone.length)
-      for (const message of gone) {
-        const [part] = message.content
-        if (typeof part === "object" && part.type === "text") assert.include(text, part.text)
-      }
-      const unknown = yield* Effect.exit(recall.recall("h_aaaaaaaaaa" as typeof range))
-      assert.isTrue(Exit.isFailure(unknown))
-    }).pipe(Effect.provide(over(small)))
-  )
-
   it.effect("is a tool that the model can call, with errors as results", () =>
     Effect.gen(function* () {
       yield* ask(long)

@@ -17,7 +17,8 @@ import { Environment } from "../../../src/services/platform/Environment.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
 import type { McpOptions } from "../../../src/services/tools/McpConnection.ts"
 import { type McpOffer, McpServers } from "../../../src/services/tools/McpServers.ts"
-import type { CallContext, ToolFailure } from "../../../src/services/tools/Tool.ts"
+import type { ToolFailure } from "../../../src/services/tools/Tool.ts"
+import { context, resultOf } from "../../support/callTool.ts"
 import { root } from "../../support/paths.ts"
 import { untilNone, untilThere, watched } from "../../support/processGroups.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
@@ -41,26 +42,12 @@ const environment = Layer.succeed(Environment, {
   })
 })
 
-const context: CallContext = {
-  id: "c1",
-  agent: "main",
-  progress: () => Effect.void,
-  activity: () => Effect.void,
-  waiting: (work) => work
-}
-
 const clients = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer, environment)
 
-const called = Effect.fnUntraced(function* (
-  { tools }: McpOffer,
-  name: string,
-  args: unknown = {}
-): Effect.fn.Return<ToolResult, ToolFailure> {
+const called = ({ tools }: McpOffer, name: string, args: unknown = {}): Effect.Effect<ToolResult, ToolFailure> => {
   const tool = tools.find((one) => one.name === name)
-  if (tool === undefined) return yield* Effect.die(new Error(`no ${name}`))
-  const call = yield* tool.call(args, context)
-  return yield* call.run
-})
+  return tool === undefined ? Effect.die(new Error(`no ${name}`)) : resultOf(tool, args)
+}
 
 const value = (offer: McpOffer, name: string, args: unknown = {}) =>
   Effect.map(called(offer, name, args), (result) => String(result.value))

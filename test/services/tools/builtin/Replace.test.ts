@@ -129,18 +129,6 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("writes what was confirmed: a file changed meanwhile is left alone", () =>
-    Effect.gen(function* () {
-      const { names, read, tool, write } = yield* replacing({ "a.txt": "one\ntwo\n" })
-      const args = { file_path: "a.txt", old_string: "one", new_string: "1" }
-      const failure = yield* failureOf(tool, args, () => write("a.txt", "one\ntwo\nthree\n"))
-      assert.match(failure ?? "", /^file_changed: .*read it again/)
-      assert.strictEqual(yield* read("a.txt"), "one\ntwo\nthree\n")
-      assert.deepStrictEqual(yield* names, ["a.txt"])
-      assert.strictEqual(yield* failureOf(tool, args), undefined)
-    })
-  )
-
   it.effect("each of many concurrent edits of one file is written, or told to read it again", () =>
     Effect.gen(function* () {
       const { read, tool } = yield* replacing({ "a.txt": Array.from({ length: 20 }, (_, n) => `<${n}>\n`).join("") })

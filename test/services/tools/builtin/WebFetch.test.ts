@@ -8,15 +8,7 @@ import { TestClock } from "effect/testing"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { AllowPrivate } from "../../../../src/services/platform/PublicNetwork.ts"
 import { webFetch } from "../../../../src/services/tools/builtin/WebFetch.ts"
-import type { CallContext } from "../../../../src/services/tools/Tool.ts"
-
-const context: CallContext = {
-  id: "call-1",
-  agent: "main",
-  progress: () => Effect.void,
-  activity: () => Effect.void,
-  waiting: (work) => work
-}
+import { answerOf, context } from "../../../support/callTool.ts"
 
 const allowing = Layer.succeed(AllowPrivate, true)
 
@@ -56,12 +48,7 @@ const serving = (handle: (request: IncomingMessage, response: ServerResponse) =>
     ({ close }) => Effect.sync(close)
   )
 
-const fetching = (prompt: string) =>
-  Effect.gen(function* () {
-    const tool = yield* webFetch
-    const call = yield* tool.call({ prompt }, context)
-    return String((yield* call.run).value)
-  })
+const fetching = (prompt: string) => Effect.flatMap(webFetch, (tool) => answerOf(tool, { prompt }))
 
 /** A client that asks nobody: it notes what it is asked and answers by address and host. */
 const noting = (

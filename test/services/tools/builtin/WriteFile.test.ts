@@ -1,7 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer } from "effect"
-import { execFileSync } from "node:child_process"
 import { decode } from "../../../../src/domain/text/Bytes.ts"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
 import { SteeringSettings } from "../../../../src/services/tools/builtin/FileChange.ts"
@@ -9,7 +8,7 @@ import { UnescapesContent, writeFile } from "../../../../src/services/tools/buil
 import { callTool, failureOf } from "../../../support/callTool.ts"
 import * as FaultyFileSystem from "../../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../../support/interruptSweep.ts"
-import { inMemory, temporaryFolder, writeFiles } from "../../../support/workspaces.ts"
+import { temporaryFolder, writeFiles } from "../../../support/workspaces.ts"
 import { workspace } from "./editing.ts"
 
 layer(NodeServices.layer)("write_file", (it) => {
@@ -242,28 +241,6 @@ layer(NodeServices.layer)("write_file", (it) => {
       assert.deepStrictEqual(yield* fs.readDirectory(outside), ["passwd"])
       assert.strictEqual(yield* fs.readFileString(`${outside}/passwd`), "x")
     })
-  )
-
-  it.effect("refuses a pipe without waiting", () =>
-    Effect.gen(function* () {
-      const { layer: here, place } = yield* workspace()
-      execFileSync("mkfifo", [place("pipe")])
-      const tool = yield* Effect.provide(writeFile, here)
-      const failure = yield* failureOf(tool, { file_path: "pipe", content: "y" })
-      assert.strictEqual(failure, "read_content_failure: pipe is a named pipe; only regular files can be read")
-    })
-  )
-
-  it.effect("writes a file in memory as on disk", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const tool = yield* writeFile
-      const { result } = yield* callTool(tool, { file_path: "new/a.txt", content: "one\n" })
-      assert.deepInclude(result.display, { file: "new/a.txt", added: 1 })
-      yield* callTool(tool, { file_path: "new/a.txt", content: "two\n" })
-      assert.strictEqual(yield* fs.readFileString("/work/new/a.txt"), "two\n")
-      assert.deepStrictEqual(yield* fs.readDirectory("/work/new"), ["a.txt"])
-    }).pipe(Effect.provide(inMemory({})))
   )
 
   it.effect("a failed write leaves only the old file, and gives the reason", () =>

@@ -116,60 +116,43 @@ describe.each([
   ["the tool over a chat of effect/ai", compressedChatTool]
 ] as const)("%s, without a handle", (_, make) => {
   it.effect("finds what left the window, words of the user first, with handles that recall it", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const ask = yield* make(true)
-        const found = yield* ask({ grep: "the lock|new beads" })
-        const [first = "", ...rest] = mentions(found)
-        assert.match(found, /^h_\w+ {2}\S[^\n]*user\n {2}1: Tackle the new beads before the lock\./)
-        assert.match(found, /output of read\n {2}1- first\n {2}2: the lock of a session/)
-        assert.isAtLeast(rest.length, 2)
-        assert.strictEqual(yield* ask({ handle: first }), order)
-      })
-    )
-  )
-
-  it.effect("finds words that are on different lines", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const ask = yield* make(true)
-        assert.match(yield* ask({ grep: "session first" }), /all of its words: session, first\)\n\n.*output of read/)
-      })
-    )
+    Effect.gen(function* () {
+      const ask = yield* make(true)
+      const found = yield* ask({ grep: "the lock|new beads" })
+      const [first = "", ...rest] = mentions(found)
+      assert.match(found, /^h_\w+ {2}\S[^\n]*user\n {2}1: Tackle the new beads before the lock\./)
+      assert.match(found, /output of read\n {2}1- first\n {2}2: the lock of a session/)
+      assert.isAtLeast(rest.length, 2)
+      assert.strictEqual(yield* ask({ handle: first }), order)
+    }).pipe(Effect.scoped)
   )
 
   it.effect("finds nothing that is still shown", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const ask = yield* make(true)
-        assert.match(yield* ask({ grep: "heron" }), /^No match in the \d+ parts that left the window\.$/)
-      })
-    )
+    Effect.gen(function* () {
+      const ask = yield* make(true)
+      assert.match(yield* ask({ grep: "heron" }), /^No match in the \d+ parts that left the window\.$/)
+    }).pipe(Effect.scoped)
   )
 
   it.effect("leaves secrets out unless the policy shows them", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redacted = yield* make(true)
-        const found = yield* redacted({ grep: "^token:" })
-        assert.notInclude(found, token)
-        assert.match(found, /\[redacted: [^]*\(secrets [^)]*\)$/)
-        assert.match(yield* redacted({ grep: token.slice(0, 12) }), /^No match/)
-        const exact = yield* make(false)
-        assert.include(yield* exact({ grep: "^token:" }), token)
-      })
-    )
+    Effect.gen(function* () {
+      const redacted = yield* make(true)
+      const found = yield* redacted({ grep: "^token:" })
+      assert.notInclude(found, token)
+      assert.match(found, /\[redacted: [^]*\(secrets [^)]*\)$/)
+      assert.match(yield* redacted({ grep: token.slice(0, 12) }), /^No match/)
+      const exact = yield* make(false)
+      assert.include(yield* exact({ grep: "^token:" }), token)
+    }).pipe(Effect.scoped)
   )
 
   it.effect("treats an invalid pattern as text, and refuses a blank or missing one", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const ask = yield* make(true)
-        assert.match(yield* ask({ grep: "beads (" }), /^\(Searched as plain text: /)
-        assert.match(yield* ask({ grep: "(?=a)b" }), /look-ahead/)
-        assert.match(yield* ask({ grep: " " }), /blank/)
-        assert.match(yield* ask({}), /handle, or grep/)
-      })
-    )
+    Effect.gen(function* () {
+      const ask = yield* make(true)
+      assert.match(yield* ask({ grep: "beads (" }), /^\(Searched as plain text: /)
+      assert.match(yield* ask({ grep: "(?=a)b" }), /look-ahead/)
+      assert.match(yield* ask({ grep: " " }), /blank/)
+      assert.match(yield* ask({}), /handle, or grep/)
+    }).pipe(Effect.scoped)
   )
 })
