@@ -230,13 +230,13 @@ describe("generate", () => {
       "counts what was read from a cache, written to one, and neither",
       { uncached: 30, cacheRead: 10, cacheWrite: 5 },
       { text: 7, reasoning: 2 },
-      { prompt: 45, answer: 7, thoughts: 2, cached: 10 }
+      { prompt: 45, answer: 7, thoughts: 2, cached: 10, cacheWrite: 5 }
     ],
     [
       "takes a total as it is",
       { total: 50, uncached: 30, cacheRead: 10, cacheWrite: 5 },
       { total: 9 },
-      { prompt: 50, answer: 9, thoughts: 0, cached: 10 }
+      { prompt: 50, answer: 9, thoughts: 0, cached: 10, cacheWrite: 5 }
     ]
   ] as const)("%s", ([, inputTokens, outputTokens, expected]) =>
     Effect.gen(function* () {
