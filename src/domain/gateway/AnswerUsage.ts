@@ -76,10 +76,3 @@ export const countsIn = (texts: ReadonlyArray<string>): unknown => {
   }
   return counts
 }
-
-/** Whether a provider rejected a request because it has too many tokens. */
-export const isTooLong = (status: number, body: string): boolean =>
-  (status === 400 || status === 413) &&
-  /prompt is too long|context_length_exceeded|exceed(?:s|ed)? (?:the )?(?:maximum|context)|input token count/i.test(
-    body
-  )

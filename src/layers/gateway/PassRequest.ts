@@ -1,9 +1,9 @@
 import { Cause, Effect, Metric, type Scope } from "effect"
 import { Buffer, isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
-import { isTooLong as isRefusedAsTooLong } from "../../domain/gateway/AnswerUsage.ts"
 import type { Route } from "../../domain/gateway/Dialect.ts"
 import { headerOf } from "../../domain/gateway/HeaderList.ts"
+import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { compressionsDone, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
@@ -59,11 +59,15 @@ export const pass = Effect.fnUntraced(function* (
   const answer = yield* Effect.onInterrupt(sent, () => unanswered)
   const { status } = answer
   const size = Number(headerOf(answer.headers, "content-length") ?? 0)
-  if ((status === 400 || status === 413) && passing.route?.asks === "answer" && size < maxRefusalBytes) {
+  if (
+    (status === 400 || status === 413 || status === 422) &&
+    passing.route?.asks === "answer" &&
+    size < maxRefusalBytes
+  ) {
     const refusal = yield* readAll(answer, passing.holder)
     // Clients allow compressed answers, and refusals come compressed too.
     const plain = decoded(refusal, encodingOf(answer), maxRefusalBytes)
-    if (isRefusedAsTooLong(status, plain?.toString("utf8") ?? "")) {
+    if (excessOf(status, faultOf(plain?.toString("utf8") ?? ""))?._tag === "TooManyTokens") {
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
     } else if (isChanged && plan.before < plan.sent.limit) {

@@ -3,10 +3,11 @@ import type { Part } from "../../domain/content/Content.ts"
 import { provider } from "../../domain/model/AnthropicMessages.ts"
 import { isCompaction, signatureOf } from "../../domain/model/ProviderSignature.ts"
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
+import { faultIn } from "../../domain/wire/ProviderFault.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
 import { callPart, malformed } from "./AnswerCalls.ts"
 import { clip, failed, unusable } from "./ModelFailures.ts"
-import { faultIn, type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
+import { type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
 import type { EventReader } from "./ProviderExchange.ts"
 
 /** Reads the events of the Messages API. */

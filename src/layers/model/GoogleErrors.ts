@@ -1,9 +1,9 @@
 import { Duration, Option, Predicate, Schema } from "effect"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
+import { excessOf } from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
-  ContextLengthError,
   InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
@@ -13,7 +13,7 @@ import {
 } from "../../services/model/Model.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
 import type { Exchange } from "./GoogleExchange.ts"
-import { clip, ofConnection, tooLarge } from "./ModelFailures.ts"
+import { clip, ofConnection, reasonOfExcess } from "./ModelFailures.ts"
 
 /** Turns failures of the SDK, of the Gemini API and of the connection into reasons of a `ModelError`. */
 
@@ -65,15 +65,6 @@ const serverErrorOf = (text: string): ServerError =>
 const isKeyRefused = ({ details, message }: ServerError): boolean =>
   details.some(({ reason }) => reason === "API_KEY_INVALID") || /api key (not valid|expired)/i.test(message)
 
-/** Recognizes the message for a request that is too large, in tokens or in bytes. */
-const contextLength = (message: string): ContextLengthError | undefined => {
-  if (/payload size exceeds/i.test(message)) return new ContextLengthError({})
-  if (!/token count.*(exceeds|only supports)/is.test(message)) return undefined
-  const numbers = [...message.replaceAll(/(?<=\d)[,_](?=\d)/g, "").matchAll(/\d+/g)].map(([digits]) => Number(digits))
-  const [tokens, limit] = numbers.length < 2 ? [undefined, numbers[0]] : numbers
-  return tooLarge(tokens, limit)
-}
-
 /** Recognizes a quota that does not refill within minutes: a daily one, or one of zero. */
 const exhaustedQuota = ({ details }: ServerError): string | undefined =>
   details
@@ -95,9 +86,7 @@ export const keyError = (kind: AuthenticationError["kind"]): AuthenticationError
   new AuthenticationError({ kind, variable: "GEMINI_API_KEY" })
 
 const badRequest = (serverError: ServerError): ModelErrorReason =>
-  isKeyRefused(serverError)
-    ? keyError("InvalidKey")
-    : (contextLength(serverError.message) ?? new InvalidRequestError({ detail: clip(serverError.message) }))
+  isKeyRefused(serverError) ? keyError("InvalidKey") : new InvalidRequestError({ detail: clip(serverError.message) })
 
 const ofStatus = (
   status: number,
@@ -106,6 +95,9 @@ const ofStatus = (
 ): ModelErrorReason => {
   const delay = header ?? retryDelay(serverError)
   const waiting = delay === undefined ? {} : { retryAfter: delay }
+  const { message, status: name = "" } = serverError
+  const excess = excessOf(status, { message, kind: name, isPage: isPage(serverError) })
+  if (excess !== undefined) return reasonOfExcess(excess)
   if (status < 500 && isPage(serverError)) {
     return new InvalidRequestError({
       detail: `this address does not serve the Gemini API (HTTP ${status} and a page); check GOOGLE_GEMINI_BASE_URL`
@@ -115,7 +107,6 @@ const ofStatus = (
   if (status === 403) {
     return keyError(isKeyRefused(serverError) ? "InvalidKey" : "InsufficientPermissions")
   }
-  if (status === 413) return new ContextLengthError({})
   if (status === 429) {
     const quota = exhaustedQuota(serverError)
     return quota === undefined ? new RateLimitError(waiting) : new QuotaExhaustedError({ detail: clip(quota) })

@@ -1,10 +1,12 @@
 import { clipped } from "../../domain/text/Bytes.ts"
+import type { TooManyBytes, TooManyTokens } from "../../domain/wire/ProviderFault.ts"
 import {
   ContextLengthError,
   InvalidResponseError,
   ModelError,
   type ModelErrorReason,
   NetworkError,
+  RequestBytesError,
   TimeoutError
 } from "../../services/model/Model.ts"
 
@@ -20,11 +22,13 @@ export const clip = (text: string): string => clipped(text, 500)
 export const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))
 
 /** The reason of a request that is too large, with the numbers that the server states. */
-export const tooLarge = (tokens: number | undefined, limit: number | undefined): ContextLengthError =>
-  new ContextLengthError({
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(limit === undefined ? {} : { limit })
-  })
+export const reasonOfExcess = (excess: TooManyTokens | TooManyBytes): ModelErrorReason =>
+  excess._tag === "TooManyBytes"
+    ? new RequestBytesError({})
+    : new ContextLengthError({
+        ...(excess.tokens === undefined ? {} : { tokens: excess.tokens }),
+        ...(excess.limit === undefined ? {} : { limit: excess.limit })
+      })
 
 /** The shortest key that is hidden. Local servers are given keys such as `x` or `none`, whose letters are in every message. */
 const minHiddenKey = 8

@@ -4,10 +4,11 @@ import { provider } from "../../domain/model/OpenAiMessages.ts"
 import { isCompaction, signatureOf } from "../../domain/model/ProviderSignature.ts"
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
+import { faultIn } from "../../domain/wire/ProviderFault.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
 import { callPart, malformed } from "./AnswerCalls.ts"
 import { clip, failed, unusable } from "./ModelFailures.ts"
-import { faultIn, type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
+import { type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
 import type { EventReader } from "./ProviderExchange.ts"
 
 /** Reads the events of the Responses API and of Chat Completions. */

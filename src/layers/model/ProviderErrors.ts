@@ -1,9 +1,8 @@
-import { Duration, Option, Predicate, Schema } from "effect"
-import { fromJson } from "../../domain/text/JsonText.ts"
+import { Duration } from "effect"
+import { excessOf, type ProviderFault } from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
-  ContextLengthError,
   InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
@@ -12,78 +11,9 @@ import {
   RateLimitError
 } from "../../services/model/Model.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
-import { clip, ofConnection, tooLarge } from "./ModelFailures.ts"
+import { clip, ofConnection, reasonOfExcess } from "./ModelFailures.ts"
 
 /** Turns failures of providers that speak the dialects of Anthropic and OpenAI, and of the connection, into reasons of a `ModelError`. */
-
-const nullish = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
-const Fault = Schema.Struct({
-  message: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  type: nullish,
-  code: nullish,
-  /** llama.cpp: the size of the request and of the window. */
-  n_prompt_tokens: Schema.optionalKey(Schema.Natural),
-  n_ctx: Schema.optionalKey(Schema.Natural)
-})
-
-/** The error within an answer, in one of the shapes that servers give it. */
-const readFault = Schema.decodeUnknownOption(
-  Schema.Union([Schema.Struct({ error: Fault }), Schema.Struct({ error: Schema.String }), Fault])
-)
-const readJson = Schema.decodeUnknownOption(fromJson(Schema.Unknown))
-
-/** An error as a provider writes it. */
-export interface ProviderFault {
-  readonly message: string
-  /** Its type and code, in one text. */
-  readonly kind: string
-  readonly tokens?: number | undefined
-  readonly limit?: number | undefined
-}
-
-/** Returns the error in a value; undefined if it contains none. */
-export const faultIn = (value: unknown): ProviderFault | undefined =>
-  Option.match(readFault(value), {
-    onNone: () => undefined,
-    onSome: (read) => {
-      const fault = "error" in read ? read.error : read
-      if (typeof fault === "string") return { message: fault, kind: "" }
-      return {
-        message: fault.message ?? "",
-        kind: [fault.type, fault.code].filter(Predicate.isNotNullish).join(" "),
-        tokens: fault.n_prompt_tokens,
-        limit: fault.n_ctx
-      }
-    }
-  })
-
-/** The error that the body of an answer states. */
-export const faultOf = (body: string): ProviderFault => {
-  const fault = Option.match(readJson(body), { onNone: () => undefined, onSome: faultIn })
-  return fault === undefined || fault.message + fault.kind === "" ? { message: body, kind: "" } : fault
-}
-
-const tooLong =
-  /context_length_exceeded|exceed_context_size|request_too_large|prompt is too long|maximum context length|context (?:limit|window|size)|context length/i
-
-/** The numbers in the messages of the servers; a message that has none of these forms says no more than that it is too long. */
-const sizes: ReadonlyArray<RegExp> = [
-  /(?<tokens>\d+) tokens? > (?<limit>\d+)/,
-  /(?<tokens>\d+) \+ (?<more>\d+) > (?<limit>\d+)/,
-  /maximum context length (?:is|of) (?<limit>\d+).*?(?<tokens>\d+) (?:input )?tokens/s,
-  /\((?<tokens>\d+) tokens\) exceeds the available context size \((?<limit>\d+)/,
-  /available context size \((?<limit>\d+)/
-]
-
-const contextLength = ({ kind, limit, message, tokens }: ProviderFault): ContextLengthError | undefined => {
-  if (!tooLong.test(`${kind} ${message}`)) return undefined
-  const plain = message.replaceAll(/(?<=\d)[,_](?=\d{3})/g, "")
-  const groups = sizes.map((size) => size.exec(plain)?.groups).find(Predicate.isNotUndefined) ?? {}
-  const total = groups["tokens"] === undefined ? undefined : Number(groups["tokens"]) + Number(groups["more"] ?? 0)
-  const size = tokens ?? total
-  const window = limit ?? (groups["limit"] === undefined ? undefined : Number(groups["limit"]))
-  return tooLarge(size, window)
-}
 
 const isQuota = ({ kind, message }: ProviderFault): boolean =>
   /insufficient_quota|billing|credit balance|exceeded your current quota/i.test(`${kind} ${message}`)
@@ -129,12 +59,14 @@ export const reasonOfStatus = (
   delay: Duration.Duration | undefined,
   names: ProviderNames
 ): ModelErrorReason => {
-  const { kind, message } = fault
+  const { isPage = false, kind, message } = fault
   const detail = clip(message.trim() === "" ? `HTTP ${status}` : message)
   const retryDelay = delay ?? statedDelay(message)
   const waiting = retryDelay === undefined ? {} : { retryAfter: retryDelay }
   if (status >= 300 && status < 400) return new InvalidResponseError({ detail: `a redirection (${status})` })
-  if (status < 500 && /^\s*</.test(message)) {
+  const excess = excessOf(status, fault)
+  if (excess !== undefined) return reasonOfExcess(excess)
+  if (status < 500 && isPage) {
     const place = `check ${names.baseUrl}`
     return new InvalidRequestError({
       detail: `this address does not serve the ${names.api} API (HTTP ${status} and a page); ${place}`
@@ -145,9 +77,6 @@ export const reasonOfStatus = (
   if (status === 402 || isQuota(fault)) return new QuotaExhaustedError({ detail })
   if (status === 403) return keyError("InsufficientPermissions", names)
   if (status === 429) return new RateLimitError(waiting)
-  const length = status < 500 || kind.includes("context") ? contextLength(fault) : undefined
-  if (length !== undefined) return length
-  if (status === 413) return new ContextLengthError({})
   if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...waiting })
   return new InvalidRequestError({ detail })
 }

@@ -3,6 +3,7 @@ import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"
+import { faultOf } from "../../domain/wire/ProviderFault.ts"
 import {
   AnswerTooLargeError,
   type ModelAnswer,
@@ -15,14 +16,7 @@ import {
 } from "../../services/model/Model.ts"
 import { bounded } from "./BoundedResponse.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
-import {
-  faultOf,
-  keyError,
-  type ProviderNames,
-  reasonOfConnection,
-  reasonOfStatus,
-  retryAfter
-} from "./ProviderErrors.ts"
+import { keyError, type ProviderNames, reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors.ts"
 import { ServerEvents } from "./ServerEvents.ts"
 
 /**

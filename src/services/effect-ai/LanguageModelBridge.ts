@@ -16,6 +16,7 @@ import {
 } from "../../domain/content/Content.ts"
 import { optionsKey } from "../../domain/content/WireContent.ts"
 import { type ToolDeclaration, toolDeclarations } from "../../domain/model/ToolDeclarations.ts"
+import { excessOf } from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
@@ -185,11 +186,10 @@ const toToolkit = Effect.fnUntraced(function* ({ tools }: ModelRequest) {
   return Toolkit.make(...declared.map(toTool))
 })
 
-const tooLong =
-  /context.{0,12}(?:length|window|size)|too many (?:input )?tokens|prompt is too long|maximum number of tokens|too large/i
-
 const requestReason = (detail: string): ModelErrorReason =>
-  tooLong.test(detail) ? new ContextLengthError({}) : new InvalidRequestError({ detail })
+  excessOf(400, { kind: "", message: detail })?._tag === "TooManyTokens"
+    ? new ContextLengthError({})
+    : new InvalidRequestError({ detail })
 
 const statusOf = (reason: AiError.InternalProviderError | AiError.UnknownError): number =>
   reason.http?.response?.status ?? 500

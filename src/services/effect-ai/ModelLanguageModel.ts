@@ -103,6 +103,7 @@ const reasonOf = (reason: ModelErrorReason): AiError.AiErrorReason => {
       return new AiError.ContentPolicyError({ description })
     case "InvalidRequestError":
     case "ContextLengthError":
+    case "RequestBytesError":
       return new AiError.InvalidRequestError({ description })
     case "TimeoutError":
     case "InternalProviderError":

@@ -88,6 +88,13 @@ export class ContextLengthError extends Schema.TaggedError<ContextLengthError>()
   }
 }
 
+/** The request has more bytes than the server takes. */
+export class RequestBytesError extends Schema.TaggedError<RequestBytesError>()("RequestBytesError", {}) {
+  override get message() {
+    return "the request has more bytes than the server takes; send a smaller image or file, or compress the conversation"
+  }
+}
+
 /** The provider failed on its side. */
 export class InternalProviderError extends Schema.TaggedError<InternalProviderError>()("InternalProviderError", {
   status: Schema.Natural,
@@ -141,6 +148,7 @@ export const ModelErrorReason = Schema.Union([
   ContentPolicyError,
   InvalidRequestError,
   ContextLengthError,
+  RequestBytesError,
   InternalProviderError,
   InvalidResponseError,
   AnswerTooLargeError

@@ -1,0 +1,141 @@
+import { Option, Predicate, Schema } from "effect"
+import { fromJson } from "../text/JsonText.ts"
+
+/** Reads the errors of providers: what their bodies say, and whether a request was too large. All dialects and the gateway read them here. */
+
+/** An error as a provider writes it. */
+export interface ProviderFault {
+  readonly message: string
+  /** Its type, code and status, in one text. */
+  readonly kind: string
+  /** The size of the request and of the window in tokens, where the body has fields for them. */
+  readonly tokens?: number | undefined
+  readonly limit?: number | undefined
+  /** A page of a proxy or of another server, which is no answer of an API. */
+  readonly isPage?: boolean
+}
+
+const nullish = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
+
+const Fault = Schema.Struct({
+  message: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  type: nullish,
+  code: nullish,
+  status: nullish,
+  /** llama.cpp: the size of the request and of the window. */
+  n_prompt_tokens: Schema.optionalKey(Schema.Natural),
+  n_ctx: Schema.optionalKey(Schema.Natural)
+})
+
+/** The error within an answer, in one of the shapes that servers give it. */
+const readFault = Schema.decodeUnknownOption(
+  Schema.Union([Schema.Struct({ error: Fault }), Schema.Struct({ error: Schema.String }), Fault])
+)
+const readJson = Schema.decodeUnknownOption(fromJson(Schema.Unknown))
+
+/** Returns the error in a value; undefined if it contains none. */
+export const faultIn = (value: unknown): ProviderFault | undefined =>
+  Option.match(readFault(value), {
+    onNone: () => undefined,
+    onSome: (read) => {
+      const fault = "error" in read ? read.error : read
+      if (typeof fault === "string") return { message: fault, kind: "" }
+      return {
+        message: fault.message ?? "",
+        kind: [fault.type, fault.code, fault.status].filter(Predicate.isNotNullish).join(" "),
+        tokens: fault.n_prompt_tokens,
+        limit: fault.n_ctx
+      }
+    }
+  })
+
+/** The error that the body of an answer states. */
+export const faultOf = (body: string): ProviderFault => {
+  const json = readJson(body)
+  if (Option.isNone(json)) return { message: body, kind: "", isPage: /^\s*</.test(body) }
+  const fault = faultIn(json.value)
+  return fault === undefined || fault.message + fault.kind === "" ? { message: body, kind: "" } : fault
+}
+
+/** More tokens than the window of the model has room for; with the numbers, where the provider states them. */
+export interface TooManyTokens {
+  readonly _tag: "TooManyTokens"
+  readonly tokens?: number
+  readonly limit?: number
+}
+
+/** More bytes than the server or a proxy before it takes. It says nothing about tokens. */
+export interface TooManyBytes {
+  readonly _tag: "TooManyBytes"
+}
+
+/**
+ * How providers say that a request has too many tokens, those with numbers first. `more` are the tokens that are asked of the answer. Numbers are
+ * compared without separators.
+ */
+const tooManyTokens: ReadonlyArray<RegExp> = [
+  // Anthropic, and Claude on Bedrock and Vertex.
+  /prompt is too long: (?<tokens>\d+) tokens? > (?<limit>\d+)/,
+  /exceed context limit: (?<tokens>\d+) \+ (?<more>\d+) > (?<limit>\d+)/,
+  // Gemini.
+  /input token count (?:is |of )?\(?(?<tokens>\d+)\)? .{0,60}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
+  // OpenAI, Azure, DeepSeek, OpenRouter, Together, vLLM and SGLang.
+  /maximum context length (?:is|of) (?<limit>\d+) tokens.{0,20}? (?:you requested|your messages resulted in|your request has|your prompt contains|the request has|you requested a total of)(?: about| at least)? (?<tokens>\d+)/,
+  /maximum context length (?:is|of) (?<limit>\d+)/,
+  /prompt \(length (?<tokens>\d+)\) is longer than the maximum model length of (?<limit>\d+)/,
+  /input \((?<tokens>\d+) tokens\) is longer than the model's context length \((?<limit>\d+)/,
+  /requested token count exceeds the model's maximum context length of (?<limit>\d+)/,
+  // llama.cpp and LM Studio.
+  /\((?<tokens>\d+) tokens\) exceeds the available context size \((?<limit>\d+)/,
+  /available context size \((?<limit>\d+)/,
+  /keep the first (?<tokens>\d+) tokens when context .{0,80}?context length of only (?<limit>\d+)/,
+  // xAI, GitHub Copilot, Kimi, Mistral, Fireworks, Cerebras and Groq.
+  /maximum prompt length is (?<limit>\d+) but the request contains (?<tokens>\d+)/,
+  /prompt token count of (?<tokens>\d+) exceeds the limit of (?<limit>\d+)/,
+  /exceeded model token limit: (?<limit>\d+) \(requested: (?<tokens>\d+)\)/,
+  /prompt contains (?<tokens>\d+) tokens.{0,80}? (?<limit>\d+) maximum context length/,
+  /prompt is too long: (?<tokens>\d+), model maximum context length: (?<limit>\d+)/,
+  /current length is (?<tokens>\d+) while limit is (?<limit>\d+)/,
+  // DashScope, Cohere and Text Generation Inference.
+  /range of input length should be \[\d+, (?<limit>\d+)\]/,
+  /tokens in the prompt cannot exceed (?<limit>\d+) - received (?<tokens>\d+)/,
+  /`inputs` tokens \+ `max_new_tokens` must be <= (?<limit>\d+)\. given: (?<tokens>\d+) `inputs` tokens and (?<more>\d+)/,
+  /`inputs` must have less than (?<limit>\d+) tokens\. given: (?<tokens>\d+)/,
+  /token count .{0,80}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
+  // Without numbers: codes of OpenAI, llama.cpp, Copilot and z.ai, and the words of Bedrock, Groq, Ollama, MiniMax and others.
+  /context_length_exceeded|exceed_context_size|max_prompt_tokens_exceeded|model_context_window_exceeded/,
+  /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input) (?:is )?too long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
+  /too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
+]
+
+/** Words about the length of the answer, or about a rate: the request itself is not too long. */
+const otherLimit =
+  /per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|completion tokens/
+
+/** The status names the cause by itself: the key, the path or the rate. */
+const otherStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429])
+
+/** Returns in what a refused request was too large; undefined if it was refused for another reason. `status` is that of HTTP. */
+export const excessOf = (status: number, fault: ProviderFault): TooManyTokens | TooManyBytes | undefined => {
+  if (otherStatuses.has(status)) return undefined
+  const text = `${fault.kind} ${fault.message}`.replaceAll(/(?<=\d)[,_](?=\d{3})/g, "").toLowerCase()
+  // A failing server may quote anything, but gives a code on purpose.
+  const said = status >= 500 ? fault.kind.toLowerCase() : text
+  if (otherLimit.test(said)) return undefined
+  if (fault.isPage !== true) {
+    for (const form of tooManyTokens) {
+      const found = form.exec(said)
+      if (found === null) continue
+      const { limit, more = "0", tokens } = found.groups ?? {}
+      const size = fault.tokens ?? (tokens === undefined ? undefined : Number(tokens) + Number(more))
+      const window = fault.limit ?? (limit === undefined ? undefined : Number(limit))
+      return {
+        _tag: "TooManyTokens",
+        ...(size === undefined ? {} : { tokens: size }),
+        ...(window === undefined ? {} : { limit: window })
+      }
+    }
+  }
+  const isBytes = status === 413 || /request_too_large|payload size exceeds|entity too large/.test(said)
+  return isBytes && status < 500 ? { _tag: "TooManyBytes" } : undefined
+}
