@@ -18,6 +18,7 @@ export {
   NetworkError,
   QuotaExhaustedError,
   RateLimitError,
+  RequestBytesError,
   TimeoutError
 } from "../services/model/Model.ts"
 export { isRetryable } from "../services/model/Retry.ts"

@@ -1,9 +1,14 @@
 import type { ChatEvent } from "../chat/ChatEvent.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 
+/** The finish reason of an answer that ended at the output limit of its model. */
+export const outputLimit = "MAX_TOKENS"
+
 /** How a turn ended, read from its events. */
 export interface TurnEnd {
   readonly isFinished: boolean
+  /** Whether the answer ended at the model's output limit. Its last call may be half of what the model meant. */
+  readonly isCut: boolean
   readonly model: string
   readonly usage: Usage | null
   /** Whether a compression removed content from the window before the turn. */
@@ -11,7 +16,7 @@ export interface TurnEnd {
 }
 
 /** A turn without events. */
-export const turnBegins: TurnEnd = { isFinished: false, model: "", usage: null, isCompressed: false }
+export const turnBegins: TurnEnd = { isFinished: false, isCut: false, model: "", usage: null, isCompressed: false }
 
 /** The turn after one more event. */
 export const afterEvent = (end: TurnEnd, event: ChatEvent): TurnEnd => {
@@ -21,7 +26,7 @@ export const afterEvent = (end: TurnEnd, event: ChatEvent): TurnEnd => {
     case "ChatCompressed":
       return { ...end, isCompressed: end.isCompressed || event.status === "COMPRESSED" }
     case "Finished":
-      return { ...end, isFinished: true, usage: event.usage }
+      return { ...end, isFinished: true, isCut: event.reason === outputLimit, usage: event.usage }
     default:
       return end
   }

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { outputLimit } from "../../domain/agent/TurnEnd.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"
@@ -14,14 +15,37 @@ export interface WireCall {
 }
 
 /** The finish reason of an answer with a call that cannot be read. */
-export const malformed = "MALFORMED_FUNCTION_CALL"
+const malformed = "MALFORMED_FUNCTION_CALL"
 
-/** The part of a call. Undefined if its arguments are not JSON. */
-export const callPart = ({ args, id, name }: WireCall, names: ToolNames): Part | undefined => {
-  const read = args.trim() === "" ? Result.succeed({}) : parseJson(args)
-  return Result.isFailure(read)
-    ? undefined
-    : {
-        functionCall: { ...(id === undefined || id === "" ? {} : { id }), name: names.own(name), args: read.success }
-      }
+/** The calls of one answer. Mutable. */
+export class AnswerCalls {
+  private readonly names: ToolNames
+  private readonly unread: Array<WireCall> = []
+
+  constructor(names: ToolNames) {
+    this.names = names
+  }
+
+  private part({ id, name }: WireCall, args: unknown): Part {
+    const named = id === undefined || id === "" ? {} : { id }
+    return { functionCall: { ...named, name: this.names.own(name), args } }
+  }
+
+  /** Reads a call. Returns nothing if its arguments are not JSON. */
+  read(call: WireCall): ReadonlyArray<Part> {
+    const args = call.args.trim() === "" ? Result.succeed({}) : parseJson(call.args)
+    if (Result.isSuccess(args)) return [this.part(call, args.success)]
+    this.unread.push(call)
+    return []
+  }
+
+  /**
+   * What the end of the answer adds. A call that broke off at the output limit has no arguments: it is not carried out, and the model is told
+   * why. Any other that cannot be read makes the answer malformed.
+   */
+  end(finishReason: string): { readonly parts: ReadonlyArray<Part>; readonly finishReason: string } {
+    if (this.unread.length === 0) return { parts: [], finishReason }
+    if (finishReason !== outputLimit) return { parts: [], finishReason: malformed }
+    return { parts: this.unread.map((call) => this.part(call, {})), finishReason }
+  }
 }

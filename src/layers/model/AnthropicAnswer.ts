@@ -5,7 +5,7 @@ import { isCompaction, signatureOf } from "../../domain/model/ProviderSignature.
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import { faultIn } from "../../domain/wire/ProviderFault.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
-import { callPart, malformed } from "./AnswerCalls.ts"
+import { AnswerCalls } from "./AnswerCalls.ts"
 import { clip, failed, unusable } from "./ModelFailures.ts"
 import { type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
 import type { EventReader } from "./ProviderExchange.ts"
@@ -105,12 +105,10 @@ interface OpenBlock {
 
 /** An answer that is being read. */
 interface Answer {
-  readonly names: ToolNames
+  readonly calls: AnswerCalls
   readonly hide: (text: string) => string
   readonly blocks: Map<number, OpenBlock>
   counts: Counts
-  /** Whether a tool call could not be read. */
-  isMalformed: boolean
 }
 
 const startBlock = (
@@ -158,11 +156,8 @@ const endBlock = (answer: Answer, { index = 0 }: Event): ReadonlyArray<Part> => 
       return signature === "" ? [] : [signed({ type, thinking: pieces.join(""), signature })]
     case "redacted_thinking":
       return [signed({ type, data })]
-    case "tool_use": {
-      const part = callPart({ id, name, args: pieces.join("") }, answer.names)
-      answer.isMalformed ||= part === undefined
-      return part === undefined ? [] : [part]
-    }
+    case "tool_use":
+      return answer.calls.read({ id, name, args: pieces.join("") })
     default:
       return []
   }
@@ -177,9 +172,12 @@ const finish = (answer: Answer, { delta, usage }: Event): Effect.Effect<ModelChu
   const reason = delta?.stop_reason
   if (reason === undefined || reason === null) return Effect.undefined
   if (reason === "refusal") return Effect.fail(failed(new ContentPolicyError({ finishReason: reason })))
+  // Some servers do not end the block in which the answer was cut off.
+  const open = [...answer.blocks.keys()].flatMap((index) => endBlock(answer, { type: "content_block_stop", index }))
+  const end = answer.calls.end(finishReasons[reason] ?? clip(answer.hide(reason)))
   return Effect.succeed({
-    parts: [],
-    finishReason: answer.isMalformed ? malformed : (finishReasons[reason] ?? clip(answer.hide(reason))),
+    parts: [...open, ...end.parts],
+    finishReason: end.finishReason,
     usage: usageOf(answer.counts)
   })
 }
@@ -211,7 +209,7 @@ const readAnswer = (
 
 /** Reads one answer of the Messages API. */
 export const makeReader = (names: ToolNames, provided: ProviderNames, hide: (text: string) => string): EventReader => {
-  const answer: Answer = { names, hide, blocks: new Map(), counts: {}, isMalformed: false }
+  const answer: Answer = { calls: new AnswerCalls(names), hide, blocks: new Map(), counts: {} }
   return {
     read: (value) => {
       const event = Option.getOrUndefined(readEvent(value))

@@ -6,7 +6,7 @@ import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
 import { faultIn } from "../../domain/wire/ProviderFault.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
-import { callPart, malformed } from "./AnswerCalls.ts"
+import { AnswerCalls } from "./AnswerCalls.ts"
 import { clip, failed, unusable } from "./ModelFailures.ts"
 import { type ProviderNames, reasonOfEvent } from "./ProviderErrors.ts"
 import type { EventReader } from "./ProviderExchange.ts"
@@ -75,27 +75,25 @@ const signed = (block: Readonly<Record<string, unknown>>): Part => ({
   thoughtSignature: signatureOf(provider, block)
 })
 
-/** The part of an item that is whole. Returns undefined for a call that cannot be read. */
-const itemParts = ({ item }: ResponseEvent, whole: unknown, names: ToolNames): ReadonlyArray<Part> | undefined => {
+/** The parts of an item that is whole. */
+const itemParts = ({ item }: ResponseEvent, whole: unknown, calls: AnswerCalls): ReadonlyArray<Part> => {
   if (isCompaction(item)) return [signed(Option.getOrElse(readWholeItem(whole), () => ({ item: {} })).item)]
   if (item?.type === "function_call") {
     const { arguments: args, call_id: id, name } = item
-    const part = callPart({ id: id ?? undefined, name: name ?? "", args: args ?? "" }, names)
-    return part && [part]
+    return calls.read({ id: id ?? undefined, name: name ?? "", args: args ?? "" })
   }
   if (item?.type !== "reasoning" || !item.encrypted_content) return []
   const { encrypted_content, id, summary } = item
   return [signed({ type: "reasoning", id: id ?? undefined, summary: summary ?? [], encrypted_content })]
 }
 
-const lastChunk = ({ response, type }: ResponseEvent, isMalformed: boolean): Effect.Effect<ModelChunk, ModelError> => {
+const lastChunk = ({ response, type }: ResponseEvent, calls: AnswerCalls): Effect.Effect<ModelChunk, ModelError> => {
   const reason = type === "response.completed" ? "completed" : (response?.incomplete_details?.reason ?? "incomplete")
   if (reason === "content_filter") return refused(reason)
   const finishReason = reason === "completed" ? "STOP" : reason === "max_output_tokens" ? "MAX_TOKENS" : "OTHER"
   const usage = response?.usage
   return Effect.succeed({
-    parts: [],
-    finishReason: isMalformed ? malformed : finishReason,
+    ...calls.end(finishReason),
     ...(usage
       ? {
           usage: usageOf({
@@ -117,7 +115,7 @@ export const makeResponsesReader = (
   provided: ProviderNames,
   hide: (text: string) => string
 ): EventReader => {
-  let isMalformed = false
+  const calls = new AnswerCalls(names)
   const fault = (value: unknown) => {
     const { kind, message } = faultIn(value) ?? { kind: "", message: "" }
     // The type of the event says nothing.
@@ -136,14 +134,11 @@ export const makeResponsesReader = (
         case "response.reasoning_summary_text.delta":
         case "response.reasoning_text.delta":
           return chunkOf(delta === "" ? [] : [{ text: delta, thought: true }])
-        case "response.output_item.done": {
-          const parts = itemParts(event, value, names)
-          isMalformed ||= parts === undefined
-          return chunkOf(parts ?? [])
-        }
+        case "response.output_item.done":
+          return chunkOf(itemParts(event, value, calls))
         case "response.completed":
         case "response.incomplete":
-          return lastChunk(event, isMalformed)
+          return lastChunk(event, calls)
         case "response.failed":
           return fault({ error: event.response?.error })
         case "error":
@@ -220,10 +215,11 @@ const addCall = (calls: OpenCalls, { function: called, id, index }: CallDelta): 
 }
 
 /** The last chunk: the calls are complete only at the end of the answer. */
-const callsChunk = (calls: OpenCalls, names: ToolNames, finishReason: string): ModelChunk => {
-  const parts = [...calls.values()].map(({ args, id, name }) => callPart({ id, name, args: args.join("") }, names))
-  const readable = parts.filter((part) => part !== undefined)
-  return { parts: readable, finishReason: readable.length < parts.length ? malformed : finishReason }
+const callsChunk = (open: OpenCalls, names: ToolNames, finishReason: string): ModelChunk => {
+  const calls = new AnswerCalls(names)
+  const parts = [...open.values()].flatMap(({ args, id, name }) => calls.read({ id, name, args: args.join("") }))
+  const end = calls.end(finishReason)
+  return { parts: [...parts, ...end.parts], finishReason: end.finishReason }
 }
 
 /** The text and the token counts of an event. Undefined: it has none. */

@@ -16,7 +16,7 @@ import { append, callsOf, keptOf, recentContents } from "./AgentConversation.ts"
 import { afterAgent, beforeAgent } from "./AgentHooks.ts"
 import { type AgentRun, begin, type Emit, noMessage, type Profile, type RunOptions } from "./AgentRun.ts"
 import { runTurn } from "./AgentTurn.ts"
-import { abandonCalls, answerCalls, outputOf, refuseCalls } from "./AnswerCalls.ts"
+import { abandonCalls, answerCalls, cutRefusal, loopRefusal, outputOf, refuseCalls } from "./AnswerCalls.ts"
 import { afterUse, exceededLimit, stopEvent } from "./RunBounds.ts"
 import type { PendingCall } from "./ToolAnswer.ts"
 
@@ -148,7 +148,7 @@ const step = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boole
   run.next = noMessage
   run.used = afterUse(run.used, turn.model, turn.usage, pricesWith((yield* chat.settings).models))
   const calls = yield* callsOf(chat)
-  return yield* calls.length === 0 ? finish(run) : answer(run, calls)
+  return yield* calls.length === 0 ? finish(run) : answer(run, calls, turn.isCut)
 })
 
 /** Appends what arrived since the last turn: messages of other agents, and the reminder after a compression. */
@@ -237,13 +237,15 @@ const clearConversation = Effect.fnUntraced(function* (
 /** Answers the calls of a turn. Returns whether another turn follows. */
 const answer = Effect.fnUntraced(function* (
   run: AgentRun,
-  calls: ReadonlyArray<PendingCall>
+  calls: ReadonlyArray<PendingCall>,
+  isCut: boolean
 ): Effect.fn.Return<boolean, TurnError, Approval> {
   const { loops } = run.profile
   let loop: Loop | undefined
   for (const { call } of calls) loop ??= yield* loops?.call(call.name, call.args) ?? Effect.undefined
   const goesOn = loop === undefined || (yield* reportLoop(run, loop))
-  const answers = yield* loop === undefined ? answerCalls(run, calls) : refuseCalls(run, calls, loop)
+  const refusal = loop === undefined ? (isCut ? cutRefusal : undefined) : loopRefusal(loop)
+  const answers = yield* refusal === undefined ? answerCalls(run, calls) : refuseCalls(run, calls, refusal)
   const halting = answers.find(({ stops }) => stops !== undefined)?.stops
   if (halting !== undefined) {
     yield* run.emit({ _tag: "HookStopped", message: halting, refused: false })

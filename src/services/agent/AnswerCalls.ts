@@ -80,13 +80,20 @@ export const answerCalls = Effect.fnUntraced(function* (
   )
 })
 
-/** Answers all calls with the same refusal, because the agent is repeating itself. */
+/** Why the calls of an agent that repeats itself are refused. */
+export const loopRefusal = ({ detail }: Loop): string =>
+  `not carried out, because you seem to be stuck in a loop: ${detail}; try a different approach, or say what blocks you`
+
+/** Why the calls of an answer that was cut off are refused: the last may be half of what the model meant, such as half a file. */
+export const cutRefusal =
+  "not carried out, because your answer was cut off at the output limit; ask for less in one answer, for example write a long file in several parts"
+
+/** Answers all calls with the same refusal. */
 export const refuseCalls = Effect.fnUntraced(function* (
   { emit, profile }: AgentRun,
   calls: ReadonlyArray<PendingCall>,
-  { detail }: Loop
+  why: string
 ): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError> {
-  const why = `not carried out, because you seem to be stuck in a loop: ${detail}; try a different approach, or say what blocks you`
   const answers = calls.map((): CallAnswer => ({ status: "error", response: errorResponse(why), result: undefined }))
   yield* record(profile, calls, answers, new Map())
   for (const { call, id } of calls) {
