@@ -32,6 +32,7 @@ describe("the end of a turn", () => {
     ["nothing happened", [], {}],
     ["it was asked and cancelled", [model, cancelled], { model: "m" }],
     ["it has an answer", [model, finished], { model: "m", isFinished: true, usage }],
+    ["it was cut off", [{ ...finished, reason: "MAX_TOKENS" }], { isFinished: true, isCut: true, usage }],
     [
       "it was compressed before",
       [compressed("COMPRESSED"), compressed("NOOP"), model],

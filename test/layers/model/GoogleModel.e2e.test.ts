@@ -246,9 +246,9 @@ describe("failures", () => {
     [
       "400 payload size",
       Fake.failure(400, "Request payload size exceeds the limit: 20971520 bytes."),
-      { _tag: "ContextLengthError" }
+      { _tag: "RequestBytesError" }
     ],
-    ["413", Fake.failure(413, "too large"), { _tag: "ContextLengthError" }],
+    ["413", Fake.failure(413, "too large"), { _tag: "RequestBytesError" }],
     ["500", Fake.failure(500, "oops"), { _tag: "InternalProviderError", status: 500 }],
     [
       "503 with Retry-After",

@@ -307,6 +307,18 @@ describe("Agent", () => {
     })
   )
 
+  it.effect("carries out no call of an answer that was cut off, and tells the model", () =>
+    Effect.gen(function* () {
+      const cut = { ...calling(asking("read", "a", "1"), asking("read", "b", "2")), finishReason: "MAX_TOKENS" }
+      const { chat, run } = yield* agent({ tools: [upper], answers: [cut, saying("done")] })
+      const { events } = yield* taken(run("go"))
+      assert.notInclude(tags(events), "ToolCallStarted")
+      const [, , refused = "", last] = yield* transcript(chat)
+      assert.lengthOf(refused.match(/not carried out/g) ?? [], 2)
+      assert.strictEqual(last, "model done")
+    })
+  )
+
   describe("limits", () => {
     const again = () => calling(asking("read", "a"))
 
