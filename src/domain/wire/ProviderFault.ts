@@ -105,7 +105,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   // Without numbers: codes of OpenAI, llama.cpp, Copilot and z.ai, and the words of Bedrock, Groq, Ollama, MiniMax and others.
   /context_length_exceeded|exceed_context_size|max_prompt_tokens_exceeded|model_context_window_exceeded/,
   /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input) (?:is )?too long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
-  /too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
+  /token count.{0,40} exceeds|too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
 ]
 
 /** Words about the length of the answer, or about a rate: the request itself is not too long. */

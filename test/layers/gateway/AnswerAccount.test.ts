@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { addedCounts, latestCounts } from "../../../src/domain/gateway/AddedCounts.ts"
-import { isTooLong, usageOf } from "../../../src/domain/gateway/AnswerUsage.ts"
+import { usageOf } from "../../../src/domain/gateway/AnswerUsage.ts"
 import { type Dialect, dialects, routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { accountAnswer, type Used } from "../../../src/layers/gateway/AnswerAccount.ts"
@@ -113,17 +113,5 @@ describe("counts", () => {
     assert.deepStrictEqual(addedCounts(one, undefined), one)
     assert.deepStrictEqual(latestCounts({ a: 1, b: 2 }, { a: 3, b: null }), { a: 3, b: 2 })
     assert.deepStrictEqual(latestCounts(one, undefined), one)
-  })
-
-  it.each([
-    [400, "prompt is too long: 200001 tokens > 200000 maximum", true],
-    [413, `{"error":{"code":"context_length_exceeded"}}`, true],
-    [400, "This model's input exceeds the maximum number of tokens", true],
-    [400, "The input token count (1048577) exceeds the maximum", true],
-    [400, "unknown field", false],
-    [429, "prompt is too long", false],
-    [200, "prompt is too long", false]
-  ] as const)("a refusal with %s and %j is one of the length: %s", (status, body, expected) => {
-    assert.strictEqual(isTooLong(status, body), expected)
   })
 })
