@@ -1,4 +1,5 @@
 import type { Content, Part } from "../content/Content.ts"
+import { wellFormedJson } from "../text/JsonText.ts"
 import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, noWords, type ToolResult } from "./Dialogue.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
@@ -53,7 +54,7 @@ const sendable = ({ fileData, inlineData }: Part): { readonly isImage: boolean; 
   return /^(?:data|https?):/.test(url) ? { isImage, url } : undefined
 }
 
-const argumentsOf = (args: unknown): string => JSON.stringify(args).toWellFormed()
+const argumentsOf = (args: unknown): string => wellFormedJson(JSON.stringify(args))
 
 const functionOf =
   (names: ToolNames) =>

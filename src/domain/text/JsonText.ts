@@ -105,3 +105,10 @@ const Shallow = Schema.String.check(
 /** Like `Schema.fromJsonString`, for text from outside: text that is nested too deeply is not decoded. */
 export const fromJson = <S extends Schema.Top>(schema: S) =>
   Shallow.pipe(Schema.decodeTo(Schema.fromJsonString(schema)))
+
+/** A pair of backslashes, or half of a surrogate pair: `JSON.stringify` writes only halves as escapes. */
+const halfOrSlashes = /\\(?:\\|u[dD][89a-fA-F][0-9a-fA-F]{2})/g
+
+/** Replaces the halves of surrogate pairs in JSON that `JSON.stringify` wrote. Providers refuse a request that has one. */
+export const wellFormedJson = (json: string): string =>
+  json.includes("\\ud") ? json.replace(halfOrSlashes, (found) => (found === "\\\\" ? found : "\uFFFD")) : json

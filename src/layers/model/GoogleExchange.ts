@@ -1,4 +1,5 @@
 import { Duration } from "effect"
+import { wellFormedJson } from "../../domain/text/JsonText.ts"
 import { AnswerTooLargeError, type ModelErrorReason } from "../../services/model/Model.ts"
 import { bounded } from "./BoundedResponse.ts"
 
@@ -36,7 +37,8 @@ export const observedFetch =
   (exchange: Exchange): typeof fetch =>
   (input, init) => {
     exchange.sent = true
-    return fetch(input, { ...init, redirect: "manual" }).then((response) => {
+    const body = typeof init?.body === "string" ? { body: wellFormedJson(init.body) } : {}
+    return fetch(input, { ...init, ...body, redirect: "manual" }).then((response) => {
       exchange.status = response.status
       exchange.retryAfter = retryAfter((name) => response.headers.get(name))
       // The status alone is enough where the body of an error is too large.

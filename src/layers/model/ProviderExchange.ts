@@ -2,7 +2,7 @@ import { Config, Duration, Effect, Option, Redacted, Result, Schema, Stream } fr
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
-import { parseJson } from "../../domain/text/JsonText.ts"
+import { parseJson, wellFormedJson } from "../../domain/text/JsonText.ts"
 import { faultOf } from "../../domain/wire/ProviderFault.ts"
 import {
   AnswerTooLargeError,
@@ -162,7 +162,7 @@ const open = Effect.fnUntraced(function* (
     fetch(new URL(path, baseUrl), {
       method: "POST",
       headers: { "content-type": "application/json", ...headers(key) },
-      body: JSON.stringify(body),
+      body: wellFormedJson(JSON.stringify(body)),
       redirect: "manual",
       signal
     })

@@ -1,5 +1,6 @@
 import type { Content } from "../../domain/content/Content.ts"
 import { geminiContent } from "../../domain/model/GeminiContents.ts"
+import { wellFormedJson } from "../../domain/text/JsonText.ts"
 import type { ModelRequest } from "../../services/model/Model.ts"
 
 /**
@@ -96,7 +97,7 @@ class Kept {
 
   /** The text of a content at a place: its JSON, separated from the one before. */
   private textOf(content: Content, index: number): string {
-    const json = JSON.stringify(geminiContent(content))
+    const json = wellFormedJson(JSON.stringify(geminiContent(content)))
     return index === 0 ? json : `,${json}`
   }
 
@@ -121,7 +122,7 @@ class Kept {
   body({ contents, model: _model, ...rest }: ModelRequest): ReadonlyArray<Buffer> {
     this.follow(contents)
     if (this.rest === undefined || !isSameRest(this.rest.of, rest)) {
-      const json = JSON.stringify({ generationConfig: {}, ...restOf(rest) })
+      const json = wellFormedJson(JSON.stringify({ generationConfig: {}, ...restOf(rest) }))
       this.rest = { of: rest, bytes: Buffer.from(`],${json.slice(1)}`) }
     }
     return [opening, ...this.blocks.map(({ bytes, used }) => bytes.subarray(0, used)), this.rest.bytes]

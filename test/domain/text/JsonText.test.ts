@@ -6,7 +6,8 @@ import {
   isTooDeep,
   maxDepth,
   parseJson,
-  parsedOrUndefined
+  parsedOrUndefined,
+  wellFormedJson
 } from "../../../src/domain/text/JsonText.ts"
 
 const nested = (depth: number) => `${`{"a":[`.repeat(depth / 2)}${"]}".repeat(depth / 2)}`
@@ -69,4 +70,13 @@ describe("reading JSON", () => {
     if (depth > 0) assert.isTrue(isDeeper(text, depth - 1))
     assert.deepStrictEqual(JSON.stringify(Result.getOrThrow(parseJson(text))), text)
   })
+})
+
+it.each([
+  ["halves", "a\ud83d b\ude00", "a\ufffd b\ufffd"],
+  ["a pair", "a\ud83d\ude00", "a\ud83d\ude00"],
+  ["an escape that somebody wrote", String.raw`\ud83d and \\ud83d`, String.raw`\ud83d and \\ud83d`],
+  ["a half after backslashes", `\\\\\ud83d`, `\\\\\ufffd`]
+])("JSON holds no half of a surrogate pair: %s", (_, text, expected) => {
+  assert.deepStrictEqual(JSON.parse(wellFormedJson(JSON.stringify({ [text]: [text] }))), { [expected]: [expected] })
 })
