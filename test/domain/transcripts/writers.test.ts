@@ -421,7 +421,7 @@ describe.each(forms)("%s", (form) => {
   })
 
   it("a message of very many parts comes back, also from a compaction", () => {
-    const length = sizeOf(200_000, 2_000)
+    const length = sizeOf(130_000, 2_000)
     const many = said(user(...Array.from({ length }, (): Part => ({ later: 1 }))))
     const texts = said(user(...Array.from({ length }, () => text("a"))))
     const back = readText(writtenText(form, transcriptOf([many, texts, cut([], 0)])).text)

@@ -27,7 +27,9 @@ describe("the bytes of a request", () => {
         for (const [turn, { added, cuts, keep }] of changes.entries()) {
           const kept = cuts ? contents.slice(0, Math.max(1, Math.floor(contents.length * keep))) : contents
           contents = [...kept, ...added.map((length, at) => model(text(`${turn}.${at} ${"ä".repeat(length)}`)))]
-          const expected = JSON.parse(JSON.stringify({ contents, generationConfig: {} }))
+          // Half of a surrogate pair is replaced.
+          const whole = [user(text("begin \u{1f600} \ufffd")), ...contents.slice(1)]
+          const expected = JSON.parse(JSON.stringify({ contents: whole, generationConfig: {} }))
           sent.push([bodyOf({ model: "m", contents }), expected])
         }
         for (const [pieces, expected] of sent) assert.deepStrictEqual(json(pieces), expected)
