@@ -437,7 +437,7 @@ describe.each(forms)("%s", (form) => {
     ([original]) => {
       if (!environments(original)) staysTheSame(form, original)
     },
-    { arbitrary: { runs: runsOf(1_000), seed: form, size: 24, maxShrinks: 200 } }
+    { arbitrary: { runs: runsOf(500), seed: form, size: 24, maxShrinks: 200 } }
   )
 
   it.prop(
@@ -459,6 +459,6 @@ describe("a document of Gemini CLI", () => {
   }
   it.each(conversations)("holds the last view: %s", (_, steps) => holdsTheView(transcriptOf(steps)))
   it.prop("holds the last view of any conversation", [transcripts], ([original]) => holdsTheView(original), {
-    arbitrary: { runs: runsOf(500), seed: "document", size: 24, maxShrinks: 200 }
+    arbitrary: { runs: runsOf(250), seed: "document", size: 24, maxShrinks: 200 }
   })
 })

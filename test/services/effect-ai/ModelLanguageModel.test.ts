@@ -15,6 +15,7 @@ const reasons: ReadonlyArray<readonly [Models.ModelErrorReason, string]> = [
   [new Models.ContentPolicyError({ finishReason: "SAFETY" }), "ContentPolicyError"],
   [new Models.InvalidRequestError({ detail: "no" }), "InvalidRequestError"],
   [new Models.ContextLengthError({}), "InvalidRequestError"],
+  [new Models.RequestBytesError({}), "InvalidRequestError"],
   [new Models.InternalProviderError({ status: 500 }), "InternalProviderError"],
   [new Models.InvalidResponseError({ detail: "no" }), "InvalidResponseError"],
   [new Models.AnswerTooLargeError({ unit: "bytes", limit: 1 }), "InvalidResponseError"]
