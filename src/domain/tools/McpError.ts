@@ -32,16 +32,25 @@ export type McpProblem = { readonly server: string } & (
   | { readonly _tag: "LeftOut"; readonly fault: McpFault }
   /** Of `offered` tools, `left` are left out: more than `maxTools`, or descriptions that are too long. */
   | { readonly _tag: "ToolsLeftOut"; readonly offered: number; readonly left: number; readonly maxTools: number }
+  /** These tools are described in a form that cannot be read. */
+  | { readonly _tag: "ToolsUnreadable"; readonly names: ReadonlyArray<string> }
 )
-
-/** A problem in words, in one line. */
-export const mcpProblemText = (problem: McpProblem): string =>
-  problem._tag === "LeftOut"
-    ? `The MCP server ${problem.server} is left out: ${mcpFaultText(problem.fault)}`
-    : `The MCP server ${problem.server} offers ${problem.offered} tools; ${problem.left} are left out, beyond ${problem.maxTools} or described at too great a length`
 
 /** Characters of what a server says about an error. */
 const maxDetailChars = 300
+
+/** A problem in words, in one line. */
+export const mcpProblemText = (problem: McpProblem): string => {
+  const server = `The MCP server ${problem.server}`
+  switch (problem._tag) {
+    case "LeftOut":
+      return `${server} is left out: ${mcpFaultText(problem.fault)}`
+    case "ToolsLeftOut":
+      return `${server} offers ${problem.offered} tools; ${problem.left} are left out, beyond ${problem.maxTools} or described at too great a length`
+    case "ToolsUnreadable":
+      return `${server} describes tools in a form that cannot be read, and they are left out: ${shortLine(problem.names.join(", "), maxDetailChars)}`
+  }
+}
 
 /** Whether a server may know only the newest protocol, which has no handshake. */
 export const mayBeNewer = ({ reason }: McpClientError): boolean =>

@@ -22,6 +22,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
+import { usableBlocks, usableTools } from "../../domain/tools/McpEntries.ts"
 import { mayBeNewer, type McpFault } from "../../domain/tools/McpError.ts"
 import { MessageLines, ServerWords } from "../../domain/tools/McpOutput.ts"
 import { filledIn, type McpAddress, type McpProgram, type McpServerSettings } from "../../domain/tools/McpServer.ts"
@@ -60,6 +61,8 @@ export interface Connected {
   readonly client: McpClient.McpClient
   /** Explains why a call failed, for example because the server can no longer be reached. */
   readonly why: (error: McpClientError) => Effect.Effect<McpFault>
+  /** The names of the tools that it lists in a form that cannot be read. */
+  readonly unreadable: ReadonlySet<string>
 }
 
 /** A server that answered, with its list of tools. */
@@ -133,12 +136,26 @@ const rejectingDeepAnswers = (transport: McpClient.Transport): McpClient.Transpo
 /** The JSON-RPC code for an error that the caller did not cause. */
 const internalError = -32_603
 
+/** Makes a connection on which one entry that cannot be read costs no other. */
+const acceptingOddEntries = (transport: McpClient.Transport, unreadable: Set<string>): McpClient.Transport => ({
+  ...transport,
+  request: (message, tool) =>
+    Effect.map(transport.request(message, tool), (response) => {
+      if ("error" in response) return response
+      if (message.method === "tools/call") return { ...response, result: usableBlocks(response.result) }
+      if (message.method !== "tools/list") return response
+      const list = usableTools(response.result)
+      for (const name of list.unreadable) unreadable.add(name)
+      return { ...response, result: list.result }
+    })
+})
+
 /** Performs the handshake over a connection. The caller limits the time. */
-const client = ({ version }: McpOptions, transport: McpClient.Transport) =>
+const client = ({ version }: McpOptions, transport: McpClient.Transport, unreadable: Set<string>) =>
   Effect.provideService(
     McpClient.make({ name: "palimpsest", version }),
     McpClient.Transport,
-    rejectingDeepAnswers(transport)
+    acceptingOddEntries(rejectingDeepAnswers(transport), unreadable)
   )
 
 /** Replaces the variables in values. Fails with the names of those that are not set. */
@@ -228,14 +245,16 @@ const startProgram = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() =>
     process.handle === undefined ? Effect.void : Effect.ignore(process.handle.kill({ forceKillAfter: killAfter }))
   )
+  const unreadable = new Set<string>()
   const connected = yield* client(
     options,
-    acceptingOlderProtocols(transport, () => {})
+    acceptingOlderProtocols(transport, () => {}),
+    unreadable
   ).pipe(
-    Effect.catchIf(mayBeNewer, () => client(options, { ...transport, protocol: McpProtocol.v2026_07_28 })),
+    Effect.catchIf(mayBeNewer, () => client(options, { ...transport, protocol: McpProtocol.v2026_07_28 }, unreadable)),
     explained(why)
   )
-  return { client: connected, why }
+  return { client: connected, why, unreadable }
 })
 
 const reachAddress = Effect.fnUntraced(function* (
@@ -247,6 +266,7 @@ const reachAddress = Effect.fnUntraced(function* (
   const place = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//")
   const why = (error: McpClientError) =>
     Effect.succeed<McpFault>({ _tag: "Failed", error, where: place, lastWords: "" })
+  const unreadable = new Set<string>()
   const negotiated: { version: string | undefined } = { version: undefined }
   const over = (protocol: McpProtocol.ProtocolAdapter<McpClient.ProtocolVersion>) =>
     McpClient.http({ url, headers: own, protocol }).pipe(
@@ -254,7 +274,8 @@ const reachAddress = Effect.fnUntraced(function* (
       Effect.flatMap((transport) =>
         client(
           options,
-          acceptingOlderProtocols(transport, (older) => (negotiated.version = older))
+          acceptingOlderProtocols(transport, (older) => (negotiated.version = older)),
+          unreadable
         )
       )
     )
@@ -262,7 +283,7 @@ const reachAddress = Effect.fnUntraced(function* (
     Effect.catchIf(mayBeNewer, () => over(McpProtocol.v2026_07_28)),
     explained(why)
   )
-  return { client: connected, why }
+  return { client: connected, why, unreadable }
 })
 
 /** Names the negotiated version in each request. */

@@ -83,11 +83,13 @@ const offerOf = (
     takenNames.add(name)
     return toolOf(server, name, tool, connected, timeout)
   })
-  if (left === 0) return { tools, problems: [] }
-  return {
-    tools,
-    problems: [{ _tag: "ToolsLeftOut", server, offered: listed.length, left, maxTools: maxToolsPerServer }]
+  const problems: Array<McpProblem> = []
+  if (left > 0) {
+    problems.push({ _tag: "ToolsLeftOut", server, offered: listed.length, left, maxTools: maxToolsPerServer })
   }
+  if (connected.unreadable.size > 0)
+    problems.push({ _tag: "ToolsUnreadable", server, names: [...connected.unreadable] })
+  return { tools, problems }
 }
 
 /** The arguments of a call: an object, or its JSON text. */

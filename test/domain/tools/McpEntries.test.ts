@@ -1,0 +1,38 @@
+import { assert, it } from "@effect/vitest"
+import { usableBlocks, usableTools } from "../../../src/domain/tools/McpEntries.ts"
+
+const look = { name: "look", description: "Looks.", inputSchema: { type: "object", properties: {} } }
+
+it("a tool that cannot be read costs no other, and is named", () => {
+  const odd = { name: "either", inputSchema: { anyOf: [{ required: ["a"] }, { required: ["b"] }] } }
+  const noisy = { ...look, name: "noisy", icons: "none", outputSchema: 1, annotations: [] }
+  const { result, unreadable } = usableTools({
+    tools: [look, odd, noisy, { inputSchema: look.inputSchema }, { name: 7 }, null],
+    nextCursor: "2"
+  })
+  assert.deepStrictEqual(result, {
+    tools: [look, { ...odd, inputSchema: { ...odd.inputSchema, type: "object" } }, { ...look, name: "noisy" }],
+    nextCursor: "2"
+  })
+  assert.deepStrictEqual(
+    unreadable,
+    Array.from({ length: 3 }, () => "a tool without a name")
+  )
+  assert.deepStrictEqual(
+    usableTools({ tools: [{ name: "bad", description: 1, inputSchema: { type: 1 } }] }).unreadable,
+    []
+  )
+  for (const other of [null, { tools: "none" }]) {
+    assert.deepStrictEqual(usableTools(other), { result: other, unreadable: [] })
+  }
+})
+
+it("a block that cannot be read costs no other", () => {
+  const text = { type: "text", text: "seen" }
+  const { content } = usableBlocks({ content: [text, { type: "hologram" }, { type: "image", data: "?" }, 7] }) as {
+    readonly content: ReadonlyArray<typeof text>
+  }
+  assert.deepStrictEqual(content[0], text)
+  for (const [at, type] of [`"hologram"`, `"image"`, `"no type"`].entries()) assert.include(content[at + 1]?.text, type)
+  assert.deepStrictEqual(usableBlocks({ isError: true }), { isError: true })
+})
