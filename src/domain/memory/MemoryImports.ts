@@ -1,6 +1,6 @@
 import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
 
-/** Finds imports in memory files: `@path`, outside of code. */
+/** Finds imports in memory files: `@path`, outside of code and comments. */
 
 /** One `@path` in a text. */
 export interface ImportToken {
@@ -14,8 +14,59 @@ export interface ImportToken {
 /** Cost of one match, in characters of plain scanning. */
 const scanCost = 30
 
+/** Characters `from` to `to` of a text. */
+type Region = readonly [from: number, to: number]
+
+/** A line that begins an item of a list: what is indented below it belongs to the item, and is no code. */
+const listItem = /^\s*(?:[-*+]|\d{1,9}[.)])\s/
+
+/** Blocks of indented code: after an empty line, where no list goes on. */
+function* indentedRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
+  if (!/^(?: {4}|\t)/m.test(text)) return []
+  const regions: Array<Region> = []
+  let at = 0
+  let isOpen = true
+  let isList = false
+  for (const line of text.split("\n")) {
+    yield line.length
+    const isIndented = /^(?: {4}|\t)/.test(line)
+    const isEmpty = line.trim() === ""
+    if (isIndented && isOpen && !isList && !isEmpty) regions.push([at, at + line.length])
+    else if (!isEmpty) {
+      isOpen = false
+      isList = listItem.test(line) || (isList && /^\s/.test(line))
+    }
+    if (isEmpty) isOpen = true
+    at += line.length + 1
+  }
+  return regions
+}
+
+/** Comments of HTML. One that is not closed is text. */
+function* commentRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
+  const regions: Array<Region> = []
+  for (let from = text.indexOf("<!--"); from >= 0;) {
+    yield scanCost
+    const end = text.indexOf("-->", from + 4)
+    if (end < 0) break
+    regions.push([from, end + 3])
+    from = text.indexOf("<!--", end + 3)
+  }
+  return regions
+}
+
+/** Ranges of code and comments: those that begin within another do not count. */
+function* codeRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
+  const all = [...(yield* inlineRegions(text)), ...(yield* indentedRegions(text)), ...(yield* commentRegions(text))]
+  const regions: Array<Region> = []
+  for (const region of all.sort(([one], [other]) => one - other)) {
+    if (region[0] >= (regions.at(-1)?.[1] ?? 0)) regions.push(region)
+  }
+  return regions
+}
+
 /** Ranges of inline and fenced code. A run of backticks without a closing run of the same length is text. */
-function* codeRegions(text: string): SlicedWork<ReadonlyArray<readonly [from: number, to: number]>> {
+function* inlineRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
   const runs: Array<{ readonly at: number; readonly length: number }> = []
   const next: Array<number> = []
   const last = new Map<number, number>()
@@ -26,7 +77,7 @@ function* codeRegions(text: string): SlicedWork<ReadonlyArray<readonly [from: nu
     runs.push({ at: index, length: run.length })
     yield scanCost
   }
-  const regions: Array<readonly [number, number]> = []
+  const regions: Array<Region> = []
   for (let i = 0; i < runs.length; i += 1) {
     const opens = runs[i]
     const close = next[i]
@@ -62,6 +113,12 @@ export const isAddress = (path: string): boolean => /^(?:file|https?):/i.test(pa
 
 /** Punctuation after a path in a sentence; not part of the name. */
 const trailingPunctuation = /[.,;:!?)\]}'"]+$/
+
+/** An import without the punctuation after it. */
+export const withoutPunctuation = ({ end, path, start }: ImportToken): ImportToken => {
+  const shorter = path.replace(trailingPunctuation, "")
+  return { path: shorter, start, end: end - (path.length - shorter.length) }
+}
 
 /**
  * Whether an import is written as a path: with a folder, or with a file extension. `@scope/package` and `@somebody` are

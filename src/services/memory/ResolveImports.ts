@@ -6,7 +6,8 @@ import {
   importedBlock,
   importedText,
   isPath,
-  skippedImport
+  skippedImport,
+  withoutPunctuation
 } from "../../domain/memory/MemoryImports.ts"
 import { type MemoryFault, memoryFaultText, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import * as SlicedWork from "../../domain/text/SlicedWork.ts"
@@ -34,6 +35,18 @@ interface Inclusion {
   /** Characters of all included files. */
   size: number
 }
+
+/** The imports in the text of a file. Punctuation after a path is part of it only where such a file exists. */
+const importsIn = Effect.fnUntraced(function* (files: MemoryFiles, text: string, from: string, origin: Origin) {
+  return yield* Effect.forEach(yield* SlicedWork.run(findImports(text)), (token) => {
+    const shorter = withoutPunctuation(token)
+    if (shorter.end === token.end) return Effect.succeed(token)
+    return Effect.match(findImport(files, token.path, from, origin), {
+      onSuccess: () => token,
+      onFailure: ({ _tag }) => (_tag === "Missing" ? shorter : token)
+    })
+  })
+})
 
 const reportFault = ({ files, problems }: Inclusion, place: string, importPath: string, fault: MemoryFault): void =>
   void problems.push({ _tag: "NotImported", file: files.shown(place), path: quotedPath(importPath), fault })
@@ -77,7 +90,7 @@ const tree: (
   depth: number
 ) => Effect.Effect<string> = Effect.fnUntraced(function* (inclusion, { place, text }, chain, depth) {
   const maxDepth = inclusion.files.depth
-  const tokens = yield* SlicedWork.run(findImports(text))
+  const tokens = yield* importsIn(inclusion.files, text, place, inclusion.root)
   if (tokens.length === 0) return text
   if (depth >= maxDepth) {
     for (const { path: importPath } of tokens) {
@@ -127,7 +140,7 @@ const addBlocks: (
   const { files, imports } = inclusion
   inclusion.size += text.length
   blocks.push(flatBlock(files.shown(place), text))
-  for (const { path: importPath } of (yield* SlicedWork.run(findImports(text))).toReversed()) {
+  for (const { path: importPath } of (yield* importsIn(files, text, place, inclusion.root)).toReversed()) {
     const result = yield* Effect.result(importFile(inclusion, importPath, place, chain))
     if (result._tag === "Failure") {
       if (!isNoImport(importPath, result.failure)) reportFault(inclusion, place, importPath, result.failure)
@@ -179,8 +192,8 @@ export const covers = Effect.fnUntraced(function* (files: MemoryFiles, one: Orig
     if (seen.has(pair)) continue
     seen.add(pair)
     if (!beginsWith(whole.text, part.text)) return false
-    const tokensOfWhole = yield* SlicedWork.run(findImports(whole.text))
-    for (const [i, { path: importPath }] of (yield* SlicedWork.run(findImports(part.text))).entries()) {
+    const tokensOfWhole = yield* importsIn(files, whole.text, whole.place, one)
+    for (const [i, { path: importPath }] of (yield* importsIn(files, part.text, part.place, other)).entries()) {
       // What follows in the longer text may turn this into code.
       if (tokensOfWhole[i]?.path !== importPath) return false
       const result = yield* Effect.option(findImport(files, importPath, part.place, other))

@@ -5,7 +5,8 @@ import {
   isAddress,
   isPath,
   skippedImport,
-  importedBlock
+  importedBlock,
+  withoutPunctuation
 } from "../../../src/domain/memory/MemoryImports.ts"
 
 const paths = (text: string) => importTokens(text).map(({ path }) => path)
@@ -26,6 +27,12 @@ describe("imports of a text", () => {
     ["runs of the same length delimit, others do not", "`` @a.md ` @b.md `` @c.md", ["c.md"]],
     ["fenced code", "```\n@a.md\n```\n@b.md\n````md\n```\n@c.md\n````", ["b.md"]],
     ["a run that nothing closes is text", "` @a.md\n``` @b.md", ["a.md", "b.md"]],
+    [
+      "indented code, but no item of a list",
+      "x\n\n    @a.md\n\n\t@b.md\ny\n    @c.md\n- z\n\n    @d.md\n\nx\n\n    @e.md",
+      ["c.md", "d.md"]
+    ],
+    ["comments that end", "<!-- @a.md\n@b.md --> @c.md `<!--` @d.md --> <!-- @e.md", ["c.md", "d.md", "e.md"]],
     ["code that ends before the token, and code behind it", "`x`\n@a.md `y`", ["a.md"]]
   ]
   for (const [rule, text, found] of cases) it(rule, () => assert.deepStrictEqual(paths(text), found))
@@ -35,6 +42,21 @@ describe("imports of a text", () => {
     assert.deepStrictEqual(
       importTokens(text).map(({ end, start }) => text.slice(start, end)),
       ["@a.md"]
+    )
+  })
+
+  it("may end before the punctuation of a sentence", () => {
+    const text = "See @a.md). @b, @c.d"
+    assert.deepStrictEqual(
+      importTokens(text).map((token) => {
+        const { end, path, start } = withoutPunctuation(token)
+        return [path, text.slice(start, end)]
+      }),
+      [
+        ["a.md", "@a.md"],
+        ["b", "@b"],
+        ["c.d", "@c.d"]
+      ]
     )
   })
 

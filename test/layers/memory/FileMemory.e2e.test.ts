@@ -637,7 +637,7 @@ layer(NodeServices.layer)("memory files", (it) => {
             [
               "GEMINI.md: @docs was not imported: it is a folder",
               "GEMINI.md: @docs/gone/../../../x was not imported: it leads out of ~/work",
-              "GEMINI.md: @gone.md, was not imported: there is no such file",
+              "GEMINI.md: @gone.md was not imported: there is no such file",
               "GEMINI.md: @./gone was not imported: there is no such file"
             ]
           )
