@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Scope } from "effect"
+import { Effect, Schedule, Scope } from "effect"
 import { existsSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
@@ -421,6 +421,13 @@ describe("streams", () => {
       abort.abort()
       assert.deepStrictEqual(statuses, [200, 200, 200, 200, 200, 200, 429])
       assert.strictEqual(answered.status, 200)
+      // The server notices after a moment that they have gone, and accepts others.
+      yield* Effect.promise(async () => {
+        const next = new AbortController()
+        const { status } = await ask("GET", `${one}/events`, { signal: next.signal })
+        next.abort()
+        return status
+      }).pipe(Effect.repeat({ until: (status) => status === 200, schedule: Schedule.spaced(20) }))
     })
   )
 
