@@ -122,7 +122,7 @@ const makeLooking = () => {
 
 /**
  * A spawner whose processes, with all of their groups, do not outlive this program. A process that its scope released (`handle.unref`)
- * keeps running, as without the watchdog. No signal goes to an empty group, not even at the end of the scope. The watchdog starts with
+ * keeps running until this program ends. No signal goes to an empty group, not even at the end of the scope. The watchdog starts with
  * the first process. Windows has no process groups: there the spawner is unchanged.
  */
 export const layer: Layer.Layer<
@@ -148,12 +148,16 @@ export const layer: Layer.Layer<
         const own = yield* Scope.fork(yield* Effect.scope)
         let group: number | undefined
         let isGone = false
+        let isReleased = false
         const gone = Effect.sync(() => {
           isGone = true
           if (group !== undefined) forget(group)
         })
-        // Added first and so run last: the group has been ended by then.
-        yield* Scope.addFinalizer(own, gone)
+        // Added first and so run last: the group has been ended by then, unless it was released.
+        yield* Scope.addFinalizer(
+          own,
+          Effect.suspend(() => (isReleased ? Effect.void : gone))
+        )
         const handle = yield* Scope.provide(spawner.spawn(command), own)
         group = handle.pid
         watch(group)
@@ -166,6 +170,11 @@ export const layer: Layer.Layer<
         )
         return ChildProcessSpawner.makeHandle({
           ...handle,
+          unref: Effect.tap(handle.unref, () =>
+            Effect.sync(() => {
+              isReleased = true
+            })
+          ),
           kill: (options) => Effect.suspend(() => (isGone ? Effect.void : handle.kill(options)))
         })
       })

@@ -134,7 +134,7 @@ const runCommand = Effect.fnUntraced(function* (
   const exit = yield* Effect.exit(handle.exitCode)
   yield* awaitOutput(output)
   if (!Exit.isSuccess(exit)) return yield* Effect.fail(`it was ended by ${signalOf(exit) ?? "a signal"}`)
-  // Processes that it left running on purpose continue, as after any command.
+  // Processes that it left running on purpose continue until the program ends, as after any command.
   if (exit.value === 0) yield* Effect.ignore(handle.unref)
   const [out, err] = [output.out.kept(), output.err.kept()]
   return answerOf({

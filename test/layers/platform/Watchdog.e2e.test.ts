@@ -62,6 +62,21 @@ describe("Watchdog", () => {
       }).pipe(Effect.provide(watched)),
     30_000
   )
+
+  it.live("ends what a scope released with the program, and not before", () =>
+    Effect.gen(function* () {
+      const [program, event] = yield* Effect.all([Scope.make(), Scope.make()])
+      const context = yield* Layer.buildWithScope(watched, program)
+      const released = sh("sleep 1000 >/dev/null 2>&1 & exit 0").pipe(Effect.tap(({ unref }) => unref))
+      const handle = yield* released.pipe(Scope.provide(event), Effect.provideContext(context))
+      yield* handle.exitCode
+      yield* Scope.close(event, Exit.void)
+      const left = () => processes().filter(({ group }) => group === handle.pid)
+      assert.lengthOf(left(), 1)
+      yield* Scope.close(program, Exit.void)
+      yield* untilNone(left)
+    })
+  )
 })
 
 /** Starts a process that ends, gives its number to another one's group, and ends as it is told; prints who is left. */
