@@ -1,0 +1,172 @@
+import { assert, describe, it } from "@effect/vitest"
+import { usageOf } from "../../../src/domain/gateway/AnswerUsage.ts"
+import { dialects } from "../../../src/domain/gateway/Dialect.ts"
+import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
+import { type HiddenExchange, woven } from "../../../src/domain/gateway/HiddenExchange.ts"
+import { SseSplitter } from "../../../src/domain/gateway/SseEvents.ts"
+import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
+
+/** Answers of every dialect with calls of the gateway's tool, streamed and whole: what the client gets, and what the provider gets back. */
+
+const tool = "palimpsest_recall"
+const called = (id: string, name = tool): Block => ({ kind: "call", id, name, args: { grep: id } })
+const other = (id: string) => called(id, "read_file")
+const said = (text: string): Block => ({ kind: "text", text })
+const thought: Block = { kind: "thought", text: "let me see", signature: signatureOf("s") }
+const isOwn = (block: Block) => block.kind === "call" && block.name === tool
+const textOf = (blocks: ReadonlyArray<Block>) => blocks.map((each) => (each.kind === "text" ? each.text : "")).join("")
+
+const answers: ReadonlyArray<readonly [name: string, rounds: ReadonlyArray<ReadonlyArray<Block>>, note?: string]> = [
+  ["no call", [[thought, said("only words")]]],
+  ["a call of the client's", [[said("I read."), other("c1"), other("c2")]]],
+  ["a hidden call", [[called("r1")], [said("It is 12.")]]],
+  [
+    "words before each call",
+    [[thought, said("I look. "), called("r1")], [said("Again. "), called("r2")], [said("12.")]]
+  ],
+  [
+    "two calls in one answer",
+    [
+      [called("r1"), called("r2")],
+      [thought, said("12.")]
+    ]
+  ],
+  ["a call between the client's", [[said("Both."), other("c1"), called("r1"), other("c2")]]],
+  [
+    "both kinds after a hidden one",
+    [
+      [thought, called("r1")],
+      [said("Now."), other("c1"), called("r2")]
+    ]
+  ],
+  ["a note for the client", [[said("Hm. "), called("r1")], [said("12.")]], "[recalled]\n"],
+  ["a last call that nobody answers", [[said("Hm. "), called("r1")], [called("r2")]]]
+]
+
+/** The messages of a history in a form that can be compared: without the ids that only the provider gives. */
+const plain = (messages: ReadonlyArray<string>): ReadonlyArray<Json> =>
+  messages.map((json) => {
+    const { id: _id, status: _status, ...message }: Json = JSON.parse(json)
+    return message
+  })
+
+describe.each(dialects)("an answer in the dialect %s", (dialect) => {
+  const codec = codecs[dialect]
+  const answering = answerDialects[dialect]
+  /** What the provider gets back of an answer. Gemini wants no thoughts. */
+  const sentBack = (blocks: ReadonlyArray<Block>) =>
+    codec.assistant(dialect === "gemini" ? blocks.filter(({ kind }) => kind !== "thought") : blocks)
+  const seenOf = (blocks: ReadonlyArray<Block>) =>
+    blocks.map((block) => (block.kind === "thought" ? { kind: "thought" } : block))
+  /** What the client sees: blocks, but texts without their borders, which two dialects do not have. */
+  const shown = (blocks: ReadonlyArray<Block>) => ({
+    text: textOf(blocks),
+    others: seenOf(blocks.filter(({ kind }) => kind !== "text" && (kind !== "thought" || dialect !== "chat")))
+  })
+
+  it.each(answers)("with %s reaches the client without it, and the provider with it", (_name, rounds, note = "") => {
+    const stream = answering.stream(tool)
+    const whole = answering.whole(tool)
+    const isUnanswered = rounds.at(-1)?.every(isOwn) === true
+    const ending = isUnanswered ? "stopped" : "as sent"
+    let client = ""
+    const visible: Array<Block> = []
+    const hidden: Array<HiddenExchange["rounds"][number]> = []
+    const expected: Array<Json> = []
+    let beside: HiddenExchange["beside"]
+    for (const [at, blocks] of rounds.entries()) {
+      const own = blocks.filter(isOwn)
+      const answer = { number: at + 1, blocks, counts: { input: 11, output: 3 } }
+      const splitter = new SseSplitter()
+      for (const event of codec.events(answer).flatMap((each) => splitter.push(each))) client += stream.push(event)
+      const read = stream.read()
+      const same = whole.push(codec.json(answer))
+      assert.deepStrictEqual({ ...same, sent: plain(same?.sent ?? []) }, { ...read, sent: plain(read.sent) })
+      assert.deepStrictEqual(
+        read.calls.map(({ args, id, name }) => ({ kind: "call", id, name, args })),
+        own
+      )
+      assert.strictEqual(
+        read.hasOthers,
+        blocks.some((block) => block.kind === "call" && !isOwn(block))
+      )
+      assert.deepInclude(usageOf(dialect, read.usage), { prompt: 11, answer: 3 })
+      assert.deepStrictEqual(plain(read.sent), sentBack(blocks))
+      visible.push(...blocks.filter((block) => !isOwn(block)))
+      const results = own.map((block) => ({ ...called(""), ...block, text: `result of ${JSON.stringify(block)}` }))
+      const written = answering.results(
+        read.calls,
+        results.map(({ text }) => text)
+      )
+      assert.deepStrictEqual(plain(written), codec.results(results))
+      if (at === rounds.length - 1) {
+        if (own.length > 0) beside = { calls: read.calls.map(({ json }) => json), results: written }
+        continue
+      }
+      client += stream.next(note)
+      whole.next(note)
+      const told = note === "" ? [] : [said(note)]
+      visible.push(...told)
+      hidden.push({
+        sent: [...read.sent, ...written],
+        visible: [...read.visible, ...told.map((each) => ({ kind: "text" as const, text: textOf([each]) }))]
+      })
+      expected.push(...sentBack(blocks), ...codec.results(results))
+    }
+    client += stream.finish(ending)
+    for (const got of [codec.readEvents(client), codec.readJson(whole.finish(ending))]) {
+      assert.deepStrictEqual(shown(got.blocks), shown(visible))
+      assert.deepStrictEqual(got.counts, { input: 11 * rounds.length, output: 3 * rounds.length })
+    }
+    if (isUnanswered) {
+      assert.notMatch(client + whole.finish(ending), /"(?:stop|finish)_reason":"tool/)
+      return
+    }
+    // The client's next request, and what goes out for it.
+    const last = rounds.at(-1) ?? []
+    const owned = last.filter(isOwn)
+    const theirs = last.filter((block) => block.kind === "call" && !isOwn(block))
+    const resultsOf = (blocks: ReadonlyArray<Block>) =>
+      codec.results(blocks.map((block) => ({ ...called(""), ...block, text: `result of ${JSON.stringify(block)}` })))
+    const history = [...codec.assistant(visible), ...resultsOf(theirs), ...codec.user("And then?")].map((one) =>
+      JSON.stringify(one)
+    )
+    const back = woven(dialect, { rounds: hidden, ...(beside === undefined ? {} : { beside }) }, history)
+    assert.deepStrictEqual(plain([...(back?.sent ?? []), ...history.slice(back?.consumed ?? 0)]), [
+      ...expected,
+      ...codec.assistant([...last.filter((block) => !isOwn(block)), ...owned]),
+      ...resultsOf([...owned, ...theirs]),
+      ...codec.user("And then?")
+    ])
+  })
+
+  it("whose words the client changed comes after the hidden calls alone", () => {
+    const whole = answering.whole(tool)
+    const read = whole.push(codec.json({ blocks: [said("I look."), called("r1")], counts: { input: 1, output: 1 } }))
+    const results = answering.results(read?.calls ?? [], ["seen"])
+    const rounds = [{ sent: [...(read?.sent ?? []), ...results], visible: read?.visible ?? [] }]
+    const history = [...codec.assistant([said("Other words.")]), ...codec.user("Go on.")].map((one) =>
+      JSON.stringify(one)
+    )
+    const back = woven(dialect, { rounds }, history)
+    assert.deepStrictEqual(plain([...(back?.sent ?? []), ...history.slice(back?.consumed ?? 0)]), [
+      ...codec.assistant([called("r1")]),
+      ...codec.results([{ id: "r1", name: tool, text: "seen" }]),
+      ...codec.assistant([said("Other words.")]),
+      ...codec.user("Go on.")
+    ])
+    if (dialect !== "responses") assert.isUndefined(woven(dialect, { rounds }, history.slice(1)))
+  })
+
+  it("that fails in the middle ends with an event of the failure", () => {
+    const error = { code: 429, message: "slow down" }
+    const [ours, theirs] = ["<html>", JSON.stringify({ error })].map((body) => {
+      const [event] = new SseSplitter().push(answering.stream(tool).failure(503, body))
+      const { response, type, ...data }: Json = JSON.parse(event?.data ?? "")
+      assert.strictEqual(type ?? "", event?.name)
+      return response ?? data
+    })
+    assert.deepStrictEqual(theirs?.["error"], error)
+    assert.include(JSON.stringify(ours?.["error"]), "503")
+  })
+})
