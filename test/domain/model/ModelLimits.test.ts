@@ -112,6 +112,22 @@ describe("Models", () => {
     }
   })
 
+  it("no row has a size that its maker gives no model", () => {
+    // Window and longest answer; with a plus where they share the window.
+    const sizes: Readonly<Record<string, string>> = {
+      gemini: "2097152/8192 1048576/8192 1048576/65536",
+      gemma: "131072/8192 256000/8192",
+      claude: "200000+4096 200000+8192 200000+64000 200000+32000 1000000+64000 1000000+128000",
+      openai: `16385+4096 8192+8192 128000+4096 128000+16384 1047576+32768 272000/128000 128000/272000 128000+32000
+        922000/128000 200000+100000 128000+65536`,
+      open: `131072+32768 131072+65536 1000000+384000 262144+65536 131072+98304 200000+131072 256000+64000 256000+10000
+        131072+16384 262144+16384 262144+32768 131072+8192 196608+131072 40960+8192`
+    }
+    for (const [key, { family, output, sharesWindow, window }] of Object.entries(modelTable)) {
+      assert.include(sizes[family]?.split(/\s+/), `${window}${sharesWindow ? "+" : "/"}${output}`, key)
+    }
+  })
+
   it("every model with a price has a window", () => {
     for (const key of Object.keys(builtInPrices.table.models)) assert.isDefined(modelLimits(key), key)
   })

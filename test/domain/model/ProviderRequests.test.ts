@@ -395,6 +395,133 @@ describe("requests", () => {
     assert.strictEqual(OpenAi.chatBody({ ...request, model: "llama" }, names, false)["max_tokens"], 5)
   })
 
+  it.each([
+    ["image/PNG", "inline"],
+    ["image/png", "https://a.test/f"],
+    ["image/svg+xml", "inline"],
+    ["application/pdf", "inline"],
+    ["application/pdf", "https://a.test/f"],
+    ["image/png", "gs://bucket/f"],
+    ["audio/wav", "inline"]
+  ])("media of the type %s, %s, goes as each dialect takes it, or in words", (mimeType, place) => {
+    const isInline = place === "inline"
+    const part: Part = isInline
+      ? { inlineData: { mimeType, data: "aGk=" } }
+      : { fileData: { mimeType, fileUri: place } }
+    const type = mimeType.toLowerCase()
+    const isWeb = place.startsWith("https:")
+    const isImage = type.startsWith("image/")
+    const isSent = (isInline || isWeb) && (isImage || type === "application/pdf")
+    const url = isInline ? `data:${type};base64,aGk=` : place
+    const words = isInline ? `[${mimeType} of 3 bytes]` : `[${mimeType} at ${place}]`
+    const contents = [user(text("q"), part)]
+    const file = { filename: "file.pdf", file_data: url }
+    const shown = (isTaken: boolean, isText: string, taken: Json) => (isTaken ? taken : { type: isText, text: words })
+    const [item] = Items(responses(contents)["input"])
+    assert.deepStrictEqual(item, {
+      role: "user",
+      content: [
+        { type: "input_text", text: "q" },
+        shown(
+          isSent,
+          "input_text",
+          isImage
+            ? { type: "input_image", detail: "auto", image_url: url }
+            : { type: "input_file", ...(isWeb ? { file_url: url } : file) }
+        )
+      ]
+    })
+    const isChatFile = isSent && (isImage || isInline)
+    const taken = isImage ? { type: "image_url", image_url: { url } } : { type: "file", file }
+    assert.deepStrictEqual(Items(chat(contents)["messages"]), [
+      { role: "user", content: isChatFile ? [{ type: "text", text: "q" }, taken] : `q\n\n${words}` }
+    ])
+    const source = isInline ? { type: "base64", media_type: type, data: "aGk=" } : { type: "url", url }
+    assert.deepStrictEqual(Messages(anthropic(contents)["messages"])[0]?.content, [
+      { type: "text", text: "q" },
+      {
+        ...shown(isSent && type !== "image/svg+xml", "text", { type: isImage ? "image" : "document", source }),
+        cache_control: { type: "ephemeral" }
+      }
+    ])
+  })
+
+  it("the whole body of a request has what was asked for", () => {
+    const tools = [{ name: "look", description: "Looks.", parameters: { type: "object" } }]
+    const request = { contents: [user(text("q"))], tools, systemInstruction: "be brief", mustCall: true }
+    const sampled = { ...request, temperature: 0.5, topP: 0.9, thinkingBudget: 0, maxOutputTokens: 50 }
+    const fn = { name: "look", description: "Looks.", parameters: { type: "object" } }
+    const openAi = { stream: true, tool_choice: "required" }
+    const marked = { cache_control: { type: "ephemeral" } }
+    assert.deepStrictEqual(OpenAi.responsesBody({ ...sampled, model: "gpt-4o" }, names), {
+      ...openAi,
+      model: "gpt-4o",
+      instructions: "be brief",
+      tools: [{ type: "function", ...fn, strict: false }],
+      input: [{ role: "user", content: [{ type: "input_text", text: "q" }] }],
+      store: false,
+      max_output_tokens: 50,
+      temperature: 0.5,
+      top_p: 0.9
+    })
+    assert.deepStrictEqual(OpenAi.chatBody({ ...sampled, model: "gpt-4o" }, names, true), {
+      ...openAi,
+      model: "gpt-4o",
+      messages: [
+        { role: "system", content: "be brief" },
+        { role: "user", content: "q" }
+      ],
+      tools: [{ type: "function", function: fn }],
+      stream_options: { include_usage: true },
+      max_completion_tokens: 50,
+      temperature: 0.5,
+      top_p: 0.9
+    })
+    const own = { ...sampled, model: "claude-sonnet-4-5", maxTokens: 50, topK: 4 }
+    assert.deepStrictEqual(Anthropic.requestBody(own, names), {
+      model: "claude-sonnet-4-5",
+      tools: [{ name: "look", description: "Looks.", input_schema: { type: "object" } }],
+      system: [{ type: "text", text: "be brief", ...marked }],
+      messages: [{ role: "user", content: [{ type: "text", text: "q", ...marked }] }],
+      max_tokens: 50,
+      stream: true,
+      tool_choice: { type: "any" },
+      temperature: 0.5,
+      top_k: 4
+    })
+    const compacted = { type: "compaction", id: "k" }
+    const carried = (...blocks: ReadonlyArray<object>) =>
+      Anthropic.betaOf({
+        ...own,
+        model: "claude-opus-5-5",
+        contents: [model(...blocks.map((block) => ({ text: "", thoughtSignature: signatureOf("anthropic", block) })))]
+      })
+    const [compact, binding] = ["compact-2026-01-12", "thinking-binding-controls-2026-08-01"]
+    assert.deepStrictEqual(
+      [carried(), carried(thinking), carried(compacted), carried(thinking, compacted)],
+      [undefined, binding, compact, `${compact},${binding}`]
+    )
+  })
+
+  it.each([
+    ["o3", 4_095, "low"],
+    ["openai/gpt-5", 4_096, "medium"],
+    ["gpt-6.1-sol", 16_383, "medium"],
+    ["codex-mini", 16_384, "high"],
+    ["gpt-5-chat", 16_384, undefined],
+    ["gpt-4o", 16_384, undefined],
+    ["o3", 0, undefined]
+  ] as const)("%s thinks with the effort of %i tokens: %s", (name, thinkingBudget, effort) => {
+    const request = { model: name, contents: [user(text("q"))], tools: [], thinkingBudget, temperature: 1, topP: 1 }
+    const [whole, chats] = [OpenAi.responsesBody(request, names), OpenAi.chatBody(request, names, true)]
+    const thinks = effort !== undefined || thinkingBudget === 0
+    assert.deepStrictEqual(whole["reasoning"], effort === undefined ? undefined : { effort })
+    assert.strictEqual(chats["reasoning_effort"], effort)
+    assert.deepStrictEqual(whole["include"], thinks ? ["reasoning.encrypted_content"] : undefined)
+    for (const body of [whole, chats])
+      assert.deepStrictEqual(["temperature" in body, "top_p" in body], [!thinks, !thinks])
+  })
+
   it("media within a result follows it where a result is a text", () => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
     const contents = [

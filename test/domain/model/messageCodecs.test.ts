@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Part } from "../../../src/domain/content/Content.ts"
 import { anthropicCodec } from "../../../src/domain/model/AnthropicCodec.ts"
 import { chatCompletionsCodec } from "../../../src/domain/model/ChatCompletionsCodec.ts"
-import type { MessageCodec } from "../../../src/domain/model/MessageCodec.ts"
-import { opaque } from "../../../src/domain/model/MessageCodec.ts"
+import { geminiCodec } from "../../../src/domain/model/GeminiCodec.ts"
+import { type MessageCodec, opaque, shortenedMessages } from "../../../src/domain/model/MessageCodec.ts"
 import { responsesCodec } from "../../../src/domain/model/ResponsesCodec.ts"
 
 /** Every kind of block and item that a message may have, as the other modules see it. What is unknown is carried as it is. */
@@ -110,6 +110,84 @@ describe("a message", () => {
     assert.deepStrictEqual(others, [])
     assert.deepStrictEqual(group?.content.parts, [part])
     assert.deepStrictEqual([group?.from, group?.to], [0, 1])
+    // Nothing shortens a call.
+    if (group === undefined || part.functionCall !== undefined) return
+    // Behind another message, and with a shorter part in place of its own.
+    const [behind = group] = codec.read([null, message])
+    const [written] = shortenedMessages([null, message], behind, new Map([[0, { part: { text: "short" } }]]))
+    const { functionResponse: whole } = part
+    const { response } = whole ?? {}
+    const isError = typeof response === "object" && response !== null && "error" in response
+    const shorter = whole === undefined ? { text: "short" } : result(isError ? { error: "short" } : "short")
+    assert.deepStrictEqual(codec.read([written])[0]?.content.parts, [group.slots[0] === undefined ? part : shorter])
+  })
+
+  it.each([
+    ["Messages", anthropicCodec, { role: "assistant", content: "words" }],
+    ["Chat Completions", chatCompletionsCodec, { role: "assistant", content: "words" }],
+    ["Responses", responsesCodec, { role: "assistant", content: "words" }],
+    ["Gemini", geminiCodec, { role: "model", parts: [{ text: "words" }] }]
+  ] as const)("of %s is written as it is read", (_, codec, message) => {
+    const model = { role: "model", parts: [{ text: "words" }] } as const
+    assert.deepStrictEqual(codec.write(model), message)
+    assert.deepStrictEqual(
+      codec.read([message, { role: "user" }, message]).map(({ content, from, to }) => [content, from, to]),
+      [
+        [model, 0, 1],
+        [model, 2, 3]
+      ]
+    )
+    const [group] = codec.read([message])
+    if (group === undefined) return assert.fail("no group")
+    assert.deepStrictEqual(shortenedMessages([message], group, new Map([[0, { part: { text: "w" } }]])), [
+      codec.write({ role: "model", parts: [{ text: "w" }] })
+    ])
+  })
+
+  it("of a turn with several is one group, with the names of the calls that are answered", () => {
+    const called = (id: string) => ({ type: "function_call", call_id: id, name: `look_${id}`, arguments: "{}" })
+    const items = [
+      { role: "user", content: "q" },
+      { role: "user", content: "and" },
+      { type: "reasoning", id: "r" },
+      called("a"),
+      called("b"),
+      { type: "function_call_output", call_id: "b", output: "B" },
+      { type: "function_call_output", call_id: "a", output: "A" },
+      { role: "assistant", content: "done" },
+      { role: "developer", content: "x" },
+      { role: "assistant", content: "more" }
+    ]
+    const chats = [
+      { role: "assistant", tool_calls: [called("a"), called("b")].map((own) => ({ id: own.call_id, function: own })) },
+      { role: "tool", tool_call_id: "b", content: "B" },
+      { role: "tool", tool_call_id: "a", content: [{ type: "text", text: "A" }] },
+      { role: "user", content: "q" }
+    ]
+    const groups = (codec: MessageCodec, messages: ReadonlyArray<unknown>) =>
+      codec
+        .read(messages)
+        .map(({ content: { parts, role }, from, slots, to }) => [
+          role,
+          from,
+          to,
+          parts.map((part) => part.functionResponse?.name ?? part.functionCall?.name ?? part.text).join(),
+          slots.map((slot) => slot?.message ?? -1).join()
+        ])
+    const reasoning = '{"type":"reasoning","id":"r"}'
+    assert.deepStrictEqual(groups(responsesCodec, items), [
+      ["user", 0, 1, "q", "0"],
+      ["user", 1, 2, "and", "1"],
+      ["model", 2, 5, `${reasoning},look_a,look_b`, "-1,-1,-1"],
+      ["user", 5, 7, "look_b,look_a", "5,6"],
+      ["model", 7, 8, "done", "7"],
+      ["model", 9, 10, "more", "9"]
+    ])
+    assert.deepStrictEqual(groups(chatCompletionsCodec, chats), [
+      ["model", 0, 1, "look_a,look_b", "-1,-1"],
+      ["user", 1, 3, "look_b,look_a", "1,2"],
+      ["user", 3, 4, "q", "3"]
+    ])
   })
 
   it.each([
