@@ -105,6 +105,29 @@ describe("the body of a request", () => {
   })
 
   it.each([
+    [
+      `{"messages":[{"role":"system"},{"role":"developer"},{}],"max_tokens":5,"stream":true,"model":"m"}`,
+      2,
+      1,
+      5,
+      true
+    ],
+    [`{"messages":[{"role":"system"},{"role":"developer"}],"max_completion_tokens":6,"n":1}`, 2, 0, 6, true],
+    [`{"messages":[{},{"role":"system"}],"max_output_tokens":7,"functions":[]}`, 0, 2, 7, false],
+    [`{"messages":[{}],"max_tokens":"8","tools":{}}`, 0, 1, undefined, false],
+    [`{"messages":[{}],"background":true,"conversation":null}`, 0, 1, undefined, false]
+  ])("is read: %s", (text, lead, messages, maxAnswer, canRecall) => {
+    const body = readBody(chat, text)
+    assert.deepStrictEqual(
+      [body?.lead.length, body?.messages.length, body?.maxAnswer, body?.canRecall],
+      [lead, messages, maxAnswer, canRecall]
+    )
+    assert.deepStrictEqual([body?.model, body?.isStream], text.includes("stream") ? ["m", true] : ["", false])
+    const theirs = readBody(anthropic, text)
+    assert.deepStrictEqual([theirs?.lead.length, theirs?.messages.length], [0, lead + messages])
+  })
+
+  it.each([
     `{"messages":[]}`,
     `{"messages":"text"}`,
     `{"messages":[{"role":"user"}]`,

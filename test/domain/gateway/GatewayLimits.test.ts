@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { compressFrom } from "../../../src/domain/gateway/GatewayLimits.ts"
+import { failureBody } from "../../../src/domain/gateway/FailureBody.ts"
+import { compressFrom, gatewayPolicy, requestLimit, retryAfter } from "../../../src/domain/gateway/GatewayLimits.ts"
 
 it.each([
   ["at the threshold", {}, 750],
@@ -16,3 +17,49 @@ interface Before {
   readonly tokensAfterLast?: number
   readonly retryAt?: number
 }
+
+it.each([
+  ["claude-sonnet-4-5", {}, 1_000, 199_000],
+  ["claude-sonnet-4-5", {}, undefined, 200_000 - 16_384],
+  ["claude-sonnet-4-5", {}, 150_000, 100_000],
+  ["claude-sonnet-4-5", { window: 50_000 }, 1_000, 49_000],
+  ["claude-sonnet-4-5", { window: 50_000, windows: { "claude-sonnet-4-5": 20_001 } }, 1_000, 19_001],
+  ["gemini-2.5-pro", { windows: { other: 7 } }, 1_000, 1_048_576],
+  ["constructor", {}, 1_000, 32_768]
+])("a request to %s with %j and an answer of %j tokens has %i", (model, windows, answer, expected) => {
+  assert.strictEqual(requestLimit({ threshold: 0.75, ...windows }, model, answer), expected)
+})
+
+it.each([
+  [1_000, 400],
+  [10_000, 1_000],
+  [200_000, 8_000]
+])("of a limit of %i tokens, a snapshot has %i", (limit, snapshotBudget) => {
+  assert.deepInclude(gatewayPolicy(limit, 0.6, 10.2), {
+    limit,
+    threshold: 0.6,
+    overhead: 11,
+    toolBudget: limit,
+    snapshotBudget
+  })
+  assert.approximately(retryAfter(limit), 1.1 * limit, 1)
+})
+
+it.each([
+  [401, "authentication_error", "UNAUTHENTICATED", "invalid_request_error"],
+  [429, "rate_limit_error", "RESOURCE_EXHAUSTED", "rate_limit_exceeded"],
+  [503, "api_error", "UNAVAILABLE", "server_error"]
+])("a failure with the status %i has the form of its dialect", (code, anthropic, gemini, openAi) => {
+  const message = "m"
+  const other = { error: { message, type: openAi, param: null, code: null } }
+  const bodies = (["anthropic", "gemini", "chat", "responses", undefined] as const).map((dialect) =>
+    JSON.parse(failureBody(dialect, code, message))
+  )
+  assert.deepStrictEqual(bodies, [
+    { type: "error", error: { type: anthropic, message } },
+    { error: { code, message, status: gemini } },
+    other,
+    other,
+    other
+  ])
+})
