@@ -35,7 +35,8 @@ it.each([
   [10_000, 1_000],
   [200_000, 8_000]
 ])("of a limit of %i tokens, a snapshot has %i", (limit, snapshotBudget) => {
-  assert.deepInclude(gatewayPolicy(limit, 0.6, 10.2), {
+  const policy: object = gatewayPolicy(limit, 0.6, 10.2)
+  assert.deepInclude(policy, {
     limit,
     threshold: 0.6,
     overhead: 11,

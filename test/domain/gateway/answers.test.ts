@@ -64,7 +64,8 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     others: seenOf(blocks.filter(({ kind }) => kind !== "text" && (kind !== "thought" || dialect !== "chat")))
   })
 
-  it.each(answers)("with %s reaches the client without it, and the provider with it", (_name, rounds, note = "") => {
+  const rows = answers.map(([name, rounds, note = ""]) => ({ name, rounds, note }))
+  it.each(rows)("with $name reaches the client without it, and the provider with it", ({ note, rounds }) => {
     const stream = answering.stream(tool)
     const whole = answering.whole(tool)
     const isUnanswered = rounds.at(-1)?.every(isOwn) === true
