@@ -14,6 +14,10 @@ const other = (id: string) => called(id, "read_file")
 const said = (text: string): Block => ({ kind: "text", text })
 const thought: Block = { kind: "thought", text: "let me see", signature: signatureOf("s") }
 const isOwn = (block: Block) => block.kind === "call" && block.name === tool
+const resultOf = (block: Block) => {
+  const { id, name } = block.kind === "call" ? block : { id: "", name: "" }
+  return { id, name, text: `result of ${id}` }
+}
 const textOf = (blocks: ReadonlyArray<Block>) => blocks.map((each) => (each.kind === "text" ? each.text : "")).join("")
 
 const answers: ReadonlyArray<readonly [name: string, rounds: ReadonlyArray<ReadonlyArray<Block>>, note?: string]> = [
@@ -83,7 +87,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       const read = stream.read()
       const same = whole.push(codec.json(answer))
       assert.deepStrictEqual({ ...same, sent: plain(same?.sent ?? []) }, { ...read, sent: plain(read.sent) })
-      assert.deepStrictEqual(
+      assert.deepStrictEqual<ReadonlyArray<Block>>(
         read.calls.map(({ args, id, name }) => ({ kind: "call", id, name, args })),
         own
       )
@@ -94,7 +98,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       assert.deepInclude(usageOf(dialect, read.usage), { prompt: 11, answer: 3 })
       assert.deepStrictEqual(plain(read.sent), sentBack(blocks))
       visible.push(...blocks.filter((block) => !isOwn(block)))
-      const results = own.map((block) => ({ ...called(""), ...block, text: `result of ${JSON.stringify(block)}` }))
+      const results = own.map(resultOf)
       const written = answering.results(
         read.calls,
         results.map(({ text }) => text)
@@ -127,8 +131,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const last = rounds.at(-1) ?? []
     const owned = last.filter(isOwn)
     const theirs = last.filter((block) => block.kind === "call" && !isOwn(block))
-    const resultsOf = (blocks: ReadonlyArray<Block>) =>
-      codec.results(blocks.map((block) => ({ ...called(""), ...block, text: `result of ${JSON.stringify(block)}` })))
+    const resultsOf = (blocks: ReadonlyArray<Block>) => codec.results(blocks.map(resultOf))
     const history = [...codec.assistant(visible), ...resultsOf(theirs), ...codec.user("And then?")].map((one) =>
       JSON.stringify(one)
     )

@@ -124,7 +124,7 @@ describe("Models", () => {
         131072+16384 262144+16384 262144+32768 131072+8192 196608+131072 40960+8192`
     }
     for (const [key, { family, output, sharesWindow, window }] of Object.entries(modelTable)) {
-      assert.include(sizes[family]?.split(/\s+/), `${window}${sharesWindow ? "+" : "/"}${output}`, key)
+      assert.include((sizes[family] ?? "").split(/\s+/), `${window}${sharesWindow ? "+" : "/"}${output}`, key)
     }
   })
 

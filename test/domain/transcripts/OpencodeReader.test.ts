@@ -136,13 +136,14 @@ describe("a session of opencode", () => {
     }
   })
 
-  it.each([
-    [[], 0],
-    [7, 0],
-    [{ kind: "message", data: {} }, 1],
-    [{ kind: "part", id: "p" }, 1],
-    [{ kind: "message", id: "m", data: [] }, 1]
-  ])("%j is no row", (row) => {
+  const noRows: ReadonlyArray<readonly [unknown]> = [
+    [[]],
+    [7],
+    [{ kind: "message", data: {} }],
+    [{ kind: "part", id: "p" }],
+    [{ kind: "message", id: "m", data: [] }]
+  ]
+  it.each(noRows)("%j is no row", (row) => {
     const { problems } = readRows([{ kind: "session" }, row])
     assert.deepStrictEqual(problems.map(isProblem), [true])
     assert.include(JSON.stringify(problems), "2")

@@ -212,11 +212,8 @@ describe("an answer of a model", () => {
       const prompt = { prompt: "?" }
       const { content } = yield* Effect.provide(LanguageModel.generateText(prompt), layer)
       const streamed = yield* Effect.provide(Stream.runCollect(LanguageModel.streamText(prompt)), layer)
-      for (const parts of [content, streamed]) {
-        assert.strictEqual(
-          told(parts.at(-1) ?? content[0]),
-          `finish {"reason":"${expected}","usage":{"inputTokens":{},"outputTokens":{}}}`
-        )
+      for (const last of [content.map(told).at(-1), streamed.map(told).at(-1)]) {
+        assert.strictEqual(last, `finish {"reason":"${expected}","usage":{"inputTokens":{},"outputTokens":{}}}`)
       }
     })
   )
