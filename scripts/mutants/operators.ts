@@ -43,7 +43,7 @@ const steps = names(
 )
 /** Declarations of schemas and of the command line; names of spans, logs and errors: what types and readers see. */
 const declaration =
-  /^(?:Schema\.(?!(?:de|en)code|transform|make)\w+|(?:Flag|Argument|Command|Config|Metric|Context)\.\w+|Effect\.(?:log|annotate|withSpan|die)\w*|.*\.annotate|.*Error(?:\.make)?)$/s
+  /^(?:(?:Schema\.(?!(?:de|en)code|transform|make)|(?:Flag|Argument|Command|Config|Metric|Context)\.)\w+(?:<.*>\([^()]*\))?|Effect\.(?:log|annotate|withSpan|die)\w*|.*\.annotate|.*Error(?:\.make)?)$/s
 /** Keys of text for readers. */
 const textKeys = names("message description hint title usage help")
 /** Larger numbers are sizes and times: a test that sees one more or less repeats the number. */

@@ -42,6 +42,8 @@ describe("a mutant", () => {
       'import a from "b"',
       'const c: "d" = e',
       "const f = Schema.Struct({ g: Schema.Literal(1) })",
+      'class m extends Schema.Class<m>("m")({ n: Schema.String }) {}',
+      'class o extends Schema.TaggedError<o>()("o", { p: Schema.String }) {}',
       'throw new Refusal({ reason: "h" })',
       'const i = j(k, new LateError({ l: 2 }), { message: "m" })'
     ]
