@@ -1,15 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
+import { createHash } from "node:crypto"
 import { call, outputText, type Part, response, text } from "../../../src/domain/content/Content.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import {
   type Features,
+  featuresVersion,
   partFeatures,
   sumFeatures,
   type TextClass,
   textClasses,
+  textFeatures,
   totalTokens
 } from "../../../src/domain/tokens/TextFeatures.ts"
-import { partTokens } from "../../../src/domain/tokens/Tokens.ts"
+import { beginning, estimatorVersion, partTokens, scan } from "../../../src/domain/tokens/Tokens.ts"
 
 /** A part that consists of one class of text. */
 const examples: Readonly<Record<TextClass, Part>> = {
@@ -55,4 +58,30 @@ it("a sum has each class of all its features, and of those before them", () => {
     assert.closeTo(sum[name], expected, 1e-9, name)
     assert.closeTo(more[name], expected + before[name], 1e-9, name)
   }
+})
+
+/** Texts in which each character of the plane stands, and those of each class next to those of each other. */
+const mixtures = (): ReadonlyArray<string> => {
+  const everyUnit = Array.from({ length: 0x1_0000 }, (_, code) => String.fromCharCode(code)).join("")
+  const words = Object.values(examples).flatMap((part) => (part.text ?? "").match(/.{1,7}/gsu) ?? [])
+  const kinds = [...words, ..."\t \n\r:_'/aZ9é中の한ع\u200d\ud83d\ude00", "\r\n", "0123456789abcdef".repeat(3), " ".repeat(90)]
+  let seed = 1
+  const drawn = () => kinds[(seed = (Math.imul(seed, 48_271) >>> 0) % 0x7fff_ffff) % kinds.length] ?? ""
+  return [everyUnit, ...Array.from({ length: 60 }, () => Array.from({ length: 120 }, drawn).join(""))]
+}
+
+it("what stored calibrations were learned with changes only with its version", () => {
+  const [costs, features] = [createHash("sha256"), createHash("sha256")]
+  for (const text of mixtures()) {
+    let progress = beginning
+    for (let at = 0; at < text.length; at += 1) {
+      progress = scan(text, at, at + 1, progress)
+      costs.update(`${progress.cost} `)
+    }
+    features.update(JSON.stringify(runSync(textFeatures(text))))
+  }
+  assert.deepStrictEqual(
+    [estimatorVersion, costs.digest("hex").slice(0, 16), featuresVersion, features.digest("hex").slice(0, 16)],
+    ["classes-3", "0f46cfda0db65e2b", 3, "c724cbf89c81d2dd"]
+  )
 })
