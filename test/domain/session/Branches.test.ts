@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { text } from "../../../src/domain/content/Content.ts"
+import { call, response, text } from "../../../src/domain/content/Content.ts"
 import { allEntries, branched, left, tipOf } from "../../../src/domain/conversation/Branches.ts"
 import {
   canRedo,
@@ -14,7 +14,8 @@ import {
 } from "../../../src/domain/conversation/Conversation.ts"
 import { currentPath } from "../../../src/domain/session/CurrentPath.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../../src/domain/session/Session.ts"
-import { sessionTree } from "../../../src/domain/session/SessionTree.ts"
+import { branchLeft, sessionTree } from "../../../src/domain/session/SessionTree.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import {
   appended,
@@ -161,14 +162,36 @@ describe("the tree of a session", () => {
     assert.deepStrictEqual(shape(...events), ["-e1*", "e1-e2*", "e2-e3", "e2-e4*"])
   })
 
-  it("has the label that an entry was given last", () => {
-    const { nodes } = sessionTree(
-      sessionOf([started("s"), ...talk(1, 2, 3), label(1, "a"), label(2, "b"), label(1, "c"), label(2, null)])
-    )
-    assert.deepStrictEqual(
-      [...nodes.values()].map((node) => node.label),
-      ["c", undefined, undefined]
-    )
+  it("shows of each entry whose it is, its first line, when it came, and the label that it was given last", () => {
+    const calls = [text("  "), call("f", {}), response("g", "x"), { functionResponse: { response: {} } }]
+    const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
+    const events: ReadonlyArray<SessionEvent> = [
+      appended(1, text(`${runtimeMark}  a\nb\u200b\u0007 ${"c".repeat(300)}`)),
+      appended(2, ...calls, image),
+      appended(3, response("f", "x"), text("")),
+      { _tag: "Appended", entry: { ...entry(4, [text("d")]), author: "program", at: 4 } },
+      { _tag: "Appended", entry: { ...entry(5, [text("e")]), author: "program", at: 5 } },
+      compressed(6, 1, 2),
+      ...[label(1, "f"), label(2, "g"), label(1, "h\ni"), label(2, null), label(6, "j"), back(1)]
+    ]
+    const { nodes, tip } = sessionTree(sessionOf([started("s"), ...events]))
+    assert.strictEqual(tip, "e1")
+    const rows = [...nodes.values()].map((node) => Object.values(node).join("|"))
+    assert.deepStrictEqual(rows, [
+      `e1||e2|user|a b\\u{200b}\\u{7} ${"c".repeat(183)}||h i|true`,
+      "e2|e1|e3|model|f, g, a tool, media|||false",
+      "e3|e2|e4|results|f|||false",
+      "e4|e3|e5|model|d|4||false",
+      "e5|e4|e6|program|e|5||false",
+      "e6|e5||compression|snapshot||j|false"
+    ])
+  })
+
+  it("knows what a way back leaves", () => {
+    const tree = sessionTree(sessionOf([started("s"), ...talk(1, 2, 3), back(2), ...talk(4, 5, 6)]))
+    const left = [5, 3, 6, null].map((to) => branchLeft(tree, to === null ? null : entryId(to)).join(" "))
+    assert.deepStrictEqual(left, ["e6", "e4 e5 e6", "", "e1 e2 e4 e5 e6"])
+    assert.deepStrictEqual(branchLeft({ ...tree, tip: null }, entryId(2)), [])
   })
 
   it.effect.prop(

@@ -72,7 +72,9 @@ describe("the files that a rewind restores", () => {
 it("a file is compared with its version at the moment, and with what was left of it", () => {
   const states = [version("a"), version("a", { lost: true }), null].flatMap((target) =>
     [hash("b"), null].map((left) =>
-      [hash("a"), hash("b"), hash("c"), null].map((current) => fileState({ path: "x", target, left }, current)).join(" ")
+      [hash("a"), hash("b"), hash("c"), null]
+        .map((current) => fileState({ path: "x", target, left }, current))
+        .join(" ")
     )
   )
   assert.deepStrictEqual(states, [

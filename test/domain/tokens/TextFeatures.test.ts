@@ -64,7 +64,13 @@ it("a sum has each class of all its features, and of those before them", () => {
 const mixtures = (): ReadonlyArray<string> => {
   const everyUnit = Array.from({ length: 0x1_0000 }, (_, code) => String.fromCharCode(code)).join("")
   const words = Object.values(examples).flatMap((part) => (part.text ?? "").match(/.{1,7}/gsu) ?? [])
-  const kinds = [...words, ..."\t \n\r:_'/aZ9é中の한ع\u200d\ud83d\ude00", "\r\n", "0123456789abcdef".repeat(3), " ".repeat(90)]
+  const kinds = [
+    ...words,
+    ..."\t \n\r:_'/aZ9é中の한ع\u200d\ud83d\ude00",
+    "\r\n",
+    "0123456789abcdef".repeat(3),
+    " ".repeat(90)
+  ]
   let seed = 1
   const drawn = () => kinds[(seed = (Math.imul(seed, 48_271) >>> 0) % 0x7fff_ffff) % kinds.length] ?? ""
   return [everyUnit, ...Array.from({ length: 60 }, () => Array.from({ length: 120 }, drawn).join(""))]
