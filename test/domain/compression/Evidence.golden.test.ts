@@ -1,7 +1,8 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, expect, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { escape } from "effect/RegExp"
+import { createHash } from "node:crypto"
 import { gunzipSync } from "node:zlib"
 import { type Evidence, gatherEvidence, type RecentCall } from "../../../src/domain/compression/evidence/Evidence.ts"
 import { afterView, withoutView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
@@ -289,7 +290,52 @@ const fixtures = [
 /** More than everything of any of them takes, so that nothing is left out for want of room. */
 const ample = 1_000_000
 
+/** The digest of a value as JSON, with maps and sets as lists. */
+const digest = (value: unknown): string => {
+  const plain = (_: string, each: unknown) => (each instanceof Map || each instanceof Set ? [...each] : each)
+  return createHash("sha256")
+    .update(JSON.stringify(value, plain) ?? "")
+    .digest("hex")
+    .slice(0, 6)
+}
+
+/** The names, numbers and places in each section of a snapshot: all that is no sentence of ours. */
+const skeleton = ({ text }: ExtractedSnapshot): Readonly<Record<string, ReadonlyArray<string>>> =>
+  Object.fromEntries(
+    Object.entries(sectionsOf(text)).map(([name, body]) => [
+      name,
+      body.match(/[^\s"'(),:;]*[\d/_.…][^\s"'(),:;]*/g) ?? []
+    ])
+  )
+
 layer(services)((it) => {
+  describe.each(fixtures)("%s: the whole", (name) => {
+    it.effect("changes only on purpose: take the new digests with `vitest -u` then", () =>
+      Effect.gen(function* () {
+        const { evidence, log } = yield* gathered(name)
+        const twice = gatheredTwice(log)
+        const said = evidence.requests
+        const options = {
+          kept: [log.at(-1)?.content.parts[0]?.text ?? ""],
+          focus: "the src tests and Parser",
+          cwd: "/Users/dev/project",
+          pins: { original: said[0], latest: said.at(-1), pinned: said.slice(1, 2) }
+        }
+        const snapshots = [
+          ...[700, 2_000, 6_000, ample].map((budget) => composed(evidence, budget)),
+          composed(twice, 3_000),
+          ...[1_500, 5_000].map((budget) => Work.runSync(composeSnapshot(twice, { ...options, budget })))
+        ]
+        const rows = [evidence, twice, ...snapshots.map(skeleton)].map((whole) =>
+          Object.entries(whole).map(([key, value]) => `${key} ${digest(value)}`)
+        )
+        const file = `../../golden/whole/${name}.txt`
+        const text = rows.map((row) => `${row.join(" ")}\n`).join("")
+        yield* Effect.promise(() => expect(text).toMatchFileSnapshot(file))
+      })
+    )
+  })
+
   describe.each(fixtures)("%s: evidence", (name) => {
     it.effect("the original request", () =>
       Effect.gen(function* () {
