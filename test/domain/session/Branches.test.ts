@@ -172,7 +172,12 @@ describe("the tree of a session", () => {
       { _tag: "Appended", entry: { ...entry(4, [text("d")]), author: "program", at: 4 } },
       { _tag: "Appended", entry: { ...entry(5, [text("e")]), author: "program", at: 5 } },
       compressed(6, 1, 2),
-      ...[label(1, "f"), label(2, "g"), label(1, "h\ni"), label(2, null), label(6, "j"), back(1)]
+      label(1, "f"),
+      label(2, "g"),
+      label(1, "h\ni"),
+      label(2, null),
+      label(6, "j"),
+      back(1)
     ]
     const { nodes, tip } = sessionTree(sessionOf([started("s"), ...events]))
     assert.strictEqual(tip, "e1")

@@ -1,0 +1,192 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Option, Ref } from "effect"
+import { type ChatSession, make, type NextSession } from "../../../../src/cli/chat/slash/ChatSession.ts"
+import { slashCommands } from "../../../../src/cli/chat/slash/SlashCommands.ts"
+import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { mcpDescription } from "../../../../src/domain/tools/McpServer.ts"
+import * as Offline from "../../../../src/layers/assembly/Offline.ts"
+import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
+import type { AgentHost } from "../../../../src/services/runtime/AgentHost.ts"
+import type { RewindFile, RewoundFile } from "../../../../src/services/runtime/FileRewind.ts"
+import { Settings } from "../../../../src/services/settings/Settings.ts"
+import { type ChatTerminal, Closed } from "../../../../src/services/terminal/ChatTerminal.ts"
+import { begin } from "../../../support/sending.ts"
+
+/** What each command does to the session and the terminal. Of its sentences only names, numbers and ids are looked at. */
+
+/** The names, numbers and ids of a text. */
+const facts = (shown: string): string =>
+  (shown.match(/[^\s"'(),:;]*[\d/_█▓▒|…·$%][^\s"'(),:;]*|"[^"]*"/g) ?? [])
+    .map((word) => word.replace(/\.$/, ""))
+    .join(" ")
+
+const maxRows = 3
+
+const tool = (name: string, kind: string, description: string) => ({ name, kind, description })
+
+/** A session with a conversation in memory. Returns it, and what it did since the last look. */
+const opened = Effect.fnUntraced(function* (picks: Array<string>) {
+  const done: Array<string> = []
+  const sentences = new Map<string, number>()
+  /** A text is told by its number among the different ones, without its facts, and by its facts. */
+  const numbered = (what: string) => (shown: string) => {
+    const words = shown.replace(/"[^"]*"|[^\s"'(),:;]*[\d/_][^\s"'(),:;]*/g, "")
+    const number = sentences.get(words) ?? sentences.size + 1
+    sentences.set(words, number)
+    return `${what} ${number}: ${facts(shown)}`.trim()
+  }
+  const told = (what: string) => (shown: string) => Effect.sync(() => void done.push(numbered(what)(shown)))
+  const { chat, events } = yield* begin()
+  const terminal = {
+    canColor: false,
+    theme: "dark",
+    columns: Effect.succeed(60),
+    during: <A, E, R>(_: string, work: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>) =>
+      work(Effect.never),
+    choose: (
+      _: string,
+      choices: ReadonlyArray<{ readonly label: string; readonly about?: string; value: unknown }>
+    ) => {
+      for (const { about = "", label } of choices.slice(0, maxRows)) done.push(numbered("row")(`${label} ${about}`))
+      const pick = picks.shift() ?? "closed"
+      if (pick === "closed") return Effect.fail(new Closed())
+      return Effect.succeed(pick === "none" ? Option.none() : Option.fromNullishOr(choices[Number(pick)]?.value))
+    },
+    configure: ({ theme }: { readonly theme: string }) => Effect.sync(() => void done.push(`theme ${theme}`)),
+    copy: (copied: string) => Effect.sync(() => done.push(`copied ${copied}`) > 0),
+    write: told("write"),
+    note: told("note")
+  } as unknown as ChatTerminal["Service"]
+  const files: ReadonlyArray<RewindFile> = [
+    { shown: "a.ts", state: "ours" },
+    { shown: "b.ts", state: "changed" }
+  ] as unknown as ReadonlyArray<RewindFile>
+  const tasks = ["c1", "c2"].map((id, index) => ({
+    id,
+    command: `make ${id}`,
+    startedAt: -([59, 7_200][index] ?? 0) * 1_000,
+    output: Effect.succeed(index === 0 ? "" : "line/1\nline/2\n\n"),
+    ended: Effect.succeed(index === 0 ? undefined : "exit/3"),
+    stop: Effect.sync(() => void done.push(`stopped ${id}`))
+  }))
+  let mode = "none"
+  const agent = {
+    agents: { tools: [tool("agent_1", "read", "It does_1. And more.")] },
+    tools: [
+      tool("agent_1", "read", "no_row"),
+      tool("read_1", "read", "Reads_1. And more."),
+      tool("edit_1", "edit", "Edits_1."),
+      tool("fetch_1", "fetch", "Fetches_1."),
+      tool("mcp_1", "other", mcpDescription("server_1", "x_1", undefined)),
+      tool("mcp_2", "other", mcpDescription("server_1", "x_2", undefined))
+    ],
+    approval: {
+      mode: Effect.sync(() => mode),
+      setMode: (next: string) => Effect.sync(() => void (mode = next))
+    },
+    commands: Effect.succeed(tasks),
+    recent: Effect.succeed({ kinds: { turn: 2, retry: 1, tools_cancelled: 3 } }),
+    rewind: {
+      survey: ({ _tag }: { readonly _tag: string }) => Effect.succeed(_tag === "Before" ? files : files.slice(0, 1)),
+      unrecorded: (_: unknown, at: number) => Effect.succeed([`since/${at}`]),
+      restore: (all: ReadonlyArray<RewindFile>, overwrites: boolean) =>
+        Effect.succeed(
+          all.map(({ shown, state }) => ({
+            shown: `${shown}/${overwrites}`,
+            outcome: state === "ours" ? "restored" : overwrites ? "removed" : "left"
+          })) as unknown as ReadonlyArray<RewoundFile>
+        )
+    }
+  } as unknown as AgentHost
+  const parts = { agent, chat, id: "session_1", recording: undefined, terminal, writePage: () => Effect.void }
+  const session = yield* make(parts, undefined)
+  let seen = 0
+  const look = Effect.gen(function* () {
+    const tags = events.slice(seen).map((event) => event._tag)
+    seen = events.length
+    const prefill = yield* Ref.getAndSet(session.prefill, undefined)
+    const at = yield* Ref.get(session.compressedAt)
+    const state = [
+      ...tags,
+      ...(prefill === undefined ? [] : [`prefill ${prefill.slice(0, 40)}`]),
+      ...(at < 0 ? [] : [`at ${at}`])
+    ]
+    return [...done.splice(0), ...state]
+  })
+  return { session, look }
+})
+
+const settings = {
+  read: Effect.succeed({ settings: { terminal: { keys: "vim" } } }),
+  set: (where: string, path: ReadonlyArray<string>, value: string) =>
+    Effect.succeed(`/${where}/${path.join("/")}=${value}`)
+} as unknown as Settings["Service"]
+const services = Layer.mergeAll(
+  Offline.layerWithModel(ScriptedModel.layer([])),
+  Layer.succeed(Settings, settings),
+  NodeServices.layer
+)
+
+/** Runs a line, and returns the next session if the command leaves. */
+const typed = (
+  session: ChatSession,
+  line: string
+): Effect.Effect<NextSession | undefined | void, { readonly message: string }> => {
+  const [, name = "", argument = ""] = /^(\S+) ?(.*)$/.exec(line) ?? []
+  const command = slashCommands.find((each) => each.name === name)
+  if (command === undefined) return Effect.die(name)
+  const { leave, run } = command
+  const work = run === undefined ? leave(session, argument) : run(session, argument)
+  return Effect.provide(work as Effect.Effect<NextSession | undefined | void, { readonly message: string }>, services)
+}
+
+const messages = [
+  { content: user(text("First_1, with /a and /b.")), at: 1 },
+  { content: model(call("run_shell_command", { command: "mv x/1 y/2" }, "c1")), at: 2 },
+  { content: user(response("run_shell_command", { output: `moved\n${"word ".repeat(2_000)}` }, "c1")), at: 3 },
+  { content: model(text("Answer_1.")), at: 4 },
+  { content: user(text("Second_2.")), at: 5 },
+  { content: model(text("Answer_2.")), at: 6 }
+]
+
+/** Lines of the user, each with what is chosen in the lists that it shows: the first in an empty session. */
+const beginning = "undo; redo; copy; pin; tree; rewind; compress; context"
+const lines = `
+copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
+label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress; compress; compress word_1
+recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approve nothing
+approve EDITS; tools; approve plan; tools; approve all; tools; mcp; agents; init; clear; sessions
+resume; resume > none; model > none; model > 1; model nothing_1; model gemini-2.5-pro; theme
+theme > none; theme > 2; theme LIGHT; theme nothing_1; tasks; tasks > none; tasks > 0 > 0; tasks > 1 > 0
+tasks > 0 > 1; tasks c1; tasks c2; tasks c2 stop; tasks c1 stop; tasks c3; rewind > none; rewind
+rewind e9 both; rewind e5 all; rewind e5 files x; rewind e5; rewind e5 > none; rewind e5 files > none
+rewind e5 files > 0; rewind e5 files > 1; rewind back; rewind > 0 > 2 > 0; rewind e5 conversation
+rewind > 0 > 0 > 1
+`
+
+describe("the commands of a chat", () => {
+  it.effect("do this, in this order: see `test/golden/commands.txt`, and take a new one with `vitest -u`", () =>
+    Effect.gen(function* () {
+      const picks: Array<string> = []
+      const { look, session } = yield* opened(picks)
+      const shown: Array<string> = []
+      const play = Effect.fnUntraced(function* (typedLines: string) {
+        for (const line of typedLines.trim().split(/[;\n]\s*/)) {
+          const [command = "", ...picked] = line.split(" > ")
+          picks.splice(0, picks.length, ...picked)
+          const next = yield* Effect.catch(typed(session, command), ({ message }) =>
+            Effect.succeed(`failed ${facts(message)}`)
+          )
+          shown.push(`/${line}`, ...(yield* look).flatMap((one) => one.split("\n")).map((one) => `  ${one}`))
+          if (next !== undefined) shown.push(`  ${JSON.stringify(next)}`)
+        }
+      })
+      yield* play(beginning)
+      yield* session.chat.append(messages)
+      yield* look
+      yield* play(lines)
+      yield* Effect.promise(() => expect(`${shown.join("\n")}\n`).toMatchFileSnapshot("../../../golden/commands.txt"))
+    }).pipe(Effect.scoped, Effect.provide(services))
+  )
+})
