@@ -34,7 +34,8 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
     const words = shown.replace(/"[^"]*"|[^\s"'(),:;]*[\d/_][^\s"'(),:;]*/g, "")
     const number = sentences.get(words) ?? sentences.size + 1
     sentences.set(words, number)
-    return `${what} ${number}: ${facts(shown)}`.trim()
+    const { length } = shown.split("\n")
+    return `${what} ${number}${length > 1 ? ` of ${length} lines` : ""}: ${facts(shown)}`.trim()
   }
   const told = (what: string) => (shown: string) => Effect.sync(() => void done.push(numbered(what)(shown)))
   const { chat, events } = yield* begin()
@@ -147,11 +148,13 @@ const messages = [
   { content: user(response("run_shell_command", { output: `moved\n${"word ".repeat(2_000)}` }, "c1")), at: 3 },
   { content: model(text("Answer_1.")), at: 4 },
   { content: user(text("Second_2.")), at: 5 },
-  { content: model(text("Answer_2.")), at: 6 }
+  { content: model(text("Answer_2."), text("")), at: 6 },
+  { content: model(text("Called_3."), call("f", {}, "c2")), at: 7 },
+  { content: user(response("f", { output: "" }, "c2"), text("Third_3.")), at: 8 }
 ]
 
 /** Lines of the user, each with what is chosen in the lists that it shows: the first in an empty session. */
-const beginning = "undo; redo; copy; pin; tree; rewind; compress; context"
+const beginning = "help; undo; redo; copy; pin; tree; rewind; compress; context"
 const lines = `
 copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
 label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress; compress; compress word_1
