@@ -1,14 +1,23 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Ref } from "effect"
+import path from "node:path"
 import { type ChatSession, make, type NextSession } from "../../../../src/cli/chat/slash/ChatSession.ts"
 import { slashCommands } from "../../../../src/cli/chat/slash/SlashCommands.ts"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { mcpDescription } from "../../../../src/domain/tools/McpServer.ts"
 import * as Offline from "../../../../src/layers/assembly/Offline.ts"
+import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
+import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
+import { appended, started } from "../../../../src/layers/testing/SessionHistories.ts"
+import { Environment } from "../../../../src/services/platform/Environment.ts"
 import type { AgentHost } from "../../../../src/services/runtime/AgentHost.ts"
 import type { RewindFile, RewoundFile } from "../../../../src/services/runtime/FileRewind.ts"
+import { RuntimePlatform } from "../../../../src/services/runtime/RuntimePlatform.ts"
+import { SessionFiles } from "../../../../src/services/session/SessionFiles.ts"
+import { SessionStore } from "../../../../src/services/session/SessionStore.ts"
+import { BlobFolder } from "../../../../src/services/session/TempStore.ts"
 import { Settings } from "../../../../src/services/settings/Settings.ts"
 import { type ChatTerminal, Closed } from "../../../../src/services/terminal/ChatTerminal.ts"
 import { begin } from "../../../support/sending.ts"
@@ -87,7 +96,7 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
       setMode: (next: string) => Effect.sync(() => void (mode = next))
     },
     commands: Effect.succeed(tasks),
-    recent: Effect.succeed({ kinds: { turn: 2, retry: 1, tools_cancelled: 3 } }),
+    recent: Effect.succeed({ records: [], kinds: { turn: 2, retry: 1, tools_cancelled: 3 } }),
     rewind: {
       survey: ({ _tag }: { readonly _tag: string }) => Effect.succeed(_tag === "Before" ? files : files.slice(0, 1)),
       unrecorded: (_: unknown, at: number) => Effect.succeed([`since/${at}`]),
@@ -126,7 +135,14 @@ const settings = {
 const services = Layer.mergeAll(
   Offline.layerWithModel(ScriptedModel.layer([])),
   Layer.succeed(Settings, settings),
-  NodeServices.layer
+  Layer.succeed(Environment, {
+    variables: Effect.succeed({ HOME: "/h", TERM: "t" })
+  } as unknown as Environment["Service"]),
+  Layer.succeed(RuntimePlatform, { platform: "linux" } as unknown as RuntimePlatform["Service"]),
+  Layer.succeed(SessionFiles, { folder: "/s", of: (id) => `/s/${id}` }),
+  Layer.succeed(BlobFolder, { at: () => MemoryTempStore.layer }),
+  NodeServices.layer,
+  MemoryFileSystem.layer({ [path.resolve("first-1-with-a-and-b.md")]: "" })
 )
 
 /** Runs a line, and returns the next session if the command leaves. */
@@ -139,7 +155,8 @@ const typed = (
   if (command === undefined) return Effect.die(name)
   const { leave, run } = command
   const work = run === undefined ? leave(session, argument) : run(session, argument)
-  return Effect.provide(work as Effect.Effect<NextSession | undefined | void, { readonly message: string }>, services)
+  // The services are those of the test.
+  return work as Effect.Effect<NextSession | undefined | void, { readonly message: string }>
 }
 
 const messages = [
@@ -156,6 +173,8 @@ const messages = [
 /** Lines of the user, each with what is chosen in the lists that it shows: the first in an empty session. */
 const beginning = "help; undo; redo; copy; pin; tree; rewind; compress; context"
 const lines = `
+sessions; resume; resume > none; resume > 0; resume title_2; resume session_1; resume nothing_1
+export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; export e.json gemini; bug; init
 copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
 label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress; compress; compress word_1
 recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approve nothing
@@ -185,6 +204,11 @@ describe("the commands of a chat", () => {
           if (next !== undefined) shown.push(`  ${JSON.stringify(next)}`)
         }
       })
+      const store = yield* SessionStore
+      for (const id of ["session_1", "session_2", "session_3"]) {
+        yield* store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
+      }
+      yield* store.rename("session_2", "title_2")
       yield* play(beginning)
       yield* session.chat.append(messages)
       yield* look
