@@ -120,7 +120,7 @@ describe("after kill -9 of `ask`", () => {
     )
   }
 
-  it.live("what a hook started in the background survives, as after a normal exit", () =>
+  it.live("what a hook started in the background ends too", () =>
     Effect.gen(function* () {
       const left = "sh -c 'echo $$ > left; exec sleep 1000' >/dev/null 2>&1 & while ! [ -s left ]; do sleep 0.02; done"
       const fake = yield* serve(calls(["run_shell_command", { command: tree }]))
@@ -131,8 +131,7 @@ describe("after kill -9 of `ask`", () => {
       })
       yield* killed(where, fake, 0)
       const pid = Number(yield* lineOf(path.join(where.cwd, "left")))
-      assert.deepStrictEqual(living([pid]), [pid])
-      process.kill(pid, "SIGKILL")
+      yield* gone([pid])
     })
   )
 })
