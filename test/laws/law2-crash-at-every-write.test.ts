@@ -10,7 +10,14 @@ import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
 import * as NodePlatform from "../../src/layers/platform/NodePlatform.ts"
 import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
-import { appended, entry, sessionOf, visibleState, started } from "../../src/layers/testing/SessionHistories.ts"
+import {
+  appended,
+  entry,
+  sessionOf,
+  visibleState,
+  started,
+  compressedBy
+} from "../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import * as ForgetfulFileSystem from "../support/ForgetfulFileSystem.ts"
@@ -156,20 +163,12 @@ const sweep = Effect.gen(function* () {
   )
 })
 
-const compressed = (sequence: number, drop: number, shorten: number): SessionEvent => ({
-  _tag: "Compressed",
-  at: 1,
-  status: "COMPRESSED",
-  strategy: "test",
-  trigger: "auto",
-  before: TokenCount.make(9),
-  after: TokenCount.make(3),
-  patch: {
+const compressed = (sequence: number, drop: number, shorten: number): SessionEvent =>
+  compressedBy({
     drop: { from: entryId(drop), to: entryId(drop) },
     insert: [entry(sequence, [textPart("summary")])],
     shorten: [{ entry: entryId(shorten), part: 0, replacement: textPart("…"), tokens: TokenCount.make(1) }]
-  }
-})
+  })
 
 /** One event of each kind, four of them with a checkpoint. */
 const everything: ReadonlyArray<SessionEvent> = [

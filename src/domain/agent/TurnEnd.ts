@@ -1,8 +1,6 @@
+import { outputLimit } from "../chat/Answer.ts"
 import type { ChatEvent } from "../chat/ChatEvent.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-
-/** The finish reason of an answer that ended at the output limit of its model. */
-export const outputLimit = "MAX_TOKENS"
 
 /** How a turn ended, read from its events. */
 export interface TurnEnd {

@@ -153,8 +153,11 @@ const extrasOf = ({ functionCall: _call, inlineData: _data, text: _text, ...rest
 const isPlain = (part: Part): part is { readonly text: string } =>
   part.text !== undefined && Object.keys(part).length === 1
 
+/** The finish reason of an answer that ended at the output limit of its model. */
+export const outputLimit = "MAX_TOKENS"
+
 const blockedBy: Readonly<Record<string, AnswerFault>> = {
-  MAX_TOKENS: "MAX_TOKENS_EXCEEDED",
+  [outputLimit]: "MAX_TOKENS_EXCEEDED",
   SAFETY: "SAFETY_BLOCKED",
   RECITATION: "RECITATION_BLOCKED",
   OTHER: "OTHER_BLOCKED"

@@ -3,8 +3,8 @@ import * as McpSchema from "effect/ai/McpSchema"
 
 /** Makes an answer of an MCP server usable in which one entry is odd: the client refuses a list for one entry that it cannot read. */
 
-const readsTool = Schema.decodeUnknownOption(McpSchema.Tool)
-const readsBlock = Schema.decodeUnknownOption(McpSchema.ContentBlock)
+const decodeTool = Schema.decodeUnknownOption(McpSchema.Tool)
+const decodeBlock = Schema.decodeUnknownOption(McpSchema.ContentBlock)
 
 /** A list of tools, and the names of those that cannot be used. */
 export interface UsableTools {
@@ -32,7 +32,7 @@ export const usableTools = (result: unknown): UsableTools => {
   if (!Predicate.isObject(result) || !Array.isArray(result["tools"])) return { result, unreadable: [] }
   const unreadable: Array<string> = []
   const tools = result["tools"].flatMap((tool: unknown) => {
-    const usable = formsOf(tool).find((form) => Option.isSome(readsTool(form)))
+    const usable = formsOf(tool).find((form) => Option.isSome(decodeTool(form)))
     if (usable === undefined) unreadable.push(nameOf(tool))
     return usable === undefined ? [] : [usable]
   })
@@ -43,7 +43,7 @@ export const usableTools = (result: unknown): UsableTools => {
 export const usableBlocks = (result: unknown): unknown => {
   if (!Predicate.isObject(result) || !Array.isArray(result["content"])) return result
   const content = result["content"].map((block: unknown) => {
-    if (Option.isSome(readsBlock(block))) return block
+    if (Option.isSome(decodeBlock(block))) return block
     const type = Predicate.isObject(block) && Predicate.isString(block["type"]) ? block["type"] : "no type"
     return { type: "text", text: `[a block of type ${JSON.stringify(type)}: left out, it cannot be read]` }
   })

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { outputLimit } from "../../domain/agent/TurnEnd.ts"
+import { outputLimit } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"

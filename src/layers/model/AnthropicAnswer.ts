@@ -145,7 +145,7 @@ const extendBlock = ({ blocks }: Answer, { delta, index = 0 }: Event, whole: Opa
 
 const signed = (block: OpaqueBlock): Part => ({ text: "", thoughtSignature: signatureOf(provider, block) })
 
-const endBlock = (answer: Answer, { index = 0 }: Event): ReadonlyArray<Part> => {
+const endBlock = (answer: Answer, index: number): ReadonlyArray<Part> => {
   const block = answer.blocks.get(index)
   answer.blocks.delete(index)
   if (block === undefined) return []
@@ -173,7 +173,7 @@ const finish = (answer: Answer, { delta, usage }: Event): Effect.Effect<ModelChu
   if (reason === undefined || reason === null) return Effect.undefined
   if (reason === "refusal") return Effect.fail(failed(new ContentPolicyError({ finishReason: reason })))
   // Some servers do not end the block in which the answer was cut off.
-  const open = [...answer.blocks.keys()].flatMap((index) => endBlock(answer, { type: "content_block_stop", index }))
+  const open = [...answer.blocks.keys()].flatMap((index) => endBlock(answer, index))
   const end = answer.calls.end(finishReasons[reason] ?? clip(answer.hide(reason)))
   return Effect.succeed({
     parts: [...open, ...end.parts],
@@ -199,7 +199,7 @@ const readAnswer = (
     case "content_block_delta":
       return chunkOf(extendBlock(answer, event, delta))
     case "content_block_stop":
-      return chunkOf(endBlock(answer, event))
+      return chunkOf(endBlock(answer, event.index ?? 0))
     case "message_delta":
       return finish(answer, event)
     default:

@@ -41,6 +41,18 @@ export const appended = (sequence: number, ...parts: ReadonlyArray<Part>): Sessi
   entry: entry(sequence, parts)
 })
 
+/** The event of a compression that applies this patch. */
+export const compressedBy = (patch: Extract<SessionEvent, { readonly _tag: "Compressed" }>["patch"]): SessionEvent => ({
+  _tag: "Compressed",
+  at: 1,
+  status: "COMPRESSED",
+  strategy: "test",
+  trigger: "auto",
+  before: TokenCount.make(9),
+  after: TokenCount.make(3),
+  patch
+})
+
 /** Returns the session that results from these events. */
 export const sessionOf = (events: ReadonlyArray<SessionEvent>): Session => events.reduce(applyEvent, emptySession)
 

@@ -4,10 +4,9 @@ import assert from "node:assert/strict"
 import { text as textPart } from "../../domain/content/Content.ts"
 import { entryId } from "../../domain/conversation/Conversation.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
-import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { SessionStore } from "../../services/session/SessionStore.ts"
 import { runTest, type TestFunctions } from "./ContractTests.ts"
-import { appended, entry, sessionOf, started } from "./SessionHistories.ts"
+import { appended, entry, sessionOf, started, compressedBy } from "./SessionHistories.ts"
 
 /**
  * The fate of one call of the storage: it succeeds; it fails without effect (a full disk, an unavailable database); or it succeeds but its
@@ -25,16 +24,11 @@ export interface FaultyStorage {
   readonly calls: () => number
 }
 
-const compressed: SessionEvent = {
-  _tag: "Compressed",
-  at: 1,
-  status: "COMPRESSED",
-  strategy: "test",
-  trigger: "auto",
-  before: TokenCount.make(9),
-  after: TokenCount.make(3),
-  patch: { drop: { from: entryId(1), to: entryId(2) }, insert: [entry(4, [textPart("summary")])], shorten: [] }
-}
+const compressed: SessionEvent = compressedBy({
+  drop: { from: entryId(1), to: entryId(2) },
+  insert: [entry(4, [textPart("summary")])],
+  shorten: []
+})
 
 /** A small message, one with a blob, one of each after a checkpoint. */
 const events: ReadonlyArray<SessionEvent> = [

@@ -16,14 +16,14 @@ import { currentPath } from "../../../src/domain/session/CurrentPath.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import { branchLeft, sessionTree } from "../../../src/domain/session/SessionTree.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
-import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import {
   appended,
   entry,
   histories,
   sessionOf,
   started,
-  visibleState
+  visibleState,
+  compressedBy
 } from "../../../src/layers/testing/SessionHistories.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -33,20 +33,12 @@ const back = (from: number | null): SessionEvent => ({
   at: 1,
   from: from === null ? null : entryId(from)
 })
-const compressed = (sequence: number, from: number, to: number): SessionEvent => ({
-  _tag: "Compressed",
-  at: 1,
-  status: "COMPRESSED",
-  strategy: "test",
-  trigger: "auto",
-  before: TokenCount.make(9),
-  after: TokenCount.make(3),
-  patch: {
+const compressed = (sequence: number, from: number, to: number): SessionEvent =>
+  compressedBy({
     drop: { from: entryId(from), to: entryId(to) },
     insert: [{ ...entry(sequence, [text("snapshot")]), author: "summary" }],
     shorten: []
-  }
-})
+  })
 const label = (id: number, words: string | null): SessionEvent => ({
   _tag: "Labelled",
   at: 1,

@@ -17,7 +17,8 @@ import {
   sessionOf,
   histories,
   visibleState,
-  started
+  started,
+  compressedBy
 } from "../../../src/layers/testing/SessionHistories.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -26,15 +27,8 @@ const compressed = (
   from: number,
   to: number,
   ...shorten: ReadonlyArray<readonly [entry: number, text: string]>
-): SessionEvent => ({
-  _tag: "Compressed",
-  at: 1,
-  status: "COMPRESSED",
-  strategy: "test",
-  trigger: "auto",
-  before: TokenCount.make(9),
-  after: TokenCount.make(3),
-  patch: {
+): SessionEvent =>
+  compressedBy({
     drop: { from: entryId(from), to: entryId(to) },
     insert: [entry(sequence, [text("summary")])],
     shorten: shorten.map(([id, words]) => ({
@@ -43,8 +37,7 @@ const compressed = (
       replacement: text(words),
       tokens: TokenCount.make(1)
     }))
-  }
-})
+  })
 
 /** A log of ten bytes a line: its checkpoints, by the index of their line. */
 const checkpoints = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<Checkpoint | undefined> => {

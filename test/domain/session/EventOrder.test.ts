@@ -5,7 +5,7 @@ import { checkNextEvent, logSoFar } from "../../../src/domain/session/EventOrder
 import { isRepeated, mayRepeat } from "../../../src/domain/session/RepeatedAppend.ts"
 import { emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
-import { appended, entry, sessionOf, started } from "../../../src/layers/testing/SessionHistories.ts"
+import { appended, entry, sessionOf, started, compressedBy } from "../../../src/layers/testing/SessionHistories.ts"
 
 const one = (sequence: number, words = `turn ${sequence}`): Entry => entry(sequence, [text(words)])
 const answered = (message: Entry, answer: Entry, ...attached: ReadonlyArray<Entry>): SessionEvent => ({
@@ -18,15 +18,8 @@ const compressed = (
   drop: readonly [from: number, to: number] | undefined,
   insert: ReadonlyArray<Entry>,
   ...shorten: ReadonlyArray<number>
-): SessionEvent => ({
-  _tag: "Compressed",
-  at: 1,
-  status: "COMPRESSED",
-  strategy: "test",
-  trigger: "auto",
-  before: TokenCount.make(9),
-  after: TokenCount.make(3),
-  patch: {
+): SessionEvent =>
+  compressedBy({
     ...(drop === undefined ? {} : { drop: { from: entryId(drop[0]), to: entryId(drop[1]) } }),
     insert,
     shorten: shorten.map((n) => ({
@@ -35,8 +28,7 @@ const compressed = (
       replacement: text("short"),
       tokens: TokenCount.make(1)
     }))
-  }
-})
+  })
 const back = (from: number | null): SessionEvent => ({
   _tag: "Branched",
   at: 1,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { excessOf, faultOf } from "../../../src/domain/wire/ProviderFault.ts"
 
-/** What providers answer to a request that is too large. The bodies are those of their servers, up to the numbers. */
+/** What providers answer to a request that is too large. The bodies follow what bug reports and manuals quote of each server. */
 
 const openai = (message: string, code: string | null = null) =>
   JSON.stringify({ error: { message, type: "invalid_request_error", param: null, code } })

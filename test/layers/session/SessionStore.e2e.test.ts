@@ -11,7 +11,14 @@ import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
-import { appended, entry, sessionOf, visibleState, started } from "../../../src/layers/testing/SessionHistories.ts"
+import {
+  appended,
+  entry,
+  sessionOf,
+  visibleState,
+  started,
+  compressedBy
+} from "../../../src/layers/testing/SessionHistories.ts"
 import { reopened, sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { BlobFolder, BlobUnavailable, TempStore, TempStoreError } from "../../../src/services/session/TempStore.ts"
@@ -74,16 +81,7 @@ const compressed = (
   sequence: number,
   drop: { readonly from: EntryId; readonly to: EntryId },
   shorten: Extract<SessionEvent, { readonly _tag: "Compressed" }>["patch"]["shorten"]
-): SessionEvent => ({
-  _tag: "Compressed",
-  at: 1,
-  status: "COMPRESSED",
-  strategy: "test",
-  trigger: "auto",
-  before: TokenCount.make(9),
-  after: TokenCount.make(3),
-  patch: { drop, insert: [entry(sequence, [textPart("summary")])], shorten }
-})
+): SessionEvent => compressedBy({ drop, insert: [entry(sequence, [textPart("summary")])], shorten })
 
 /** The file system of the context, and how many bytes were read through it. */
 const countReads = Effect.map(FileSystem.FileSystem, (fs) => {
