@@ -110,7 +110,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
 
 /** Words about the length of the answer, or about a rate: the request itself is not too long. */
 const otherLimit =
-  /per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|completion tokens/
+  /per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|at most \d+ completion tokens/
 
 /** The status names the cause by itself: the key, the path or the rate. */
 const otherStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429])

@@ -213,6 +213,13 @@ const tooLong: ReadonlyArray<readonly [string, number, string, number | undefine
     2_000,
     1_024
   ],
+  [
+    "a server that counts the answer apart",
+    400,
+    "maximum context length is 8192 tokens. However, you requested 9100 tokens: 9000 prompt tokens and 100 completion tokens",
+    9_100,
+    8_192
+  ],
   ["a proxy that cuts numbers", 400, "The input token count exceeds the maximum", undefined, undefined],
   ["a server of its own", 400, "This model's input exceeds the maximum number of tokens", undefined, undefined],
   ["a server that fails with a code", 500, openai("internal error", "context_length_exceeded"), undefined, undefined]
