@@ -143,10 +143,7 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
   const { contents, model, mustCall, systemInstruction = "", tools } = request
   const isAsked = mustCall === true && tools.length > 0 && bindsThinking.test(model)
   const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
-  const system = texts
-    .filter((text) => text.trim() !== "")
-    .join("\n\n")
-    .toWellFormed()
+  const system = texts.filter((text) => text.trim() !== "").join("\n\n")
   const isSilent = system.trim() === ""
   const messages = dialogueOf(contents, provider).map(messageOf(names))
   const declared = tools.map(({ description, name, parameters }): Block => ({

@@ -62,8 +62,8 @@ export const noWords = {
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
-/** The text of a part that is no media. The dialects refuse text that is not well-formed. */
-const textOf = (part: Part): string => (outputText(part) ?? part.text ?? JSON.stringify(part)).toWellFormed()
+/** The text of a part that is no media. */
+const textOf = (part: Part): string => outputText(part) ?? part.text ?? JSON.stringify(part)
 
 const isPart = Schema.is(PartShape)
 
@@ -74,7 +74,7 @@ const resultOf = (part: Part): Pick<ToolResult, "media" | "text"> => {
   const single = outputText({ ...part, functionResponse: { ...part.functionResponse, parts: undefined } })
   const others = list.filter((each) => !isPart(each) || !isMedia(each)).map((each) => JSON.stringify(each))
   return {
-    text: [single ?? JSON.stringify(response), ...others].join("\n").toWellFormed(),
+    text: [single ?? JSON.stringify(response), ...others].join("\n"),
     media: list.filter(isPart).filter(isMedia)
   }
 }

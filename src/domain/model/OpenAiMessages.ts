@@ -42,7 +42,7 @@ const sampling = ({ model, temperature, topP }: OpenAiRequest): Json =>
     : { ...(temperature === undefined ? {} : { temperature }), ...(topP === undefined ? {} : { top_p: topP }) }
 
 const systemOf = ({ systemInstruction = "" }: OpenAiRequest): string | undefined =>
-  systemInstruction.trim() === "" ? undefined : systemInstruction.toWellFormed()
+  systemInstruction.trim() === "" ? undefined : systemInstruction
 
 /** The address of an image or a PDF file that can be sent. Undefined for other media. */
 const sendable = ({ fileData, inlineData }: Part): { readonly isImage: boolean; readonly url: string } | undefined => {

@@ -7,6 +7,7 @@ import { geminiContent } from "../../../src/domain/model/GeminiContents.ts"
 import * as OpenAi from "../../../src/domain/model/OpenAiMessages.ts"
 import { isCarried, signatureOf } from "../../../src/domain/model/ProviderSignature.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
+import { wellFormedJson } from "../../../src/domain/text/JsonText.ts"
 import { runsOf } from "../../support/runs.ts"
 import { strict } from "../../support/StrictProviders.ts"
 
@@ -212,7 +213,7 @@ describe.each(Object.entries(dialects))(
         const contents = contentsOf(pieces)
         const body = bodyOf(contents)
         legal(body)
-        const sent = JSON.stringify(body)
+        const sent = wellFormedJson(JSON.stringify(body))
         for (const words of wordsOf(contents)) assert.include(sent, JSON.stringify(words.toWellFormed()).slice(1, -1))
         for (const [at, { isUser, kind }] of pieces.entries()) {
           if (isUser && (kind < 3 || kind > 5)) assert.include(sent, `word${at} `)

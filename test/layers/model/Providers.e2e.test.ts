@@ -143,6 +143,27 @@ describe.each(allDialects.map((dialect) => [dialect.name, dialect] as const))("%
     })
   )
 
+  it.live("no request holds half of a surrogate pair", () =>
+    Effect.gen(function* () {
+      const { model, server } = yield* against(dialect, () => answer([{ text: "done" }]))
+      const half = "M\ud83cller"
+      const contents = [
+        user(text(`go ${half}`)),
+        { role: "model" as const, parts: [call("look.up", { half }, "c1")] },
+        user(response("look.up", { output: half }, "c1"))
+      ]
+      const asked = { ...question(dialect), contents, systemInstruction: half }
+      yield* model.generate(asked)
+      yield* Stream.runDrain(model.stream(asked))
+      assert.lengthOf(server.requests, 2)
+      for (const { body } of server.requests) {
+        const sent = JSON.stringify(body)
+        assert.notMatch(sent, /\\ud83c/)
+        assert.lengthOf(sent.match(/M\ufffdller/g) ?? [], 4)
+      }
+    })
+  )
+
   // Gemini's API itself reports such a call as malformed.
   it.live.skipIf(dialect.name === "Gemini")("a call that broke off at the output limit has no arguments", () =>
     Effect.gen(function* () {
