@@ -1,4 +1,4 @@
-import type { Part } from "../content/Content.ts"
+import type { Part } from "../../content/Content.ts"
 import {
   groupOf,
   isJson,
@@ -10,7 +10,7 @@ import {
   type ReadPart,
   shortText,
   textAt
-} from "./MessageCodec.ts"
+} from "../MessageCodec.ts"
 
 /** Messages of Anthropic's Messages API. */
 

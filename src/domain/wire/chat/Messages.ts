@@ -1,4 +1,4 @@
-import type { Part } from "../content/Content.ts"
+import type { Part } from "../../content/Content.ts"
 import {
   argumentsIn,
   groupOf,
@@ -12,7 +12,7 @@ import {
   type ReadPart,
   shortText,
   textAt
-} from "./MessageCodec.ts"
+} from "../MessageCodec.ts"
 
 /** Messages of OpenAI's Chat Completions, which many other servers speak. */
 

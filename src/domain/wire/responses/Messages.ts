@@ -1,4 +1,4 @@
-import type { Content, Part } from "../content/Content.ts"
+import type { Content, Part } from "../../content/Content.ts"
 import {
   argumentsIn,
   groupOf,
@@ -12,7 +12,7 @@ import {
   type ReadPart,
   shortText,
   textAt
-} from "./MessageCodec.ts"
+} from "../MessageCodec.ts"
 
 /** Items of OpenAI's Responses API. */
 
