@@ -1,4 +1,3 @@
-import { Schema } from "effect"
 import {
   type Content,
   isCall,
@@ -8,9 +7,9 @@ import {
   isThought,
   outputText,
   type Part,
-  PartShape,
   type Role
 } from "../content/Content.ts"
+import { mediaText, responseContent } from "../content/MediaBlocks.ts"
 import type { Dialect } from "./Dialect.ts"
 import { isCompaction, stateFor, type Target } from "./ModelState.ts"
 
@@ -73,26 +72,6 @@ const isBlank = (text: string): boolean => text.trim() === ""
 /** The text of a part that is no media. */
 const textOf = (part: Part): string => outputText(part) ?? part.text ?? JSON.stringify(part)
 
-const isPart = Schema.is(PartShape)
-
-/** The text and the media of a response. */
-const resultOf = (part: Part): Pick<ToolResult, "media" | "text"> => {
-  const { parts: nested = [], response = "" } = part.functionResponse ?? {}
-  const list: ReadonlyArray<unknown> = Array.isArray(nested) ? nested : [nested]
-  const single = outputText({ ...part, functionResponse: { ...part.functionResponse, parts: undefined } })
-  const others = list.filter((each) => !isPart(each) || !isMedia(each)).map((each) => JSON.stringify(each))
-  return {
-    text: [single ?? JSON.stringify(response), ...others].join("\n"),
-    media: list.filter(isPart).filter(isMedia)
-  }
-}
-
-/** Describes the media of a part, for a dialect that cannot send them. */
-export const mediaText = ({ fileData, inlineData }: Part): string =>
-  fileData === undefined
-    ? `[${inlineData?.mimeType ?? "data"} of ${Math.floor(((inlineData?.data?.length ?? 0) * 3) / 4)} bytes]`
-    : `[${fileData.mimeType ?? "file"} at ${fileData.fileUri ?? "an unknown address"}]`
-
 /** A call without a result. */
 interface OpenCall {
   readonly id: string
@@ -141,7 +120,7 @@ const userTurn = (parts: ReadonlyArray<Part>, open: ReadonlyArray<OpenCall>): Us
         waiting.find(
           (call) => (id === undefined || call.own === undefined) && (name === undefined || call.name === name)
         )
-      const { media, text } = resultOf(part)
+      const { media, text } = responseContent(part)
       if (call !== undefined) results.set(call, { id: call.id, text, isError: isErrorResponse(part), media })
       else own.push({ text: `[result of ${name ?? "a tool"}] ${text}` }, ...media)
     } else if (isMedia(part)) own.push(part)

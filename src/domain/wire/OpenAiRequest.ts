@@ -1,6 +1,7 @@
 import type { Content, Part } from "../content/Content.ts"
+import { mediaText } from "../content/MediaBlocks.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
-import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, noWords, type ToolResult } from "./Dialogue.ts"
+import { type DialogueTurn, dialogueOf, type ModelBlock, noWords, type ToolResult } from "./Dialogue.ts"
 import { isJson, type Json } from "./MessageCodec.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 

@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import type { Content, Part } from "../../content/Content.ts"
-import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, type ToolResult } from "../Dialogue.ts"
+import { mediaText } from "../../content/MediaBlocks.ts"
+import { type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 

@@ -4,7 +4,6 @@ import {
   groupOf,
   isJson,
   type Json,
-  mediaAt,
   type MessageCodec,
   type MessageGroup,
   opaque,
@@ -19,14 +18,11 @@ import {
 const textPart = (part: Part) => ({ type: "text", text: shortText(part) })
 
 const partOf = (block: Json): Part => {
-  const image = block["image_url"]
   switch (block["type"]) {
     case "text":
       return { text: textAt(block, "text") }
     case "refusal":
       return { text: textAt(block, "refusal") }
-    case "image_url":
-      return isJson(image) ? mediaAt(textAt(image, "url")) : opaque(block)
     default:
       return opaque(block)
   }

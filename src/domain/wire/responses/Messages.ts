@@ -4,7 +4,6 @@ import {
   groupOf,
   isJson,
   type Json,
-  mediaAt,
   type MessageCodec,
   type MessageGroup,
   opaque,
@@ -17,7 +16,6 @@ import {
 /** Items of OpenAI's Responses API. */
 
 const partOf = (block: Json): Part => {
-  const url = textAt(block, "image_url")
   switch (block["type"]) {
     case "input_text":
     case "output_text":
@@ -25,8 +23,6 @@ const partOf = (block: Json): Part => {
       return { text: textAt(block, "text") }
     case "refusal":
       return { text: textAt(block, "refusal") }
-    case "input_image":
-      return url === "" ? opaque(block) : mediaAt(url)
     default:
       return opaque(block)
   }
