@@ -551,6 +551,10 @@ const responses: DialectCodec = {
       ...items
         .filter(({ encrypted_content, type }) => type === "reasoning" && !signatureForm.test(encrypted_content))
         .map(({ id }) => `${id} is torn`),
+      ...items
+        .map(({ id }) => id)
+        .filter((id, at, ids) => id !== undefined && ids.indexOf(id) !== at)
+        .map((id) => `Duplicate item found with id ${id}`),
       // Schemas are strict unless the request says otherwise, and a strict one requires every property.
       ...(tools ?? [])
         .filter(({ strict, type }: Json) => type === "function" && strict !== false)

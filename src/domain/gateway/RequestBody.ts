@@ -22,6 +22,8 @@ export interface RequestBody {
   readonly maxAnswer: number | undefined
   /** Whether the answer may call a tool that the client did not declare. */
   readonly canRecall: boolean
+  /** Whether later requests may refer to the items of the answer, which the provider stores. */
+  readonly keepsAnswer: boolean
 }
 
 /** The key of the array of messages in each dialect. */
@@ -103,7 +105,8 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
     isStream: isStream || value("stream") === true,
     maxAnswer,
-    canRecall
+    canRecall,
+    keepsAnswer: dialect === "responses" && value("store") !== false
   }
 }
 

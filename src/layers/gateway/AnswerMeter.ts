@@ -2,6 +2,8 @@ import { Buffer } from "node:buffer"
 import type { Readable, Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { countsIn } from "../../domain/wire/AnswerUsage.ts"
+import { decoded } from "./BodyEncoding.ts"
+import { ByteCollector } from "./HeldBytes.ts"
 import { encodingOf, type UpstreamAnswer } from "./Upstream.ts"
 
 /** Reads the counts of an answer that passes by, without holding it up: only its beginning and its end are kept. */
@@ -93,6 +95,23 @@ export const meter = (answer: UpstreamAnswer, done: (metered: Metered) => void):
     return
   }
   decodeInto(body, decoder, ends.push, () => done(ends.read))
+}
+
+/** Bytes of an answer beyond which it is not collected. */
+const maxCollectedBytes = 8_388_608
+
+/** Calls back with the text of an answer that passes by, when all of it has, unless it is too long. */
+export const collectText = (answer: UpstreamAnswer, done: (text: string) => void): void => {
+  const { body } = answer
+  const collector = new ByteCollector()
+  body.on("data", (piece: Buffer) => {
+    if (collector.length <= maxCollectedBytes) collector.push(piece)
+  })
+  body.once("end", () => {
+    if (collector.length > maxCollectedBytes) return
+    const plain = decoded(collector.collected, encodingOf(answer), maxCollectedBytes)
+    if (plain !== undefined) done(plain.toString("utf8"))
+  })
 }
 
 const decodeInto = (body: Readable, decoder: Transform, push: (piece: Buffer) => void, done: () => void): void => {

@@ -107,6 +107,10 @@ const counted = ({ route, tenant }: ProxiedRequest, view: string) =>
     1
   )
 
+/** Whether the provider stores an answer, so that later requests may refer to its items. */
+const isStored = ({ asks, dialect }: Route, body: Buffer): boolean =>
+  dialect === "responses" && asks === "answer" && !body.includes('"store":false') && !body.includes('"store": false')
+
 /** Sends a chat or a count, compressed if it has to be. */
 const passRoute = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,
@@ -169,7 +173,8 @@ const work = Effect.fnUntraced(function* (
     upstream: { url, path, method, headers: carried.headers, silentSeconds },
     bodyBytes: Math.max(declared, received.body.length),
     holder,
-    clientSeconds
+    clientSeconds,
+    keeper: route !== undefined && isStored(route, received.body) ? owner : undefined
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
     return yield* passRoute(options, request, { passing, owner, isOperators }, received, route)

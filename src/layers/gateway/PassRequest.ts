@@ -2,18 +2,20 @@ import { Cause, Effect, Metric, type Scope } from "effect"
 import { Buffer, isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import type { Route } from "../../domain/gateway/Dialect.ts"
+import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { headerOf } from "../../domain/gateway/HeaderList.ts"
+import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { compressionsDone, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { accountAnswer, type Used } from "./AnswerAccount.ts"
-import { meter } from "./AnswerMeter.ts"
+import { collectText, meter } from "./AnswerMeter.ts"
 import { decoded } from "./BodyEncoding.ts"
 import { reportFailure, unchangedRequest } from "./GatewayFailures.ts"
 import { asSent, passAnswer, passRead, type ProxiedRequest, withText } from "./ProxiedRequest.ts"
-import { passStream } from "./StreamedAnswers.ts"
+import { passStream, readEvents } from "./StreamedAnswers.ts"
 import { encodingOf, readAll, typeOf, type Upstream, type UpstreamAnswer, type UpstreamFailed } from "./Upstream.ts"
 import { passWhole } from "./WholeAnswers.ts"
 
@@ -33,9 +35,25 @@ export const passUnread = Effect.fnUntraced(function* (
     meter(answer, (metered) => {
       Effect.runForkWith(context)(accountAnswer(passing, { ...metered, model, estimated }))
     })
+    const { keeper } = passing
+    if (keeper !== undefined) {
+      collectText(answer, (text) => void Effect.runForkWith(context)(keepAnswer(keeper, text)))
+    }
   }
   yield* passAnswer(passing, answer)
 })
+
+/** Keeps the items of an answer that was passed on unread. */
+const keepAnswer = Effect.fnUntraced(
+  function* (owner: string, text: string) {
+    const { keep } = yield* Gateway
+    const read = text.startsWith("{")
+      ? answerDialects.responses.whole(recallName).push(text)
+      : readEvents("responses", text)
+    if (read !== undefined) yield* keep(owner, read)
+  },
+  Effect.catchCause((cause) => reportFailure(cause, "references to this answer are not known"))
+)
 
 /** A body that is kept until it cannot be needed any more. */
 export interface KeptBody {

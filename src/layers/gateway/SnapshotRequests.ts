@@ -3,24 +3,16 @@ import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
-import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
-import { SseSplitter } from "../../domain/wire/SseEvents.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, withText } from "./ProxiedRequest.ts"
+import { readEvents } from "./StreamedAnswers.ts"
 import { holding, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstream.ts"
 
 /** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
 
 const maxMillis = 300_000
-
-const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
-  const stream = answerDialects[dialect].stream(recallName)
-  const splitter = new SseSplitter()
-  for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
-  return stream.read()
-}
 
 /** Makes the function that asks. Its cost counts like the client's other requests. */
 export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dialect: Dialect, model: string) {

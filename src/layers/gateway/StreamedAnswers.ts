@@ -1,6 +1,8 @@
 import { Effect } from "effect"
 import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
-import type { AnswerStream } from "../../domain/wire/RelayedAnswer.ts"
+import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
+import type { Dialect } from "../../domain/wire/Dialect.ts"
+import type { AnswerStream, ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../domain/wire/SseEvents.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -27,6 +29,14 @@ const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: AnswerSt
       return events.map((event) => stream.push(event)).join("")
     })
   })
+
+/** Reads the events of a whole answer. */
+export const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
+  const stream = answerDialects[dialect].stream(recallName)
+  const splitter = new SseSplitter()
+  for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
+  return stream.read()
+}
 
 const isEventStream = (answer: UpstreamAnswer): boolean =>
   answer.status === 200 && typeOf(answer).includes("event-stream")

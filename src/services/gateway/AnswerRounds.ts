@@ -68,6 +68,11 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   report: (cause: Cause.Cause<unknown>, consequence: string) => Effect.Effect<void>
 ): Effect.fn.Return<NextStep> {
   const { calls, hasOthers, visible } = answer
+  if (sent.body.keepsAnswer) {
+    yield* Effect.catchCause(gateway.keep(sent.owner, answer), (cause) =>
+      report(cause, "references to this answer are not known")
+    )
+  }
   const isOver = rounds.length >= maxRounds
   // If the exchange cannot be stored, the provider's cache misses later, but the answer is complete.
   const remember = (exchange: HiddenExchange) =>

@@ -11,9 +11,10 @@ import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { type ConversationLog, emptyLog, withMessages, withPatch } from "./ConversationLog.ts"
 import { GatewayStore } from "./GatewayStore.ts"
 
-/** Conversations and views in memory. */
+/** Conversations, views and items in memory. */
 const maxLogs = 12
 const maxViews = 128
+const maxItems = 1_000
 /** Age at which names are read again: another process may have compressed a conversation. */
 const namesAgeMillis = 5_000
 
@@ -38,6 +39,8 @@ export interface ConversationMemory {
   readonly owners: Map<string, OwnerNames>
   readonly views: BoundedMap<string, CompressedView>
   readonly logs: BoundedMap<string, ConversationLog>
+  /** The newest items of answers, as JSON. */
+  readonly items: BoundedMap<string, string>
 }
 
 /** The names of an owner; with `isFresh`, not older than `namesAgeMillis`. */
@@ -181,5 +184,6 @@ export const makeConversationMemory = Effect.map(GatewayStore, (store): Conversa
   store,
   owners: new Map(),
   views: new BoundedMap(maxViews),
-  logs: new BoundedMap(maxLogs)
+  logs: new BoundedMap(maxLogs),
+  items: new BoundedMap(maxItems)
 }))

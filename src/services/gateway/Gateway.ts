@@ -2,10 +2,11 @@ import { Context, Effect, Layer } from "effect"
 import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
 import { withMessages } from "../../domain/gateway/RequestBody.ts"
 import { builtInPrices, type Prices } from "../../domain/tokens/Prices.ts"
-import type { RecallCall } from "../../domain/wire/RelayedAnswer.ts"
+import type { ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { keepItems } from "./AnsweredItems.ts"
 import { addHidden, makeConversationMemory } from "./ConversationMemory.ts"
 import type {
   AskUpstream,
@@ -43,6 +44,8 @@ export class Gateway extends Context.Service<
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
     /** Stores the part of an answer that the client did not see, or that it has none. */
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
+    /** Keeps the items of an answer, to which later requests may refer. */
+    readonly keep: (owner: string, answer: ReadAnswer) => Effect.Effect<void, GatewayError>
     /** The prices by which the cost of answers is counted. */
     readonly prices: Prices
     /** Whether answers mention calls of the gateway's tool. */
@@ -68,6 +71,14 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     plan,
     prepare: ({ next }, ask) => (next === undefined ? Effect.void : prepared.prepare(next, ask)),
     recall,
+    keep: (owner, { calls, sent }) => {
+      const own = new Set(calls.map(({ json }) => json))
+      return keepItems(
+        memory,
+        owner,
+        sent.filter((item) => !own.has(item))
+      )
+    },
     prices: options.prices ?? builtInPrices,
     showsRecalls: options.showRecalls === true,
     following: ({ body, declaration, messages }, since) => withMessages(body, [...messages, ...since], declaration),

@@ -9,9 +9,9 @@ export class GatewayStoreError extends Schema.TaggedError<GatewayStoreError>()("
 
 /**
  * The kinds of stored data: `view`, the replacement for the beginning of a conversation; `original`, the messages
- * that a view replaces; `hidden`, exchanges that the client did not see.
+ * that a view replaces; `hidden`, exchanges that the client did not see; `item`, items of answers that clients refer to by id.
  */
-const kinds = ["view", "original", "hidden"] as const
+const kinds = ["view", "original", "hidden", "item"] as const
 export type Kind = (typeof kinds)[number]
 
 /**

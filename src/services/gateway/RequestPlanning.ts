@@ -15,6 +15,7 @@ import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { withItems } from "./AnsweredItems.ts"
 import { addView, type ConversationMemory, deepestView, hiddenOf, namesOf } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
@@ -114,7 +115,8 @@ const plan = Effect.fnUntraced(function* (
 ): Effect.fn.Return<GatewayPlan, GatewayError, Compression | TempStore | TokenCounter> {
   const { counts, memory, options } = planning
   const { isTooLong = false, owner, route, text } = request
-  const body = text.length < minBytes ? undefined : readBody(route, text)
+  const read = text.length < minBytes ? undefined : readBody(route, text)
+  const body = read === undefined ? undefined : yield* withItems(memory, owner, read)
   if (body === undefined) return { _tag: "Unchanged", model: modelOf(route, text), tokens: undefined }
   const { dialect, messages, model } = body
   const factor = Math.max(counts.factor(model), isTooLong ? refusedFactor : 0)

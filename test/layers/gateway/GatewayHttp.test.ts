@@ -3,7 +3,7 @@ import { Deferred, Effect, Exit } from "effect"
 import { hash } from "node:crypto"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
-import { type Block, codecs } from "../../support/GatewayDialects.ts"
+import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
   filler,
@@ -504,6 +504,67 @@ describe("the whole content of another conversation", () => {
         yield* Effect.promise(() => fork.say(`Recall ${handle}.`, () => ""))
         assert.strictEqual(provider.requests.at(-1)?.text.includes("Line 0 of turn 1 "), isOwners, key)
       }
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("items of answers that a client refers to by id", () => {
+  const codec = codecs.responses
+  /** A client that keeps only the ids of what the model said, as the AI SDK does where the provider stores answers. */
+  const talker = (url: string, isStream: boolean) => {
+    const history: Array<Json> = []
+    return {
+      history,
+      say: async (text: string) => {
+        history.push(...codec.user(text))
+        const { store: _, ...body } = codec.body(history, isStream)
+        const response = await fetchFrom(`${url}${codec.path(isStream)}`, {
+          method: "POST",
+          headers: { authorization: "Bearer secret-key" },
+          body: JSON.stringify(body)
+        })
+        const answer = await response.text()
+        assert.strictEqual(response.status, 200, answer)
+        const last = isStream ? (/.*^data: (.*)$/ms.exec(answer)?.[1] ?? "") : answer
+        const { output } = isStream ? JSON.parse(last).response : JSON.parse(last)
+        history.push(...output.map(({ id }: Json) => ({ type: "item_reference", id })))
+        return JSON.stringify(output)
+      }
+    }
+  }
+
+  it.live.each([true, false])("are read by compressions and recalls, and none is sent twice (stream: %s)", (isStream) =>
+    Effect.gen(function* () {
+      let wanted = ""
+      const provider = yield* makeProvider(({ text }, at) => {
+        const isFound = text.includes("function_call_output") && text.includes(`walnut-${wanted} `)
+        return wanted === "" || isFound
+          ? [
+              { kind: "thought", text: "", signature: signatureOf(`${at}`) },
+              { kind: "text", text: `I saw walnut-${at} there.` }
+            ]
+          : [{ kind: "call", id: `r${at}`, name: "palimpsest_recall", args: { grep: `walnut-${wanted}` } }]
+      })
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = talker(gateway.url, isStream)
+      for (let turn = 0; turn < 12; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`))
+      assert.notInclude(provider.requests.at(-1)?.text ?? "", "item_reference")
+      wanted = "1"
+      yield* Effect.promise(() => client.say("What did you see first?"))
+      assert.include(provider.requests.at(-1)?.text ?? "", "walnut-1 ")
+      wanted = ""
+      for (const text of ["Thanks.", "And now?"]) yield* Effect.promise(() => client.say(text))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that never passed through here leave the request as it is", () =>
+    Effect.gen(function* () {
+      const provider = yield* makeProvider(noted)
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = talker(gateway.url, false)
+      client.history.push({ type: "item_reference", id: "msg_elsewhere" })
+      yield* Effect.promise(() => client.say(filler(1).repeat(20)))
+      assert.include(provider.requests.at(-1)?.text ?? "", "msg_elsewhere")
     }).pipe(Effect.scoped)
   )
 })
