@@ -1,7 +1,9 @@
 import { Schema } from "effect"
 import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
+import { mediaText } from "../content/MediaBlocks.ts"
 import { clipped, firstUnits, lastUnits } from "../text/Bytes.ts"
+import type { SourceText } from "../text/JsonSource.ts"
 import { lineEnd, lineStart } from "../text/Lines.ts"
 import { number, plural } from "../text/NumberText.ts"
 import { type FoundLine, type Pattern, PatternMatcher, type Span } from "../text/Pattern.ts"
@@ -62,11 +64,11 @@ const ownTool = "recall"
 
 const toolKind = (name: string, kind: PartKind): PartKind => (name === ownTool ? "copy" : kind)
 
-/** Describes a part of a message; undefined for media, which has no text. */
+/** Describes a part of a message. Media are found by their kind and address. */
 export const describePart = (
   { author, content }: Pick<Draft, "author" | "content">,
   part: Part
-): Pick<HiddenPart, "kind" | "label"> | undefined => {
+): Pick<HiddenPart, "kind" | "label"> => {
   if (isCall(part)) {
     const { name } = part.functionCall
     return { kind: toolKind(name, "arguments"), label: `arguments of ${untrustedLine(name)}` }
@@ -75,12 +77,16 @@ export const describePart = (
     const { name = "a tool" } = part.functionResponse
     return { kind: toolKind(name, "output"), label: `output of ${untrustedLine(name)}` }
   }
-  if (isMedia(part)) return undefined
+  if (isMedia(part)) return { kind: content.role === "user" ? "user" : "agent", label: "attachment" }
   if (author === "summary") return { kind: "copy", label: "summary" }
   if (author !== undefined) return { kind: "output", label: "program" }
   if (content.role === "user") return { kind: "user", label: "user" }
   return { kind: "agent", label: isThought(part) ? "agent, thinking" : "agent" }
 }
+
+/** The text of a part that is searched. */
+export const searchedText = (part: Part, source?: SourceText): string =>
+  isMedia(part) ? mediaText(part) : payload(part, source).text
 
 /** Returns the entries, the newest first, without the environment message. */
 const newestFirst = (conversation: Conversation): ReadonlyArray<Entry> =>
@@ -91,9 +97,9 @@ const newestFirst = (conversation: Conversation): ReadonlyArray<Entry> =>
 const partsOf = (entry: Entry): ReadonlyArray<HiddenPart> =>
   entry.content.parts.flatMap((part, index) => {
     const handle = entry.handles[index]
+    if (handle === undefined) return []
     const described = describePart(entry, part)
-    if (handle === undefined || described === undefined) return []
-    const text = () => payload(part, sourceOf(entry, index)).text
+    const text = () => searchedText(part, sourceOf(entry, index))
     return [{ handle, entry: entry.id, at: entry.at, ...described, text }]
   })
 

@@ -66,7 +66,7 @@ const functionOf =
 const choice = ({ mustCall, tools }: OpenAiRequest): Json =>
   mustCall === true && tools.length > 0 ? { tool_choice: "required" } : {}
 
-const inputPart = (part: Part): Json => {
+export const inputPart = (part: Part): Json => {
   const media = sendable(part)
   if (media === undefined) return { type: "input_text", text: part.text ?? mediaText(part) }
   if (media.isImage) return { type: "input_image", detail: "auto", image_url: media.url }

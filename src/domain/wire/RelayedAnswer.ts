@@ -1,3 +1,4 @@
+import type { Part } from "../content/Content.ts"
 import type { SseEvent } from "./SseEvents.ts"
 
 /** What the gateway reads from an answer: the calls of its own tool, which are hidden from the client. */
@@ -16,6 +17,12 @@ export interface RecallCall {
   readonly args: unknown
   /** The JSON of the call as the provider wrote it, which is sent back to the provider. */
   readonly json: string
+}
+
+/** What a call of the gateway's tool gets: a text, and images or files where the dialect can carry them. */
+export interface RecalledContent {
+  readonly text: string
+  readonly media: ReadonlyArray<Part>
 }
 
 /** A complete answer of the provider. */
@@ -74,5 +81,8 @@ export interface AnswerDialect {
   /** Begins to read an answer that is not streamed. */
   readonly whole: (tool: string) => WholeAnswer
   /** The messages that answer the calls, to be sent after `ReadAnswer.sent`. */
-  readonly results: (calls: ReadonlyArray<RecallCall>, texts: ReadonlyArray<string>) => ReadonlyArray<string>
+  readonly results: (
+    calls: ReadonlyArray<RecallCall>,
+    recalled: ReadonlyArray<RecalledContent>
+  ) => ReadonlyArray<string>
 }

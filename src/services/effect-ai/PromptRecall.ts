@@ -6,6 +6,7 @@ import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import {
   describePart,
+  searchedText,
   type FoundParts,
   type HiddenPart,
   type RecallSearch
@@ -136,8 +137,8 @@ export const search = Effect.fn("Recall.search")(function* (
     for (const [index, part] of draft.content.parts.entries()) {
       const described = describePart(draft, part)
       const hash = hashes[index]
-      if (described === undefined || hash === undefined) continue
-      const text = () => payload(part).text
+      if (hash === undefined) continue
+      const text = () => searchedText(part)
       hidden.push({ handle: handleOf(hash), entry: `message ${at + 1}`, at: undefined, ...described, text })
     }
   }

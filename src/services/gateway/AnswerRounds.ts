@@ -54,7 +54,7 @@ const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
 const maxNoteChars = 80
 
 /** The answer to a call that failed in the gateway. */
-const unavailable = { text: "the removed content is temporarily unavailable", isFailure: true }
+const unavailable = { text: "the removed content is temporarily unavailable", media: [], isFailure: true }
 
 /**
  * Answers the calls of the gateway's tool in an answer. The hidden part is stored before the answer ends for the
@@ -93,10 +93,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
     )
   )
   yield* Metric.update(recallsAnswered, calls.length)
-  const results = answerDialects[sent.body.dialect].results(
-    calls,
-    recalled.map(({ text }) => text)
-  )
+  const results = answerDialects[sent.body.dialect].results(calls, recalled)
   if (hasOthers) {
     yield* remember({ rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }

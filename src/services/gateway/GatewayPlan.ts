@@ -1,4 +1,5 @@
 import type { Effect } from "effect"
+import type { Part } from "../../domain/content/Content.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import type { Route } from "../../domain/gateway/Dialect.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
@@ -92,6 +93,7 @@ export type GatewayPlan =
 /** The answer to one call of the recall tool. */
 export interface Recalled {
   readonly text: string
+  readonly media: ReadonlyArray<Part>
   readonly isFailure: boolean
 }
 

@@ -83,8 +83,8 @@ const recall = Effect.fnUntraced(function* (
     tool.call({ ...(isJson(args) ? args : {}), maxTokens }, { ...unwatched, id }).pipe(
       Effect.flatMap((call) => call.run),
       Effect.match({
-        onFailure: ({ message }): Recalled => ({ text: message, isFailure: true }),
-        onSuccess: ({ value }) => ({ text: String(value), isFailure: false })
+        onFailure: ({ message }): Recalled => ({ text: message, media: [], isFailure: true }),
+        onSuccess: ({ media = [], value }) => ({ text: String(value), media, isFailure: false })
       })
     )
   )

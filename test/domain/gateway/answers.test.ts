@@ -101,7 +101,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       const results = own.map(resultOf)
       const written = answering.results(
         read.calls,
-        results.map(({ text }) => text)
+        results.map(({ text }) => ({ text, media: [] }))
       )
       assert.deepStrictEqual(plain(written), codec.results(results))
       if (at === rounds.length - 1) {
@@ -147,7 +147,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   it("whose words the client changed comes after the hidden calls alone", () => {
     const whole = answering.whole(tool)
     const read = whole.push(codec.json({ blocks: [said("I look."), called("r1")], counts: { input: 1, output: 1 } }))
-    const results = answering.results(read?.calls ?? [], ["seen"])
+    const results = answering.results(read?.calls ?? [], [{ text: "seen", media: [] }])
     const rounds = [{ sent: [...(read?.sent ?? []), ...results], visible: read?.visible ?? [] }]
     const history = [...codec.assistant([said("Other words.")]), ...codec.user("Go on.")].map((one) =>
       JSON.stringify(one)

@@ -569,6 +569,84 @@ describe("items of answers that a client refers to by id", () => {
   )
 })
 
+describe("images and files that left the window", () => {
+  const data = Buffer.alloc(9_000, 7).toString("base64")
+  const attached: Readonly<
+    Record<(typeof dialects)[number], readonly [message: Json, named: string, comesBack: RegExp | undefined]>
+  > = {
+    anthropic: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Look." },
+          { type: "image", source: { type: "base64", media_type: "image/png", data } }
+        ]
+      },
+      "image/png of 9000 bytes",
+      /"tool_result".{0,80}"type":"image","source":\{"type":"base64"/
+    ],
+    responses: [
+      {
+        role: "user",
+        content: [
+          { type: "input_text", text: "Look." },
+          { type: "input_file", file_id: "file-ABC1" }
+        ]
+      },
+      "file-ABC1",
+      /"function_call_output".{0,80}"type":"input_file","file_id":"file-ABC1"/
+    ],
+    chat: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Look." },
+          { type: "image_url", image_url: { url: "https://img.example/ABC1.png" } }
+        ]
+      },
+      "https://img.example/ABC1.png",
+      undefined
+    ],
+    gemini: [
+      {
+        role: "user",
+        parts: [{ text: "Look." }, { fileData: { fileUri: "https://files.example/ABC1", mimeType: "application/pdf" } }]
+      },
+      "https://files.example/ABC1",
+      /"functionResponse".*"fileUri":"https:\/\/files\.example\/ABC1"/
+    ]
+  }
+
+  it.live.each(dialects)("are named in the snapshot, are found, and come back as what they are (%s)", (dialect) =>
+    Effect.gen(function* () {
+      const codec = codecs[dialect]
+      const [message, name, comesBack] = attached[dialect]
+      let asked: object = {}
+      const provider = yield* makeProvider(({ text }, at) => {
+        const isAsked = /Recall it\./.test(codec.messages(text).at(-1) ?? "")
+        return isAsked
+          ? [{ kind: "call", id: `r${at}`, name: "palimpsest_recall", args: asked }]
+          : [{ kind: "text", text: "Noted." }]
+      })
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = makeClient(dialect, gateway.url, true)
+      client.history.push(message, ...codec.assistant([{ kind: "text", text: "I see." }]))
+      for (let turn = 1; turn <= 8; turn += 1)
+        yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
+      const last = () => codec.messages(provider.requests.at(-1)?.text ?? "").join("\n")
+      assert.notInclude(last(), data)
+      const handle = new RegExp(`${name.replaceAll(/[.?]/g, "\\$&")}\\]: recall (h_\\w+)`).exec(last())?.[1]
+      assert.isDefined(handle)
+      asked = { grep: name.replace(" of 9000 bytes", "") }
+      yield* Effect.promise(() => client.say("Recall it.", () => ""))
+      assert.include(last().slice(last().lastIndexOf("Recall it.")), handle)
+      asked = { handle }
+      yield* Effect.promise(() => client.say("Recall it.", () => ""))
+      if (comesBack !== undefined) assert.match(last().slice(last().lastIndexOf("Recall it.")), comesBack)
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("connections", () => {
   it.live("of a client that disconnects end the provider's answer", () =>
     Effect.gen(function* () {

@@ -3,12 +3,14 @@ import {
   type Content,
   isCall,
   isErrorResponse,
+  isMedia,
   isResponse,
   isText,
   isThought,
   type Part
 } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
+import { mediaText, responseContent } from "../../content/MediaBlocks.ts"
 import { type Entry, type EntryId, pairing, placeKey } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
@@ -58,7 +60,7 @@ import { recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
-/** Gathers evidence entry by entry. One file, because all gatherers write to one state, in the order of the entries. */
+/** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
 
 /**
  * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
@@ -67,6 +69,8 @@ import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessO
 export interface Evidence {
   /** The user's requests, oldest first, without commands to a program (`/mode`). */
   readonly requests: ReadonlyArray<Span>
+  /** Images and files that came with messages, oldest first. */
+  readonly attachments: ReadonlyArray<QuotedText>
   /** Sentences in which the user constrains how the work is done. */
   readonly constraints: ReadonlyArray<Span>
   /** The last known state of each file, by path: below the working directory relative to it. */
@@ -137,6 +141,7 @@ const isTelling = (text: string): boolean => text.length >= 120 || (text.length 
 /** Everything that is gathered, in the order of the entries. */
 interface Gathering {
   readonly requests: Array<Span>
+  readonly attachments: Array<QuotedText>
   readonly constraints: Array<Span>
   readonly decisions: Array<QuotedText>
   readonly summaries: Array<QuotedText>
@@ -325,6 +330,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const commands = emptyCommands()
   const state: Gathering = {
     requests: [],
+    attachments: [],
     constraints: [],
     decisions: [],
     summaries: [],
@@ -357,6 +363,9 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       weights.now += 1
       let cost = 200
       const handle = entry.handles[at]
+      for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
+        state.attachments.push({ entry: id, text: mediaText(media), handle })
+      }
       if (author === "summary" && isText(part)) {
         gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, content.role, {
           entry: id,

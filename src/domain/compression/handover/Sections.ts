@@ -46,6 +46,12 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
     evidence,
     "overall_goal"
   )([]).filter((item) => !userWordsIn(item.text).some(({ entry }) => shown.has(entry)))
+  const attachments = newestFirst(evidence.attachments).map(({ entry, handle, text }, at) =>
+    statement(
+      `attachment ${entry} ${at}`,
+      `with message ${entry} came ${text}${handle === undefined ? "" : `: recall ${handle}`}`
+    )
+  )
   return (share) => {
     const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
     const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
@@ -61,7 +67,8 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
       const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
       return wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item
     })
-    return { items: [...within(unlabelled, share("messages") / 2), ...items], clipped }
+    const attached = within(attachments, share("messages") / 4)
+    return { items: [...within(unlabelled, share("messages") / 2), ...items, ...attached], clipped }
   }
 }
 

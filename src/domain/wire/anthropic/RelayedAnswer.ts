@@ -1,3 +1,4 @@
+import type { Part } from "../../content/Content.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { addedCounts, latestCounts } from "../AddedCounts.ts"
 import { isJson, type Json, textAt } from "../MessageCodec.ts"
@@ -5,6 +6,7 @@ import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock 
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { type BlockForm, wholeBlocks } from "../WholeBlocks.ts"
 import { AnthropicBlocks } from "./Answer.ts"
+import { userBlock } from "./Request.ts"
 
 /** Answers of Anthropic's Messages API. */
 
@@ -35,6 +37,13 @@ const answerOf = (tool: string, blocks: ReadonlyArray<Json>, usage: unknown): Re
     visible: content.filter((block) => !isRecall(tool, block)).map(visibleOf),
     usage
   }
+}
+
+/** Media as the client sent them: a file that is no address has an id of this provider. */
+const mediaBlock = (part: Part): Json => {
+  const { fileUri = "", mimeType = "" } = part.fileData ?? {}
+  if (part.fileData === undefined || /^https?:/.test(fileUri)) return userBlock(part)
+  return { type: mimeType.startsWith("image/") ? "image" : "document", source: { type: "file", file_id: fileUri } }
 }
 
 class Stream implements AnswerStream {
@@ -153,10 +162,15 @@ const form: BlockForm = {
 export const anthropicAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => wholeBlocks(form, tool),
-  results: (calls, texts) => [
+  results: (calls, recalled) => [
     JSON.stringify({
       role: "user",
-      content: calls.map(({ id }, at) => ({ type: "tool_result", tool_use_id: id, content: texts[at] ?? "" }))
+      content: calls.map(({ id }, at) => {
+        const { media = [], text = "" } = recalled[at] ?? {}
+        const content =
+          media.length === 0 ? text : [...media.map(mediaBlock), ...(text === "" ? [] : [{ type: "text", text }])]
+        return { type: "tool_result", tool_use_id: id, content }
+      })
     })
   ]
 }

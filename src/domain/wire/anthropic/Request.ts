@@ -16,7 +16,7 @@ interface Message {
 const imageTypes: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"])
 
 /** Images and PDF files as they are; other media by its name. */
-const userBlock = (part: Part): Block => {
+export const userBlock = (part: Part): Block => {
   const { fileData, inlineData } = part
   const mimeType = (inlineData?.mimeType ?? fileData?.mimeType ?? "").toLowerCase()
   const type = imageTypes.has(mimeType) ? "image" : mimeType === "application/pdf" ? "document" : undefined

@@ -222,6 +222,7 @@ class Whole implements WholeAnswer {
 export const chatAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => new Whole(tool),
-  results: (calls, texts) =>
-    calls.map(({ id }, at) => JSON.stringify({ role: "tool", tool_call_id: id, content: texts[at] ?? "" }))
+  // The result of a tool is a text in this dialect.
+  results: (calls, recalled) =>
+    calls.map(({ id }, at) => JSON.stringify({ role: "tool", tool_call_id: id, content: recalled[at]?.text ?? "" }))
 }

@@ -159,12 +159,15 @@ const form: BlockForm = {
 export const geminiAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => wholeBlocks(form, tool),
-  results: (calls, texts) => [
+  results: (calls, recalled) => [
     JSON.stringify({
       role: "user",
-      parts: calls.map(({ id, name }, at) => ({
-        functionResponse: { ...(id === "" ? {} : { id }), name, response: { output: texts[at] ?? "" } }
-      }))
+      parts: [
+        ...calls.map(({ id, name }, at) => ({
+          functionResponse: { ...(id === "" ? {} : { id }), name, response: { output: recalled[at]?.text ?? "" } }
+        })),
+        ...recalled.flatMap(({ media }) => media)
+      ]
     })
   ]
 }

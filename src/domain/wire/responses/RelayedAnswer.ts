@@ -1,6 +1,8 @@
+import type { Part } from "../../content/Content.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { addedCounts } from "../AddedCounts.ts"
 import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import { inputPart } from "../OpenAiRequest.ts"
 import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { type BlockForm, wholeBlocks } from "../WholeBlocks.ts"
@@ -61,6 +63,13 @@ const noteItem = (text: string, at: number) => ({
 
 const endings = new Set(["response.completed", "response.incomplete", "response.failed", "response.done"])
 const beginnings = new Set(["response.created", "response.in_progress", "response.queued"])
+
+/** Media as the client sent them: a file that is no address has an id of this provider. */
+const mediaPart = (part: Part): Json => {
+  const { fileUri = "", mimeType = "" } = part.fileData ?? {}
+  if (part.fileData === undefined || /^https?:/.test(fileUri)) return inputPart(part)
+  return { type: mimeType.startsWith("image/") ? "input_image" : "input_file", file_id: fileUri }
+}
 
 class Stream implements AnswerStream {
   private readonly tool: string
@@ -221,6 +230,11 @@ const form: BlockForm = {
 export const responsesAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => wholeBlocks(form, tool),
-  results: (calls, texts) =>
-    calls.map(({ id }, at) => JSON.stringify({ type: "function_call_output", call_id: id, output: texts[at] ?? "" }))
+  results: (calls, recalled) =>
+    calls.map(({ id }, at) => {
+      const { media = [], text = "" } = recalled[at] ?? {}
+      const output =
+        media.length === 0 ? text : [...media.map(mediaPart), ...(text === "" ? [] : [{ type: "input_text", text }])]
+      return JSON.stringify({ type: "function_call_output", call_id: id, output })
+    })
 }

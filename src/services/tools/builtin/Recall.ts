@@ -1,9 +1,13 @@
-import { Effect, Result, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
+import { isMedia, PartShape } from "../../../domain/content/Content.ts"
 import { type Handle, isHandle, mentions } from "../../../domain/content/Handle.ts"
+import { mediaText, responseContent } from "../../../domain/content/MediaBlocks.ts"
 import type { Excerpt, Selection } from "../../../domain/conversation/Excerpt.ts"
 import { recallable, similarHandles } from "../../../domain/conversation/Recall.ts"
+import { parsedOrUndefined } from "../../../domain/text/JsonText.ts"
 import { markStart, redacting } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
+import { estimateText, partTokens } from "../../../domain/tokens/Tokens.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import type { Chat } from "../../chat/Chat.ts"
 import type { BadPattern } from "../../platform/Patterns.ts"
@@ -126,6 +130,27 @@ const readSelection = Effect.fnUntraced(function* (
   return { found: yield* select(text, selection), secrets: secrets.length }
 })
 
+/** Images and files behind a handle, which come back as they were; undefined for a text, and for more than an answer may have. */
+const recalledMedia = Effect.fnUntraced(function* (
+  source: Pick<Chat["Service"], "recall">,
+  handle: Handle,
+  found: Excerpt
+) {
+  if (!/^\{"(?:inlineData|fileData|functionResponse)"/.test(found.text)) return undefined
+  const whole = yield* Effect.option(source.recall(handle))
+  const part = Option.flatMap(whole, ({ text }) => Option.fromUndefinedOr(parsedOrUndefined(text)))
+  if (Option.isNone(part) || !isPart(part.value)) return undefined
+  const { media, text } = isMedia(part.value)
+    ? { media: [part.value], text: mediaText(part.value) }
+    : responseContent(part.value)
+  let tokens = estimateText(text)
+  for (const one of media) tokens += yield* Work.run(partTokens(one, undefined))
+  if (media.length === 0 || tokens > maxTokensLimit) return undefined
+  return { value: text, display: textDisplay(media.map(mediaText).join(" ")), media }
+})
+
+const isPart = Schema.is(PartShape)
+
 const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
   const { from, grep, handle: argument = "", maxTokens: budget = defaultTokens, session, to } = args
   const maxTokens = Math.min(budget, maxTokensLimit)
@@ -140,7 +165,11 @@ const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
   const isExact = yield* showsSecrets(scope)
   for (const source of yield* sourcesOf(scope, session)) {
     const read = yield* Effect.result(readSelection(source, handle, selection, isExact))
-    if (Result.isSuccess(read)) return recallAnswer(handle, read.success, selection)
+    if (Result.isSuccess(read)) {
+      const isWhole = grep === undefined && from === undefined && to === undefined
+      const media = isWhole ? yield* recalledMedia(source, handle, read.success.found) : undefined
+      return media ?? recallAnswer(handle, read.success, selection)
+    }
     const error = read.failure
     if (isMissing(error)) continue
     return yield* error._tag === "BadPattern"
