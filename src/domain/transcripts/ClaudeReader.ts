@@ -27,7 +27,8 @@ import {
   type RecordProblem
 } from "./Problem.ts"
 import { exactPieces } from "./RecordLine.ts"
-import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"
+import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "./RecordMarks.ts"
+import { claudeUsage } from "./RecordUsage.ts"
 import { Skipped } from "./Skipped.ts"
 import type { LineReader, Transcript } from "./Transcript.ts"
 import { authorOf } from "./voice/Voice.ts"
@@ -178,20 +179,6 @@ const kindOf = (record: Json): LineMessage["kind"] =>
         ? "program"
         : "message"
 
-/** Reads the usage of a message. The request is the sum of all three kinds of input. */
-const readUsage = (message: Json): Usage | undefined => {
-  const { usage } = message
-  return isJson(usage)
-    ? usageOf({
-        input: usage.input_tokens,
-        cacheRead: usage.cache_read_input_tokens,
-        cacheWrite: usage.cache_creation_input_tokens,
-        output: usage.output_tokens,
-        ...(isJson(usage.cache_creation) ? { cacheWriteHour: usage.cache_creation.ephemeral_1h_input_tokens } : {})
-      })
-    : undefined
-}
-
 /** Returns the author of blocks that hold no words of the user. */
 const writtenBy = (blocks: ReadonlyArray<Block>): Author | undefined =>
   blocks.every((block) => block._tag === "Piece")
@@ -236,7 +223,7 @@ const readMessage = (record: Json, text: string, uuid: string, skipped: Skipped)
     exact,
     kind,
     author: markedAuthor(marks, author),
-    usage: marks.usage ?? readUsage(message),
+    usage: marks.usage ?? (isJson(message.usage) ? claudeUsage(message.usage) : undefined),
     marks
   }
 }

@@ -22,6 +22,7 @@ import { isJson, type Json, textAt, timeAt, natural } from "./JsonRecord.ts"
 import { isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces, marksOf } from "./RecordLine.ts"
 import { markedAuthor, type Marks, readMarks } from "./RecordMarks.ts"
+import { codexUsage } from "./RecordUsage.ts"
 import { Skipped } from "./Skipped.ts"
 import type { LineReader, Step, Transcript } from "./Transcript.ts"
 import { authorOf } from "./voice/Voice.ts"
@@ -446,22 +447,6 @@ const isTyped = ({ author, joins, role }: Turn): boolean =>
 
 const isTypedTurn = (one: Stretch | undefined): boolean => one?._tag === "Turn" && isTyped(one.turn)
 
-/** Returns the counts of the last request; undefined when there was none. */
-const usageOf = (counts: Json): Usage | undefined => {
-  const prompt = natural(counts.input_tokens)
-  const output = natural(counts.output_tokens)
-  if (prompt === undefined || output === undefined || prompt + output === 0) return undefined
-  const thoughts = Math.min(output, natural(counts.reasoning_output_tokens) ?? 0)
-  const cacheWrite = natural(counts.cache_write_input_tokens)
-  return {
-    prompt,
-    answer: output - thoughts,
-    thoughts,
-    cached: natural(counts.cached_input_tokens) ?? 0,
-    ...(cacheWrite === undefined ? {} : { cacheWrite })
-  }
-}
-
 const carriedBy = (item: Json, name: string): ItemMessage | RecordProblem => {
   const role = roleOf(item.role)
   return role === undefined
@@ -642,7 +627,7 @@ class Rollout {
     const counts = JSON.stringify(info)
     const isNew = counts !== this.counted
     this.counted = counts
-    const usage = usageOf(last)
+    const usage = codexUsage(last)
     this.tokens = natural(last.total_tokens) ?? (usage === undefined ? this.tokens : usage.prompt + usage.answer)
     if (!isNew || usage === undefined || this.answered === undefined) return false
     this.answered.usage = usage

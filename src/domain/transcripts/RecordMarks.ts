@@ -64,46 +64,6 @@ const withKeys = (draft: Draft, { keys }: Marks): Draft => {
   return keys === undefined ? draft : { ...draft, content: { ...draft.content, ...keys, role, parts } }
 }
 
-const count = (value: unknown): number | undefined => {
-  if (value === undefined || value === null) return 0
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
-}
-
-/**
- * Returns the usage of one call from a provider's counts: tokens sent without cache, read from a cache, written to a cache,
- * and generated. Undefined when a count is invalid, or when nothing was counted (an aborted call).
- */
-export const usageOf = (counts: {
-  readonly input: unknown
-  readonly cacheRead: unknown
-  readonly cacheWrite: unknown
-  readonly output: unknown
-  readonly cacheWriteHour?: unknown
-}): Usage | undefined => {
-  const input = count(counts.input)
-  const cached = count(counts.cacheRead)
-  const cacheWrite = count(counts.cacheWrite)
-  const answer = count(counts.output)
-  if (input === undefined || cached === undefined || cacheWrite === undefined || answer === undefined) return undefined
-  const prompt = input + cached + cacheWrite
-  if (prompt + answer === 0 || !Number.isSafeInteger(prompt)) return undefined
-  const cacheWriteHour = Math.min(cacheWrite, count(counts.cacheWriteHour) ?? 0)
-  return {
-    prompt,
-    answer,
-    thoughts: 0,
-    cached,
-    ...(typeof counts.cacheWrite === "number" ? { cacheWrite } : {}),
-    ...(cacheWriteHour > 0 ? { cacheWriteHour } : {})
-  }
-}
-
-/** The inverse of `usageOf`. Tokens of unknown kind count as sent without cache. */
-export const countsOf = (usage: Usage | undefined) => {
-  const { answer = 0, cacheWrite = 0, cached = 0, prompt = 0, thoughts = 0 } = usage ?? {}
-  return { input: Math.max(0, prompt - cached - cacheWrite), cacheRead: cached, cacheWrite, output: answer + thoughts }
-}
-
 const sameUsage = (left: Usage | undefined, right: Usage | undefined): boolean =>
   left === right ||
   (left !== undefined &&

@@ -2,6 +2,7 @@ import { titleOf } from "../session/SessionHead.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import type { AgentName } from "./AgentFolders.ts"
 import { instant, isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { claudeUsage, codexUsage } from "./RecordUsage.ts"
 import { firstWords } from "./voice/Voice.ts"
 
 /**
@@ -77,6 +78,9 @@ const wordsOf = (content: unknown): string => {
   return ""
 }
 
+/** The usage of a request whose counts are invalid. */
+const noUsage: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+
 const natural = (value: unknown): number => (typeof value === "number" && value >= 0 ? Math.floor(value) : 0)
 
 const saw = ({ facts }: ScanState, at: number | undefined): void => {
@@ -132,20 +136,6 @@ const requested = (state: ScanState, request: RecordedRequest): void => {
   const changes = state.changes[thread]
   state.requests.push(changes === undefined || changes.length === 0 ? request : { ...request, changes })
   delete state.changes[thread]
-}
-
-const claudeUsage = (usage: Json): Usage => {
-  const cached = natural(usage.cache_read_input_tokens)
-  const cacheWrite = natural(usage.cache_creation_input_tokens)
-  const cacheWriteHour = isJson(usage.cache_creation) ? natural(usage.cache_creation.ephemeral_1h_input_tokens) : 0
-  return {
-    prompt: natural(usage.input_tokens) + cached + cacheWrite,
-    answer: natural(usage.output_tokens),
-    thoughts: 0,
-    cached,
-    cacheWrite,
-    ...(cacheWriteHour > 0 ? { cacheWriteHour: Math.min(cacheWrite, cacheWriteHour) } : {})
-  }
 }
 
 /** Attachments of Claude Code that change its tools or instructions. */
@@ -215,21 +205,10 @@ const claudeAnswer = (state: ScanState, record: Json, thread: string | undefined
     id,
     at: timeAt(record) ?? state.facts.updatedAt ?? 0,
     model,
-    usage: claudeUsage(message.usage),
+    usage: claudeUsage(message.usage) ?? noUsage,
     ...(typeof record.costUSD === "number" ? { cost: record.costUSD } : {}),
     ...(thread === undefined ? {} : { thread })
   })
-}
-
-const codexUsage = (counts: Json): Usage => {
-  const output = natural(counts.output_tokens)
-  const thoughts = Math.min(output, natural(counts.reasoning_output_tokens))
-  return {
-    prompt: natural(counts.input_tokens),
-    answer: output - thoughts,
-    thoughts,
-    cached: natural(counts.cached_input_tokens)
-  }
 }
 
 const scanCodex = (state: ScanState, record: Json): void => {
@@ -268,7 +247,7 @@ const scanCodex = (state: ScanState, record: Json): void => {
     if (!isJson(counts) || totalText === last.total) return
     last.total = totalText
     const id = `${facts.session ?? ""} ${at ?? 0} ${isJson(total) ? natural(total.total_tokens) : state.requests.length}`
-    requested(state, { id, at: at ?? 0, model: last.model ?? "unknown", usage: codexUsage(counts) })
+    requested(state, { id, at: at ?? 0, model: last.model ?? "unknown", usage: codexUsage(counts) ?? noUsage })
   }
 }
 

@@ -2,7 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import { model, Part } from "../../domain/content/Content.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
-import type { Usage } from "../../domain/tokens/Tokens.ts"
+import { usageOf } from "../../domain/wire/AnswerUsage.ts"
 import { carriedState, type Target } from "../../domain/wire/ModelState.ts"
 import {
   AnswerTooLargeError,
@@ -15,13 +15,6 @@ import {
 import { clip, failed, unusable } from "./ModelFailures.ts"
 
 /** Decodes the answers of the Gemini API. */
-
-const Counts = Schema.Struct({
-  promptTokenCount: Schema.optionalKey(Schema.Natural),
-  candidatesTokenCount: Schema.optionalKey(Schema.Natural),
-  thoughtsTokenCount: Schema.optionalKey(Schema.Natural),
-  cachedContentTokenCount: Schema.optionalKey(Schema.Natural)
-})
 
 /** The documentation and the wire use different keys for these. */
 const Citations = Schema.optionalKey(
@@ -61,7 +54,7 @@ const GenerateResponse = Schema.Struct({
     )
   ),
   promptFeedback: Schema.optionalKey(Schema.Struct({ blockReason: Schema.optionalKey(Schema.String) })),
-  usageMetadata: Schema.optionalKey(Counts)
+  usageMetadata: Schema.optionalKey(Schema.Unknown)
 })
 const readGenerateResponse = Schema.decodeUnknownEffect(GenerateResponse)
 
@@ -75,13 +68,6 @@ const ModelResponse = Schema.Struct({
 })
 /** Decodes the description of a model. */
 export const readModelResponse = Schema.decodeUnknownEffect(ModelResponse)
-
-const usageOf = (counts: typeof Counts.Type): Usage => ({
-  prompt: counts.promptTokenCount ?? 0,
-  answer: counts.candidatesTokenCount ?? 0,
-  thoughts: counts.thoughtsTokenCount ?? 0,
-  cached: counts.cachedContentTokenCount ?? 0
-})
 
 /** Finish reasons of an answer that the provider blocked. */
 const refusals: ReadonlySet<string> = new Set([
@@ -155,10 +141,11 @@ export const toChunk = Effect.fnUntraced(function* (
     return yield* failed(new ContentPolicyError({ finishReason: clip(hide(refusal ?? "")) }))
   }
   const grounding = groundingOf(candidate?.groundingMetadata)
+  const usage = usageOf("gemini", usageMetadata)
   return {
     parts: (candidate?.content?.parts ?? []).map((part) => signedPart(part, target)),
     ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),
-    ...(usageMetadata === undefined ? {} : { usage: usageOf(usageMetadata) }),
+    ...(usage === undefined ? {} : { usage }),
     ...(candidate?.citationMetadata === undefined ? {} : { citations: citationsOf(candidate.citationMetadata) }),
     ...(grounding === undefined ? {} : { grounding })
   }

@@ -1,7 +1,8 @@
-import { Duration } from "effect"
+import type { Duration } from "effect"
 import { wellFormedJson } from "../../domain/text/JsonText.ts"
 import { AnswerTooLargeError, type ModelErrorReason } from "../../services/model/Model.ts"
 import { bounded } from "./BoundedResponse.ts"
+import { retryAfter } from "./ProviderErrors.ts"
 
 /** Observes the HTTP exchange behind one request of the SDK, and bounds its answer. */
 
@@ -20,16 +21,6 @@ export interface Exchange {
   isNoModel: boolean
   /** Why this program ended the answer. */
   excess: ModelErrorReason | undefined
-}
-
-/** The header `retry-after`: seconds, or a date, which is compared with the server's own date and not with the local clock. */
-export const retryAfter = (
-  header: (name: "date" | "retry-after") => string | null | undefined
-): Duration.Duration | undefined => {
-  const value = header("retry-after")
-  if (value === null || value === undefined) return undefined
-  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.parse(header("date") ?? "")) / 1000
-  return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
 }
 
 /** A `fetch` that writes to `exchange`, bounds the answer, and follows no redirection: the key is for this server alone. */

@@ -5,7 +5,8 @@ import { createBrotliDecompress, createInflate, createUnzip } from "node:zlib"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"
 import { AnswerTooLargeError } from "../../services/model/Model.ts"
-import { type Exchange, maxAnswerBytes, maxErrorBytes, retryAfter } from "./GoogleExchange.ts"
+import { type Exchange, maxAnswerBytes, maxErrorBytes } from "./GoogleExchange.ts"
+import { retryAfter } from "./ProviderErrors.ts"
 import { ServerEvents } from "./ServerEvents.ts"
 
 /**

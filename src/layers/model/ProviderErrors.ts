@@ -22,14 +22,16 @@ const isPolicy = ({ kind }: ProviderFault): boolean =>
   /content_policy|content_filter|moderation|invalid_prompt/i.test(kind)
 
 /** The header `retry-after` (seconds, or a date by the server's clock) or `retry-after-ms`. */
-export const retryAfter = (headers: Headers): Duration.Duration | undefined => {
-  const millis = headers.get("retry-after-ms") ?? ""
+export const retryAfter = (
+  header: (name: "date" | "retry-after" | "retry-after-ms") => ReadonlyArray<string> | string | null | undefined
+): Duration.Duration | undefined => {
+  const millis = String(header("retry-after-ms") ?? "")
   if (/^\d+(?:\.\d+)?$/.test(millis)) return Duration.millis(Number(millis))
-  const value = headers.get("retry-after")
-  if (value === null) return undefined
+  const value = String(header("retry-after") ?? "")
+  if (value === "") return undefined
   const seconds = /^\d+(?:\.\d+)?$/.test(value)
     ? Number(value)
-    : (Date.parse(value) - Date.parse(headers.get("date") ?? "")) / 1000
+    : (Date.parse(value) - Date.parse(String(header("date") ?? ""))) / 1000
   return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
 }
 

@@ -184,7 +184,14 @@ const open = Effect.fnUntraced(function* (
       .text()
       .catch(() => "")
   )
-  return yield* failed(reasonOfStatus(status, faultOf(hideKey(provider)(text)), retryAfter(answered), names))
+  return yield* failed(
+    reasonOfStatus(
+      status,
+      faultOf(hideKey(provider)(text)),
+      retryAfter((name) => answered.get(name)),
+      names
+    )
+  )
 })
 
 /** Asks for JSON. */

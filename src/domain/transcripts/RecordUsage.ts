@@ -1,0 +1,70 @@
+import type { Usage } from "../tokens/Tokens.ts"
+import { isJson, type Json, natural } from "./JsonRecord.ts"
+
+/** The usage of a request as agents record it. */
+
+const count = (value: unknown): number | undefined => {
+  if (value === undefined || value === null) return 0
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}
+
+/**
+ * Returns the usage of one call from a provider's counts: tokens sent without cache, read from a cache, written to a cache,
+ * and generated. Undefined when a count is invalid, or when nothing was counted (an aborted call).
+ */
+export const usageOf = (counts: {
+  readonly input: unknown
+  readonly cacheRead: unknown
+  readonly cacheWrite: unknown
+  readonly output: unknown
+  readonly cacheWriteHour?: unknown
+}): Usage | undefined => {
+  const input = count(counts.input)
+  const cached = count(counts.cacheRead)
+  const cacheWrite = count(counts.cacheWrite)
+  const answer = count(counts.output)
+  if (input === undefined || cached === undefined || cacheWrite === undefined || answer === undefined) return undefined
+  const prompt = input + cached + cacheWrite
+  if (prompt + answer === 0 || !Number.isSafeInteger(prompt)) return undefined
+  const cacheWriteHour = Math.min(cacheWrite, count(counts.cacheWriteHour) ?? 0)
+  return {
+    prompt,
+    answer,
+    thoughts: 0,
+    cached,
+    ...(typeof counts.cacheWrite === "number" ? { cacheWrite } : {}),
+    ...(cacheWriteHour > 0 ? { cacheWriteHour } : {})
+  }
+}
+
+/** The inverse of `usageOf`. Tokens of unknown kind count as sent without cache. */
+export const countsOf = (usage: Usage | undefined) => {
+  const { answer = 0, cacheWrite = 0, cached = 0, prompt = 0, thoughts = 0 } = usage ?? {}
+  return { input: Math.max(0, prompt - cached - cacheWrite), cacheRead: cached, cacheWrite, output: answer + thoughts }
+}
+
+/** The usage of an answer in a record of Claude Code, whose request is the sum of three kinds of input. */
+export const claudeUsage = (usage: Json): Usage | undefined =>
+  usageOf({
+    input: usage.input_tokens,
+    cacheRead: usage.cache_read_input_tokens,
+    cacheWrite: usage.cache_creation_input_tokens,
+    output: usage.output_tokens,
+    ...(isJson(usage.cache_creation) ? { cacheWriteHour: usage.cache_creation.ephemeral_1h_input_tokens } : {})
+  })
+
+/** The usage of a request in a record of Codex; undefined when there was none. */
+export const codexUsage = (counts: Json): Usage | undefined => {
+  const prompt = natural(counts.input_tokens)
+  const output = natural(counts.output_tokens)
+  if (prompt === undefined || output === undefined || prompt + output === 0) return undefined
+  const thoughts = Math.min(output, natural(counts.reasoning_output_tokens) ?? 0)
+  const cacheWrite = natural(counts.cache_write_input_tokens)
+  return {
+    prompt,
+    answer: output - thoughts,
+    thoughts,
+    cached: natural(counts.cached_input_tokens) ?? 0,
+    ...(cacheWrite === undefined ? {} : { cacheWrite })
+  }
+}
