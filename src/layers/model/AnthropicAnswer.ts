@@ -2,7 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { latestCounts } from "../../domain/wire/AddedCounts.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
-import { AnthropicBlocks } from "../../domain/wire/anthropic/Answer.ts"
+import { AnthropicBlocks, finishReasons, isState, isToolCall } from "../../domain/wire/anthropic/Answer.ts"
 import { type Json, textAt } from "../../domain/wire/MessageCodec.ts"
 import { carriedState, isCompaction } from "../../domain/wire/ModelState.ts"
 import { faultIn } from "../../domain/wire/ProviderFault.ts"
@@ -26,14 +26,6 @@ const Event = Schema.Struct({
 type Event = typeof Event.Type
 const readEvent = Schema.decodeUnknownOption(Event)
 
-const finishReasons: Readonly<Record<string, string>> = {
-  end_turn: "STOP",
-  tool_use: "STOP",
-  stop_sequence: "STOP",
-  max_tokens: "MAX_TOKENS",
-  model_context_window_exceeded: "MAX_TOKENS"
-}
-
 /** The text and the thinking that a block begins with, or that a delta adds. */
 const shownIn = (piece: Json): ReadonlyArray<Part> => {
   const [text, thinking] = [textAt(piece, "text"), textAt(piece, "thinking")]
@@ -55,13 +47,11 @@ export const makeReader = ({ hide, names, target, tools }: Reading): EventReader
     if (ended.has(index)) return []
     ended.add(index)
     const block = blocks.at(index)
-    const type = textAt(block, "type")
-    if (type === "tool_use") {
+    if (isToolCall(block)) {
       const args = argumentsOf(blocks.argumentsAt(index), block)
       return calls.read({ id: textAt(block, "id"), name: textAt(block, "name"), args })
     }
-    const isState = isCompaction(block) || type === "redacted_thinking" || (type === "thinking" && block["signature"])
-    return isState ? [{ text: "", thoughtSignature: carriedState(target, block) }] : []
+    return isState(block) ? [{ text: "", thoughtSignature: carriedState(target, block) }] : []
   }
 
   const finish = ({ delta, usage }: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {

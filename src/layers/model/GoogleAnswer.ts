@@ -1,8 +1,9 @@
 import { Effect, Option, Schema } from "effect"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
-import { model, Part } from "../../domain/content/Content.ts"
+import { model, type Part } from "../../domain/content/Content.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
+import { type Citations, readGenerateResponse } from "../../domain/wire/gemini/Answer.ts"
 import { carriedState, type Target } from "../../domain/wire/ModelState.ts"
 import {
   AnswerTooLargeError,
@@ -15,11 +16,6 @@ import {
 import { clip, failed, unusable } from "./ModelFailures.ts"
 
 /** Decodes the answers of the Gemini API. */
-
-/** The documentation and the wire use different keys for these. */
-const Citations = Schema.optionalKey(
-  Schema.Array(Schema.Struct({ uri: Schema.optionalKey(Schema.String), title: Schema.optionalKey(Schema.String) }))
-)
 
 /** The results of the API's search tool. Positions are counted in bytes. */
 const GroundingMetadata = Schema.Struct({
@@ -41,22 +37,6 @@ const GroundingMetadata = Schema.Struct({
     )
   )
 })
-
-const GenerateResponse = Schema.Struct({
-  candidates: Schema.optionalKey(
-    Schema.Array(
-      Schema.Struct({
-        content: Schema.optionalKey(Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })),
-        finishReason: Schema.optionalKey(Schema.String),
-        citationMetadata: Schema.optionalKey(Schema.Struct({ citations: Citations, citationSources: Citations })),
-        groundingMetadata: Schema.optionalKey(Schema.Unknown)
-      })
-    )
-  ),
-  promptFeedback: Schema.optionalKey(Schema.Struct({ blockReason: Schema.optionalKey(Schema.String) })),
-  usageMetadata: Schema.optionalKey(Schema.Unknown)
-})
-const readGenerateResponse = Schema.decodeUnknownEffect(GenerateResponse)
 
 const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
 /** Decodes the answer of `countTokens`. */
@@ -132,16 +112,18 @@ export const toChunk = Effect.fnUntraced(function* (
     return yield* failed(new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts }))
   }
   if (isTooDeep(response)) return yield* failed(new AnswerTooLargeError({ unit: "levels", limit: maxDepth }))
-  const { candidates, promptFeedback, usageMetadata } = yield* readGenerateResponse(response).pipe(
-    Effect.mapError((error) => unusable(hide(error.message)))
-  )
+  const {
+    candidates,
+    promptFeedback,
+    usageMetadata: counts
+  } = yield* readGenerateResponse(response).pipe(Effect.mapError((error) => unusable(hide(error.message))))
   const candidate = candidates?.[0]
   const refusal = promptFeedback?.blockReason ?? candidate?.finishReason
   if (promptFeedback?.blockReason !== undefined || (refusal !== undefined && refusals.has(refusal))) {
     return yield* failed(new ContentPolicyError({ finishReason: clip(hide(refusal ?? "")) }))
   }
   const grounding = groundingOf(candidate?.groundingMetadata)
-  const usage = usageOf("gemini", usageMetadata)
+  const usage = usageOf("gemini", counts)
   return {
     parts: (candidate?.content?.parts ?? []).map((part) => signedPart(part, target)),
     ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),

@@ -1,7 +1,26 @@
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import { isCompaction } from "../ModelState.ts"
 
 /** An answer of Anthropic's Messages API in the making: its content blocks, whatever their kind. */
+
+/** The reasons for which an answer ends, as the Gemini API names them. */
+export const finishReasons: Readonly<Record<string, string>> = {
+  end_turn: "STOP",
+  tool_use: "STOP",
+  stop_sequence: "STOP",
+  max_tokens: "MAX_TOKENS",
+  model_context_window_exceeded: "MAX_TOKENS"
+}
+
+/** Whether a block calls a tool of ours. */
+export const isToolCall = (block: Json): boolean => block["type"] === "tool_use"
+
+/** Whether a block is a state that goes back as it came: signed thinking, or what the server compacted. */
+export const isState = (block: Json): boolean =>
+  isCompaction(block) ||
+  block["type"] === "redacted_thinking" ||
+  (block["type"] === "thinking" && textAt(block, "signature") !== "")
 
 /** A block with a delta applied: texts are joined, citations added, other values replaced. */
 const grown = (block: Json, { citation, type: _, ...delta }: Json): Json => {
