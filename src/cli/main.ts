@@ -360,7 +360,8 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   const onSignal = (status: number) => () => {
     const at = performance.now()
     if (received !== undefined) {
-      if (at - received.at > echoMillis) exitNow(received.status)
+      // A terminal that is closed hangs up twice: its shell does, and the system when the shell ends.
+      if (at - received.at > echoMillis && status !== signals.SIGHUP) exitNow(received.status)
       return
     }
     received = { status, at }

@@ -1,10 +1,11 @@
 import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { spawn } from "node:child_process"
 import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { hashOf } from "../../src/services/serve/ApiTokens.ts"
 import { needs } from "../support/machine.ts"
 import { fits, open } from "./browserPage.ts"
 import { program, run } from "./program.ts"
@@ -18,11 +19,11 @@ const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TE
 const steps = Array.from({ length: 60 }, (_, step) => `It goes on. Step ${step} is one of many.`).join(" ")
 const answer = `**Well.** <img src=x onerror="document.title='hacked'">\n${steps}`
 
-/** Starts the program, and waits until it takes requests. It ends with the scope. */
-const serving = Effect.gen(function* () {
+/** Starts the program with the answer of its model, and waits until it takes requests. It ends with the scope. */
+const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>) {
   const home = yield* folder
   const fake = yield* FakeGemini.make(({ method }) =>
-    method === "streamGenerateContent" ? says(answer) : FakeGemini.tokens(100)
+    method === "streamGenerateContent" ? answered : FakeGemini.tokens(100)
   )
   const { bundle } = yield* program
   const child = yield* Effect.acquireRelease(
@@ -58,7 +59,7 @@ const serving = Effect.gen(function* () {
 needs("Chromium")("the page", () => {
   it.live("shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard", () =>
     Effect.gen(function* () {
-      const { child, ended, token, url } = yield* serving
+      const { child, ended, token, url } = yield* serving(says(answer))
       const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
       yield* Effect.promise(async () => {
         page.setDefaultTimeout(60_000)
@@ -104,10 +105,36 @@ needs("Chromium")("the page", () => {
   )
 })
 
-it.live("an address that other machines reach needs tokens in the settings", () =>
+it.live("a turn ends although the terminal is closed, which hangs up twice", () =>
+  Effect.gen(function* () {
+    const { child, ended, token, url } = yield* serving([FakeGemini.streamHead, FakeGemini.stall])
+    const asked = (place: string, body: unknown) =>
+      Effect.promise(() =>
+        fetch(new URL(`/v1/sessions${place}`, url), {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          body: JSON.stringify(body)
+        })
+      )
+    yield* asked("", { id: "one" })
+    yield* asked("/one/messages", { text: "Hello" })
+    for (let hangUps = 0; hangUps < 2; hangUps += 1) {
+      child.kill("SIGHUP")
+      yield* Effect.sleep("400 millis")
+    }
+    assert.isNull(child.exitCode)
+    child.kill("SIGTERM")
+    assert.strictEqual(yield* Effect.promise(() => ended), 129)
+  }).pipe(Effect.scoped)
+)
+
+it.live("an address that other machines reach needs tokens in the settings, which the command makes", () =>
   Effect.gen(function* () {
     const { status, stderr } = yield* run(["serve", "--host", "0.0.0.0"])
     assert.strictEqual(status, 2)
     assert.include(String(stderr), "--new-token")
+    const made = yield* run(["serve", "--new-token", "acme", "--json"])
+    const { hash, tenant, token } = JSON.parse(String(made.stdout))
+    assert.deepStrictEqual([tenant, yield* hashOf(Redacted.make(token))], ["acme", hash])
   })
 )

@@ -90,13 +90,18 @@ const Started = Schema.Struct({
 
 const defaultDrainSeconds = 20
 
+/** The output of `--new-token` with `--json`. */
+const NewToken = Schema.Struct({ token: Schema.String, tenant: Schema.String, hash: Schema.String })
+
 /** Prints a new token, and its hash for the settings. */
-const printToken = Effect.fnUntraced(function* (tenant: string) {
+const printToken = Effect.fnUntraced(function* (tenant: string, isJson: boolean) {
   if (!isTenantName(tenant)) {
     return yield* badInput(`--new-token ${tenant}: a tenant's name has 1 to 32 small letters, digits and hyphens`)
   }
   const token = yield* newToken
-  const line = JSON.stringify({ tenant, hash: yield* hashOf(token) })
+  const hash = yield* hashOf(token)
+  const line = JSON.stringify({ tenant, hash })
+  if (isJson) return yield* Output.json(NewToken, { token: Redacted.value(token), tenant, hash })
   yield* Output.text(Redacted.value(token))
   yield* Output.notice(`this token is shown only now; add its hash to "serve": {"tokens": [${line}]} in settings.json`)
 })
@@ -148,7 +153,7 @@ export const serve = <E extends { readonly message: string }, R>(
       json: Input.json
     },
     Effect.fn("cli.serve")(function* (input) {
-      if (input.newToken !== undefined) return yield* printToken(input.newToken)
+      if (input.newToken !== undefined) return yield* printToken(input.newToken, input.json)
       yield* ListenAddress.checkPort(input.port)
       const user = yield* userSettings
       const own = user.serve

@@ -5,7 +5,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { ServeApi } from "../../services/serve/ServeApi.ts"
+import { versioned } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
 import * as BoundedServer from "../platform/BoundedServer.ts"
@@ -59,8 +59,12 @@ const explained = (response: HttpServerResponse.HttpServerResponse): HttpServerR
 
 const Waiting = fromJson(Schema.Struct({ retryAfter: Schema.Natural }))
 
+/** Seconds after which a client tries again what the server cannot do at the moment. */
+const unavailableSeconds = 5
+
 /** The header that tells a client, and the proxies before it, how many seconds to wait: what the body of a refusal says. */
 const waiting = ({ body, status }: HttpServerResponse.HttpServerResponse): { readonly "retry-after"?: string } => {
+  if (status === 503) return { "retry-after": String(unavailableSeconds) }
   if (status !== 429 || body._tag !== "Uint8Array") return {}
   const decoded = Schema.decodeUnknownOption(Waiting)(new TextDecoder().decode(body.body))
   return Option.isNone(decoded) ? {} : { "retry-after": String(decoded.value.retryAfter) }
@@ -105,9 +109,9 @@ const shown = ({ html, policy }: Page) =>
 const page = (made: Page) => HttpRouter.add("GET", "/", Effect.succeed(shown(made)))
 
 /** The page with the API reference, made at its first request. */
-const reference = (render: HttpServingOptions["reference"]) =>
+const reference = ({ reference: render, version }: HttpServingOptions) =>
   Layer.unwrap(
-    Effect.map(Effect.cached(Effect.suspend(() => render(OpenApi.fromApi(ServeApi)))), (made) =>
+    Effect.map(Effect.cached(Effect.suspend(() => render(OpenApi.fromApi(versioned(version))))), (made) =>
       HttpRouter.add("GET", "/docs", Effect.map(made, shown))
     )
   )
@@ -125,12 +129,9 @@ export const layer = <E = never, R = never>(options: HttpServingOptions, more: L
   ).pipe(
     Layer.provideMerge(
       HttpRouter.serve(
-        Layer.mergeAll(
-          ServeHandlers.routes(options.version),
-          page(options.page),
-          reference(options.reference),
-          more
-        ).pipe(Layer.provide(answers(options.bodyBytes))),
+        Layer.mergeAll(ServeHandlers.routes(options.version), page(options.page), reference(options), more).pipe(
+          Layer.provide(answers(options.bodyBytes))
+        ),
         { disableLogger: true, disableListenLog: true }
       )
     ),

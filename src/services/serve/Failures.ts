@@ -1,7 +1,8 @@
 import { Effect } from "effect"
+import { SqlError } from "effect/sql"
 import type { RuntimeError } from "../runtime/RuntimeError.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import { BadRequest, Conflict, Failed, NotFound, type ServeError } from "./ServeErrors.ts"
+import { BadRequest, Conflict, Failed, NotFound, type ServeError, Unavailable } from "./ServeErrors.ts"
 
 /**
  * Describes failures inside the server to clients: what they can do, and nothing about paths, processes or other
@@ -11,6 +12,10 @@ import { BadRequest, Conflict, Failed, NotFound, type ServeError } from "./Serve
 /** The error for a session that the tenant does not have. */
 export const noSession = (id: string) =>
   new NotFound({ message: `there is no session ${id}; GET /v1/sessions lists the sessions` })
+
+/** The error for a message that the session does not have. */
+export const noMessage = (id: string, message: string) =>
+  new NotFound({ message: `session ${id} has no message ${message}; send it with this id` })
 
 /** Describes a failure of the store to a client, without paths and processes. */
 export const storeError = (error: SessionStoreError): Effect.Effect<never, ServeError> => {
@@ -22,6 +27,13 @@ export const storeError = (error: SessionStoreError): Effect.Effect<never, Serve
       return Effect.fail(new Conflict({ message: `session ${reason.id} exists already; choose another id` }))
     case "SessionLocked":
       return Effect.fail(new Conflict({ message: `session ${reason.id} is in use by another process; close it there` }))
+    case "SessionUnavailable":
+      return SqlError.isSqlError(reason.cause) && reason.cause.isRetryable
+        ? Effect.andThen(
+            Effect.logWarning(`serve: ${error.message}`),
+            new Unavailable({ message: "the store does not answer now; try again in a moment" })
+          )
+        : internal(error)
     default:
       return internal(error)
   }

@@ -268,3 +268,6 @@ export const ServeApi = HttpApi.make("palimpsest")
         "Sessions of an agent whose conversations may be of any length: what leaves the window stays recallable."
     })
   )
+
+/** The API with the version of the program, for its OpenAPI document. */
+export const versioned = (version: string): typeof ServeApi => ServeApi.annotate(OpenApi.Version, version)

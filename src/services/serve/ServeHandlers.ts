@@ -7,7 +7,7 @@ import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { ApiTokens } from "./ApiTokens.ts"
-import { Authorization, Caller, RequestCheck, ServeApi } from "./ServeApi.ts"
+import { Authorization, Caller, RequestCheck, ServeApi, versioned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, NotFound, Unauthorized, Unavailable } from "./ServeErrors.ts"
 import { openStreams, requestsServed } from "./ServeMetrics.ts"
@@ -166,7 +166,7 @@ const requestCheck = HttpApiMiddleware.layerSchemaErrorTransform(RequestCheck, (
 
 /** The API with its handlers and checks. */
 export const routes = (version: string) =>
-  HttpApiBuilder.layer(ServeApi, { openapiPath: "/openapi.json" }).pipe(
+  HttpApiBuilder.layer(versioned(version), { openapiPath: "/openapi.json" }).pipe(
     Layer.provide([sessions, server(version)]),
     Layer.provide([authorization, requestCheck])
   )

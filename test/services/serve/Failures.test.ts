@@ -1,0 +1,18 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlError } from "effect/sql"
+import { storeError } from "../../../src/services/serve/Failures.ts"
+import { sessionUnavailable } from "../../../src/services/session/SessionStore.ts"
+
+const away = new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: "ECONNREFUSED" }) })
+
+it.effect.each([
+  ["a database that is away", away, "Unavailable"],
+  ["a disk that fails", new Error("EIO"), "Failed"]
+] as const)("%s", ([, cause, tag]) =>
+  Effect.gen(function* () {
+    const error = yield* Effect.flip(storeError(sessionUnavailable("read", "/srv/secret failed", cause)))
+    assert.strictEqual(error._tag, tag)
+    assert.notInclude(error.message, "/srv/secret")
+  })
+)
