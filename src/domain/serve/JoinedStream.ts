@@ -12,37 +12,52 @@ const partsOf = (id: string): readonly [name: string, number: number] => {
 
 /**
  * Joins the streams of several servers, one after the other, into one. Events that the client already has are left
- * out. `Reset` tells the client when a server does not continue where the previous one stopped.
+ * out. `Reset` tells the client that events are missing, once, before the next event: a server that says so may not
+ * have the session yet, and the next one may continue where the client is.
  */
 export class JoinedStream<E extends Numbered> {
   /** The id of the last event that was sent to the client. */
   last: string | undefined
-  private isReset: boolean
+  /** A server said `Reset`, and no event came since. */
+  private isReset = false
+  /** The last event is one of the answer as the session holds it, which has no number. */
+  private isRecorded = false
   private readonly reset: E
+  private readonly isSession: boolean
 
-  constructor(last: string | undefined, reset: E) {
+  /** `isSession`: the stream has no end, and without events a `Ping` confirms a `Reset`. */
+  constructor(last: string | undefined, reset: E, isSession = false) {
     this.last = last
-    this.isReset = last === undefined
     this.reset = reset
+    this.isSession = isSession
   }
 
   /** Returns the events to send to the client for this one. */
   next(event: E): ReadonlyArray<E> {
-    if (event.event === "Ping") return [event]
     if (event.event === "Reset") {
       this.isReset = true
-      return [event]
+      return []
     }
-    if (event.id === undefined || this.isReset || this.last === undefined) {
-      const isNew = this.isReset || this.last === undefined
-      this.isReset = event.id === undefined
-      this.last = event.id ?? this.last
-      return isNew ? [event] : [this.reset, event]
+    const { isRecorded, isReset, last } = this
+    if (event.event === "Ping") {
+      if (!isReset || !this.isSession) return [event]
+      this.isReset = false
+      this.last = undefined
+      return [this.reset, event]
+    }
+    this.isReset = false
+    this.isRecorded = event.id === undefined
+    if (event.id === undefined || last === undefined) {
+      this.last = event.id ?? last
+      return isReset || (last !== undefined && !isRecorded) ? [this.reset, event] : [event]
     }
     const [name, number] = partsOf(event.id)
-    const [lastName, lastNumber] = partsOf(this.last)
-    if (name === lastName && number <= lastNumber) return []
+    const [lastName, lastNumber] = partsOf(last)
+    if (name === lastName && number <= lastNumber) {
+      this.isReset = isReset
+      return []
+    }
     this.last = event.id
-    return name === lastName ? [event] : [this.reset, event]
+    return name === lastName && !(isReset && number > lastNumber + 1) ? [event] : [this.reset, event]
   }
 }

@@ -1,17 +1,17 @@
-import { Deferred, Effect, FiberSet, Layer, Option, Ref, Schedule, Schema, Stream } from "effect"
-import { EntityAddress, EntityId, MessageStorage, Sharding } from "effect/cluster"
+import { Cause, Data, Deferred, Effect, FiberSet, Layer, Option, Pull, Schedule, Schema, Stream } from "effect"
+import { EntityAddress, EntityId, MessageStorage, Sharding, type Snowflake } from "effect/cluster"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import type { SessionSummary } from "../session/SessionStore.ts"
-import { storeError } from "./Failures.ts"
+import { noMessage, storeError } from "./Failures.ts"
 import { reset } from "./OpenedSession.ts"
 import { accepting } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import { type MessageToSend, ServedSessions } from "./ServedSessions.ts"
 import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
-import { entityId, SessionEntity } from "./SessionEntity.ts"
+import { entityId, SessionEntity, TurnEnd } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import { TurnJournal } from "./TurnJournal.ts"
 
@@ -33,8 +33,8 @@ const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }
 const isServeError = (error: { readonly _tag: string }): error is ServeError =>
   ["BadRequest", "NotFound", "Conflict", "TooMany", "Failed", "Unavailable"].includes(error._tag)
 
-const isFailedSend = Schema.is(
-  Schema.Struct({ _tag: Schema.tag("Success"), value: Schema.Struct({ status: Schema.Literal("failed") }) })
+const decodeEnd = Schema.decodeUnknownOption(
+  Schema.Struct({ _tag: Schema.tag("Success"), value: Schema.toCodecJson(TurnEnd) })
 )
 
 const away = () => new Unavailable({ message: "no runner has this session now; try again in a moment" })
@@ -57,12 +57,6 @@ interface Front {
 
 type Client = ReturnType<Front["clientOf"]>
 
-/** How a turn ended. */
-interface TurnEnd {
-  readonly status: string
-  readonly error: string | null
-}
-
 const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(entityId(tenant, id))
 
 const rowOf = (summary: SessionSummary) => StoredSessions.rowOf(summary, null, true)
@@ -82,26 +76,35 @@ const ask = <A, E extends { readonly _tag: string }>(
     )
   )
 
-/** Lets a failed message be answered again when it is sent again. */
-const forgetFailure = Effect.fnUntraced(function* (
-  { sharding, storage }: Front,
-  tenant: string,
-  id: string,
-  message: string
-) {
+/** What is known of a message: the engine's request, how its turn ended, and what the session holds of it. */
+const known = Effect.fnUntraced(function* (front: Front, tenant: string, id: string, message: string) {
+  const { sharding, storage, stored } = front
   const entity = EntityId.make(entityId(tenant, id))
   const shardId = sharding.getShardId(entity, "default")
   const address = EntityAddress.make({ entityType: SessionEntity.type, entityId: entity, shardId })
-  const request = yield* storage.requestIdForPrimaryKey({ address, tag: "Send", id: message })
-  if (Option.isNone(request)) return
-  const reply = (yield* storage.repliesForUnfiltered([request.value])).at(-1)
-  if (reply?._tag === "WithExit" && isFailedSend(reply.exit)) yield* sharding.reset(request.value)
-}, Effect.mapError(away))
+  const { end, request } = yield* Effect.gen(function* () {
+    const found = yield* storage.requestIdForPrimaryKey({ address, tag: "Send", id: message })
+    if (Option.isNone(found)) return {}
+    const reply = (yield* storage.repliesForUnfiltered([found.value])).at(-1)
+    if (reply?._tag !== "WithExit") return { request: found.value }
+    const decoded = Option.map(decodeEnd(reply.exit), ({ value }) => value)
+    return { request: found.value, end: Option.getOrElse(decoded, (): TurnEnd => ({ status: "failed", error: null })) }
+  }).pipe(
+    Effect.mapError(away),
+    Effect.map((found): { readonly request?: Snowflake.Snowflake; readonly end?: TurnEnd } => found)
+  )
+  const isRunning = request !== undefined && end === undefined
+  const held = isRunning ? undefined : yield* StoredSessions.messageOf(stored, tenant, id, message)
+  return { request, end, isRunning, held }
+})
+
+/** The runner has no such session or message, and will not get it. */
+class Gone extends Data.TaggedError("Gone") {}
 
 /**
  * Streams the events of a session or a turn from the runner that has it. `over`: when this ends, the runner is asked
- * once more; by then it may be another one than the runner whose stream stopped. `joined`: what the client has
- * received.
+ * once more; by then it may be another one than the runner whose stream stopped. `isGone`: whether the stream ends
+ * when the runner does not know the message. `joined`: what the client has received.
  */
 const watch = (
   front: Front,
@@ -109,6 +112,7 @@ const watch = (
   id: string,
   message: string | null,
   joined: JoinedStream<StreamEvent>,
+  isGone: Effect.Effect<boolean, ServeError>,
   over: Effect.Effect<void> = Effect.never
 ) =>
   Stream.suspend(() => client(front, tenant, id).Watch({ message, lastId: joined.last ?? null })).pipe(
@@ -118,9 +122,20 @@ const watch = (
     Stream.timeout("20 seconds"),
     Stream.interruptWhen(over),
     // The runner is gone, which appears as an interruption too, or it has not started the message yet.
-    Stream.catchCause((cause) => Stream.fromEffectDrain(Effect.logDebug("watching a session failed", cause))),
+    Stream.catchCause((cause) => {
+      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+      if (error?._tag !== "NotFound") return Stream.fromEffectDrain(Effect.logDebug("watching a session failed", cause))
+      const session = StoredSessions.existing(front.stored, tenant, id)
+      return Stream.fromEffectDrain(
+        Effect.andThen(session, isGone).pipe(
+          Effect.catch((failure) => Effect.succeed(failure._tag === "NotFound")),
+          Effect.flatMap((gone) => (gone ? new Gone() : Effect.void))
+        )
+      )
+    }),
     Stream.concat(Stream.fromEffectDrain(Effect.sleep("250 millis"))),
     Stream.forever,
+    Stream.catch(() => Stream.empty),
     // When the runner dies, the engine repeats the request unchanged, and the next runner starts from the beginning.
     Stream.flatMap((event) => Stream.fromIterable(joined.next(event))),
     Stream.interruptWhen(Deferred.await(front.closing))
@@ -148,14 +163,20 @@ const unseen = Effect.fnUntraced(function* (
   )
   if (journaled.some(isEnd(message))) return journaled.flatMap((event) => joined.next(event))
   const end = { _tag: "TurnEnded", status: error === null ? "answered" : "failed", error } as const
-  return [reset, { event: end._tag, data: { message, event: end } }]
+  return [reset, { event: end._tag, data: { message, event: end } }].flatMap((event) => joined.next(event))
 })
 
 /**
  * Sends a message to its runner. Returns when the message is stored, with the effect that waits for the end of its
  * turn.
  */
-const accepted = Effect.fnUntraced(function* (front: Front, session: Client, message: string, text: string) {
+const accepted = Effect.fnUntraced(function* (
+  front: Front,
+  session: Client,
+  message: string,
+  text: string,
+  release: Effect.Effect<void>
+) {
   const stored = yield* Deferred.make<void, ServeError>()
   const ended = yield* Deferred.make<TurnEnd>()
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
@@ -166,44 +187,63 @@ const accepted = Effect.fnUntraced(function* (front: Front, session: Client, mes
     Effect.onExit((exit) => Deferred.done(stored, exit)),
     Effect.andThen(session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))),
     Effect.flatMap((end) => Deferred.succeed(ended, end)),
-    Effect.ignore
+    Effect.ignore,
+    Effect.ensuring(release)
   )
   yield* FiberSet.run(front.sends, work)
-  yield* Deferred.await(stored)
-  return ended
+  return { stored, ended }
 })
 
-/** Streams the events of a turn to its end, which is sent even if no runner streams the turn. */
-const turnEvents = Effect.fnUntraced(function* (
+/**
+ * Streams the events of a turn to its end, which is sent even if no runner streams the turn. Fails where the turn did
+ * not begin. `poll`: how it ended; `late`: ends when no runner will stream it.
+ */
+const turnEvents = (
   front: Front,
   tenant: string,
   id: string,
   message: string,
   lastId: string | undefined,
-  ended: Deferred.Deferred<TurnEnd>
-) {
-  const seen = yield* Ref.make(false)
-  const isAsked = yield* Ref.make(false)
-  const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
-  const over = Effect.flatMap(Ref.get(isAsked), (asked) =>
-    asked ? Effect.never : Effect.andThen(late, Ref.set(isAsked, true))
-  )
-  const joined = new JoinedStream<StreamEvent>(lastId, reset)
-  return watch(front, tenant, id, message, joined, over).pipe(
-    Stream.takeUntil(isEnd(message)),
-    Stream.tap((event) => (isEnd(message)(event) ? Ref.set(seen, true) : Effect.void)),
-    Stream.interruptWhen(Effect.andThen(late, Effect.sleep("10 seconds"))),
-    Stream.concat(
-      Stream.unwrap(
-        Effect.map(Effect.all([Ref.get(seen), Deferred.poll(ended)]), ([isSeen, end]) =>
-          isSeen || Option.isNone(end)
-            ? Stream.empty
-            : Stream.fromIterableEffect(
-                Effect.flatMap(end.value, ({ error }) => unseen(front, tenant, id, message, joined, error))
-              )
+  poll: Effect.Effect<Option.Option<TurnEnd>, ServeError>,
+  late: Effect.Effect<void>
+) =>
+  Stream.suspend(() => {
+    let isSeen = false
+    let isAsked = false
+    const over = Effect.suspend(() =>
+      isAsked
+        ? Effect.never
+        : Effect.andThen(
+            late,
+            Effect.sync(() => void (isAsked = true))
+          )
+    )
+    const joined = new JoinedStream<StreamEvent>(lastId, reset)
+    const isOver = Effect.map(poll, Option.isSome)
+    return watch(front, tenant, id, message, joined, isOver, over).pipe(
+      Stream.takeUntil(isEnd(message)),
+      Stream.tap((event) => Effect.sync(() => void (isSeen ||= isEnd(message)(event)))),
+      Stream.interruptWhen(Effect.andThen(late, Effect.sleep("10 seconds"))),
+      Stream.concat(
+        Stream.fromIterableEffect(
+          Effect.gen(function* () {
+            if (isSeen) return []
+            const end = Option.getOrUndefined(yield* poll)
+            if (end === undefined) return []
+            if (end.refused !== undefined && joined.last === undefined) return yield* Effect.fail(end.refused)
+            return yield* unseen(front, tenant, id, message, joined, end.error)
+          })
         )
       )
     )
+  })
+
+/** Waits for the first events of a stream, or for its failure. The stream ends with the scope. */
+const begun = Effect.fnUntraced(function* (stream: Stream.Stream<StreamEvent, ServeError>) {
+  const pull = yield* Stream.toPull(stream)
+  const first = yield* Pull.catchDone(pull, () => Effect.succeed<ReadonlyArray<StreamEvent>>([]))
+  return Stream.concat(Stream.fromIterable(first), Stream.fromPull(Effect.succeed(pull))).pipe(
+    Stream.catch(() => Stream.empty)
   )
 })
 
@@ -214,31 +254,62 @@ const send = Effect.fnUntraced(function* (
   message: MessageToSend,
   lastId: string | undefined
 ) {
+  const { limiter } = front.stored
   yield* accepting(front)
   yield* StoredSessions.existing(front.stored, tenant, id)
-  yield* front.stored.limiter.checkTokens(tenant)
-  if (message.id !== undefined) yield* forgetFailure(front, tenant, id, message.id)
   const messageId = message.id ?? (yield* StoredSessions.newId)
+  const { end, held, isRunning, request } = yield* known(front, tenant, id, messageId)
+  const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
+  if (!isAccepted) yield* limiter.checkTokens(tenant)
   const session = client(front, tenant, id)
-  const ended = yield* accepted(front, session, messageId, message.text)
+  const { ended, release, stored } = yield* Effect.uninterruptible(
+    Effect.gen(function* () {
+      const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
+      // A message whose turn failed, or that the session does not hold any more, is answered again.
+      if (request !== undefined && !isAccepted) yield* front.sharding.reset(request)
+      return { ...(yield* accepted(front, session, messageId, message.text, release)), release }
+    })
+  )
+  yield* Deferred.await(stored)
   if ((message.onDisconnect ?? front.settings.onDisconnect ?? "continue") === "cancel") {
     yield* Effect.addFinalizer(() =>
       Effect.flatMap(Deferred.isDone(ended), (isDone) => (isDone ? Effect.void : Effect.ignore(session.Cancel())))
     )
   }
-  return yield* turnEvents(front, tenant, id, messageId, lastId, ended)
+  const poll = Effect.flatMap(Deferred.poll(ended), (done) => Effect.transposeOption(done))
+  const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
+  // Its client may send the next message before the engine has the reply.
+  const streamed = Stream.tap(turnEvents(front, tenant, id, messageId, lastId, poll, late), (event) =>
+    isEnd(messageId)(event) ? release : Effect.void
+  )
+  return yield* begun(streamed)
 })
 
-/** Streams the events of a session, or of one of its messages. */
-const events = Effect.fnUntraced(function* (
+/** Streams the turn of a message again. */
+const turn = Effect.fnUntraced(function* (
   front: Front,
   tenant: string,
   id: string,
-  message: string | null,
+  message: string,
   lastId: string | undefined
 ) {
   yield* StoredSessions.existing(front.stored, tenant, id)
-  return watch(front, tenant, id, message, new JoinedStream<StreamEvent>(lastId, reset))
+  const { end, held, isRunning } = yield* known(front, tenant, id, message)
+  const { refused, status = "answered" } = end ?? {}
+  if (!isRunning && held === undefined && (refused !== undefined || status === "answered")) {
+    return yield* noMessage(id, message)
+  }
+  const poll = Effect.map(known(front, tenant, id, message), (now) => Option.fromUndefinedOr(now.end))
+  return yield* begun(turnEvents(front, tenant, id, message, lastId, poll, Effect.never)).pipe(
+    // It waited for its turn, and was refused.
+    Effect.mapError((error) => (error._tag === "Unavailable" ? error : noMessage(id, message)))
+  )
+})
+
+/** Streams the events of a session, until it is deleted. */
+const events = Effect.fnUntraced(function* (front: Front, tenant: string, id: string, lastId: string | undefined) {
+  yield* StoredSessions.existing(front.stored, tenant, id)
+  return watch(front, tenant, id, null, new JoinedStream<StreamEvent>(lastId, reset, true), Effect.succeed(true))
 })
 
 const remove = Effect.fnUntraced(function* (front: Front, tenant: string, id: string) {
@@ -317,9 +388,8 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     remove: (tenant, id) => remove(front, tenant, id),
     fork: (tenant, id, copied) => fork(front, tenant, id, copied),
     send: (tenant, id, message, lastId) => send(front, tenant, id, message, lastId),
-    turn: (tenant, id, message, lastId) =>
-      Effect.map(events(front, tenant, id, message, lastId), Stream.takeUntil(isEnd(message))),
-    events: (tenant, id, lastId) => events(front, tenant, id, null, lastId),
+    turn: (tenant, id, message, lastId) => turn(front, tenant, id, message, lastId),
+    events: (tenant, id, lastId) => events(front, tenant, id, lastId),
     cancel: (tenant, id) => ask(front, tenant, id, (session) => session.Cancel()),
     compress: (tenant, id, options) => compress(front, tenant, id, options),
     plan: (tenant, id) => ask(front, tenant, id, (session) => session.Plan()),

@@ -45,11 +45,13 @@ const cancel = (state: State, tenant: string, id: string) =>
 
 const close = Effect.fnUntraced(function* (state: State, tenant: string, id: string) {
   const session = openedOf(state, tenant, id)
-  if (session === undefined) return
-  const fiber = session.running?.fiber
-  if (fiber !== undefined) yield* Fiber.interrupt(fiber)
-  yield* session.flush
-  Deferred.doneUnsafe(session.closing, Effect.void)
+  if (session !== undefined) {
+    const fiber = session.running?.fiber
+    if (fiber !== undefined) yield* Fiber.interrupt(fiber)
+    yield* session.flush
+    Deferred.doneUnsafe(session.closing, Effect.void)
+  }
+  // Also one that is being opened: it would stay open here after another process has taken it.
   yield* RcMap.invalidate(state.sessions, keyOf(tenant, id))
 })
 

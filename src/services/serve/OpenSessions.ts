@@ -1,4 +1,4 @@
-import { Effect, FiberSet, Metric, RcMap } from "effect"
+import { Effect, Fiber, FiberSet, Metric, RcMap } from "effect"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import * as Runtime from "../runtime/Runtime.ts"
 import { noticeText } from "../runtime/RuntimeNotice.ts"
@@ -123,11 +123,19 @@ export const make = Effect.fnUntraced(function* ({ model, settings }: ServedOpti
 /** Returns the session if it is open. */
 export const openedOf = ({ opened }: OpenSessions, tenant: string, id: string) => opened.get(keyOf(tenant, id))
 
+/** Closes a session whose events no client gets any more. The next request opens it again. */
+const closeLost = Effect.fnUntraced(function* ({ sessions }: OpenSessions, tenant: string, session: OpenedSession) {
+  const fiber = session.running?.fiber
+  if (fiber !== undefined) yield* Fiber.interrupt(fiber)
+  yield* RcMap.invalidate(sessions, keyOf(tenant, session.id))
+  return yield* new Unavailable({ message: "another server took over; send the message again" })
+})
+
 /** Opens an existing session until the scope closes. */
 export const open = (state: OpenSessions, tenant: string, id: string) =>
-  Effect.andThen(
-    openedOf(state, tenant, id) === undefined ? StoredSessions.existing(state.stored, tenant, id) : Effect.void,
-    RcMap.get(state.sessions, keyOf(tenant, id))
+  (openedOf(state, tenant, id) === undefined ? StoredSessions.existing(state.stored, tenant, id) : Effect.void).pipe(
+    Effect.andThen(RcMap.get(state.sessions, keyOf(tenant, id))),
+    Effect.flatMap((session) => (session.isLost ? closeLost(state, tenant, session) : Effect.succeed(session)))
   )
 
 /** Runs work with an open session. */

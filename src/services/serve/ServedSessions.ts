@@ -16,6 +16,8 @@ export interface MessageToSend {
   readonly id?: string | undefined
   readonly text: string
   readonly onDisconnect?: OnDisconnect | undefined
+  /** Another process has accepted it under the limits of the tenant. */
+  readonly isAccepted?: boolean | undefined
 }
 
 /**

@@ -18,6 +18,14 @@ import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts
 
 const error = Schema.Union(errors)
 
+/** How a turn ended. `refused`: why it did not begin. */
+export const TurnEnd = Schema.Struct({
+  status: TurnStatus,
+  error: Schema.NullOr(Schema.String),
+  refused: Schema.optionalKey(error)
+})
+export type TurnEnd = typeof TurnEnd.Type
+
 /** An event of a stream, between two processes. */
 const Event = Schema.Struct({ id: Schema.optionalKey(Schema.String), event: Schema.String, data: ServedEvent })
 
@@ -28,7 +36,7 @@ const Event = Schema.Struct({ id: Schema.optionalKey(Schema.String), event: Sche
 const Send = Rpc.make("Send", {
   payload: { message: Schema.String, text: Schema.String },
   primaryKey: ({ message }) => message,
-  success: Schema.Struct({ status: TurnStatus, error: Schema.NullOr(Schema.String) })
+  success: TurnEnd
 })
   .annotate(ClusterSchema.Persisted, true)
   // The message is answered even if its client disconnects.
@@ -105,10 +113,15 @@ export const handlers = SessionEntity.toLayer(
     yield* Effect.addFinalizer(() => local.close(tenant, id))
 
     const answered = Effect.fnUntraced(function* (message: string, text: string) {
-      const stream = yield* local.send(tenant, id, { id: message, text, onDisconnect: "continue" })
+      const stream = yield* local.send(tenant, id, {
+        id: message,
+        text,
+        onDisconnect: "continue",
+        isAccepted: true
+      })
       const last = yield* Stream.runFold(
         stream,
-        (): typeof TurnEnd.Type => ({ status: "stopped", error: null }),
+        (): TurnEnd => ({ status: "stopped", error: null }),
         (end, { data: { event } }) => (event._tag === "TurnEnded" ? { status: event.status, error: event.error } : end)
       )
       return last.status === "stopped" ? yield* new Unavailable({ message: last.error ?? "" }) : last
@@ -124,7 +137,9 @@ export const handlers = SessionEntity.toLayer(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
           // The store may be unavailable for a moment.
           Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
-          Effect.catch(({ message: why }: ServeError) => Effect.succeed({ status: "failed" as const, error: why })),
+          Effect.catch((refused: ServeError) =>
+            Effect.succeed<TurnEnd>({ status: "failed", error: refused.message, refused })
+          ),
           Effect.catchCause((cause) =>
             Cause.hasInterruptsOnly(cause)
               ? Effect.failCause(cause)
@@ -165,5 +180,3 @@ export const handlers = SessionEntity.toLayer(
   }),
   { concurrency: 1, maxIdleTime: "1 minute" }
 )
-
-const TurnEnd = Schema.Struct({ status: TurnStatus, error: Schema.NullOr(Schema.String) })

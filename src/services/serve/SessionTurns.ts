@@ -1,13 +1,13 @@
-import { Cause, Deferred, Effect, Exit, Fiber, FiberSet, Metric, Option, RcMap, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream } from "effect"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import { answerTo } from "../../domain/serve/SessionLedger.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
-import { storeError } from "./Failures.ts"
+import { noMessage, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import type { MessageToSend } from "./ServedSessions.ts"
-import { Conflict, NotFound, Unavailable } from "./ServeErrors.ts"
+import { Conflict } from "./ServeErrors.ts"
 import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 
@@ -80,14 +80,6 @@ export const streamed = (
   of: (session: OpenedSession) => Stream.Stream<StreamEvent>
 ) => Effect.map(open(state, tenant, id), of)
 
-/** Closes a session whose events no client gets any more. The next request opens it again. */
-const closeLost = Effect.fnUntraced(function* ({ sessions }: OpenSessions, tenant: string, session: OpenedSession) {
-  const fiber = session.running?.fiber
-  if (fiber !== undefined) yield* Fiber.interrupt(fiber)
-  yield* RcMap.invalidate(sessions, keyOf(tenant, session.id))
-  return yield* new Unavailable({ message: "another server took over; send the message again" })
-})
-
 /** Sends a message, and streams its turn. A repeated message id returns the same turn. */
 export const send = Effect.fnUntraced(function* (
   state: OpenSessions,
@@ -103,7 +95,6 @@ export const send = Effect.fnUntraced(function* (
     tenant,
     id,
     Effect.fnUntraced(function* (session) {
-      if (session.isLost) return yield* closeLost(state, tenant, session)
       const before = session.turn(messageId)
       if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
       const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
@@ -121,8 +112,12 @@ export const send = Effect.fnUntraced(function* (
         session.end(resumed, "answered", null)
         return resumed
       }
-      yield* state.stored.limiter.checkTokens(tenant)
-      const release = yield* state.stored.limiter.take(tenant, "turns")
+      const { limiter } = state.stored
+      const { isAccepted = false } = message
+      // Another server has begun the turn: this one continues it, whatever was used since.
+      const isBegun = isAccepted && (lost !== undefined || recorded !== undefined)
+      if (!isBegun) yield* limiter.checkTokens(tenant)
+      const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
       const { running } = session
       if (running !== undefined) {
         yield* release
@@ -174,7 +169,7 @@ export const turnOf = Effect.fnUntraced(function* (
     })
   )
   if (turn === undefined) {
-    return yield* new NotFound({ message: `session ${id} has no message ${message}; send it with this id` })
+    return yield* noMessage(id, message)
   }
   return "text" in turn
     ? recordedTurn(message, turn.text, lastId)

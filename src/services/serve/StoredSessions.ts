@@ -3,6 +3,7 @@ import * as SecureRandom from "effect/crypto/SecureRandom"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import {
+  answerTo,
   ledgerOf,
   type LedgerSettings,
   type LedgerTotals,
@@ -100,6 +101,10 @@ const load = (stored: StoredSessions, tenant: string, id: string) =>
     store(stored, tenant, ({ events }) => events(id)),
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
   )
+
+/** Returns a message of a stored session with its answers; undefined when the session does not hold it. */
+export const messageOf = (stored: StoredSessions, tenant: string, id: string, message: string) =>
+  Effect.map(load(stored, tenant, id), ({ session }) => answerTo(session, message))
 
 /** Returns what a compression did that this request asked for earlier; undefined if it was not carried out. */
 export const compressionBy = Effect.fnUntraced(function* (

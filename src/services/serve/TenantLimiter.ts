@@ -3,11 +3,14 @@ import { limitsOf, type ServeSettings, type TenantLimits } from "../../domain/se
 import { limitReached, type TenantUsage, unused, used } from "../../domain/serve/TenantUsage.ts"
 import { TooMany } from "./ServeErrors.ts"
 
-/** The current usage of a tenant. */
+/** What a tenant holds at the moment, and how often each. */
 interface Running {
-  turns: number
-  streams: number
+  readonly turns: Map<unknown, number>
+  readonly streams: Map<unknown, number>
 }
+
+/** Seconds after which a client tries again where a turn or a stream must end first. */
+const retryAfter = 5
 
 /**
  * Counts what tenants use, and rejects what exceeds their limits. The counts are in memory, so a restart resets them.
@@ -23,8 +26,16 @@ export class TenantLimiter extends Context.Service<
     readonly checkTokens: (tenant: string) => Effect.Effect<void, TooMany>
     /** Counts tokens. */
     readonly tokens: (tenant: string, amount: number) => Effect.Effect<void>
-    /** Takes one of the tenant's turns or streams. Returns the effect that gives it back. */
-    readonly take: (tenant: string, what: "streams" | "turns") => Effect.Effect<Effect.Effect<void>, TooMany>
+    /**
+     * Takes one of the tenant's turns or streams. Returns the effect that gives it back, once. `name`: what is taken under
+     * the same name at the same time counts once. `isAccepted`: it was promised before, so it is taken above the limit
+     * too.
+     */
+    readonly take: (
+      tenant: string,
+      what: "streams" | "turns",
+      options?: { readonly name?: string | undefined; readonly isAccepted?: boolean | undefined }
+    ) => Effect.Effect<Effect.Effect<void>, TooMany>
   }
 >()("palimpsest/services/serve/TenantLimiter") {
   /** Provides the limits in the settings. */
@@ -53,19 +64,29 @@ const make = (settings: ServeSettings): TenantLimiter["Service"] => {
     request: (tenant) => Effect.map(check(tenant, "requests"), (now) => count(tenant, "requests", 1, now)),
     checkTokens: (tenant) => Effect.asVoid(check(tenant, "tokens")),
     tokens: (tenant, amount) => Effect.map(Clock.currentTimeMillis, (now) => count(tenant, "tokens", amount, now)),
-    take: (tenant, what) =>
+    take: (tenant, what, { isAccepted = false, name } = {}) =>
       Effect.suspend(() => {
-        const held = running.get(tenant) ?? { turns: 0, streams: 0 }
-        running.set(tenant, held)
+        const all = running.get(tenant) ?? { turns: new Map(), streams: new Map() }
+        running.set(tenant, all)
+        const held = all[what]
+        const key = name ?? Symbol(what)
         const limit = limits(tenant)[what]
-        if (held[what] >= limit) {
+        if (!isAccepted && !held.has(key) && held.size >= limit) {
           const noun = what === "turns" ? "turns that run" : "event streams that are open"
-          return new TooMany({ message: `the limit of ${limit} ${noun} at a time is reached; let one end first` })
+          return new TooMany({
+            message: `the limit of ${limit} ${noun} at a time is reached; let one end first`,
+            retryAfter
+          })
         }
-        held[what] += 1
+        held.set(key, (held.get(key) ?? 0) + 1)
+        let isHeld = true
         return Effect.succeed(
           Effect.sync(() => {
-            held[what] -= 1
+            if (!isHeld) return
+            isHeld = false
+            const left = (held.get(key) ?? 1) - 1
+            if (left === 0) held.delete(key)
+            else held.set(key, left)
           })
         )
       })

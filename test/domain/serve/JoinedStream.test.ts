@@ -14,6 +14,7 @@ const ping: Event = { event: "Ping" }
 const table: ReadonlyArray<{
   readonly name: string
   readonly last?: string
+  readonly isSession?: boolean
   readonly given: ReadonlyArray<Event>
   readonly told: ReadonlyArray<Event>
 }> = [
@@ -31,6 +32,23 @@ const table: ReadonlyArray<{
   },
   { name: "a server that says so itself", given: [at("a.1"), reset, at("b.1")], told: [at("a.1"), reset, at("b.1")] },
   {
+    name: "a server that says so before another goes on",
+    given: [at("a.1"), reset, ping, reset, ping, at("a.1"), at("a.2")],
+    told: [at("a.1"), ping, ping, at("a.2")]
+  },
+  {
+    name: "servers that say so, and events that are missing",
+    given: [at("a.1"), reset, reset, at("a.3"), at("a.4")],
+    told: [at("a.1"), reset, at("a.3"), at("a.4")]
+  },
+  {
+    name: "a server without events of the session",
+    last: "a.2",
+    isSession: true,
+    given: [reset, ping, ping, at("b.1")],
+    told: [reset, ping, ping, at("b.1")]
+  },
+  {
     name: "an answer as the session holds it",
     given: [at("a.1"), recorded, recorded],
     told: [at("a.1"), reset, recorded, recorded]
@@ -39,8 +57,8 @@ const table: ReadonlyArray<{
 ]
 
 describe("streams of several servers, joined", () => {
-  it.each(table)("$name", ({ given, last, told }) => {
-    const joined = new JoinedStream<Event>(last, reset)
+  it.each(table)("$name", ({ given, isSession, last, told }) => {
+    const joined = new JoinedStream<Event>(last, reset, isSession)
     assert.deepStrictEqual(
       given.flatMap((event) => joined.next(event)),
       told

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule, Scope } from "effect"
+import { Context, Effect, Fiber, Schedule, Scope } from "effect"
 import { existsSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
 import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
+import { ServedSessions } from "../../../src/services/serve/ServedSessions.ts"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
 
 /** One server, and everything that a client can do wrong. */
@@ -502,11 +503,33 @@ describe("a restart", () => {
         Effect.gen(function* () {
           const first = yield* startServer({ home })
           yield* Effect.promise(() => first.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+          // Also one that it was still opening.
+          const { close, plan } = Context.get(first.context, ServedSessions)
+          for (let millis = 0; millis < 20; millis += 1) {
+            const opening = yield* Effect.forkChild(plan("acme", "one"), { startImmediately: true })
+            yield* Effect.sleep(millis)
+            yield* Fiber.interrupt(opening)
+            yield* close("acme", "one")
+            const { status } = yield* Effect.promise(() => second.ask("GET", `${one}/plan`))
+            assert.strictEqual(status, 200, `closed after ${millis} ms`)
+            yield* Context.get(second.context, ServedSessions).close("acme", "one")
+          }
           assert.strictEqual(yield* send(first), 200)
           assert.strictEqual(yield* send(second), 409)
         })
       )
       assert.strictEqual(yield* send(second), 200)
+    })
+  )
+
+  it.live("says which version serves, and when to try again while it stops", () =>
+    Effect.gen(function* () {
+      const { ask, context } = yield* startServer({ home: newHome() })
+      const document = yield* json<{ readonly info: { readonly version: string } }>(() => ask("GET", "/openapi.json"))
+      assert.strictEqual(document.info.version, "0")
+      yield* Context.get(context, ServedSessions).drain
+      const { headers, status } = yield* Effect.promise(() => ask("GET", "/ready"))
+      assert.deepStrictEqual([status, headers.get("retry-after")], [503, "5"])
     })
   )
 

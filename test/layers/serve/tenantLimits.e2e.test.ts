@@ -58,13 +58,19 @@ const send = (ask: Ask, id: string, message: string, signal?: AbortSignal) =>
     })
   )
 
-/** Sends a message to its end. Returns how its turn ended: `refused` by a limit, before or after it was stored. */
+/** Sends a message to its end. Returns how its turn ended: `refused` by a limit, with the time after which to try again. */
 const outcome = Effect.fnUntraced(function* (ask: Ask, id: string, message: string) {
   const response = yield* send(ask, id, message)
   const text = yield* Effect.promise(() => response.text())
-  if (response.status === 429) return "refused"
+  if (response.status === 429 && Number(response.headers.get("retry-after")) > 0) return "refused"
   const end = JSON.stringify(eventsOf(text).at(-1)?.event)
-  return /"failed".*the limit of/.test(end) ? "refused" : /"answered"/.test(end) ? "answered" : end
+  return /"answered"/.test(end) ? "answered" : end
+})
+
+/** The status of a message to a session that is answering another one; undefined while it waits. */
+const queued = Effect.fnUntraced(function* (ask: Ask) {
+  const status = send(ask, "one", "m2", AbortSignal.timeout(1_000)).pipe(Effect.map((response) => response.status))
+  return yield* Effect.catchDefect(status, () => Effect.undefined)
 })
 
 const cases = (start: Start) => {
@@ -102,7 +108,42 @@ const cases = (start: Start) => {
         )
       }
       assert.strictEqual(yield* outcome(ask, "three", "m1"), "refused")
+      // Nothing was accepted, and a turn that runs is still found.
+      const found = (message: string) => ask("GET", `/v1/sessions/${message}/events`, { signal: abort.signal })
+      assert.strictEqual((yield* Effect.promise(() => found("three/messages/m1"))).status, 404)
+      assert.strictEqual((yield* Effect.promise(() => found("one/messages/m1"))).status, 200)
+      // Another message to a session whose turn runs takes no turn of its own: it waits, or conflicts.
+      assert.notStrictEqual(yield* queued(ask), 429)
       abort.abort()
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("what does not exist is not found, and holds no stream", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* start({ limits: { streams: 1 } }, ["an answer", "another"])
+      const status = (place: string, method = "GET", body?: unknown) =>
+        Effect.promise(() => ask(method, place, { body, signal: AbortSignal.timeout(20_000) })).pipe(
+          Effect.map((response) => response.status)
+        )
+      yield* create(ask, "one")
+      assert.strictEqual(yield* outcome(ask, "one", "m1"), "answered")
+      const absent = ["/messages/m1/events", "/events", "/export", "/plan", "/ledger", "", "/recall?pattern=x"]
+      for (const place of [`${one}/messages/m2/events`, ...absent.map((end) => `/v1/sessions/none${end}`)]) {
+        assert.strictEqual(yield* status(place), 404, place)
+        assert.strictEqual(yield* status(place), 404, place)
+      }
+      for (const act of ["cancel", "undo", "redo", "compress", "fork", "messages"]) {
+        assert.strictEqual(yield* status(`/v1/sessions/none/${act}`, "POST", { text: "Hello" }), 404, act)
+      }
+      assert.strictEqual(yield* status(`${one}/fork`, "POST", { at: "e999" }), 404)
+      assert.strictEqual(yield* status(`${one}/recall/h_aaaaaaaaaaaa`), 404)
+      // A message of a deleted session is one of the session that has its name now only when it is sent again.
+      assert.strictEqual(yield* status(one, "DELETE"), 204)
+      yield* create(ask, "one")
+      assert.strictEqual(yield* status(`${one}/messages/m1/events`), 404)
+      assert.strictEqual(yield* outcome(ask, "one", "m1"), "answered")
+      const said = yield* Effect.promise(() => ask("GET", one).then((response) => response.text()))
+      assert.include(said, "another")
     }).pipe(Effect.scoped)
   )
 
@@ -123,10 +164,13 @@ const cases = (start: Start) => {
         finishReason: "STOP",
         usage: { prompt: 60, answer: 30, thoughts: 10, cached: 0, total: 100 }
       } as const
-      const { ask } = yield* start({ limits: { tokens: 201 } }, () => answer)
-      yield* create(ask, "one")
+      // A turn is free again once its client has the end.
+      const { ask } = yield* start({ limits: { tokens: 201, turns: 1 } }, () => answer)
       const outcomes: Array<string> = []
-      for (const id of ["m1", "m2", "m3", "m4"]) outcomes.push(yield* outcome(ask, "one", id))
+      for (const id of ["one", "two", "three", "four"]) {
+        yield* create(ask, id)
+        outcomes.push(yield* outcome(ask, id, "m1"))
+      }
       assert.deepStrictEqual(outcomes, ["answered", "answered", "answered", "refused"])
     }).pipe(Effect.scoped)
   )
