@@ -288,6 +288,13 @@ describe("the sources", () => {
     )
   })
 
+  it("name a vendor's fields in the wire, in the decoders of agents, in the hook protocol and in fakes, and nowhere else", () => {
+    const homes = /^src\/(?:domain\/(?:wire|transcripts|hooks)|layers\/testing)\//
+    const fields = /\b(?:tool_use|function_call_output|cache_read_input_tokens|usageMetadata)\b/
+    const strangers = sources.filter(({ file, text }) => !homes.test(file) && fields.test(text)).map(({ file }) => file)
+    assert.deepStrictEqual(strangers, [])
+  })
+
   it("explain in their header why a long file is one file", () => {
     const long = sources.filter(({ text }) => text.split("\n").length > 420 && !/\bOne file: /.test(text))
     assert.deepStrictEqual(

@@ -2,8 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import { model, type Part } from "../../domain/content/Content.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
-import { usageOf } from "../../domain/wire/AnswerUsage.ts"
-import { type Citations, readGenerateResponse } from "../../domain/wire/gemini/Answer.ts"
+import { type Citations, readGenerateResponse, usageIn } from "../../domain/wire/gemini/Answer.ts"
 import { carriedState, type Target } from "../../domain/wire/ModelState.ts"
 import {
   AnswerTooLargeError,
@@ -112,18 +111,15 @@ export const toChunk = Effect.fnUntraced(function* (
     return yield* failed(new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts }))
   }
   if (isTooDeep(response)) return yield* failed(new AnswerTooLargeError({ unit: "levels", limit: maxDepth }))
-  const {
-    candidates,
-    promptFeedback,
-    usageMetadata: counts
-  } = yield* readGenerateResponse(response).pipe(Effect.mapError((error) => unusable(hide(error.message))))
+  const read = yield* readGenerateResponse(response).pipe(Effect.mapError((error) => unusable(hide(error.message))))
+  const { candidates, promptFeedback } = read
   const candidate = candidates?.[0]
   const refusal = promptFeedback?.blockReason ?? candidate?.finishReason
   if (promptFeedback?.blockReason !== undefined || (refusal !== undefined && refusals.has(refusal))) {
     return yield* failed(new ContentPolicyError({ finishReason: clip(hide(refusal ?? "")) }))
   }
   const grounding = groundingOf(candidate?.groundingMetadata)
-  const usage = usageOf("gemini", counts)
+  const usage = usageIn(read)
   return {
     parts: (candidate?.content?.parts ?? []).map((part) => signedPart(part, target)),
     ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),
