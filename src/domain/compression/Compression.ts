@@ -12,6 +12,8 @@ export const PlanStep = Schema.TaggedUnion({
     entry: EntryId,
     part: Schema.Natural,
     form: Schema.Literals([...OutputForm.literals, "note"]),
+    /** How many characters of both ends are shown. Absent: as many as the form shows. */
+    chars: Schema.optionalKey(Schema.Natural),
     tokensBefore: TokenCount,
     tokensAfter: TokenCount
   },

@@ -71,3 +71,14 @@ export const omittedMediaNote = (part: Part): string => {
   const { data = "", mimeType = "file" } = part.inlineData ?? {}
   return `${runtimeMark} A ${untrustedLine(mimeType)} of ${Math.floor((data.length * 3) / 4)} bytes stood here; it does not fit the window.`
 }
+
+/** Returns the maximum for each so that all together fit. Small ones leave the rest of their share to the others. */
+export const fairShare = (sizes: ReadonlyArray<number>, all: number): number => {
+  let left = all
+  for (const [index, size] of [...sizes].sort((one, other) => one - other).entries()) {
+    const share = left / (sizes.length - index)
+    if (size > share) return share
+    left -= size
+  }
+  return Infinity
+}

@@ -24,8 +24,16 @@ export interface Attachment {
   readonly room?: number | undefined
 }
 
-/** The share of the window that the results of one answer's calls may take together. */
-const resultShare = 0.4
+/** The share of the window that the results of one answer's calls may take together, or that of what is free, if that is more. */
+const resultShare = { ofWindow: 0.4, ofFree: 0.75 }
+
+/** Estimated tokens that the results of one answer's calls may take together. */
+const resultRoom = Effect.fnUntraced(function* (chat: ChatState) {
+  const { maxRequestTokens } = (yield* requestContext(chat)).window
+  const { scale = 1, tokens } = yield* requestSize(chat, false)
+  const free = maxRequestTokens - tokens * scale
+  return Math.max(maxRequestTokens * resultShare.ofWindow, free * resultShare.ofFree) / scale
+})
 
 /** No limit for a single part: only all parts together have one. */
 const unbounded = { ...defaultBound, most: Infinity }
@@ -43,13 +51,7 @@ export const appendMessage = Effect.fnUntraced(function* (
   const whole = yield* makeEntry(draft, entryId(conversation.next), chat.handles)
   const { toolOutput } = yield* Ref.get(chat.settings)
   const entry = hasResponses(draft.content)
-    ? yield* withBounds(
-        whole,
-        instead,
-        { ...defaultBound, ...toolOutput },
-        ((yield* requestContext(chat)).window.maxRequestTokens * resultShare) /
-          ((yield* requestSize(chat, false)).scale ?? 1)
-      )
+    ? yield* withBounds(whole, instead, { ...defaultBound, ...toolOutput }, yield* resultRoom(chat))
     : yield* inRoom(whole, room)
   yield* commit(chat, { _tag: "Appended", entry })
   return entry

@@ -4,6 +4,7 @@ import { type Entry, sum } from "../../domain/conversation/Conversation.ts"
 import {
   type BoundedResult,
   boundedPart,
+  fairShare,
   type OutputBound,
   type BoundedForm,
   resultText,
@@ -18,17 +19,6 @@ import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
 const maxFitAttempts = 4
 /** Characters of a result that are shown however small the window is. */
 const minShownChars = 400
-
-/** Returns the maximum for each so that all together fit. Small ones leave the rest of their share to the others. */
-const fairShare = (sizes: ReadonlyArray<number>, all: number): number => {
-  let left = all
-  for (const [index, size] of [...sizes].sort((one, other) => one - other).entries()) {
-    const share = left / (sizes.length - index)
-    if (size > share) return share
-    left -= size
-  }
-  return Infinity
-}
 
 /**
  * Bounds how the results of an entry are shown: none longer than `bound` allows, and all together within `room` tokens. Each

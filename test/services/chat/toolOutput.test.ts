@@ -140,7 +140,7 @@ describe("tool results are bounded on arrival", () => {
         response("t", { output: long(39_000) })
       ]
       const { shown, tokens } = yield* appended(parts, { window: 8_000 })
-      assert.isBelow(tokens, 8_000 * 0.4)
+      assert.isBelow(tokens, 8_000 * 0.75)
       assert.strictEqual(shown[1], "short")
       assert.isAbove(shown[0]?.length ?? 0, 1_000)
     })
@@ -345,7 +345,7 @@ describe("any tool result", () => {
           const values = typeof given === "object" && given !== null ? Object.values(given) : [given]
           return values.length === 1 ? String(values[0]) : JSON.stringify(part)
         })
-        return tokens <= 30_000 * 0.4 + 50 * parts.length && recalled.every((one, n) => one === wholes[n])
+        return tokens <= 30_000 * 0.75 + 50 * parts.length && recalled.every((one, n) => one === wholes[n])
       }),
     { arbitrary: { runs: runsOf(150) } }
   )

@@ -233,7 +233,7 @@ const shortened = Effect.fnUntraced(function* (
     const item = items.get(step.entry)
     const original = item?.entry.content.parts[step.part]
     if (item === undefined || original === undefined) continue
-    const output = shortenedText(item, step.part, step.form, sizeOf(plan, step.form))
+    const output = shortenedText(item, step.part, step.form, sizeOf(plan, step))
     if (output === undefined) continue
     const replacement = withOutput(original, output)
     const [tokens = 0] = yield* counter.count([replacement])

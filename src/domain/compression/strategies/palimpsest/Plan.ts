@@ -8,7 +8,7 @@ import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { originalRequest } from "./OriginalRequest.ts"
 import { palimpsest } from "./Palimpsest.ts"
-import { outputsBeyond, rungAt, shortenings, shortenStep } from "./Shortening.ts"
+import { outputsBeyond, rungAt, type Shortening, shortenings, shortenStep, shortenedToShare } from "./Shortening.ts"
 import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
@@ -52,6 +52,9 @@ const latestRequest = (view: IndexedView, from: number, to: number): Span | unde
   return undefined
 }
 
+const savedBy = (shorter: ReadonlyArray<Shortening>): number =>
+  shorter.reduce((sum, one) => sum + one.before - one.after, 0)
+
 /** Decides whether and how a conversation is compressed. */
 export function* plan(conversation: Conversation, policy: PolicyOptions, options: PlanOptions): SlicedWork<Decision> {
   const view = yield* indexedView(conversation.view)
@@ -75,25 +78,37 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
     policy.preserve * level.preserve * large.total(start),
     Math.max(0, ceiling - maxSnapshotTokens)
   )
-  const split = splitIndex(view, start, large.size, pending, tailBudget)
+  // The threshold is a wish and the window a limit: what the model has not answered yet gives way to the limit alone.
+  const isGentle = options.rung === 0 || before <= policy.limit
+  const sizeAt = (index: number) => (isGentle && index >= pending ? view.tokens(index, index + 1) : large.size(index))
+  const split = splitIndex(view, start, sizeAt, pending, tailBudget)
   yield (view.length - split) * 40
 
-  const shorter = yield* shortenings(view, large.from(split), level)
+  /** The shortened outputs from an index on. `added`: tokens that the plan adds. */
+  function* shorteningsFrom(index: number, added: number): SlicedWork<Array<Shortening>> {
+    const outputs = large.from(index)
+    if (!isGentle) return yield* shortenings(view, outputs, level)
+    const answered = yield* shortenings(
+      view,
+      outputs.filter(({ item }) => item < pending),
+      level
+    )
+    const room = policy.limit - policy.overhead - added - view.tokens(index) + savedBy(answered)
+    if (room >= 0) return answered
+    return [...answered, ...(yield* shortenedToShare(view, pending, -room, level))]
+  }
 
   const first = split > start ? view.at(start) : undefined
   const last = split > start ? view.at(split - 1) : undefined
-  const steps: Array<PlanStep> = []
-  for (const one of shorter) steps.push(...shortenStep(view, one, level.form))
   if (first === undefined || last === undefined || (split - start <= 2 && isOnlySnapshot(view.slice(start, split)))) {
-    const everything = split === start ? shorter : yield* shortenings(view, large.from(start), level)
+    const everything = yield* shorteningsFrom(start, 0)
     if (everything.length === 0) return { _tag: "Skip", reason: "nothing to compress", before }
-    const saved = everything.reduce((sum, one) => sum + one.before - one.after, 0)
     return go(
       conversation,
       options,
       everything.flatMap((one) => shortenStep(view, one, level.form)),
       before,
-      before - saved
+      before - savedBy(everything)
     )
   }
   const budget = Math.round(
@@ -102,6 +117,13 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
       policy.snapshotBudget ?? Math.max(snapshotSize.minTokens, view.tokens(start, split) * snapshotSize.ofDropped)
     )
   )
+  const shorter = yield* shorteningsFrom(split, budget)
+  const after = policy.overhead + view.tokens(split) - savedBy(shorter) + budget
+  // What would gain enough are results that have to stay whole.
+  if (before <= policy.limit && after >= before && large.from(pending).length > 0) {
+    return { _tag: "Skip", reason: "nothing to compress", before }
+  }
+  const steps: Array<PlanStep> = shorter.flatMap((one) => shortenStep(view, one, level.form))
   steps.push({
     _tag: "Summarize",
     from: first.entry.id,
@@ -124,8 +146,7 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
     kept: kept.map((item) => item.entry.id),
     acknowledge: kept[0]?.entry.content.role !== "model"
   })
-  const saved = shorter.reduce((sum, one) => sum + one.before - one.after, 0)
-  return go(conversation, options, steps, before, policy.overhead + view.tokens(split) - saved + budget)
+  return go(conversation, options, steps, before, after)
 }
 
 const go = (

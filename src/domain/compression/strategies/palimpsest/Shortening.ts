@@ -1,7 +1,8 @@
 import { outputText, type Part, payload } from "../../../content/Content.ts"
 import { responseContent, responseText } from "../../../content/MediaBlocks.ts"
-import { sourceOf, type ViewItem } from "../../../conversation/Conversation.ts"
+import { sourceOf, sum, type ViewItem } from "../../../conversation/Conversation.ts"
 import { type IndexedView, outputTokens, shortenedTokens } from "../../../conversation/IndexedView.ts"
+import { fairShare } from "../../../conversation/ToolOutputBound.ts"
 import {
   defaultSize,
   noteOnlySize,
@@ -26,6 +27,8 @@ export interface Rung {
   readonly size: OutputSize
 }
 
+type ShortenStep = Extract<PlanStep, { _tag: "Shorten" }>
+
 /** Number of rungs. Rung 0 follows the policy, each higher one keeps less. */
 export const rungCount = 3
 
@@ -42,12 +45,13 @@ export const rungAt = (policy: Pick<PolicyOptions, "outputForm">, level: number)
       ? { preserve: 0.4, tools: 0.1, form: smallForm(policy.outputForm), size: smallSize }
       : { preserve: 0, tools: 0, form: "note", size: noteOnlySize }
 
-/** A part that is shown shortened, and its tokens. */
+/** A part that is shown shortened, and its tokens. `chars`: by characters of both its ends, whatever the form of the plan. */
 export interface Shortening {
   readonly item: number
   readonly part: number
   readonly before: number
   readonly after: number
+  readonly chars?: number
 }
 
 /** Returns the text of a tool response: the response itself, its texts with its media named, or its JSON. */
@@ -67,9 +71,15 @@ export const shortenedText = (
   return shorten(shownText(original, sourceOf(item.entry, part)), handle, form === "note" ? "last-lines" : form, size)
 }
 
-/** Returns the size of a step's output, by its form and the plan's rung. */
-export const sizeOf = (plan: Plan, form: OutputForm | "note"): OutputSize =>
-  form === "note" ? noteOnlySize : plan.rung === 1 ? smallSize : defaultSize
+/** Returns the size of a step's output, by its own size or form and the plan's rung. */
+export const sizeOf = (plan: Plan, { chars, form }: Pick<ShortenStep, "chars" | "form">): OutputSize =>
+  chars !== undefined
+    ? { ...defaultSize, chars }
+    : form === "note"
+      ? noteOnlySize
+      : plan.rung === 1
+        ? smallSize
+        : defaultSize
 
 /** The tool outputs of a view beyond a budget, when the newest are kept in full. */
 export interface OutputsBeyond {
@@ -159,6 +169,50 @@ export function* shortenings(
   return result
 }
 
+/** Attempts to bring an output to its share. Each reduces the characters by the remaining excess. */
+const maxShareAttempts = 4
+/** The fewest characters of an output that are shown before it becomes as small as an answered one. */
+const minShareChars = 400
+
+/**
+ * Returns the outputs from an index on, the largest first, that have to show less so that `excess` tokens are saved. Each keeps as much of both its
+ * ends as its share has room for; small ones stay whole.
+ */
+export function* shortenedToShare(
+  view: IndexedView,
+  from: number,
+  excess: number,
+  level: Rung
+): SlicedWork<Array<Shortening>> {
+  const outputs: Array<Omit<Shortening, "after">> = []
+  for (let item = from; item < view.length; item += 1) {
+    for (const output of outputsOf(view, item)) outputs.push({ item, ...output })
+  }
+  const sizes = outputs.map(({ before }) => before)
+  const share = fairShare(sizes, Math.max(0, sum(sizes) - excess))
+  const result: Array<Shortening> = []
+  for (const one of outputs) {
+    if (one.before <= share) continue
+    const item = view.at(one.item)
+    const original = item?.entry.content.parts[one.part]
+    if (item === undefined || original === undefined) continue
+    const { length } = responseText(original, sourceOf(item.entry, one.part))
+    let chars = Math.floor((length * share * 0.95) / Math.max(1, one.before))
+    let after = Infinity
+    for (let attempt = 0; attempt < maxShareAttempts && chars >= minShareChars; attempt += 1) {
+      const replacement = shortenedText(item, one.part, "head-tail-chars", { ...defaultSize, chars })
+      if (replacement === undefined) break
+      yield replacement.length + 100
+      after = estimateText(replacement) + 10
+      if (after <= share) break
+      chars = Math.floor((chars * share * 0.95) / after)
+    }
+    if (after <= share && after < one.before) result.push({ ...one, after, chars })
+    else result.push(...(yield* shortenings(view, [one], level)))
+  }
+  return result.sort((one, other) => other.before - one.before)
+}
+
 /** Makes the step for one shortened output. */
 export const shortenStep = (view: IndexedView, one: Shortening, form: OutputForm | "note"): Array<PlanStep> => {
   const entry = view.at(one.item)?.entry
@@ -168,7 +222,8 @@ export const shortenStep = (view: IndexedView, one: Shortening, form: OutputForm
       _tag: "Shorten",
       entry: entry.id,
       part: one.part,
-      form,
+      form: one.chars === undefined ? form : "head-tail-chars",
+      ...(one.chars === undefined ? {} : { chars: one.chars }),
       tokensBefore: tokenCount(one.before),
       tokensAfter: tokenCount(one.after)
     }

@@ -172,6 +172,27 @@ describe("old tool results", () => {
     assert.strictEqual(shortened[0]?.entry, entryId(16))
   })
 
+  it("palimpsest: a result without an answer yet stays whole while the request fits the window, and else fills what is left (ours)", () => {
+    const waiting = (size: number, limit: number, rung = 0) =>
+      decided(
+        entriesOf([...turns(2), ...steps(0, 2)], 500)
+          .map((entry, at) => (at === 7 ? { ...entry, tokens: [size] } : entry))
+          .reduce(append, empty),
+        { limit: tokens(limit), threshold: 0.5 },
+        { rung }
+      )
+    const last = entryId(8)
+    const shortened = (decision: Decision) => only(decision, "Shorten").filter(({ entry }) => entry === last)
+    for (const rung of [0, 1, 2]) assert.deepStrictEqual(shortened(waiting(12_000, 30_000, rung)), [])
+    for (const limit of [2_000, 3_000]) {
+      const decision = waiting(4_000, limit)
+      const [step] = shortened(decision)
+      assert.strictEqual(step?.form, "head-tail-chars")
+      assert.isAbove(step?.chars ?? 0, output.length / 5)
+      assert.isAtMost(decision._tag === "Go" ? decision.plan.after : Infinity, limit)
+    }
+  })
+
   it("palimpsest: a shortened result is its last 30 lines and the handle of the whole (ours)", () => {
     const item = viewItem(entriesOf([answers("a")], 9_000)[0] ?? assert.fail("no entry"))
     const shown = shortenedText(item, 0, "last-lines", defaultSize) ?? ""
