@@ -231,7 +231,7 @@ describe("law 3: no request exceeds the window", () => {
       const calibrations = {
         upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(tokensOf(parts) * share),
         expected: () => Effect.succeed<number | undefined>(undefined),
-        observe: () => Effect.void
+        observe: () => Effect.undefined
       }
       assert.isTrue(yield* notices({ calibrations, counts: false }))
     })

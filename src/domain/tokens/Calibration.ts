@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { type CountHistory, isCut, isPlausibleCount, withCount } from "./CutPrompts.ts"
 import { type Features, textClasses, totalTokens } from "./TextFeatures.ts"
 
 /**
@@ -43,7 +44,14 @@ export const Calibration = Schema.Struct({
   moment: Schema.Array(Schema.Finite).check(ofLength(dimension)),
   square: Schema.Finite,
   /** The last count above the bound, as a share of its estimate. It decays. */
-  surprise: Schema.Finite
+  surprise: Schema.Finite,
+  /** The last count, and what the server seems to keep of a prompt (`CutPrompts`). */
+  history: Schema.optionalKey(
+    Schema.Struct({
+      last: Schema.optionalKey(Schema.Struct({ estimated: Schema.Finite, counted: Schema.Finite })),
+      kept: Schema.optionalKey(Schema.Finite)
+    })
+  )
 })
 export type Calibration = typeof Calibration.Type
 
@@ -167,13 +175,6 @@ const fit = (calibration: Calibration): Fit => {
   return settled
 }
 
-/** The smallest plausible count of a text, as a share of its estimate: no tokenizer needs only a third of the tokens. */
-const minPlausibleShare = 0.3
-
-/** Whether a count is plausible for a text with this estimate. A smaller one counts something else. */
-export const isPlausibleCount = (actual: number, estimated: number): boolean =>
-  estimated > 0 && actual > 0 && actual >= estimated * minPlausibleShare
-
 /** A class counts as observed once its squared shares add up to this: a seventh of one request. */
 const minObservedWeight = 0.02
 
@@ -220,6 +221,24 @@ export const expected = (calibration: Calibration, features: Features): number |
 export const upperBound = (calibration: Calibration, features: Features): number =>
   Math.ceil(boundBy(fit(calibration), features) + calibration.surprise * totalTokens(features))
 
+/** A count, as far as it can be trusted. `isLonger`: the request is the last one and some more text. */
+export const isCutCount = (
+  { history = {} }: Calibration,
+  features: Features,
+  actual: number,
+  isLonger: boolean
+): boolean => isCut(history, totalTokens(features), actual, isLonger)
+
+/**
+ * The calibration after a count of a prompt that the server cut. It teaches nothing; if it was plausible, then so were earlier counts of cut prompts,
+ * and what was learned is forgotten.
+ */
+export const doubted = (calibration: Calibration, features: Features, actual: number): Calibration => {
+  const total = totalTokens(features)
+  const history: CountHistory = withCount(calibration.history ?? {}, total, actual, true)
+  return { ...(isPlausibleCount(actual, total) ? uncalibrated : calibration), history }
+}
+
 /**
  * The calibration after the API counted `actual` tokens for a text with these features. Large requests weigh a little more than
  * small ones, whose counts include more than text. An empty text, a count of zero and an implausible count change nothing.
@@ -239,7 +258,8 @@ export const observe = (calibration: Calibration, features: Features, actual: nu
     ),
     moment: calibration.moment.map((value, i) => value + weight * (shares[i] ?? 0) * ratio),
     square: calibration.square + weight * ratio ** 2,
-    surprise: 0
+    surprise: 0,
+    history: withCount(calibration.history ?? {}, total, actual, false)
   }
   const over = (actual - boundBy(fit(next), features)) / total
   return { ...next, surprise: Math.max(0, over, calibration.surprise * surpriseDecay) }

@@ -43,7 +43,7 @@ export const accountAnswer = Effect.fnUntraced(
     const { learn, prices } = yield* Gateway
     const limiter = yield* TenantLimiter
     const counted = usageOf(route.dialect, counts)
-    if (estimated !== undefined && counted !== undefined) learn(model, estimated, counted.prompt)
+    if (estimated !== undefined && counted !== undefined) yield* learn(model, estimated, counted.prompt)
     const usage: Usage = counted ?? {
       prompt: Math.ceil(estimated ?? bodyBytes / bytesPerToken),
       answer: tokens,

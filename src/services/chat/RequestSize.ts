@@ -13,7 +13,7 @@ import {
 import { Outgoing, type OutgoingRequest } from "../../domain/conversation/Outgoing.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { isPlausibleCount } from "../../domain/tokens/Calibration.ts"
+import { isPlausibleCount } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { ChatState, RequestContext, ViewChain } from "./ChatState.ts"
 import { askedModel, requestContext } from "./RequestContext.ts"
@@ -181,18 +181,27 @@ export const reportedTokens = ({ requests }: ChatState, { conversation }: Sessio
     ? requests.reported.prompt
     : undefined
 
-/** Learns from the provider's count of a request, once its answer is in the conversation. */
+/**
+ * Learns from the provider's count of a request, once its answer is in the conversation. Returns the prompt if the server seems to have cut it.
+ */
 export const learnCount = Effect.fnUntraced(function* (
   chat: ChatState,
   { window }: RequestContext,
   request: SizedRequest,
   prompt: number
 ) {
-  yield* window.learn(request, prompt)
+  const cut = yield* window.learn(request, prompt)
   const { view } = (yield* Ref.get(chat.session)).conversation
+  if (cut !== undefined) {
+    chat.requests.reported = undefined
+    // The scales of earlier views may come from cut prompts too.
+    if (view !== undefined) chat.requests.scales.set(view, { model: window.model, scale: 1 })
+    return cut
+  }
   chat.requests.scaled = { view }
   // A gateway may report only a part of the count. A strategy that uses counts then makes its own estimate.
   chat.requests.reported = isPlausibleCount(prompt, request.tokens) ? { view, prompt } : undefined
   const scale = yield* window.scaleOf(request, false, false)
   if (scale !== undefined && view !== undefined) chat.requests.scales.set(view, { model: window.model, scale })
+  return undefined
 })

@@ -3,6 +3,7 @@ import { type AnswerBuilder, unspecifiedReason } from "../../domain/chat/Answer.
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { type Content, hasResponses, isResponse, isText, type Part } from "../../domain/content/Content.ts"
 import type { Draft } from "../../domain/conversation/Conversation.ts"
+import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { firePreCompress } from "../compression/PreCompress.ts"
 import type { ModelError } from "../model/Model.ts"
@@ -99,7 +100,9 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
     appendAnswer(chat, pending, draftOf(arriving, model, yield* Clock.currentTimeMillis))
   )
   const { citations, finishReason = unspecifiedReason, usage } = arriving
-  if (usage !== null && usage.prompt > 0 && isSame) yield* learnCount(chat, context, ready, usage.prompt)
+  const isCounted = usage !== null && usage.prompt > 0 && isSame
+  const cut = isCounted ? yield* learnCount(chat, context, ready, usage.prompt) : undefined
+  if (cut?.isNew === true) yield* emit({ _tag: "Notice", source: "model", message: cutPromptText(cut) })
   yield* afterTurn(chat, context)
   if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
   const { scale = 1, tokens } = yield* requestSize(chat, false)

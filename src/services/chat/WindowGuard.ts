@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Part } from "../../domain/content/Content.ts"
-import { isPlausibleCount } from "../../domain/tokens/Calibration.ts"
+import { type CutPrompt, isPlausibleCount } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 
@@ -214,14 +214,20 @@ export class WindowGuard {
     })
   }
 
-  /** Learns from the provider's count of a request. */
-  learn({ parts, tokens }: SizedRequest, actual: number): Effect.Effect<void> {
+  /** Learns from the provider's count of a request. Returns the prompt if the server seems to have cut it: then nothing is learned. */
+  learn({ parts, tokens }: SizedRequest, actual: number): Effect.Effect<CutPrompt | undefined> {
     return Effect.gen({ self: this }, function* () {
       const all = parts()
+      const bound = yield* this.calibrations.upperBound(this.model, all)
+      const cut = yield* this.calibrations.observe(this.model, all, actual)
+      if (cut !== undefined) {
+        this.scale = undefined
+        return cut
+      }
       if (tokens > 0) this.maxRatio = Math.max(this.maxRatio, (actual / tokens) * growthFactor)
-      if (actual > (yield* this.calibrations.upperBound(this.model, all))) this.revision += 1
-      yield* this.calibrations.observe(this.model, all, actual)
+      if (actual > bound) this.revision += 1
       if (isPlausibleCount(actual, tokens)) this.scale = actual / tokens
+      return undefined
     })
   }
 
@@ -235,7 +241,7 @@ export class WindowGuard {
       this.maxRatio = Infinity
       this.revision += 1
       const ratio = (this.window + 1) / Math.max(1, request.tokens)
-      if (ratio <= maxPlausibleRatio) return this.learn(request, this.window + 1)
+      if (ratio <= maxPlausibleRatio) return Effect.asVoid(this.learn(request, this.window + 1))
       this.refusedRatio = Math.max(this.refusedRatio, ratio)
       return Effect.void
     })

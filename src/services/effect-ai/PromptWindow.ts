@@ -16,6 +16,7 @@ import {
 import { type Part, text } from "../../domain/content/Content.ts"
 import { countedParts } from "../../domain/effect-ai/PromptContent.ts"
 import { defaultReserve, modelLimits, assumedWindow } from "../../domain/model/ModelLimits.ts"
+import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import * as WindowGuard from "../chat/WindowGuard.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 
@@ -262,7 +263,10 @@ export const learn = (
 ): Effect.Effect<void, AiError.AiError> =>
   total <= 0
     ? Effect.void
-    : Effect.flatMap(weighed(window, messages, declared), (request) => window.guard.learn(request, total))
+    : Effect.gen(function* () {
+        const cut = yield* window.guard.learn(yield* weighed(window, messages, declared), total)
+        if (cut?.isNew === true) yield* Effect.logWarning(`${cut.model}: ${cutPromptText(cut)}`)
+      })
 
 /** Learns that a request did not fit. From now on every request is measured. */
 export const learnTooLong = (

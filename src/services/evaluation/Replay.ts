@@ -91,7 +91,7 @@ const runtime = Compression.layer.pipe(
 const calibrations = Layer.succeed(Calibrations, {
   upperBound: (_, parts) => Work.run(tokensOf(parts)),
   expected: (_, parts) => Work.run(tokensOf(parts())),
-  observe: () => Effect.void
+  observe: () => Effect.undefined
 })
 
 /** One attempt only: a recorded answer does not change on a retry. */

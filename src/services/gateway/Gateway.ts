@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
 import { withMessages } from "../../domain/gateway/RequestBody.ts"
+import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { builtInPrices, type Prices } from "../../domain/tokens/Prices.ts"
 import type { ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -50,8 +51,11 @@ export class Gateway extends Context.Service<
     readonly prices: Prices
     /** Whether answers mention calls of the gateway's tool. */
     readonly showsRecalls: boolean
-    /** Learns from the provider's count of a request how accurate the estimates for its model are. */
-    readonly learn: (model: string, estimated: number, counted: number) => void
+    /**
+     * Learns from the provider's count of a request how accurate the estimates for its model are. Says so once when the
+     * server seems to cut the prompts of a model.
+     */
+    readonly learn: (model: string, estimated: number, counted: number) => Effect.Effect<void>
   }
 >()("palimpsest/services/gateway/Gateway") {
   /** Provides the gateway. Its memory is its own; what outlives the process is in the store. */
@@ -82,7 +86,11 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     prices: options.prices ?? builtInPrices,
     showsRecalls: options.showRecalls === true,
     following: ({ body, declaration, messages }, since) => withMessages(body, [...messages, ...since], declaration),
-    learn: (model, estimated, counted) => counts.learn(model, estimated, counted),
+    learn: (model, estimated, counted) =>
+      Effect.suspend(() => {
+        const cut = counts.learn(model, estimated, counted)
+        return cut?.isNew === true ? Effect.logWarning(`${model}: ${cutPromptText(cut)}`) : Effect.void
+      }),
     remember: Effect.fn("Gateway.remember")(function* ({ names, owner }, exchange) {
       const name = names.at(-1)
       if (name !== undefined) yield* addHidden(memory, owner, name, exchange)

@@ -4,6 +4,7 @@ import type { HashText } from "../../domain/gateway/MessageChain.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
+import { type CountHistory, type CutPrompt, isCut, withCount } from "../../domain/tokens/CutPrompts.ts"
 import { estimateText, partTokens } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 
@@ -28,6 +29,9 @@ const messageTokens = (dialect: Dialect, json: string): number => {
 export class MessageCounts {
   private readonly counts = new BoundedMap<string, number>(maxCounts)
   private readonly factors = new BoundedMap<string, number>(maxModels)
+  private readonly histories = new BoundedMap<string, { readonly history: CountHistory; readonly isTold: boolean }>(
+    maxModels
+  )
   private readonly hash: HashText
 
   constructor(hash: HashText) {
@@ -49,12 +53,25 @@ export class MessageCounts {
     return this.factors.get(model) ?? 1
   }
 
-  /** Learns from a provider's count of a request. */
-  learn(model: string, estimated: number, counted: number): void {
-    if (estimated <= 0 || counted <= 0) return
+  /** Learns from a provider's count of a request. Returns the prompt if the server seems to have cut it: then nothing is learned. */
+  learn(model: string, estimated: number, counted: number): CutPrompt | undefined {
+    if (estimated <= 0 || counted <= 0) return undefined
+    const known = this.histories.get(model)
+    const cut = isCut(known?.history ?? {}, estimated, counted)
+    const isTold = known?.isTold === true
+    this.histories.set(model, {
+      history: withCount(known?.history ?? {}, estimated, counted, cut),
+      isTold: isTold || cut
+    })
+    if (cut) {
+      // Earlier counts may be those of cut prompts too.
+      this.factors.set(model, 1)
+      return { model, estimated: Math.round(estimated), counted, isNew: !isTold }
+    }
     const before = this.factor(model)
     const now = Math.min(factorBounds.max, Math.max(factorBounds.min, counted / estimated))
     this.factors.set(model, before + (now - before) * factorWeight)
+    return undefined
   }
 
   private held(key: string, count: () => number): number {

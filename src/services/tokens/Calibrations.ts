@@ -1,7 +1,8 @@
 import { Context, Effect, Schema, Semaphore } from "effect"
-import { outputText, type Part, text } from "../../domain/content/Content.ts"
+import { isMedia, outputText, type Part, text } from "../../domain/content/Content.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import * as Calibration from "../../domain/tokens/Calibration.ts"
+import type { CutPrompt } from "../../domain/tokens/CutPrompts.ts"
 import * as TextFeatures from "../../domain/tokens/TextFeatures.ts"
 import { estimatorVersion, partTokens } from "../../domain/tokens/Tokens.ts"
 import { Model, type ModelError, type ModelRequest } from "../model/Model.ts"
@@ -28,9 +29,13 @@ export class Calibrations extends Context.Service<
     /**
      * Learns from a count that the API reported for exactly these parts: every part of the request, including the system instruction and tool
      * declarations if the count includes them (see `partsOf`). If the observation cannot be stored, it is used until the program ends, with one
-     * warning. Never fails.
+     * warning. Returns the prompt if the server seems to have cut it: then nothing is learned. Never fails.
      */
-    readonly observe: (model: string, parts: ReadonlyArray<Part>, actual: number) => Effect.Effect<void>
+    readonly observe: (
+      model: string,
+      parts: ReadonlyArray<Part>,
+      actual: number
+    ) => Effect.Effect<CutPrompt | undefined>
   }
 >()("palimpsest/services/tokens/Calibrations") {}
 
@@ -120,6 +125,18 @@ export const make = (
       return total
     })
     const of = (model: string) => models.get(model) ?? Calibration.uncalibrated
+    /** By model: the parts of the last count, and whether a cut prompt was told. */
+    const counted = new Map<string, ReadonlyArray<Part>>()
+    const told = new Set<string>()
+    const isLonger = (model: string, parts: ReadonlyArray<Part>): boolean => {
+      const before = counted.get(model)
+      return (
+        before !== undefined &&
+        before.length < parts.length &&
+        before.every((part, at) => part === parts[at]) &&
+        !parts.slice(before.length).some((part) => isMedia(part) || part.functionResponse?.parts !== undefined)
+      )
+    }
 
     return {
       upperBound: Effect.fn("Calibrations.upperBound")(function* (model, parts) {
@@ -131,15 +148,23 @@ export const make = (
       }),
       observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
         const features = yield* featuresOf(parts)
-        yield* turn.withPermits(1)(
+        return yield* turn.withPermits(1)(
           Effect.uninterruptible(
             Effect.suspend(() => {
-              const learn = (before: Calibration.Calibration) => Calibration.observe(before, features, actual)
+              const isCut = Calibration.isCutCount(of(model), features, actual, isLonger(model, parts))
+              counted.set(model, parts)
+              const learn = (before: Calibration.Calibration) =>
+                isCut ? Calibration.doubted(before, features, actual) : Calibration.observe(before, features, actual)
               const learned = learn(of(model))
+              const isNew = isCut && !told.has(model)
+              if (isCut) told.add(model)
+              const cut: CutPrompt | undefined = isCut
+                ? { model, estimated: Math.round(TextFeatures.totalTokens(features)), counted: actual, isNew }
+                : undefined
               // A count that is not plausible teaches nothing.
-              if (learned === of(model)) return Effect.void
+              if (learned === of(model)) return Effect.succeed(cut)
               models.set(model, learned)
-              return save(model, learned, learn)
+              return Effect.as(save(model, learned, learn), cut)
             })
           )
         )

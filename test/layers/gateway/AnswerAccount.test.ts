@@ -46,7 +46,7 @@ const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].p
     const services = Layer.merge(
       Layer.mock(Gateway, {
         prices: { table: {}, at: "" } as unknown as Gateway["Service"]["prices"],
-        learn: (...all) => void learned.push(all),
+        learn: (...all) => Effect.sync(() => void learned.push(all)),
         following: () => "",
         showsRecalls: false
       }),

@@ -116,6 +116,21 @@ describe("learned counts", () => {
     )
   )
 
+  it.effect("of prompts that the server cut are not believed, and the user is told once", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 100_000 })
+      const notices: Array<string> = []
+      for (let n = 0; n < 8; n += 1) {
+        const { events } = yield* taken(chat.send(`${n} ${words(1_000)}`))
+        for (const event of events) if (event._tag === "Notice") notices.push(event.message)
+      }
+      const { tokens } = yield* chat.usage
+      assert.isAbove(tokens, 7_500)
+      assert.lengthOf(notices, 1)
+      assert.include(notices[0], "num_ctx")
+    }).pipe(Effect.provide(served({ prompt: (request) => Math.min(4_096, estimated(contentParts(request))) })))
+  )
+
   it.effect("of one model do not apply to another, also after an undo", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 100_000 })
