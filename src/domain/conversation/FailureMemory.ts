@@ -8,7 +8,37 @@ export interface FailureMemory {
   readonly waitUntil: number
   /** Ranges that a model was paid for without a result, the latest last. They are not paid for again unless the user asks. */
   readonly tried?: ReadonlyArray<TriedRange>
+  /** By summarizing model: how many compressions in a row it gave nothing usable. */
+  readonly unusable?: Readonly<Record<string, number>>
 }
+
+/** Compressions in a row without a usable summary, after which a model is not asked again. */
+export const maxUnusable = 2
+
+/** The name under which the model is counted that is asked when none is named. */
+export const defaultModelName = "the default model"
+
+/** Returns those of these models that may still be asked. */
+export const usableModels = ({ unusable = {} }: FailureMemory, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.filter((name) => !Object.hasOwn(unusable, name) || (unusable[name] ?? 0) < maxUnusable)
+
+/** Returns the memory after models gave nothing usable. `isWritten`: another one then wrote the summary, or the same one wrote it again. */
+export const withUnusable = (
+  memory: FailureMemory,
+  names: ReadonlyArray<string> = [],
+  isWritten: boolean
+): FailureMemory => {
+  const { unusable = {}, ...rest } = memory
+  const counted = Object.entries(unusable).filter(([name]) => !isWritten && !names.includes(name))
+  const failed = names.map((name) => [name, (Object.hasOwn(unusable, name) ? (unusable[name] ?? 0) : 0) + 1] as const)
+  // A model that was given up stays so, whatever others write.
+  const givenUp = Object.entries(unusable).filter(([name, times]) => times >= maxUnusable && !names.includes(name))
+  const all = Object.fromEntries([...counted, ...givenUp, ...failed])
+  return Object.keys(all).length === 0 ? rest : { ...rest, unusable: all }
+}
+
+/** Returns the memory after another model was chosen: each may be asked again. */
+export const afterModelSwitch = ({ unusable: _unusable, ...rest }: FailureMemory): FailureMemory => rest
 
 /** The first and the last message of a range that was to be summarised. */
 export interface TriedRange {
@@ -56,7 +86,12 @@ export const remember = (memory: FailureMemory, ended: CompressionEnd): FailureM
   const grown = Math.ceil(tokens * growthFactor)
   if (status === "COMPRESSED") {
     // After an undo, the ranges that were paid for in vain are in the view again.
-    const cleared = memory.tried === undefined ? freshMemory : { ...freshMemory, tried: memory.tried }
+    const { tried: paidFor, unusable } = memory
+    const cleared = {
+      ...freshMemory,
+      ...(paidFor === undefined ? {} : { tried: paidFor }),
+      ...(unusable === undefined ? {} : { unusable })
+    }
     return tokens <= before * noProgressShare ? cleared : { ...cleared, waitUntil: grown }
   }
   if (status === "NOOP" || status === "CANCELLED" || status === "CONTENT_TRUNCATED") return memory
@@ -74,8 +109,9 @@ export const isTried = ({ tried = [] }: FailureMemory, { from, to }: TriedRange)
   tried.some((each) => each.from === from && each.to === to)
 
 /** Returns the memory after the conversation went back: another view gets a new try, and no model is paid again in vain. */
-export const afterBranch = ({ tried }: FailureMemory): FailureMemory => ({
+export const afterBranch = ({ tried, unusable }: FailureMemory): FailureMemory => ({
   ...freshMemory,
+  ...(unusable === undefined ? {} : { unusable }),
   ...(tried === undefined ? {} : { tried })
 })
 

@@ -35,7 +35,8 @@ export const Checkpoint = Schema.Struct({
   memory: Schema.Struct({
     failed: Schema.Boolean,
     waitUntil: Schema.Finite,
-    tried: Schema.optionalKey(Schema.Array(Schema.Struct({ from: EntryId, to: EntryId })))
+    tried: Schema.optionalKey(Schema.Array(Schema.Struct({ from: EntryId, to: EntryId }))),
+    unusable: Schema.optionalKey(Schema.Record(Schema.String, Schema.Natural))
   }),
   model: Schema.optionalKey(Schema.String),
   pins: Schema.Array(Pin)

@@ -4,7 +4,16 @@ import { Handle, Hash } from "../content/Handle.ts"
 import { branched } from "../conversation/Branches.ts"
 import { Entry, EntryId, Patch, Pin } from "../conversation/Conversation.ts"
 import * as Conversation from "../conversation/Conversation.ts"
-import { afterBranch, afterUndo, type FailureMemory, freshMemory, remember } from "../conversation/FailureMemory.ts"
+import {
+  afterBranch,
+  afterModelSwitch,
+  afterUndo,
+  defaultModelName,
+  type FailureMemory,
+  freshMemory,
+  remember,
+  withUnusable
+} from "../conversation/FailureMemory.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
@@ -71,6 +80,8 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
   dropped: Schema.optionalKey(Handle),
   /** The model calls it took; absent when it took none, or when it was prepared before (`Prepared`). */
   calls: Schema.optionalKey(Schema.Array(PaidCall)),
+  /** The summarizing models that gave nothing usable. */
+  unusable: Schema.optionalKey(Schema.Array(Schema.String)),
   /** The request of a server's client that asked for it. A server that is asked again, after a crash, does not compress again. */
   request: Schema.optionalKey(Schema.String)
 })
@@ -108,6 +119,8 @@ export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
   strategy: Schema.optionalKey(Schema.String),
   /** The entries for which a model was paid without a result. */
   tried: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId })),
+  /** The summarizing models that gave nothing usable. */
+  unusable: Schema.optionalKey(Schema.Array(Schema.String)),
   /** The model calls that were paid for nevertheless. */
   calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
@@ -183,6 +196,10 @@ const dropped = (session: Session, handle: Handle | undefined, { drop }: Patch):
         0
       )
 
+/** Whether a model wrote the summary of a compression. */
+const isWritten = ({ calls = [], unusable = [] }: typeof Compressed.Type): boolean =>
+  calls.some(({ model }) => !unusable.includes(model) && !unusable.includes(defaultModelName))
+
 /** The session after one more event. */
 export const applyEvent = (session: Session, event: SessionEvent): Session => {
   const { conversation } = session
@@ -196,7 +213,7 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
       return { ...session, conversation: Conversation.append(withQuestion, event.answer) }
     }
     case "ModelSwitched":
-      return { ...session, model: event.model }
+      return { ...session, model: event.model, memory: afterModelSwitch(session.memory) }
     case "Pinned":
       return { ...session, pins: PersistentList.append(session.pins, event.pin, 0) }
     case "Compressed": {
@@ -205,7 +222,7 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
         ...session,
         conversation: next,
         ranges: dropped(session, event.dropped, event.patch),
-        memory: remember(session.memory, {
+        memory: remember(withUnusable(session.memory, event.unusable, isWritten(event)), {
           status: event.status,
           forced: event.trigger === "manual",
           before: Conversation.viewTokens(conversation),
@@ -216,14 +233,14 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
     case "CompressionFailed":
       return {
         ...session,
-        memory: remember(session.memory, {
+        memory: remember(withUnusable(session.memory, event.unusable, false), {
           ...event,
           tokens: Conversation.viewTokens(conversation),
           waits: event.strategy === undefined || waitsForGrowth(event.strategy)
         })
       }
     case "Prepared":
-      return session
+      return { ...session, memory: withUnusable(session.memory, [], true) }
     case "Masked":
       return { ...session, conversation: Conversation.masked(conversation, event.shorten) }
     case "Undone": {

@@ -15,6 +15,7 @@ import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import { isCall, text, user } from "../../domain/content/Content.ts"
 import { compressed, type Conversation, entryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { withUnusable } from "../../domain/conversation/FailureMemory.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import type { HookOutcome } from "../../domain/hooks/Hook.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
@@ -23,7 +24,14 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress, triggerOf } from "../compression/PreCompress.ts"
-import type { PlanRefused, CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import {
+  type CompressionResult,
+  type CompressRequest,
+  givenUpText,
+  type PlanRefused,
+  unusableIn,
+  withUsableModels
+} from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
@@ -76,7 +84,7 @@ export const compressRequest = (
 ): CompressRequest => ({
   conversation: session.conversation,
   memory: session.memory,
-  policy,
+  policy: withUsableModels(policy, session.memory),
   forced,
   held: chat.handles,
   pins: PersistentList.toArray(session.pins),
@@ -131,11 +139,14 @@ const compressWith = Effect.fnUntraced(function* (
   const counted = yield* compression(
     conversation.version,
     Effect.gen(function* () {
-      const { dropped, isPrepared, outcome } = yield* cancel === undefined
-        ? prepared
-        : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
+      const {
+        dropped,
+        isPrepared,
+        outcome,
+        unusable = []
+      } = yield* cancel === undefined ? prepared : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
       const made: Counted = { outcome, policy, strategy, isOwnPolicy, requestBefore, scale }
-      yield* record(chat, made, options, dropped, isPrepared, turn)
+      yield* record(chat, made, options, { dropped, isPrepared, unusable }, turn)
       return made
     })
   )
@@ -179,7 +190,7 @@ const prepare = Effect.fnUntraced(function* (
   chat: ChatState,
   policy: Policy,
   strategy: Strategy,
-  { forced = true, plan }: CompressOptions,
+  { forced = true, onNotice = () => Effect.void, plan }: CompressOptions,
   turn: BeforeRequest | undefined,
   promptId: string,
   hooks: Effect.Success<ReturnType<typeof hooksOf>>,
@@ -208,7 +219,11 @@ const prepare = Effect.fnUntraced(function* (
   const result = yield* models === undefined
     ? carriedOut
     : Effect.provideService(carriedOut, ModelWindows.Overrides, models)
-  return { ...(turn === undefined ? result : yield* refuseInflated(conversation, result)), isPrepared: false }
+  const unusable = unusableIn(result, request.policy)
+  const why = givenUpText(withUnusable(request.memory, unusable, false), unusable)
+  if (why !== undefined) yield* turn?.emit({ _tag: "Notice", source: "compression", message: why }) ?? onNotice(why)
+  const noted = { ...result, unusable }
+  return { ...(turn === undefined ? noted : yield* refuseInflated(conversation, noted)), isPrepared: false }
 })
 
 /**
@@ -224,7 +239,7 @@ const refuseInflated = Effect.fnUntraced(function* (conversation: Conversation, 
   const { calls, plan } = outcome
   const counts = { before: TokenCount.make(Math.round(before)), after: TokenCount.make(Math.round(after)) }
   const failed = FailedInflatedTokenCount.make({ ...counts, reason: "inflated", plan, stubborn: [], calls })
-  return { outcome: failed, dropped: undefined }
+  return { ...result, outcome: failed, dropped: undefined }
 })
 
 /** Commits the result of a compression: its patch, or its failure. */
@@ -232,8 +247,11 @@ const record = Effect.fnUntraced(function* (
   chat: ChatState,
   counted: Counted,
   { forced = true, request }: CompressOptions,
-  dropped: CompressionResult["dropped"],
-  isPrepared: boolean,
+  {
+    dropped,
+    isPrepared,
+    unusable
+  }: Pick<Made, "dropped" | "isPrepared"> & { readonly unusable: ReadonlyArray<string> },
   turn: BeforeRequest | undefined
 ) {
   const { outcome, policy, scale } = counted
@@ -256,6 +274,7 @@ const record = Effect.fnUntraced(function* (
       patch,
       ...(dropped === undefined ? {} : { dropped }),
       ...(request === undefined ? {} : { request }),
+      ...(unusable.length === 0 ? {} : { unusable }),
       ...calls
     }
     const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
@@ -274,6 +293,7 @@ const record = Effect.fnUntraced(function* (
       tokens: TokenCount.make(before),
       strategy: policy.strategy,
       ...(tried === undefined ? {} : { tried }),
+      ...(unusable.length === 0 ? {} : { unusable }),
       ...calls
     })
     yield* commitStep(failed)

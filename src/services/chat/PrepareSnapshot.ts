@@ -5,6 +5,7 @@ import { viewTokens } from "../../domain/conversation/Conversation.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress } from "../compression/PreCompress.ts"
+import { unusableIn, withUsableModels } from "../compression/strategies/CompressRequest.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
@@ -27,7 +28,7 @@ export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, con
   const { conversation, memory } = yield* Ref.get(chat.session)
   // After a failure, code writes the snapshot, which needs no preparation.
   if (memory.failed || viewTokens(conversation) < memory.waitUntil) return
-  const policy = yield* policyFor(chat, {})
+  const policy = withUsableModels(yield* policyFor(chat, {}), memory)
   if (policy.summarizer !== "model") return
   const preparation: Preparation = {
     strategy: policy.strategy,
@@ -81,9 +82,10 @@ const write = Effect.fn("Chat.prepare")(function* (
 const settle = Effect.fnUntraced(function* (
   chat: ChatState,
   preparation: Preparation,
-  { strategy }: Policy,
+  policy: Policy,
   exit: Exit.Exit<Effect.Success<ReturnType<typeof write>>, unknown>
 ) {
+  const { strategy } = policy
   const result = Exit.isSuccess(exit) ? exit.value : undefined
   const outcome = result?.outcome
   const written: PreparedSnapshot | undefined =
@@ -94,6 +96,7 @@ const settle = Effect.fnUntraced(function* (
     const at = yield* Clock.currentTimeMillis
     const calls = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
     const tried = summarizedRangeOf(outcome)
+    const unusable = result === undefined ? [] : unusableIn(result, policy)
     const status = isFailure(statusOf(outcome)) ? statusOf(outcome) : "FAILED_SUMMARIZER"
     if (written === undefined && (calls.length > 0 || isFailure(statusOf(outcome)))) {
       yield* commit(chat, {
@@ -104,6 +107,7 @@ const settle = Effect.fnUntraced(function* (
         tokens: TokenCount.make(tokensOf(outcome).before),
         strategy,
         ...(tried === undefined ? {} : { tried }),
+        ...(unusable.length === 0 ? {} : { unusable }),
         ...(calls.length === 0 ? {} : { calls })
       }).pipe(Effect.ignore({ log: "Warn" }))
     } else if (calls.length > 0) {

@@ -1,4 +1,5 @@
 import { type Context, Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
+import { maxUnusable } from "../../domain/conversation/FailureMemory.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -18,6 +19,8 @@ export const prepareAt = 0.8
 
 /** Conversations whose next compression is kept. */
 const maxPrepared = 32
+/** Conversations of which it is known how their model failed to write snapshots. */
+const maxConversations = 10_000
 
 /** Growth of a conversation after which a preparation that found nothing to do is tried again. */
 const minRetryGrowth = 1.1
@@ -41,6 +44,8 @@ interface State {
   /** One at a time: requests that are answered meanwhile come first. */
   readonly turn: Semaphore.Semaphore
   readonly preparations: BoundedMap<string, Preparation>
+  /** By conversation and model: how many times in a row the model gave no usable snapshot. */
+  readonly unusable: BoundedMap<string, number>
 }
 
 const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is MadeView =>
@@ -54,7 +59,7 @@ const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable
 }
 
 const run = Effect.fnUntraced(function* (
-  { context, memory, options, turn }: State,
+  { context, memory, options, turn, unusable }: State,
   preparation: Preparation,
   next: Preparable,
   ask: AskUpstream
@@ -74,11 +79,19 @@ const run = Effect.fnUntraced(function* (
     Effect.provideContext(context)
   )
   preparation.made = yield* byCode
-  if (snapshots === "code" || preparation.made === undefined) return
+  const asked = `${next.owner}/${next.body.model}`
+  const failures = unusable.get(asked) ?? 0
+  if (snapshots === "code" || preparation.made === undefined || failures >= maxUnusable) return
   const made = yield* makeView(memory, threshold, next, "model").pipe(
     Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask)),
     Effect.provideContext(context)
   )
+  unusable.set(asked, made?.by === "model" ? 0 : failures + 1)
+  if (made?.by !== "model" && failures + 1 === maxUnusable) {
+    yield* Effect.logWarning(
+      `${next.body.model} wrote no usable snapshot ${maxUnusable} times in a row; code writes them for this conversation`
+    )
+  }
   if (made?.by === "model") preparation.made = made
 })
 
@@ -127,7 +140,8 @@ export const makeSnapshotPreparation = Effect.fnUntraced(function* (
     context: yield* Effect.context<Compression | TempStore | TokenCounter>(),
     scope: yield* Effect.scope,
     turn: yield* Semaphore.make(1),
-    preparations: new BoundedMap(maxPrepared)
+    preparations: new BoundedMap(maxPrepared),
+    unusable: new BoundedMap(maxConversations)
   }
   return {
     prepare: (next: Preparable, ask: AskUpstream) => prepare(state, next, ask),

@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
 import {
+  afterBranch,
+  afterModelSwitch,
   afterUndo,
   type FailureMemory,
   freshMemory,
   isTried,
-  remember
+  remember,
+  usableModels,
+  withUnusable
 } from "../../../src/domain/conversation/FailureMemory.ts"
 
 const failed: FailureMemory = { failed: true, waitUntil: 500 }
@@ -82,6 +86,22 @@ describe("FailureMemory", () => {
     const status = "COMPRESSION_FAILED_EMPTY_SUMMARY"
     const memory = remember(freshMemory, { status, forced: false, tokens: 1_000, waits: false })
     assert.strictEqual(memory.waitUntil, 0)
+  })
+
+  it("gives up a model that gave nothing usable twice in a row, until another one is chosen", () => {
+    const names = ["a", "b"]
+    const once = withUnusable(freshMemory, ["a"], false)
+    const success = remember(withUnusable(once, [], true), {
+      status: "COMPRESSED",
+      forced: false,
+      tokens: 1,
+      before: 9
+    })
+    assert.deepStrictEqual(usableModels(withUnusable(success, ["a"], false), names), names)
+    const twice = afterBranch(withUnusable(once, ["a"], true))
+    assert.deepStrictEqual(usableModels(twice, names), ["b"])
+    assert.deepStrictEqual(usableModels(withUnusable(twice, ["b"], true), names), ["b"])
+    assert.deepStrictEqual(usableModels(afterModelSwitch(twice), names), names)
   })
 
   it("remembers ranges paid for in vain, also after a success and an undo", () => {

@@ -150,7 +150,8 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     }
     const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
     const made = { ...summary, text: snapshot, calls, range, secrets: [...clean.secrets, ...secrets] }
-    return yield* conclude(request, plan, patch, made)
+    const concluded = yield* conclude(request, plan, patch, made)
+    return summary.unusable === undefined ? concluded : { ...concluded, unusable: summary.unusable }
   },
   (effect, _request, plan) =>
     Effect.catchTags(effect, {

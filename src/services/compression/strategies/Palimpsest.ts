@@ -93,6 +93,7 @@ const climb = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CompressionResult, never, RunnerServices> {
   let best: CompressionResult | undefined
   let degraded: Domain.Degraded | null = null
+  let unusable: CompressionResult["unusable"]
   const calls: Array<Domain.SummaryCall> = []
   const last = request.policy.ladder ? rungCount : 1
   for (let rung = 0; rung < last; rung += 1) {
@@ -106,9 +107,12 @@ const climb = Effect.fnUntraced(function* (
     const result = yield* carryOut(request, decision.plan)
     calls.push(...Domain.callsOf(result.outcome))
     const shown = rung === 0 ? result : asLadder(result, degraded, calls)
-    if (fitsLimit(shown.outcome, request.policy)) return shown
-    degraded ??= reasonOf(shown.outcome, request)
-    best = better(best, shown)
+    // Only the first rung asks a model.
+    unusable ??= result.unusable
+    const noted = unusable === undefined ? shown : { ...shown, unusable }
+    if (fitsLimit(noted.outcome, request.policy)) return noted
+    degraded ??= reasonOf(noted.outcome, request)
+    best = better(best, noted)
   }
   return best === undefined ? noop("nothing to compress", viewTokens(request.conversation)) : tooLarge(best, request)
 })

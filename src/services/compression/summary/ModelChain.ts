@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { FailedModel, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { type ModelNames, modelNames } from "../../../domain/compression/PolicyOptions.ts"
+import { defaultModelName } from "../../../domain/conversation/FailureMemory.ts"
 import { type AskRequest, contextLength, Summarizer, SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { type VerifiedSnapshot, verifySnapshot } from "./WrittenSnapshot.ts"
 
@@ -37,7 +38,7 @@ const failureText = (failed: ReadonlyArray<FailedModel>): string =>
     ? (failed[0]?.message ?? "")
     : failed.map(({ message, model }) => `${model}: ${message.replace(/\.$/, "")}`).join("; ")
 
-const nameOf = (model: string | undefined): string => model ?? "the default model"
+const nameOf = (model: string | undefined): string => model ?? defaultModelName
 
 /** Tries the models in order until one returns a text. Returns the last result, whatever it is. */
 const inOrder = Effect.fnUntraced(function* <A extends Given, R>(
@@ -110,5 +111,6 @@ export const summarizeInOrder = Effect.fn("ModelChain.summarizeInOrder")(functio
   const last = nameOf(chain.models.at(-1))
   const all =
     degraded === null ? null : { ...degraded, message: failureText([...failed, { ...degraded, model: last }]) }
-  return { ...value, degraded: all, calls: chain.calls }
+  const unusable = [...failed.map(({ model }) => model), ...(degraded === null || request.by !== "model" ? [] : [last])]
+  return { ...value, degraded: all, calls: chain.calls, ...(unusable.length === 0 ? {} : { unusable }) }
 })

@@ -34,6 +34,8 @@ export interface VerifiedSnapshot {
   readonly degraded: Degraded | null
   readonly calls: ReadonlyArray<SummaryCall>
   readonly doubts: UnsupportedFacts
+  /** The models that gave nothing usable. Absent: none. */
+  readonly unusable?: ReadonlyArray<string> | undefined
 }
 
 const nothing: Pick<VerifiedSnapshot, "audit" | "doubts"> = {
