@@ -99,6 +99,7 @@ const letters = {
   Compressed: "C",
   CompressionFailed: "F",
   Prepared: "W",
+  EnvironmentSent: "E",
   Masked: "K",
   Undone: "U",
   Redone: "R",

@@ -182,6 +182,7 @@ export class Survey {
       case "Redone":
         this.redo()
         break
+      case "EnvironmentSent":
       case "Pinned":
       case "Labelled":
       case "FileChanged":

@@ -3,7 +3,9 @@ import { runtimeMark } from "../text/RuntimeMark.ts"
 import { escapeOpeners } from "../text/UntrustedText.ts"
 import { jsonEscapes, quotedPath } from "../text/WorkspacePath.ts"
 
-/** The environment message: it leads every request and is not part of the conversation. */
+/**
+ * The environment message: it leads every request and is not part of the conversation. `EnvironmentChange` reads its lines.
+ */
 
 /** What isolates commands from the machine: macOS Seatbelt, another sandbox, or nothing. */
 export type Sandbox = "none" | "seatbelt" | "generic"
@@ -106,7 +108,7 @@ const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Frida
 const months = "January February March April May June July August September October November December".split(" ")
 
 /** The day in words, in the zone of the machine if none is given. `Intl` takes 10 ms to load its names at the first use. */
-const day = (now: number, zone: string | undefined): string => {
+export const day = (now: number, zone: string | undefined): string => {
   if (zone !== undefined) return new Intl.DateTimeFormat("en-US", { dateStyle: "full", timeZone: zone }).format(now)
   const date = new Date(now)
   return `${weekdays[date.getDay()]}, ${months[date.getMonth()]} ${date.getDate()}, ${date.getFullYear()}`

@@ -39,6 +39,7 @@ export const Checkpoint = Schema.Struct({
     unusable: Schema.optionalKey(Schema.Record(Schema.String, Schema.Natural))
   }),
   model: Schema.optionalKey(Schema.String),
+  environment: Schema.optionalKey(Schema.Struct({ opening: Schema.String, told: Schema.String })),
   pins: Schema.Array(Pin)
 })
 export type Checkpoint = typeof Checkpoint.Type
@@ -185,6 +186,7 @@ export class LogLines {
       version: after.conversation.version,
       memory: after.memory,
       ...(after.model === undefined ? {} : { model: after.model }),
+      ...(after.environment === undefined ? {} : { environment: after.environment }),
       pins: PersistentList.toArray(after.pins)
     }
   }
@@ -234,6 +236,7 @@ export const restoreSession = (checkpoint: Checkpoint, events: ReadonlyArray<Ses
     ),
     conversation: shown(items, (entry) => inserted.has(sequenceOf(entry.id)), checkpoint),
     labels: undefined,
+    environment: checkpoint.environment,
     memory: checkpoint.memory,
     ranges: undefined,
     changes: undefined

@@ -59,6 +59,17 @@ export const Answered = Schema.TaggedStruct("Answered", {
 /** Another model answers from here on. */
 export const ModelSwitched = Schema.TaggedStruct("ModelSwitched", { at, model: Schema.String })
 
+/**
+ * The environment message of this conversation, as it is known to the model. `opens`: requests begin with it from here on. Else requests begin as
+ * before, and what changed since was told in a message.
+ */
+export const EnvironmentSent = Schema.TaggedStruct("EnvironmentSent", {
+  at,
+  text: Schema.String,
+  opens: Schema.Boolean
+})
+export type EnvironmentSent = typeof EnvironmentSent.Type
+
 /** The user pinned these words: they are kept verbatim. */
 export const Pinned = Schema.TaggedStruct("Pinned", { at, pin: Pin })
 
@@ -140,6 +151,7 @@ export const SessionEvent = Schema.Union([
   Started,
   Appended,
   Answered,
+  EnvironmentSent,
   ModelSwitched,
   Pinned,
   Compressed,
@@ -163,6 +175,8 @@ export interface Session {
   readonly pins: PersistentList.PersistentList<Pin>
   /** The labels in the order in which they were given; the last one for an entry counts. */
   readonly labels: PersistentList.PersistentList<Pick<Labelled, "entry" | "label">>
+  /** The environment message with which requests begin, and the one that the model knows by what was told since. */
+  readonly environment: { readonly opening: string; readonly told: string } | undefined
   readonly conversation: Conversation.Conversation
   readonly memory: FailureMemory
   /** What each compression dropped, oldest first. Undone ones are included, as their handles stay valid. */
@@ -177,6 +191,7 @@ export const emptySession: Session = {
   model: undefined,
   pins: undefined,
   labels: undefined,
+  environment: undefined,
   conversation: Conversation.empty,
   memory: freshMemory,
   ranges: undefined,
@@ -196,6 +211,10 @@ const dropped = (session: Session, handle: Handle | undefined, { drop }: Patch):
         0
       )
 
+/** The environment after a change of the view, which may lack the messages that told of changes. */
+const untold = ({ environment }: Session): Session["environment"] =>
+  environment === undefined ? undefined : { ...environment, told: environment.opening }
+
 /** Whether a model wrote the summary of a compression. */
 const isWritten = ({ calls = [], unusable = [] }: typeof Compressed.Type): boolean =>
   calls.some(({ model }) => !unusable.includes(model) && !unusable.includes(defaultModelName))
@@ -212,6 +231,11 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
       const withQuestion = [event.message, ...(event.attached ?? [])].reduce(Conversation.append, conversation)
       return { ...session, conversation: Conversation.append(withQuestion, event.answer) }
     }
+    case "EnvironmentSent": {
+      const { opens, text } = event
+      const opening = opens ? text : (session.environment?.opening ?? text)
+      return { ...session, environment: { opening, told: text } }
+    }
     case "ModelSwitched":
       return { ...session, model: event.model, memory: afterModelSwitch(session.memory) }
     case "Pinned":
@@ -220,6 +244,7 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
       const next = Conversation.compressed(conversation, event.patch)
       return {
         ...session,
+        environment: untold(session),
         conversation: next,
         ranges: dropped(session, event.dropped, event.patch),
         memory: remember(withUnusable(session.memory, event.unusable, isWritten(event)), {
@@ -247,16 +272,18 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
       const restored = Conversation.undone(conversation)
       return {
         ...session,
+        environment: untold(session),
         conversation: restored,
         memory: afterUndo(session.memory, Conversation.viewTokens(restored), conversation.undoable?.value.patch.drop)
       }
     }
     case "Redone":
-      return { ...session, conversation: Conversation.redone(conversation) }
+      return { ...session, environment: untold(session), conversation: Conversation.redone(conversation) }
     case "Branched": {
       const before = branched(conversation, event.from)
       return {
         ...session,
+        environment: untold(session),
         conversation: event.summary === undefined ? before : Conversation.append(before, event.summary),
         memory: afterBranch(session.memory)
       }

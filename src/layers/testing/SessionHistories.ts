@@ -107,6 +107,7 @@ const kind = Arbitrary.schema(
     "CompressionFailed",
     "Prepared",
     "Masked",
+    "EnvironmentSent",
     "ModelSwitched",
     "Pinned",
     "Undone",
@@ -172,6 +173,8 @@ const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): Session
         forced: second < 5,
         tokens: TokenCount.make(next)
       }
+    case "EnvironmentSent":
+      return { _tag: kind, at, text: `environment ${first}`, opens: second < 5 }
     case "Prepared":
       return { _tag: kind, at, strategy: "palimpsest", calls: [{ model: "m", usage: null }] }
     case "Branched":

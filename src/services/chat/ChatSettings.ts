@@ -55,7 +55,8 @@ export interface ChatSettings {
   readonly systemInstruction?: string | undefined
   /**
    * The environment message: where and when the conversation takes place. It opens every request in the user's role
-   * and counts towards its size, but it is not part of the conversation and is never summarised.
+   * and counts towards its size, but it is not part of the conversation and is never summarised. Until the next compression, requests begin with the
+   * one that was sent first, and what has changed goes along with the next message.
    */
   readonly environment?: string | undefined
   /** Renews `environment` after a compression, before the request is sent. Default: it does not change. */

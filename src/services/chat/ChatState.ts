@@ -105,6 +105,7 @@ export interface RequestContext {
   readonly overheadParts: ReadonlyArray<Part>
   /** Estimated tokens of `overheadParts`. */
   readonly overheadTokens: number
+  readonly environment: string | undefined
   /** The environment message, if any: it opens the request. */
   readonly opening: ReadonlyArray<Content>
   readonly window: WindowGuard

@@ -152,7 +152,7 @@ const compressWith = Effect.fnUntraced(function* (
   )
   const { outcome: made } = counted
   const patch = patchOf(made)
-  const unlessCancelled = (work: Effect.Effect<unknown>): Effect.Effect<unknown> =>
+  const unlessCancelled = <E>(work: Effect.Effect<unknown, E>): Effect.Effect<unknown, E> =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
   if (patch !== undefined) yield* unlessCancelled(refreshEnvironment(chat))
   if (patch !== undefined && turn?.mustFit !== true) yield* appendAfterCompression(chat)
@@ -366,14 +366,17 @@ export const promptIdOf = Effect.fnUntraced(function* (chat: ChatState, isAsked:
   return `${started?.session ?? "chat"}:${entryId(conversation.next)}`
 })
 
-/** Rebuilds the environment message, if the settings define how. */
+/** Rebuilds the environment message, if the settings define how: requests begin anew anyway. */
 const refreshEnvironment = Effect.fnUntraced(function* (chat: ChatState) {
-  const { refreshEnvironment: refresh } = yield* Ref.get(chat.settings)
-  if (refresh === undefined) return
-  const environment = yield* refresh
+  const settings = yield* Ref.get(chat.settings)
+  const environment = yield* settings.refreshEnvironment ?? Effect.succeed(settings.environment)
   yield* Ref.update(chat.settings, (before) =>
     before.environment === environment ? before : { ...before, environment }
   )
+  const session = yield* Ref.get(chat.session)
+  if (environment === undefined || environment === session.environment?.opening) return
+  const at = yield* Clock.currentTimeMillis
+  yield* commit(chat, { _tag: "EnvironmentSent", at, text: environment, opens: true })
 })
 
 /** The largest share of the window that a message after a compression may take. */

@@ -48,22 +48,32 @@ export const requestContext = Effect.fnUntraced(function* (
   chat: ChatState
 ): Effect.fn.Return<RequestContext, TokenCountError, Calibrations | Compression | Model | TokenCounter> {
   const settings = yield* Ref.get(chat.settings)
-  const model = askedModel(yield* Ref.get(chat.session), settings)
+  const session = yield* Ref.get(chat.session)
+  const model = askedModel(session, settings)
+  const environment = openingEnvironment(session, settings)
   const before = chat.requests.context
-  if (before?.settings === settings && before.model === model) return before
-  const made = yield* makeContext(settings, model)
+  if (before?.settings === settings && before.model === model && before.environment === environment) return before
+  const made = yield* makeContext(settings, model, environment)
   chat.requests.context = made
   chat.requests.measured = undefined
   return made
 })
 
-const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: string) {
+/** The environment message that opens requests: as it was sent before, in whichever process. */
+const openingEnvironment = ({ environment }: Session, settings: ChatSettings): string | undefined =>
+  settings.environment === undefined ? undefined : (environment?.opening ?? settings.environment)
+
+const makeContext = Effect.fnUntraced(function* (
+  settings: ChatSettings,
+  model: string,
+  environment: string | undefined
+) {
   const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
   const counter = yield* TokenCounter
   const experiments = yield* Experiments
   const declared = overheadParts({ ...settings, model, contents: [] })
   const opening: ReadonlyArray<Content> =
-    settings.environment === undefined ? [] : [{ role: "user", parts: [text(settings.environment)] }]
+    environment === undefined ? [] : [{ role: "user", parts: [text(environment)] }]
   const parts = [...declared, ...opening.flatMap((content) => content.parts)]
   const share = overridesFor(settings, model)?.threshold ?? settings.threshold
   const { strategy } = yield* (yield* Compression).runner(settings.policy?.strategy ?? defaultPolicy.strategy)
@@ -87,5 +97,5 @@ const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: 
       ).pipe(Effect.provideContext(services))
   })
   const overheadTokens = sum(yield* counter.count(parts))
-  return { settings, model, strategy, overheadParts: parts, overheadTokens, opening, window }
+  return { settings, model, environment, strategy, overheadParts: parts, overheadTokens, opening, window }
 })

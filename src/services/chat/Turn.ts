@@ -1,8 +1,10 @@
 import { Clock, Effect, Ref, Schema } from "effect"
 import { type AnswerBuilder, unspecifiedReason } from "../../domain/chat/Answer.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { type Content, hasResponses, isResponse, isText, type Part } from "../../domain/content/Content.ts"
+import { type Content, hasResponses, isResponse, isText, type Part, text } from "../../domain/content/Content.ts"
 import type { Draft } from "../../domain/conversation/Conversation.ts"
+import { environmentChange } from "../../domain/prompt/EnvironmentChange.ts"
+import type { Session } from "../../domain/session/Session.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { firePreCompress } from "../compression/PreCompress.ts"
@@ -13,7 +15,7 @@ import { appendAnswer, appendMessage, attachedEntries, type Attachment } from ".
 import { askModel, type InvalidAnswer, type StoppedByHook } from "./AskModel.ts"
 import { afterTurn, assembleRequest, ingestMessage } from "./AssembleRequest.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
-import type { ChatBusy } from "./Commit.ts"
+import { type ChatBusy, commit } from "./Commit.ts"
 import { compressedEvent, type ContextOverflow, fitRequest } from "./FitRequest.ts"
 import { reportPreparation } from "./Preparation.ts"
 import { prepareSnapshot } from "./PrepareSnapshot.ts"
@@ -68,6 +70,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   const results = parts.filter(isResponse)
   if (results.length > 0) yield* appendMessage(chat, { content: { role: "user", parts: results }, at })
   const words = parts.filter((part) => !isResponse(part))
+  const news = yield* environmentNews(chat)
   const isSilent = words.every((part) => isText(part) && part.text.trim() === "")
   // Without a message, attachments are messages of their own.
   if (isSilent) {
@@ -83,7 +86,13 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   const work = Effect.gen(function* () {
     const pending = isSilent
       ? undefined
-      : yield* pendingMessage(chat, context, { role: "user", parts: words }, { attached, author, messageId }, at)
+      : yield* pendingMessage(
+          chat,
+          context,
+          { role: "user", parts: words },
+          { attached: [...news.attached, ...attached], author, messageId },
+          at
+        )
     return { pending, ...(yield* answer(chat, context, pending, answersTools, emit)) }
   })
   const done = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, undefined))
@@ -97,7 +106,13 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   }
   const { arriving, isSame, model, pending, ready } = done
   const entry = yield* Effect.uninterruptible(
-    appendAnswer(chat, pending, draftOf(arriving, model, yield* Clock.currentTimeMillis))
+    Effect.gen(function* () {
+      const { opening, told } = news
+      if (opening !== undefined) yield* noteEnvironment(chat, news.known, opening, true)
+      const answered = yield* appendAnswer(chat, pending, draftOf(arriving, model, yield* Clock.currentTimeMillis))
+      if (told !== undefined && pending !== undefined) yield* noteEnvironment(chat, news.known, told, false)
+      return answered
+    })
   )
   const { citations, finishReason = unspecifiedReason, usage } = arriving
   const isCounted = usage !== null && usage.prompt > 0 && isSame
@@ -116,6 +131,35 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
     tokens: TokenCount.make(Math.round(tokens * scale)),
     limit
   })
+})
+
+/** What the model does not know of the environment yet: the message that opens its first request, or what changed since. */
+interface EnvironmentNews {
+  readonly known: Session["environment"]
+  readonly attached: ReadonlyArray<Attachment>
+  readonly opening?: string
+  readonly told?: string
+}
+
+const environmentNews = Effect.fnUntraced(function* (chat: ChatState): Effect.fn.Return<EnvironmentNews> {
+  const { environment: now } = yield* Ref.get(chat.settings)
+  const { environment: known } = yield* Ref.get(chat.session)
+  if (now === undefined || now === known?.told) return { known, attached: [] }
+  if (known === undefined) return { known, attached: [], opening: now }
+  const change = environmentChange(known.told, now)
+  return { known, attached: change === undefined ? [] : [{ parts: [text(change)] }], told: now }
+})
+
+/** Records what the model knows of the environment, unless a compression has renewed it meanwhile. */
+const noteEnvironment = Effect.fnUntraced(function* (
+  chat: ChatState,
+  known: Session["environment"],
+  now: string,
+  opens: boolean
+) {
+  if ((yield* Ref.get(chat.session)).environment !== known) return
+  const at = yield* Clock.currentTimeMillis
+  yield* commit(chat, { _tag: "EnvironmentSent", at, text: now, opens })
 })
 
 const pendingMessage = Effect.fnUntraced(function* (

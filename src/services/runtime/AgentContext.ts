@@ -1,8 +1,8 @@
-import { type Context, Effect, type FileSystem, type Path, Ref } from "effect"
+import { Clock, type Context, Effect, type FileSystem, type Path, Ref } from "effect"
 import { text } from "../../domain/content/Content.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
 import { repeatedRules } from "../../domain/memory/RepeatedRules.ts"
-import { sandboxOf } from "../../domain/prompt/EnvironmentMessage.ts"
+import { day, sandboxOf } from "../../domain/prompt/EnvironmentMessage.ts"
 import { isModern, type Offer } from "../../domain/prompt/PromptInputs.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import type { Attachment } from "../chat/AppendMessages.ts"
@@ -50,8 +50,8 @@ export interface AgentContext {
   readonly environment: Effect.Effect<string | undefined>
   /**
    * Updates the conversation's system prompt where something in it changed; what did not change stays byte for byte, so that
-   * the provider's cache holds. The environment message is rebuilt for another plan, and by the conversation itself after a
-   * compression. While the conversation is busy, nothing happens. Returns notices, one line each: variables without meaning.
+   * the provider's cache holds. The environment message is rebuilt for another plan and another day, and by the conversation
+   * itself after a compression. While the conversation is busy, nothing happens. Returns notices, one line each: variables without meaning.
    */
   readonly refresh: Effect.Effect<ReadonlyArray<string>, SystemPrompt.SystemPromptError>
   /** What changed in the editor since the model last got it. */
@@ -71,6 +71,7 @@ export interface EditorUpdates {
 interface Built {
   readonly instruction: string | undefined
   readonly plan: string | undefined
+  readonly day: string | undefined
 }
 
 /** What the context is made with, and what the conversation has of it. */
@@ -138,12 +139,13 @@ const refresh = Effect.fnUntraced(function* (state: State) {
   const { chat, memory } = options
   const before = yield* Ref.get(built)
   const instruction = yield* promptInputs(state)
-  if (before.instruction === instruction) return []
+  const today = day(yield* Clock.currentTimeMillis, undefined)
+  if (before.instruction === instruction && before.day === today) return []
   const plan = yield* approvedPlan(state)
   const prompt = yield* buildPrompt(state)
   const environment = environmentOf(state)
   // An approved plan is named in both, so both change together.
-  const isStale = before.instruction === undefined || before.plan !== plan
+  const isStale = before.instruction === undefined || before.plan !== plan || before.day !== today
   yield* chat
     .configure({
       systemInstruction: prompt.text === "" ? undefined : prompt.text,
@@ -156,7 +158,7 @@ const refresh = Effect.fnUntraced(function* (state: State) {
       ...(isStale ? { environment: yield* environment } : {})
     })
     .pipe(
-      Effect.andThen(Ref.set(built, { instruction, plan })),
+      Effect.andThen(Ref.set(built, { instruction, plan, day: today })),
       // The next turn tries again.
       Effect.catchTags({ ChatBusy: () => Effect.void, SessionStoreError: () => Effect.void })
     )
@@ -185,7 +187,7 @@ export const make = Effect.fn("AgentContext.make")(function* (
     hooks: yield* HookSystem,
     ideUpdates: ide === undefined ? undefined : yield* Effect.provideService(makeUpdates, IdeContext, ide),
     isGit: yield* Effect.cached(Effect.provideContext(EnvironmentMessage.isGit(workspace.root), platform)),
-    built: yield* Ref.make<Built>({ instruction: undefined, plan: undefined })
+    built: yield* Ref.make<Built>({ instruction: undefined, plan: undefined, day: undefined })
   }
   return {
     memory,

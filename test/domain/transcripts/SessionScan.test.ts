@@ -171,6 +171,7 @@ describe("what happened since the request before", () => {
     Compressed: "compaction",
     CompressionFailed: undefined,
     Prepared: undefined,
+    EnvironmentSent: undefined,
     Masked: "compaction",
     Undone: "compaction",
     Redone: undefined,

@@ -1,14 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
-import { model, text, user } from "../../../src/domain/content/Content.ts"
+import { Arbitrary, Effect, Layer, Schema, Stream } from "effect"
+import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { entries, itemTokens, view } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
 import { decodeLine, encodeLine } from "../../../src/domain/session/LogFormat.ts"
 import { emptySession, applyEvent } from "../../../src/domain/session/Session.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
+import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
+import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
-import { against, contentsOf, endingOf, said, taken } from "../../support/sending.ts"
+import { runsOf } from "../../support/runs.ts"
+import { against, begin, contentsOf, endingOf, said, taken } from "../../support/sending.ts"
 
 const always: Fake.Script = ({ method }) => (method === "countTokens" ? Fake.tokens(40_000) : said("seen"))
 
@@ -103,7 +107,10 @@ describe("the environment message", () => {
         assert.deepStrictEqual(contentsOf(request)[0], user(text("It is Sunday.")))
       }
       assert.lengthOf(entries(yield* chat.conversation), 4)
-      assert.notInclude(JSON.stringify(events), "Sunday")
+      assert.deepStrictEqual(
+        events.map(({ _tag }) => _tag),
+        ["EnvironmentSent", "Answered", "Answered"]
+      )
       assert.isAbove(before, 0, "it is counted")
     })
   )
@@ -115,6 +122,67 @@ describe("the environment message", () => {
       assert.strictEqual(endingOf(events)?._tag, "ContextWindowWillOverflow")
       assert.deepStrictEqual(yield* sentOf(fake), [])
     })
+  )
+})
+
+describe("a conversation only grows", () => {
+  const Step = Arbitrary.schema(Schema.Literals(["message", "failure", "results", "day", "files", "process", "back"]))
+
+  it.effect.prop(
+    "each request begins with the messages of the one before, across processes and days, until the conversation goes back",
+    [Arbitrary.array(Step, { minLength: 1, maxLength: 12 })],
+    ([steps]) =>
+      Effect.gen(function* () {
+        let [day, files] = [1, 0]
+        const environment = () => `<session_context>\nToday is day ${day}.\n${"file\n".repeat(files)}</session_context>`
+        let { chat, events } = yield* begin({ environment: environment() })
+        let session = emptySession
+        let before: ReadonlyArray<Content> = []
+        let isFailing = false
+        for (const step of ["message", ...steps, "message"] as const) {
+          if (step === "day") day += 1
+          if (step === "files") files += 1
+          if (step === "day" || step === "files") yield* chat.configure({ environment: environment() })
+          if (step === "back") {
+            const last = entries(yield* chat.conversation).at(-3)
+            if (last === undefined) continue
+            yield* chat.branch({ to: last.id })
+            before = before.slice(0, 1)
+          }
+          if (step === "process") {
+            session = events.reduce(applyEvent, session)
+            ;({ chat, events } = yield* begin({ environment: environment() }, { session }))
+          }
+          if (step === "results")
+            yield* chat.append(
+              [model(call("t", {}, "c")), user(response("t", { output: "o" }, "c"))].map((content) => ({ content }))
+            )
+          isFailing = step === "failure"
+          if (step === "message" || isFailing) {
+            yield* taken(chat.send(isFailing ? "FAIL" : `message of day ${day}`))
+            const requests = (yield* Scripted.Script.use(({ calls }) => calls)).filter(
+              ({ method }) => method === "stream"
+            )
+            const now = requests.at(-1)?.request.contents ?? []
+            assert.deepStrictEqual(now.slice(0, before.length), before)
+            assert.include(JSON.stringify(now), `Today is day ${day}.`)
+            if (!isFailing) before = now
+          }
+        }
+      }).pipe(
+        Effect.provide(
+          Layer.fresh(
+            Offline.layerWithModel(
+              Scripted.layer(({ contents }): Scripted.Step =>
+                JSON.stringify(contents.at(-1)).includes("FAIL")
+                  ? new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })
+                  : "fine"
+              )
+            )
+          )
+        )
+      ),
+    { arbitrary: { runs: runsOf(200) } }
   )
 })
 
