@@ -70,7 +70,7 @@ export class Outgoing {
     for (const [ids, is] of [
       [this.programs, isProgram(entry)],
       [this.openings, canGoOn(entry)],
-      [this.foreign, isForeign(entry, this.model)]
+      [this.foreign, this.isUnsigned || isForeign(entry, this.model)]
     ] as const) {
       if (is) ids.add(entry.id)
       else ids.delete(entry.id)
@@ -98,13 +98,15 @@ export class Outgoing {
   }
 
   private isBare = false
+  private isUnsigned = false
   private model = "";
 
   /**
    * Processes a version of the view for `model`, in slices. After an interruption, the next call processes the
-   * rest. With `isBare`, the conversation's own environment messages are left out, because another one is sent.
+   * rest. With `isBare`, the conversation's own environment messages are left out, because another one is sent. With
+   * `isUnsigned`, all signatures are left out.
    */
-  *follow(view: Chain.PersistentList<ViewItem>, model: string, isBare = false): SlicedWork<void> {
+  *follow(view: Chain.PersistentList<ViewItem>, model: string, isBare = false, isUnsigned = false): SlicedWork<void> {
     const fresh: Array<Chain.Node<ViewItem>> = []
     let node = view
     while (node !== undefined && node !== this.at && node.length > (this.at?.length ?? 0)) {
@@ -112,13 +114,14 @@ export class Outgoing {
       node = node.before
       yield 5
     }
-    const isOther = isBare !== this.isBare || model !== this.model
+    const isOther = isBare !== this.isBare || model !== this.model || isUnsigned !== this.isUnsigned
     if (node !== this.at || isOther) {
       if (isOther) {
         // Everything is projected again, including what did not change.
         fresh.length = 0
         node = view
         this.isBare = isBare
+        this.isUnsigned = isUnsigned
         this.model = model
       }
       for (; node !== undefined; node = node.before) {

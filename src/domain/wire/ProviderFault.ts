@@ -112,6 +112,52 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
 const otherLimit =
   /per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|at most \d+ completion tokens/
 
+/** Content that a provider refuses by itself, so that the request is accepted without it. */
+export type RefusedContent = "image" | "file" | "signature"
+
+/** How providers say what they refuse, in the order in which it is looked for. */
+const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
+  // Anthropic, Gemini and OpenAI: reasoning that another model or account wrote.
+  [
+    "signature",
+    /signature\b.{0,80}(?:thinking|thought|valid|corrupt|expired|missing)|(?:invalid|corrupted|missing|expired).{0,40}signature/
+  ],
+  ["signature", /encrypted[_ ]content/],
+  // Anthropic, OpenAI, Gemini; then servers whose model has no vision: OpenRouter, vLLM, DeepSeek, Groq, Ollama, llama.cpp.
+  [
+    "image",
+    /image.{0,80}(?:dimension|exceed|too large|too many|max|process|valid|unsupported|support|format|decod|pars|media type|corrupt|disallowed|could not|failed)/
+  ],
+  [
+    "image",
+    /(?:invalid|unsupported|process|decod|pars|load|too many|at most \d+|support|download).{0,60}image|unknown variant .?image/
+  ],
+  [
+    "file",
+    /\bpdf\b|(?:unsupported|invalid|corrupt).{0,40}(?:\bfile\b|mime ?type|document|audio|video)|access the file|mime ?type.{0,80}not supported/
+  ],
+  [
+    "file",
+    /(?:file_data|file_id|input_file|document|audio|video).{0,80}(?:valid|unsupported|support|exceed|pages|process|expired|not found)/
+  ]
+]
+
+/** Words about the request itself, not about its content: declarations of tools, and the length of a prompt. */
+const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function/
+
+/** Returns what a provider refused of a request; undefined if it was another part or the whole. `status` is that of HTTP. */
+export const refusedIn = (
+  status: number,
+  { isPage = false, kind, message }: ProviderFault
+): RefusedContent | undefined => {
+  const text = `${kind} ${message}`.toLowerCase()
+  // Addresses of files that expired are refused with 403 or 404, and images by routers with 404.
+  if (isPage || status < 400 || status >= 500 || [401, 402, 408, 429].includes(status) || otherParts.test(text)) {
+    return undefined
+  }
+  return refusals.find(([, form]) => form.test(text))?.[0]
+}
+
 /** The status names the cause by itself: the key, the path or the rate. */
 const otherStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429])
 

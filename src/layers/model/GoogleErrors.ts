@@ -1,7 +1,7 @@
 import { Duration, Option, Predicate, Schema } from "effect"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { excessOf } from "../../domain/wire/ProviderFault.ts"
+import { excessOf, refusedIn } from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
   InternalProviderError,
@@ -13,7 +13,7 @@ import {
 } from "../../services/model/Model.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
 import type { Exchange } from "./GoogleExchange.ts"
-import { clip, ofConnection, reasonOfExcess } from "./ModelFailures.ts"
+import { clip, ofConnection, reasonOfExcess, reasonOfRefusal } from "./ModelFailures.ts"
 
 /** Turns failures of the SDK, of the Gemini API and of the connection into reasons of a `ModelError`. */
 
@@ -85,8 +85,14 @@ const isPage = ({ details, message }: ServerError): boolean => details.length ==
 export const keyError = (kind: AuthenticationError["kind"]): AuthenticationError =>
   new AuthenticationError({ kind, variable: "GEMINI_API_KEY" })
 
-const badRequest = (serverError: ServerError): ModelErrorReason =>
-  isKeyRefused(serverError) ? keyError("InvalidKey") : new InvalidRequestError({ detail: clip(serverError.message) })
+const badRequest = (status: number, serverError: ServerError): ModelErrorReason =>
+  isKeyRefused(serverError)
+    ? keyError("InvalidKey")
+    : reasonOfRefusal(
+        status,
+        { message: serverError.message, kind: serverError.status ?? "" },
+        clip(serverError.message)
+      )
 
 const ofStatus = (
   status: number,
@@ -104,6 +110,7 @@ const ofStatus = (
     })
   }
   if (status === 401) return keyError("InvalidKey")
+  if (status === 403 && refusedIn(status, { message, kind: name }) !== undefined) return badRequest(status, serverError)
   if (status === 403) {
     return keyError(isKeyRefused(serverError) ? "InvalidKey" : "InsufficientPermissions")
   }
@@ -112,7 +119,7 @@ const ofStatus = (
     return quota === undefined ? new RateLimitError(waiting) : new QuotaExhaustedError({ detail: clip(quota) })
   }
   if (status === 408 || status >= 500) return new InternalProviderError({ status, ...waiting })
-  return badRequest(serverError)
+  return badRequest(status, serverError)
 }
 
 /** Whether the connection ended within a body. `fetch` reports this without a code. */

@@ -1,7 +1,13 @@
 import { clipped } from "../../domain/text/Bytes.ts"
-import type { TooManyBytes, TooManyTokens } from "../../domain/wire/ProviderFault.ts"
+import {
+  type ProviderFault,
+  refusedIn,
+  type TooManyBytes,
+  type TooManyTokens
+} from "../../domain/wire/ProviderFault.ts"
 import {
   ContextLengthError,
+  InvalidRequestError,
   InvalidResponseError,
   ModelError,
   type ModelErrorReason,
@@ -17,6 +23,12 @@ export const failed = (reason: ModelErrorReason) => new ModelError({ reason })
 
 /** A text of the server, cut to what fits an error message. */
 export const clip = (text: string): string => clipped(text, 500)
+
+/** The reason of a request that the provider does not accept. */
+export const reasonOfRefusal = (status: number, fault: ProviderFault, detail: string): InvalidRequestError => {
+  const refused = refusedIn(status, fault)
+  return new InvalidRequestError({ detail, ...(refused === undefined ? {} : { refused }) })
+}
 
 /** The error of an answer that cannot be used. */
 export const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))

@@ -11,7 +11,7 @@ import {
   RateLimitError
 } from "../../services/model/Model.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
-import { clip, ofConnection, reasonOfExcess } from "./ModelFailures.ts"
+import { clip, ofConnection, reasonOfExcess, reasonOfRefusal } from "./ModelFailures.ts"
 
 /** Turns failures of providers that speak the dialects of Anthropic and OpenAI, and of the connection, into reasons of a `ModelError`. */
 
@@ -76,11 +76,13 @@ export const reasonOfStatus = (
   }
   if (status === 401) return keyError("InvalidKey", names)
   if (isPolicy(fault)) return new ContentPolicyError({ finishReason: clip(kind) })
+  const refusal = reasonOfRefusal(status, fault, detail)
+  if (refusal.refused !== undefined) return refusal
   if (status === 402 || isQuota(fault)) return new QuotaExhaustedError({ detail })
   if (status === 403) return keyError("InsufficientPermissions", names)
   if (status === 429) return new RateLimitError(waiting)
   if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...waiting })
-  return new InvalidRequestError({ detail })
+  return refusal
 }
 
 /** The status that an error would have had, if it had come before the answer began. */

@@ -90,6 +90,8 @@ export interface RequestState {
   readonly scales: WeakMap<NonNullable<ViewChain>, { readonly model: string; readonly scale: number }>
   /** Whether hooks changed the last request. */
   isChangedByHooks: boolean
+  /** Whether the provider refused signatures of earlier answers, which are left out since. */
+  isUnsigned: boolean
   outgoing: Outgoing
   /** Held while `outgoing` follows a view: a reader may look at another view while a turn runs. */
   readonly following: Semaphore.Semaphore
@@ -154,6 +156,7 @@ export const makeState = Effect.fnUntraced(function* (
       scaled: undefined,
       scales: new WeakMap(),
       isChangedByHooks: false,
+      isUnsigned: false,
       outgoing: new Outgoing(),
       following: yield* Semaphore.make(1)
     },

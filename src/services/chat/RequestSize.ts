@@ -108,7 +108,9 @@ export const buildRequest = Effect.fnUntraced(function* (
   const next = pendingItems(pending, conversation.next)
   const { following, outgoing } = chat.requests
   const { contents, environment, parts, tokens } = yield* following.withPermit(
-    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0)), () => outgoing.request(next))
+    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0, chat.requests.isUnsigned)), () =>
+      outgoing.request(next)
+    )
   )
   const ready: ReadyRequest = {
     contents: [...opening, ...contents],
@@ -127,7 +129,9 @@ const sizedRequest = Effect.fnUntraced(function* (chat: ChatState) {
   const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
   const { following, outgoing } = chat.requests
   const { parts, tokens } = yield* following.withPermit(
-    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0)), () => outgoing.size())
+    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0, chat.requests.isUnsigned)), () =>
+      outgoing.size()
+    )
   )
   const sized: SizedRequest = { parts: () => [...overheadParts, ...parts()], tokens: overheadTokens + tokens }
   return sized

@@ -17,6 +17,7 @@ import { afterTurn, assembleRequest, ingestMessage } from "./AssembleRequest.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import { type ChatBusy, commit } from "./Commit.ts"
 import { compressedEvent, type ContextOverflow, fitRequest } from "./FitRequest.ts"
+import { leaveOut } from "./LeaveOut.ts"
 import { reportPreparation } from "./Preparation.ts"
 import { prepareSnapshot } from "./PrepareSnapshot.ts"
 import { requestContext } from "./RequestContext.ts"
@@ -193,13 +194,21 @@ const answer = Effect.fnUntraced(function* (
 ) {
   const hookDecision = yield* askBeforeCompression(chat, emit)
   let ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
-  for (let attempts = context.strategy.overflowAttempts; ; attempts -= 1) {
+  let attempts = context.strategy.overflowAttempts
+  for (let round = 0; ; round += 1) {
     const result = yield* Effect.result(askModel(chat, context, ready, answersTools, emit))
     if (result._tag === "Success") return { ready, ...result.success }
     const error = result.failure
+    const canMend = error._tag === "ModelError" && !chat.requests.isChangedByHooks
+    if (canMend && (yield* leaveOut(chat, error.reason, pending?.content.parts ?? [], round, emit))) {
+      chat.requests.measured = undefined
+      ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
+      continue
+    }
     const isTooLong = error._tag === "ModelError" && error.reason._tag === "ContextLengthError"
     // A request that hooks changed says nothing about the original, and shrinking the original may not help.
     if (!isTooLong || attempts <= 0 || chat.requests.isChangedByHooks) return yield* error
+    attempts -= 1
     yield* context.window.learnTooLong(ready)
     chat.requests.measured = undefined
     const smaller = yield* fitRequest(chat, context, pending, hookDecision, emit)

@@ -70,7 +70,9 @@ export class ContentPolicyError extends Schema.TaggedError<ContentPolicyError>()
 
 /** The request is invalid, and a retry does not help. */
 export class InvalidRequestError extends Schema.TaggedError<InvalidRequestError>()("InvalidRequestError", {
-  detail: Schema.String
+  detail: Schema.String,
+  /** The content that was refused, where the provider names it: without it, the request is accepted. */
+  refused: Schema.optionalKey(Schema.Literals(["image", "file", "signature"]))
 }) {
   override get message() {
     return `the model does not accept the request: ${this.detail}`

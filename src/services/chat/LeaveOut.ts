@@ -1,0 +1,78 @@
+import { Clock, Effect, Ref } from "effect"
+import { type Part } from "../../domain/content/Content.ts"
+import { type Patch, view } from "../../domain/conversation/Conversation.ts"
+import {
+  leftOut,
+  type MediaPlace,
+  mediaIn,
+  type RefusedMedia,
+  withoutMedia
+} from "../../domain/conversation/LeftOut.ts"
+import { untrustedLine } from "../../domain/text/UntrustedText.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { ModelErrorReason } from "../model/Model.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
+import type { ChatState, Emit } from "./ChatState.ts"
+import { commit } from "./Commit.ts"
+
+/** Takes out of a conversation what its provider refuses, so that the next request is accepted. It stays in the log, behind its handle. */
+
+const kindOf = (reason: ModelErrorReason): RefusedMedia | "signature" | undefined =>
+  reason._tag === "RequestBytesError" ? "bytes" : reason._tag === "InvalidRequestError" ? reason.refused : undefined
+
+const whys: Readonly<Record<RefusedMedia, string>> = {
+  image: "the model's provider does not accept it",
+  file: "the model's provider does not accept it",
+  bytes: "the request had more bytes than the server takes"
+}
+
+const counted = (places: ReadonlyArray<MediaPlace>, kind: RefusedMedia): string => {
+  const noun = kind === "image" ? "image" : "file"
+  return places.length === 1 ? `${kind === "image" ? "an" : "a"} ${noun} was` : `${places.length} ${noun}s were`
+}
+
+const noticeOf = (places: ReadonlyArray<MediaPlace>, kind: RefusedMedia, reason: ModelErrorReason): string => {
+  const handles = places.flatMap(({ handle }) => (handle === undefined ? [] : [handle]))
+  const recall = handles.length === 0 ? "" : `; recall ${handles.slice(0, 3).join(", ")} returns what was left out`
+  const detail = reason._tag === "InvalidRequestError" ? ` (${untrustedLine(reason.detail)})` : ""
+  return `${counted(places, kind)} left out of the request, because ${whys[kind]}${detail}${recall}`
+}
+
+/**
+ * Takes out what was refused, and says so. Returns false when there is nothing to take out: then the failure stands. `message`: the parts of the
+ * message that is not part of the conversation yet, which goes back to the user. `round` counts the attempts of one request.
+ */
+export const leaveOut = Effect.fnUntraced(function* (
+  chat: ChatState,
+  reason: ModelErrorReason,
+  message: ReadonlyArray<Part>,
+  round: number,
+  emit: Emit
+) {
+  const kind = kindOf(reason)
+  if (kind === undefined) return false
+  if (kind === "signature") {
+    if (chat.requests.isUnsigned) return false
+    chat.requests.isUnsigned = true
+    yield* emit({
+      _tag: "Notice",
+      source: "model",
+      message:
+        "the provider does not accept the signed thoughts of an earlier answer; they are left out of requests from here on"
+    })
+    return true
+  }
+  const items = view((yield* Ref.get(chat.session)).conversation)
+  const places = leftOut(mediaIn(items, kind), kind, message, round)
+  if (places.length === 0) return false
+  const counter = yield* TokenCounter
+  const shorten: Array<Patch["shorten"][number]> = []
+  for (const place of places) {
+    const replacement = withoutMedia(place, whys[kind])
+    const [tokens = 0] = yield* counter.count([replacement])
+    shorten.push({ entry: place.entry, part: place.part, replacement, tokens: TokenCount.make(tokens) })
+  }
+  yield* commit(chat, { _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
+  yield* emit({ _tag: "Notice", source: "model", message: noticeOf(places, kind, reason) })
+  return true
+})
