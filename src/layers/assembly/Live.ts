@@ -41,7 +41,7 @@ const sessionLocator = Layer.effect(
 export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
   Layer.mergeAll(
     transcripts,
-    Compression.layer.pipe(Layer.provide(PhotonImages.layer)),
+    Compression.layer.pipe(Layer.provideMerge(PhotonImages.layer)),
     geminiImport,
     sessionLocator,
     TokenTable.layer

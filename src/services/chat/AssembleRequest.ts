@@ -20,6 +20,7 @@ import { makeEntry, rangeHandle } from "../session/EntryBuilder.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
+import { fitImages, fittedImages } from "./FitImages.ts"
 import { pendingItems, type PendingMessage, type PendingPart, requestSize } from "./RequestSize.ts"
 
 /** Asks the strategy which parts of the next request to shorten or leave out, and commits its answer. */
@@ -58,6 +59,7 @@ export const closeStrategy = (chat: ChatState): Effect.Effect<void> =>
 
 /** Asks the strategy before a request, and commits its answer as one event. */
 export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, emit: Emit) {
+  yield* fitImages(chat, context)
   const { assemble } = yield* strategySession(chat, context)
   if (assemble === undefined) return
   const { masking, policy, unmaskedTools = [] } = yield* Ref.get(chat.settings)
@@ -86,16 +88,20 @@ export const ingestMessage = Effect.fnUntraced(function* (
   pending: PendingMessage
 ) {
   const { ingest } = yield* strategySession(chat, context)
-  if (ingest === undefined) return pending
   const items = pendingItems(pending)
+  const ofStrategy = ingest === undefined ? [] : yield* ingest(items)
+  const isTaken = new Set(ofStrategy.map(({ entry, part }) => `${entry}:${part}`))
+  const ofProvider = yield* fittedImages(chat, context, items)
+  const all = [...ofStrategy, ...ofProvider.filter(({ entry, part }) => !isTaken.has(`${entry}:${part}`))]
+  if (all.length === 0) return pending
   const counter = yield* TokenCounter
   const shown: Array<PendingPart> = []
-  for (const { entry, part, replacement } of yield* ingest(items)) {
+  for (const { entry, part, replacement } of all) {
     const at = items.findIndex((item) => item.entry.id === entry)
     const [tokens = 0] = yield* counter.count([replacement])
     shown.push({ at, part, replacement, tokens: TokenCount.make(tokens) })
   }
-  return shown.length === 0 ? pending : { ...pending, shown }
+  return { ...pending, shown }
 })
 
 /** Returns the parts that are smaller in their new form, with their tokens. */

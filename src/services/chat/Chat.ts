@@ -21,6 +21,7 @@ import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { Compression } from "../compression/Compression.ts"
 import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
+import { ImageReducer } from "../compression/strategies/ImageReducer.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, unavailableModel } from "../model/Model.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
@@ -179,7 +180,10 @@ export class Chat extends Context.Service<
       Model,
       TempStore,
       TokenCounter
-    )(yield* Effect.context<ChatServices>()).pipe(Context.add(Experiments, yield* Experiments))
+    )(yield* Effect.context<ChatServices>()).pipe(
+      Context.add(Experiments, yield* Experiments),
+      Context.add(ImageReducer, yield* ImageReducer)
+    )
     const context = options.log.blobs === undefined ? services : Context.add(services, TempStore, options.log.blobs)
     const run = Effect.provideContext(context)
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>

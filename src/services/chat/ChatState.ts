@@ -90,6 +90,8 @@ export interface RequestState {
   readonly scales: WeakMap<NonNullable<ViewChain>, { readonly model: string; readonly scale: number }>
   /** Whether hooks changed the last request. */
   isChangedByHooks: boolean
+  /** The view whose images were last fitted to what a model's provider accepts, and their number. */
+  images: { readonly view: ViewChain; readonly model: string; readonly count: number } | undefined
   /** Whether the provider refused signatures of earlier answers, which are left out since. */
   isUnsigned: boolean
   outgoing: Outgoing
@@ -156,6 +158,7 @@ export const makeState = Effect.fnUntraced(function* (
       scaled: undefined,
       scales: new WeakMap(),
       isChangedByHooks: false,
+      images: undefined,
       isUnsigned: false,
       outgoing: new Outgoing(),
       following: yield* Semaphore.make(1)

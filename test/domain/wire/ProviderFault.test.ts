@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { excessOf, faultOf } from "../../../src/domain/wire/ProviderFault.ts"
+import { excessOf, faultOf, type RefusedContent, refusedIn } from "../../../src/domain/wire/ProviderFault.ts"
 
 /** What providers answer to a request that is too large. The bodies follow what bug reports and manuals quote of each server. */
 
@@ -284,4 +284,121 @@ describe("a request that is refused for another reason", () => {
     ["a server that quotes", 500, openai("the prompt is too long")],
     ["a page that quotes", 400, "<html>maximum context length is 4096 tokens</html>"]
   ])("%s, HTTP %s", (_, status, body) => assert.isUndefined(excessOf(Number(status), faultOf(body))))
+})
+
+const invalid = (message: string) => anthropic("invalid_request_error", message)
+
+/** What was refused, the server, the status and the body. */
+const refused: ReadonlyArray<readonly [RefusedContent | undefined, string, number, string]> = [
+  [
+    "image",
+    "Anthropic, pixels",
+    400,
+    invalid(
+      "messages.2.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels"
+    )
+  ],
+  [
+    "image",
+    "Anthropic, many images",
+    400,
+    invalid(
+      "messages.10.content.3.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"
+    )
+  ],
+  [
+    "image",
+    "Anthropic, bytes",
+    400,
+    invalid("messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes")
+  ],
+  ["image", "Anthropic, content", 400, invalid("Could not process image")],
+  [
+    "image",
+    "Anthropic, type",
+    400,
+    invalid(
+      "messages.4.content.0.tool_result.content.1.image.source.base64: Image does not match the provided media type image/png"
+    )
+  ],
+  [
+    "image",
+    "OpenAI",
+    400,
+    openai(
+      "You uploaded an unsupported image. Please make sure your image is of one of the following formats: ['png', 'jpeg', 'gif', 'webp'].",
+      "invalid_image_format"
+    )
+  ],
+  [
+    "image",
+    "OpenAI, data",
+    400,
+    openai("The image data you provided does not represent a valid image.", "image_parse_error")
+  ],
+  [
+    "image",
+    "Gemini",
+    400,
+    gemini(
+      "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting"
+    )
+  ],
+  [
+    "image",
+    "OpenRouter, no vision",
+    404,
+    `{"error":{"message":"No endpoints found that support image input","code":404}}`
+  ],
+  [
+    "image",
+    "DeepSeek, no vision",
+    400,
+    openai(
+      "Failed to deserialize the JSON body into the target type: messages[3]: unknown variant `image_url`, expected `text` at line 1 column 900"
+    )
+  ],
+  ["image", "vLLM", 400, openai("At most 1 image(s) may be provided in one request.")],
+  [
+    "image",
+    "llama.cpp",
+    400,
+    `{"error":{"code":400,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"invalid_request_error"}}`
+  ],
+  [
+    "file",
+    "Anthropic, PDF",
+    400,
+    invalid("messages.1.content.0.document.source.base64.data: The PDF specified was not valid.")
+  ],
+  [
+    "file",
+    "Gemini, a file that expired",
+    403,
+    gemini("You do not have permission to access the File abc123 or it may not exist.")
+  ],
+  ["file", "Gemini, type", 400, gemini("Unsupported MIME type: application/zip")],
+  ["signature", "Anthropic", 400, invalid("messages.1.content.0: Invalid `signature` in `thinking` block")],
+  ["signature", "Gemini", 400, gemini("Thought signature is not valid")],
+  [
+    "signature",
+    "OpenAI",
+    400,
+    openai(
+      "The encrypted content gAAA could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
+      "invalid_encrypted_content"
+    )
+  ],
+  [undefined, "a tool that makes images", 400, invalid("tools.3.custom.input_schema: image: JSON schema is invalid")],
+  [undefined, "a key", 401, invalid("invalid image key")],
+  [undefined, "a failing server", 500, openai("failed to process image")],
+  [undefined, "another reason", 400, invalid("messages: roles must alternate between user and assistant")]
+]
+
+describe("content that a provider refuses", () => {
+  it.each(refused)("%s: %s, HTTP %s", (content, _, status, body) => {
+    const fault = faultOf(body)
+    assert.strictEqual(refusedIn(status, fault), content)
+    if (content !== undefined) assert.isUndefined(excessOf(status, fault))
+  })
 })

@@ -1,0 +1,143 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import {
+  call,
+  isMedia,
+  isResponse,
+  model,
+  type Part,
+  response,
+  text,
+  user
+} from "../../../src/domain/content/Content.ts"
+import { entries } from "../../../src/domain/conversation/Conversation.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
+import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
+import {
+  InvalidRequestError,
+  ModelError,
+  type ModelRequest,
+  RequestBytesError
+} from "../../../src/services/model/Model.ts"
+import { begin, endingOf, taken } from "../../support/sending.ts"
+
+/** What a provider refuses does not stay in the way. */
+
+const media = (mimeType: string, size = 400): Part => ({ inlineData: { mimeType, data: "A".repeat(size) } })
+const image = media("image/png")
+const pdf = media("application/pdf")
+
+const partsOf = ({ contents }: ModelRequest): ReadonlyArray<Part> => contents.flatMap(({ parts }) => parts)
+const dataOf = (request: ModelRequest) =>
+  partsOf(request).flatMap(({ functionResponse, inlineData }) => [
+    ...(inlineData === undefined ? [] : [inlineData.mimeType ?? ""]),
+    ...(JSON.stringify(functionResponse?.parts ?? []).match(/image\/png/g) ?? [])
+  ])
+
+const refusing = (refused: "image" | "file" | "signature") =>
+  new ModelError({ reason: new InvalidRequestError({ detail: "not this", refused }) })
+
+/** A runtime whose provider answers a request with this, if anything, and else "fine". */
+const served = (refuse: (request: ModelRequest) => ModelError | undefined) =>
+  Layer.fresh(Offline.layerWithModel(Scripted.layer((request): Scripted.Step => refuse(request) ?? "fine")))
+
+const results = (id: string, ...parts: ReadonlyArray<Part>) => [
+  { content: model(call("read_file", {}, id)) },
+  { content: user(...(parts.some(isResponse) ? [] : [response("read_file", { output: "read" }, id)]), ...parts) }
+]
+
+/** Sends a message, and returns the notices, the last request, and whether it was answered. */
+const sent = Effect.fnUntraced(function* (
+  chat: Effect.Success<ReturnType<typeof begin>>["chat"],
+  parts: ReadonlyArray<Part>
+) {
+  const { events } = yield* taken(chat.send(parts))
+  const calls = (yield* Scripted.Script.use((script) => script.calls)).filter(({ method }) => method === "stream")
+  return {
+    calls: calls.length,
+    notices: events.flatMap((event) => (event._tag === "Notice" ? [event.message] : [])),
+    last: calls.at(-1)?.request ?? assert.fail("nothing was sent"),
+    isAnswered: endingOf(events)?._tag === "Finished"
+  }
+})
+
+describe("content that the provider refuses", () => {
+  it.effect.each([
+    ["image", [image], []],
+    ["image", [pdf, image], ["application/pdf"]],
+    ["file", [pdf, image], ["image/png"]],
+    ["image", [{ functionResponse: { id: "a", name: "read_file", response: {}, parts: [image] } }], []]
+  ] as const)("%s: is left out once, with one line, and stays recallable", ([refused, parts, left]) =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      yield* sent(chat, [text("hi")])
+      yield* chat.append(results("a", ...parts))
+      const first = yield* sent(chat, [])
+      assert.isTrue(first.isAnswered)
+      assert.lengthOf(first.notices, 1)
+      assert.deepStrictEqual(dataOf(first.last), [...left])
+      const kept = entries(yield* chat.conversation).flatMap(({ content }) => content.parts)
+      for (const part of parts) assert.include(kept, part)
+      assert.strictEqual((yield* sent(chat, [text("again")])).calls, first.calls + 1)
+    }).pipe(
+      Effect.provide(
+        served((request) =>
+          dataOf(request).some((type) => type.startsWith("image/") === (refused === "image"))
+            ? refusing(refused)
+            : undefined
+        )
+      )
+    )
+  )
+
+  it.effect("in the user's own message goes back with it, and takes nothing else along", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      yield* chat.append(results("a", image))
+      assert.isTrue((yield* sent(chat, [text("look")])).isAnswered)
+      const { isAnswered, notices } = yield* sent(chat, [text("and this"), image])
+      assert.deepStrictEqual([isAnswered, notices], [false, []])
+      const { isAnswered: isNext, last } = yield* sent(chat, [text("never mind")])
+      assert.deepStrictEqual([isNext, dataOf(last)], [true, ["image/png"]])
+    }).pipe(Effect.provide(served((request) => (dataOf(request).length > 1 ? refusing("image") : undefined))))
+  )
+
+  it.effect("too many bytes: the oldest media go first, and no more than needed", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      for (const id of ["a", "b", "c", "d", "e"]) yield* chat.append(results(id, image))
+      const { isAnswered, last, notices } = yield* sent(chat, [text("look")])
+      assert.isTrue(isAnswered)
+      assert.lengthOf(notices, 2)
+      assert.lengthOf(dataOf(last), 2)
+      assert.isTrue(last.contents.at(-2)?.parts.some(isMedia))
+    }).pipe(
+      Effect.provide(
+        served((request) =>
+          dataOf(request).length > 3 ? new ModelError({ reason: new RequestBytesError({}) }) : undefined
+        )
+      )
+    )
+  )
+
+  it.effect("signatures are left out of every later request", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin()
+      yield* chat.append([
+        { content: user(text("hi")) },
+        { content: model({ text: "hello", thoughtSignature: "foreign" }), model: "gemini-2.5-flash" }
+      ])
+      const first = yield* sent(chat, [text("go on")])
+      assert.deepStrictEqual([first.isAnswered, first.notices.length, first.calls], [true, 1, 2])
+      assert.strictEqual((yield* sent(chat, [text("again")])).calls, 3)
+    }).pipe(
+      Effect.provide(
+        served((request) =>
+          partsOf(request).some(({ thoughtSignature }) => thoughtSignature === "foreign")
+            ? refusing("signature")
+            : undefined
+        )
+      )
+    )
+  )
+})
