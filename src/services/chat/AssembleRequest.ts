@@ -59,7 +59,7 @@ export const closeStrategy = (chat: ChatState): Effect.Effect<void> =>
 
 /** Asks the strategy before a request, and commits its answer as one event. */
 export const assembleRequest = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext, emit: Emit) {
-  yield* fitImages(chat, context)
+  yield* fitImages(chat, context, emit)
   const { assemble } = yield* strategySession(chat, context)
   if (assemble === undefined) return
   const { masking, policy, unmaskedTools = [] } = yield* Ref.get(chat.settings)

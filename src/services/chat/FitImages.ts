@@ -8,10 +8,13 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { ImageReducer } from "../compression/strategies/ImageReducer.ts"
 import type { ShownPart } from "../compression/strategies/StrategyRunner.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
-import type { ChatState, RequestContext } from "./ChatState.ts"
+import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 
 /** Reduces images to what the model's provider accepts, before they are sent. The whole image stays in the log. */
+
+/** Why an image is left out. */
+const tooLarge = "the model's provider does not accept this size, and it cannot be reduced here"
 
 /** Attempts to bring an image below the limit of bytes; each has half the sides of the one before. */
 const maxAttempts = 3
@@ -49,7 +52,7 @@ const shownFor = Effect.fnUntraced(function* (items: ReadonlyArray<ViewItem>, mo
           ? { inlineData: { ...made } }
           : handle === undefined
             ? undefined
-            : withoutMedia(place, "it is larger than the model's provider accepts, and cannot be reduced here")
+            : withoutMedia(place, tooLarge)
       if (replacement !== undefined) shown.push({ entry: item.entry.id, part, replacement })
     }
   }
@@ -62,7 +65,8 @@ const uncheckedItems = (chat: ChatState, session: Session, model: string) => {
   const { view: chain } = session.conversation
   const fresh: Array<ViewItem> = []
   let node = chain
-  while (node !== undefined && !(node === before?.view && before?.model === model)) {
+  const checked = before?.model === model ? before.view : undefined
+  while (node !== undefined && node !== checked) {
     fresh.push(node.value)
     node = node.before
   }
@@ -73,8 +77,8 @@ const uncheckedItems = (chat: ChatState, session: Session, model: string) => {
   return { count, items: isMany ? view(session.conversation) : fresh.toReversed() }
 }
 
-/** Reduces the images of the conversation. */
-export const fitImages = Effect.fnUntraced(function* (chat: ChatState, { model }: RequestContext) {
+/** Reduces the images of the conversation. Says so when one is left out. */
+export const fitImages = Effect.fnUntraced(function* (chat: ChatState, { model }: RequestContext, emit: Emit) {
   const { count, items } = uncheckedItems(chat, yield* Ref.get(chat.session), model)
   const shown = yield* shownFor(items, model, count)
   if (shown.length > 0) {
@@ -85,6 +89,11 @@ export const fitImages = Effect.fnUntraced(function* (chat: ChatState, { model }
       shorten.push({ ...each, tokens: TokenCount.make(tokens) })
     }
     yield* commit(chat, { _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
+    const out = shown.filter(({ replacement }) => !isInlineImage(replacement)).length
+    if (out > 0) {
+      const message = `${out === 1 ? "an image was" : `${out} images were`} left out of the request, because ${tooLarge}`
+      yield* emit({ _tag: "Notice", source: "model", message })
+    }
   }
   chat.requests.images = { view: (yield* Ref.get(chat.session)).conversation.view, model, count }
 })

@@ -421,7 +421,11 @@ describe("the summarizer's own request", () => {
         Layer.succeed(Calibrations, {
           upperBound: () => Effect.succeed(bound),
           expected: () => Effect.succeed<number | undefined>(undefined),
-          observe: (_model, _parts, actual) => Effect.as(Ref.update(learned, (all) => [...all, actual]), undefined)
+          observe: (_model, _parts, actual) =>
+            Effect.as(
+              Ref.update(learned, (all) => [...all, actual]),
+              undefined
+            )
         })
       const summarizeWith = (bound: number) =>
         Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
