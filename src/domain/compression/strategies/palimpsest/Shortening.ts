@@ -196,7 +196,7 @@ export function* shortenedToShare(
     const item = view.at(one.item)
     const original = item?.entry.content.parts[one.part]
     if (item === undefined || original === undefined) continue
-    const { length } = responseText(original, sourceOf(item.entry, one.part))
+    const { length } = shownText(original, sourceOf(item.entry, one.part))
     let chars = Math.floor((length * share * 0.95) / Math.max(1, one.before))
     let after = Infinity
     for (let attempt = 0; attempt < maxShareAttempts && chars >= minShareChars; attempt += 1) {
