@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
-import { rawStrings, sessionFile, type SessionName, sessionNames } from "../support/sessions.ts"
+import { rawStrings, sessionFile } from "../support/sessions.ts"
 import { program, run } from "./program.ts"
 
 interface Report {
@@ -55,7 +55,7 @@ const recalled = Effect.fnUntraced(function* (file: string, handle: string) {
 })
 
 describe("compress", () => {
-  for (const name of sessionNames) {
+  for (const name of ["claude-code-short", "claude-code-subagent"] as const) {
     it.effect(`${name}: shrinks to half of its tokens or returns a typed reason`, () =>
       Effect.gen(function* () {
         const file = sessionFile(name)
@@ -79,57 +79,33 @@ describe("compress", () => {
     )
   }
 
-  const recalls = Effect.fnUntraced(function* (name: SessionName) {
-    const file = sessionFile(name)
-    const folder = yield* folderFor(`recall-${name}`)
-    const log = path.join(folder, "once.jsonl")
-    const contents = path.join(folder, "once.json")
-    const first = (yield* report([file, "--force", "--out", log])).value
-    yield* report([file, "--force", "--out", contents])
-    const twice = path.join(folder, "twice.jsonl")
-    const twiceContents = path.join(folder, "twice.json")
-    const second = (yield* report([log, "--force", "--out", twice])).value
-    yield* report([contents, "--force", "--out", twiceContents])
-    assert.deepStrictEqual([first.status, second.status], ["COMPRESSED", "COMPRESSED"])
-    const raw = rawStrings(name)
-    let texts = 0
-    for (const { handle } of sample(first)) {
-      const exact = yield* recalled(file, handle)
-      for (const other of [log, contents, twice, twiceContents]) {
-        assert.isTrue(exact.equals(yield* recalled(other, handle)), `${other} ${handle}`)
-      }
-      const text = String(exact)
-      if (raw.has(text)) texts += 1
-      else assert.isObject(JSON.parse(text), `${handle} is a text of the file or the JSON of a part`)
-    }
-    assert.isAbove(texts, 0)
-    for (const { handle } of sample(second)) {
-      const exact = yield* recalled(log, handle)
-      assert.isTrue(exact.equals(yield* recalled(twice, handle)))
-      assert.isTrue(exact.equals(yield* recalled(twiceContents, handle)))
-    }
-  })
-
-  for (const name of ["claude-code-1512-lines", "pi-1019-lines", "claude-code-subagent"] as const) {
-    it.effect(
-      `${name}: recalls dropped parts byte for byte from the original and the output, also after a second compression`,
-      () => recalls(name)
-    )
-  }
-
-  it.effect("one handle recalls every dropped message", () =>
-    Effect.gen(function* () {
-      const file = sessionFile("claude-code-subagent")
-      const folder = yield* folderFor("range")
-      const log = path.join(folder, "out.jsonl")
-      const { value } = yield* report([file, "--force", "--out", log])
-      const handle = /recall (h_[a-z2-7]+) for all of it/.exec(value.history[0]?.parts[0]?.text ?? "")?.[1] ?? ""
-      const lines = String(yield* recalled(log, handle))
-        .trimEnd()
-        .split("\n")
-      assert.strictEqual(lines.length, value.split)
-      for (const line of lines) assert.property(JSON.parse(line), "parts")
-    })
+  it.effect(
+    "recalls dropped parts byte for byte from the original and the output, also after a second compression",
+    () =>
+      Effect.gen(function* () {
+        const name = "claude-code-subagent"
+        const file = sessionFile(name)
+        const folder = yield* folderFor("recall")
+        const [log = "", contents = "", twice = ""] = ["once.jsonl", "once.json", "twice.jsonl"].map((to) =>
+          path.join(folder, to)
+        )
+        const first = (yield* report([file, "--force", "--out", log])).value
+        yield* report([file, "--force", "--out", contents])
+        const second = (yield* report([log, "--force", "--out", twice])).value
+        assert.deepStrictEqual([first.status, second.status], ["COMPRESSED", "COMPRESSED"])
+        const raw = rawStrings(name)
+        let texts = 0
+        for (const { handle } of sample(first)) {
+          const exact = yield* recalled(file, handle)
+          for (const other of [log, contents, twice]) {
+            assert.isTrue(exact.equals(yield* recalled(other, handle)), `${other} ${handle}`)
+          }
+          const text = String(exact)
+          if (raw.has(text)) texts += 1
+          else assert.isObject(JSON.parse(text), `${handle} is a text of the file or the JSON of a part`)
+        }
+        assert.isAbove(texts, 0)
+      })
   )
 
   it.effect("names the blob of a stored part, which only its owner can read", () =>
@@ -192,51 +168,26 @@ describe("compress", () => {
     })
   )
 
-  it.effect("shortens tool output in the form of --tool-output-form, with every strategy", () =>
+  it.effect("shortens tool output in the form of --tool-output-form", () =>
     Effect.gen(function* () {
       const file = sessionFile("claude-code-subagent")
-      const ways = [
-        ["--force", "--preserve", "0.9", "--summarizer", "extractive"],
-        // The strategy gemini keeps whole turns; after a failure it keeps all of them.
-        ["--strategy", "gemini", "--failed", "--threshold", "0.001", "--limit", "100k", "--summarizer", "model"]
+      const how = [
+        "--force",
+        "--preserve",
+        "0.9",
+        "--summarizer",
+        "extractive",
+        "--tool-budget",
+        "0",
+        "--min-gain",
+        "0"
       ]
-      for (const way of ways) {
-        const history = (form: ReadonlyArray<string>) =>
-          Effect.map(report([file, ...way, "--tool-budget", "0", "--min-gain", "0", ...form]), ({ value }) =>
-            JSON.stringify(value.history)
-          )
-        assert.match(yield* history([]), /The last 30 of \d+ lines/)
-        assert.notMatch(yield* history(["--tool-output-form", "head-tail-chars"]), /The last 30 of \d+ lines/)
-      }
+      const history = (...form: ReadonlyArray<string>) =>
+        Effect.map(report([file, ...how, ...form]), ({ value }) => JSON.stringify(value.history))
+      assert.match(yield* history(), /The last 30 of \d+ lines/)
+      assert.notMatch(yield* history("--tool-output-form", "head-tail-chars"), /The last 30 of \d+ lines/)
       const refused = yield* run(["compress", file, "--tool-output-form", "middle"])
       assert.strictEqual(refused.status, 2)
-    })
-  )
-
-  it.effect("preserves numbers beyond 2^53, kept or recalled", () =>
-    Effect.gen(function* () {
-      const folder = yield* folderFor("numbers")
-      const file = path.join(folder, "talk.json")
-      const call = (n: number) =>
-        `{"functionCall":{"id":"c${n}","name":"count","args":{"2":${n},"1":12345678901234567890, "x":1.50}}}`
-      const response = (n: number) =>
-        `{"functionResponse":{"id":"c${n}","name":"count","response":{"n": 98765432109876543210, "pad":"${"p".repeat(400)}"}}}`
-      const turns = Array.from(
-        { length: 40 },
-        (_, n) => `{"role":"model","parts":[${call(n)}]},{"role":"user","parts":[${response(n)}]}`
-      )
-      writeFileSync(
-        file,
-        `[{"role":"user","parts":[{"text":"count, please, and never round"}]},${turns.join(",")},{"role":"model","parts":[{"text":"done"}]}]`
-      )
-      const out = path.join(folder, "out.json")
-      const { stdout } = yield* run(["compress", file, "--force", "--json", "--out", out])
-      const { elided, status }: Report = JSON.parse(String(stdout))
-      assert.strictEqual(status, "COMPRESSED")
-      assert.include(String(stdout), `"1":12345678901234567890, "x":1.50`)
-      assert.include(readFileSync(out, "utf8"), `"n": 98765432109876543210`)
-      const texts = yield* Effect.forEach(elided.slice(1, 3), ({ handle }) => recalled(out, handle))
-      assert.deepStrictEqual(texts.map(String), [call(0), response(0)])
     })
   )
 
@@ -265,13 +216,11 @@ describe("compress", () => {
         [folder, /: it is a folder; name a file in it$/m],
         [path.join(folder, "out.md"), /Markdown cannot be read back[^\n]*\.jsonl/]
       ] as const) {
-        for (const what of [["--force"], ...(out.endsWith(".md") ? [] : [["--force", "--plan"]])]) {
-          const { status, stderr, stdout } = yield* run(["compress", file, ...what, "--out", out])
-          assert.deepStrictEqual([status, String(stdout)], [2, ""], out)
-          assert.match(stderr, oneLine)
-          assert.match(stderr, says)
-          assert.notMatch(stderr, /\.tmp|FileSystem|AlreadyExists/)
-        }
+        const { status, stderr, stdout } = yield* run(["compress", file, "--force", "--out", out])
+        assert.deepStrictEqual([status, String(stdout)], [2, ""], out)
+        assert.match(stderr, oneLine)
+        assert.match(stderr, says)
+        assert.notMatch(stderr, /\.tmp|FileSystem|AlreadyExists/)
       }
       assert.deepStrictEqual(readdirSync(folder), ["file"])
       assert.isFalse(existsSync(`${folder}.blobs`))
@@ -291,24 +240,6 @@ describe("compress", () => {
       assert.strictEqual(value.status, "COMPRESSED")
       const again = yield* report([file])
       assert.strictEqual(again.value.tokens.before, value.tokens.after)
-    })
-  )
-
-  it.effect("Ctrl+C exits with 130 and writes nothing", () =>
-    Effect.gen(function* () {
-      const folder = yield* folderFor("interrupted")
-      const text = readFileSync(sessionFile("pi-1019-lines"), "utf8")
-      const [header = "", ...lines] = text.split("\n").filter((line) => line !== "")
-      const { status, stderr, stdout } = yield* run(
-        ["compress", "-", "--force", "--out", path.join(folder, "out.jsonl")],
-        {
-          input: `${[header, ...Array.from({ length: 60 }, () => lines).flat()].join("\n")}\n`,
-          signal: { name: "SIGINT", after: "input" }
-        }
-      )
-      // Nothing is written of what goes on: no terminal is attached.
-      assert.deepStrictEqual([status, String(stdout), stderr], [130, "", ""])
-      assert.deepStrictEqual(readdirSync(folder), [])
     })
   )
 })
@@ -404,7 +335,7 @@ describe("eval", () => {
     })
   )
 
-  it.effect("plants facts, the same for the same seed", () =>
+  it.effect("plants facts", () =>
     Effect.gen(function* () {
       const { status, stdout } = yield* run([
         "eval",
@@ -423,8 +354,6 @@ describe("eval", () => {
         [1, 3, 10, 20]
       )
       assert.strictEqual(planted[3].kinds.constraint.planted, 8)
-      const again = yield* run(["eval", "--planted", "1", "--seed", "7", "--strategy", "palimpsest", "--json"])
-      assert.strictEqual(String(again.stdout), String(stdout))
     })
   )
 })

@@ -85,29 +85,6 @@ describe("compress and the model", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("strategy gemini: uses the API's count of media, and requests none without media", () =>
-    Effect.gen(function* () {
-      const fake = yield* serving(true)
-      const counted = yield* compress(yield* scene("counted", turns(12, [picture])), gemini, keyed(fake))
-      assert.deepStrictEqual(
-        [counted.status, counted.report?.status, (yield* methods(fake)).at(-1)],
-        [0, "COMPRESSED", "countTokens"]
-      )
-      const plain = yield* serving(false)
-      const without = yield* compress(yield* scene("plain", turns(12)), gemini, keyed(plain))
-      assert.strictEqual(without.report?.status, "COMPRESSED")
-      assert.deepStrictEqual(yield* methods(plain), ["generateContent", "generateContent"])
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("strategy gemini without a model requests no media count either", () =>
-    Effect.gen(function* () {
-      const args = ["--strategy", "gemini", "--force", "--limit", "100k"]
-      const { report } = yield* compress(yield* scene("offline", turns(40, [picture])), args)
-      assert.strictEqual(report?.status, "COMPRESSED")
-    })
-  )
-
   it.live(
     "--failed calls no model: gemini shortens outputs or does nothing, palimpsest writes the snapshot by code",
     () =>

@@ -84,7 +84,6 @@ describe("settings in a run", () => {
       0,
       /settings\.json: [^\n]*windw \(did you mean window\?\)/
     ],
-    ["a wrong type", `{"window": "big"}`, 2, /settings\.json, window: expected a whole number/],
     ["half a file", `{"window": `, 2, /settings\.json: [^\n]*line 1/],
     ["hooks that are no list", `{"hooks": {"BeforeTool": {}}}`, 0, /hooks\.BeforeTool/]
   ] as const) {
@@ -151,20 +150,6 @@ needs("tmux")("memory in a chat", () => {
       yield* screen.prompt()
       yield* screen.say("/memory show")
       yield* screen.until(/global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/)
-    })
-  )
-
-  it.live("asks about a fact that begins with a scope's name like any other, and keeps it whole", () =>
-    Effect.gen(function* () {
-      const where = yield* place("memory-word", { trust: "trusted", work: { ".git/HEAD": "" } })
-      const screen = yield* chat(yield* serve(), where)
-      yield* screen.prompt()
-      yield* screen.say("/memory add global variables are forbidden")
-      yield* screen.until("Put a scope before the fact")
-      yield* screen.prompt("/memory add project: global variables are forbidden")
-      yield* screen.press("Enter")
-      yield* screen.until(/Saved to/)
-      assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "global variables are forbidden")
     })
   )
 })

@@ -66,7 +66,6 @@ const sessionsIn = ({ home }: Folders) => {
 describe("a model name", () => {
   const ways: ReadonlyArray<readonly [how: string, args: ReadonlyArray<string>, settings: object, where: string]> = [
     ["ask --model", ["ask", "x", "--model", "gemini-2.5-prro"], {}, ""],
-    ["ask --session --model", ["ask", "x", "--session", "s", "--model", "gemini-2.5-prro"], {}, ""],
     ["chat --model", ["chat", "--model", "gemini-2.5-prro"], {}, ""],
     [
       "the settings",
@@ -195,56 +194,6 @@ describe("a model name", () => {
       }
     }).pipe(Effect.scoped)
   )
-
-  it.effect("/model accepts a name that cannot be checked, and reports the assumed window", () =>
-    Effect.gen(function* () {
-      const own = yield* folders("recorded")
-      const args = ["chat", "--model", `replay:${sessionFile("claude-code-short")}`]
-      const { stderr } = yield* shell(own, args, undefined, "/model nope\n/model gemini-2.5-pro\n")
-      assert.include(
-        stderr,
-        "The model nope is not known here; a window of 32,768 tokens is assumed (to set it: palimpsest config set models.nope.window N).\nThe model is now nope, with a window of 32,768 tokens."
-      )
-      assert.include(stderr, "The model is now gemini-2.5-pro, with a window of 1,048,576 tokens.")
-    })
-  )
-
-  it.effect("compress: uses the configured window for the summarizing model too", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(({ method }) =>
-        method === "countTokens"
-          ? FakeGemini.tokens(40_000)
-          : FakeGemini.json(FakeGemini.response([{ text: "no snapshot" }]))
-      )
-      const file = sessionFile("claude-code-1512-lines")
-      const args = ["compress", file, "--force", "--summarizer", "model", "--model", "mine", "--json"]
-      const sizes: Array<number> = []
-      for (const window of [20_000, 1_000_000]) {
-        const own = yield* folders(`summarizer-${window}`, { models: { mine: { window } } })
-        yield* shell(own, args, fake.url)
-        const asked = (yield* fake.requests).filter(({ method }) => method === "generateContent")
-        sizes.push(JSON.stringify(asked.at(-1)).length)
-      }
-      // A digest of a small window is sent to a model with a small window.
-      const [small = 0, large = 0] = sizes
-      assert.isAbove(small, 1_000)
-      assert.isBelow(small * 2, large)
-      assert.isEmpty(yield* fake.lookups)
-    })
-  )
-
-  it.effect("config doctor warns about an unknown model", () =>
-    Effect.gen(function* () {
-      const own = yield* folders("doctor", { model: "gemini-9-pro" })
-      const { stdout } = yield* shell(own, ["config", "doctor", "--json"], undefined)
-      const { checks }: { checks: ReadonlyArray<{ check: string; status: string; message: string }> } = JSON.parse(
-        String(stdout)
-      )
-      const found = checks.find(({ check }) => check === "model")
-      assert.strictEqual(found?.status, "warning")
-      assert.include(found?.message ?? "", "32,768")
-    })
-  )
 })
 
 describe("the window of a conversation from a file", () => {
@@ -270,11 +219,8 @@ describe("the window of a conversation from a file", () => {
   const rows: ReadonlyArray<
     readonly [what: string, text: string, settings: object, args: ReadonlyArray<string>, limit: number, told: string]
   > = [
-    ["Claude's model, that of the file", claude("claude-sonnet-4-5-20250929"), {}, [], 200_000, ""],
     ["an unknown one", claude("nope"), {}, [], 32_768, unknown("nope", hint)],
-    ["an unknown one with a limit", claude("nope"), {}, ["--limit", "1Mi"], 1_048_576, ""],
     ["an unknown one that the settings know", claude("nope"), { models: { nope: { window: 9_000 } } }, [], 9_000, ""],
-    ["contents go on with the model of a chat", contents, {}, [], 1_048_576, ""],
     ["contents, another model set", contents, { model: "gemma-4-31b-it" }, [], 256_000, ""],
     [
       "Claude's that names none",
@@ -337,13 +283,6 @@ describe("an agent's model", () => {
         "the agent helper cannot start: there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?; its definition names it"
       )
       assert.isEmpty(yield* fake.requests)
-    })
-  )
-
-  it.effect("is accepted, with a note about the assumed window, when no provider can be asked", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* start("agent-offline", "gemini-9-pro", nowhere)
-      assert.include(stderr, "the model gemini-9-pro is not known here; a window of 32,768 tokens is assumed")
     })
   )
 })

@@ -27,35 +27,11 @@ const conversation = Effect.gen(function* () {
 })
 
 describe("recall", () => {
-  it.effect("prints exactly the bytes of a text, without a final line break", () =>
-    Effect.gen(function* () {
-      const { status, stderr, stdout } = yield* run(["recall", yield* conversation, handle(lines)])
-      assert.deepStrictEqual([status, stderr, String(stdout)], [0, "", lines])
-    })
-  )
-
   it.effect("prints bytes that are not UTF-8", () =>
     Effect.gen(function* () {
       const bytes = Buffer.concat([Buffer.from("bad "), Buffer.from([0xff, 0xfe]), Buffer.from(" bytes")])
       const { stdout } = yield* run(["recall", yield* conversation, handle(bytes)])
       assert.deepStrictEqual(stdout, bytes)
-    })
-  )
-
-  it.effect("prints the JSON of a call as it was written: large numbers, order of keys, spelling", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* run(["recall", yield* conversation, handle(callPart)])
-      assert.strictEqual(String(stdout), callPart)
-    })
-  )
-
-  it.effect("prints every handle that inspect lists, and each is the hash of its bytes", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* run(["inspect", example, "--json"])
-      const largest: ReadonlyArray<{ readonly handle: string }> = JSON.parse(String(stdout)).largest
-      for (const part of largest) {
-        assert.strictEqual(handle((yield* run(["recall", example, part.handle])).stdout), part.handle)
-      }
     })
   )
 

@@ -5,7 +5,6 @@ import path from "node:path"
 import { Report } from "../../src/cli/output/ReplayReport.ts"
 import { describe as text } from "../../src/cli/output/ReplayTable.ts"
 import { strategies as allStrategies } from "../../src/domain/compression/strategies/Strategies.ts"
-import { sessionFile } from "../support/sessions.ts"
 import { example, program, run } from "./program.ts"
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(Report)))
@@ -20,8 +19,6 @@ const report = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
 const strategiesOf = (names: ReadonlyArray<string>) => allStrategies.filter(({ name }) => names.includes(name))
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
-
-const took = /^palimpsest: the runtime took \d+ ms with \w+, [\d.]+ ms a turn\n/gm
 
 describe("replay", () => {
   it.effect("--json prints one document that matches its schema, with sums that agree", () =>
@@ -42,37 +39,6 @@ describe("replay", () => {
       }
     })
   )
-
-  it.effect("prints the same text for the same file, and the duration separately", () =>
-    Effect.gen(function* () {
-      const args = ["replay", example, "--window", "8k", "--strategy", "palimpsest,gemini"]
-      const [first, second] = [yield* run(args), yield* run(args)]
-      assert.strictEqual(first.status, 0)
-      assert.strictEqual(String(first.stdout), String(second.stdout))
-      assert.notInclude(String(first.stdout), " ms")
-      assert.lengthOf(first.stderr.match(took) ?? [], 2)
-      assert.strictEqual(first.stderr.replace(took, ""), "")
-    })
-  )
-
-  for (const [name, window, strategy] of [
-    ["claude-code-1512-lines", 32_000, "palimpsest,gemini"],
-    ["pi-1019-lines", 16_000, "palimpsest"]
-  ] as const) {
-    it.effect(`sends no request of ${name} larger than ${window} tokens (${strategy})`, () =>
-      Effect.gen(function* () {
-        const { strategies } = yield* report([sessionFile(name), "--window", String(window), "--strategy", strategy])
-        for (const result of strategies) {
-          assert.strictEqual(result.over, 0)
-          assert.isAtMost(result.largest, window)
-          assert.isAbove(result.compressions.length, 0)
-        }
-        const [own] = strategies
-        // Law 4: the default strategy finds a way on; law 1: what left the window stays behind a handle.
-        assert.deepStrictEqual([own?.refused, own?.facts.lost], [[], 0])
-      })
-    )
-  }
 
   it.effect("compares all strategies: the trigger of each, stable requests, figures of each compression", () =>
     Effect.gen(function* () {
@@ -134,28 +100,11 @@ describe("replay", () => {
     })
   )
 
-  it.effect("compresses from the threshold on", () =>
-    Effect.gen(function* () {
-      const late = yield* report([example, "--window", "16k", "--threshold", "90%"])
-      const early = yield* report([example, "--window", "16k", "--threshold", "0.3"])
-      const largest = [late, early].map(({ strategies }) => strategies[0]?.largest ?? 0)
-      assert.isAbove(largest[0] ?? 0, 8_000)
-      assert.isBelow(largest[1] ?? 0, 4_800)
-    })
-  )
-
   const refusals: ReadonlyArray<readonly [what: string, args: ReadonlyArray<string>, says: RegExp]> = [
     ["no window", [example], /--window/],
     ["a window of nothing", [example, "--window", "0"], /leaves no room/],
-    ["an invalid window", [example, "--window", "big"], /a whole number, such as 64000/],
-    [
-      "a strategy that does not exist",
-      [example, "--window", "8k", "--strategy", "best"],
-      /of palimpsest, gemini, pi, openclaw/
-    ],
     ["one unknown strategy of two", [example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
-    ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/],
-    ["a file that is not there", ["/nowhere.jsonl", "--window", "8k"], /no such file/]
+    ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/]
   ]
   for (const [what, args, says] of refusals) {
     it.effect(`refuses in one line: ${what}`, () =>

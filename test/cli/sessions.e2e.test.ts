@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import path from "node:path"
-import { FormatName } from "../../src/domain/transcripts/Transcript.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
 import { type Around, example, program, run } from "./program.ts"
@@ -101,15 +100,6 @@ describe("sessions list", () => {
       assert.strictEqual(stderr, "palimpsest: 2 older sessions not shown\n")
     })
   )
-
-  it.effect("says so when there are none", () =>
-    Effect.gen(function* () {
-      const home = yield* homeOf("none")
-      assert.deepStrictEqual(yield* listed(home), [])
-      const { status, stderr, stdout } = yield* sessions(home, ["list"])
-      assert.deepStrictEqual([status, String(stdout), stderr], [0, "", "palimpsest: no sessions yet\n"])
-    })
-  )
 })
 
 describe("sessions show, rename", () => {
@@ -156,7 +146,6 @@ describe("sessions show, rename", () => {
     ["no such session", ["show", "nope"], /no session nope/],
     ["the beginning of several ids", ["show", "0"], /names 3 sessions/],
     ["a title without words", ["rename", "1", " "], /the title is empty/],
-    ["no such session to export", ["export", "9", "out.jsonl"], /no session 9/],
     ["no such session among those to delete", ["delete", "1", "nope", "--yes"], /no session nope/],
     ["no terminal to ask on", ["delete", "1"], /--yes/],
     ["no such file to import", ["import", "nope.jsonl"], /no such file/]
@@ -193,7 +182,7 @@ const compressed = Effect.runSync(
 )
 
 describe("sessions export, import", () => {
-  for (const format of FormatName.literals) {
+  for (const format of ["palimpsest", "claude"]) {
     it.effect(`round-trips a compressed session through ${format}`, () =>
       Effect.gen(function* () {
         const small = yield* compressed

@@ -146,25 +146,6 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("--approve edits allows writing files, and nothing else", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve(
-        calls(
-          ["write_file", { file_path: "new.txt", content: "one\n" }],
-          ["replace", { file_path: "new.txt", instruction: "x", old_string: "one", new_string: "two" }],
-          ["run_shell_command", { command: "touch ran" }]
-        ),
-        says("Written.")
-      )
-      const where = yield* place("edits")
-      const ended = yield* ask(fake, where, "--approve", "edits")
-      assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "Written.\n"])
-      assert.strictEqual(readFileSync(path.join(where.cwd, "new.txt"), "utf8"), "two\n")
-      assert.isFalse(existsSync(path.join(where.cwd, "ran")))
-      assert.match(ended.stderr, /✓ write_file new\.txt · \+1 −0\n.*✓ replace new\.txt · \+1 −1\n.*✗ run_shell_command/)
-    })
-  )
-
   it.live("runs what the settings allow, without the keys from the environment; --approve all runs everything", () =>
     Effect.gen(function* () {
       const where = yield* place("allowed", { allowed: ["shell:touch"] })
@@ -180,48 +161,6 @@ describe("ask with tools", () => {
       const again = yield* serve(calls(["run_shell_command", { command }]), says("Done."))
       assert.strictEqual((yield* ask(again, where, "--approve", "all")).status, 0)
       assert.strictEqual(readFileSync(path.join(where.cwd, "seen"), "utf8"), `key <> home <${where.home}>\n`)
-    })
-  )
-
-  it.live("ignores permissions in a folder's own settings, and reports it", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve(calls(["run_shell_command", { command: "touch ran" }]), says("I may not."))
-      const where = yield* place("workspace")
-      mkdirSync(path.join(where.cwd, ".palimpsest"))
-      writeFileSync(
-        path.join(where.cwd, ".palimpsest", "settings.json"),
-        JSON.stringify({
-          approve: "all",
-          allowed: ["shell:touch"],
-          mcpServers: { x: { command: "touch", args: ["y"] } }
-        })
-      )
-      const remote = "---\nkind: remote\nname: far\ndescription: Far away\nagent_card_url: https://example.com/card\n"
-      mkdirSync(path.join(where.cwd, ".palimpsest", "agents"))
-      writeFileSync(
-        path.join(where.cwd, ".palimpsest", "agents", "far.md"),
-        `${remote}auth:\n  type: http\n  scheme: Bearer\n  token: $GEMINI_API_KEY\n---\n`
-      )
-      writeFileSync(path.join(where.cwd, ".palimpsest", "agents", "near.md"), `${remote.replace("far", "near")}---\n`)
-      const ended = yield* ask(fake, where)
-      assert.strictEqual(ended.status, 0)
-      assert.match(
-        ended.stderr,
-        /the agent far is sent a key in your own agents only, not in .*far\.md; it was left out/
-      )
-      const offered = toolNames((yield* turnsOf(fake))[0])
-      assert.deepStrictEqual([offered.includes("near"), offered.includes("far")], [true, false])
-      for (const key of ["approve", "allowed", "mcpServers"]) {
-        assert.match(
-          ended.stderr,
-          new RegExp(`settings\\.json: ${key} counts in .*home/settings\\.json only; it was left out`)
-        )
-      }
-      assert.include(ended.stderr, "✗ run_shell_command touch ran · not allowed")
-      assert.deepStrictEqual(
-        ["ran", "y"].filter((name) => existsSync(path.join(where.cwd, name))),
-        []
-      )
     })
   )
 
@@ -335,30 +274,6 @@ describe("ask with tools", () => {
         [1, null, "LimitReached", "turns", 2]
       )
       assert.match(ended.stderr, /took 2 turns, which is its limit/)
-    })
-  )
-
-  it.live("a signal during a command leaves no process, and the session records the cancellation", () =>
-    Effect.gen(function* () {
-      const command = "echo $$ > pid; sleep 1000"
-      const fake = yield* serve(calls(["run_shell_command", { command }]))
-      const where = yield* place("signal")
-      let kill = (_signal: NodeJS.Signals): unknown => undefined
-      const running = run(["ask", "Do it", "--approve", "all", "--session", "work"], {
-        cwd: where.cwd,
-        env: environment(where, fake),
-        started: (child) => {
-          kill = child.kill
-        }
-      })
-      const [ended, pid] = yield* Effect.all(
-        [running, Effect.tap(lineOf(path.join(where.cwd, "pid")), () => Effect.sync(() => kill("SIGTERM")))],
-        { concurrency: 2 }
-      )
-      assert.strictEqual(ended.status, 143)
-      yield* gone([Number(pid)])
-      const log = readFileSync(path.join(where.home, "sessions", "work.jsonl"), "utf8")
-      assert.include(log, "functionResponse")
     })
   )
 })
