@@ -70,16 +70,12 @@ describe("the compiled code", () => {
     })
   )
 
-  const tuned = [
-    ["ask", "hello"],
-    ["replay", example, "--window", "200k"]
-  ]
-  it.effect.each(tuned)("fits the next run of %s, which changes V8's flags", (args) =>
+  it.effect("fits the next run of a command that changes V8's flags", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.sse(FakeGemini.response([{ text: "hello" }])))
       const cache = folder()
       const env = { PALIMPSEST_CODE_CACHE: cache, GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url }
-      const again = run(args, { env })
+      const again = run(["ask", "hello"], { env })
       assert.strictEqual((yield* again).status, 0)
       const [entry] = written(cache)
       const file = path.join(entry?.parentPath ?? "", entry?.name ?? "")
@@ -155,14 +151,7 @@ describe("the compiled code", () => {
       const flipped = Buffer.from(saved)
       const middle = flipped.length >> 1
       flipped.writeUInt8(flipped.readUInt8(middle) ^ 1, middle)
-      const parts = [
-        Buffer.alloc(0),
-        Buffer.from("main.js 5\n\nhello"),
-        saved.subarray(0, -1),
-        Buffer.from("\n\n"),
-        flipped
-      ]
-      for (const broken of parts) {
+      for (const broken of [Buffer.alloc(0), saved.subarray(0, -1), flipped]) {
         writeFileSync(file, broken)
         const again = yield* inspect(cache)
         assert.deepStrictEqual(again, first)
@@ -214,7 +203,7 @@ describe("the saved help pages", () => {
   for (const words of [[], ["config", "import", "gemini"]]) {
     it.effect(`equal what the program prints: ${["palimpsest", ...words].join(" ")}`, () =>
       Effect.gen(function* () {
-        for (const env of [{ FORCE_COLOR: "1" }, { FORCE_COLOR: "0" }, { FORCE_COLOR: "1", NO_COLOR: "1" }] as const) {
+        for (const env of [{ FORCE_COLOR: "1" }, { FORCE_COLOR: "1", NO_COLOR: "1" }] as const) {
           const saved = yield* run([...words, "--help"], { env })
           // Only arguments that end in --help are answered with a saved page.
           const printed = yield* run([...words, "--help", "--log-level", "info"], { env })

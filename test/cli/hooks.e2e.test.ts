@@ -8,9 +8,7 @@ import {
   type Args,
   bodyOf,
   calls,
-  gone,
   jsonLines,
-  lineOf,
   place,
   results,
   runs,
@@ -182,29 +180,6 @@ describe("a hook", () => {
       assert.deepStrictEqual([status, String(stdout)], [1, ""])
       assert.match(stderr, /^palimpsest: [^\n]*not on a Friday[^\n]*\n$/)
       assert.deepStrictEqual(yield* fake.requests, [])
-    })
-  )
-
-  it.live("is ended with all its processes when the program is", () =>
-    Effect.gen(function* () {
-      const where = yield* place("hooks-term", {
-        home: {
-          "settings.json": hooks({ BeforeTool: `sleep 1000 & echo "$! $$" > "$GEMINI_PROJECT_DIR/pids"; wait` })
-        }
-      })
-      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]))
-      let kill = (_signal: NodeJS.Signals): unknown => undefined
-      const running = runs(where, fake, ["ask", "Look"], {
-        started: (child) => {
-          kill = child.kill
-        }
-      })
-      const [ended, pids] = yield* Effect.all(
-        [running, Effect.tap(lineOf(path.join(where.cwd, "pids")), () => Effect.sync(() => kill("SIGTERM")))],
-        { concurrency: 2 }
-      )
-      assert.strictEqual(ended.status, 143)
-      yield* gone(pids.split(" ").map(Number))
     })
   )
 

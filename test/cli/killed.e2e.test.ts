@@ -69,13 +69,6 @@ interface Scene {
 const scenes: ReadonlyArray<Scene> = [
   { name: "a command", answers: [calls(["run_shell_command", { command: tree }])] },
   {
-    name: "a command in the background, while another runs",
-    answers: [
-      calls(["run_shell_command", { command: tree, is_background: true }]),
-      calls(["run_shell_command", { command: "sleep 1000" }])
-    ]
-  },
-  {
     name: "what a command left running",
     answers: [
       calls(["run_shell_command", { command: "sh tree.sh >/dev/null 2>&1 &" }]),
@@ -119,21 +112,6 @@ describe("after kill -9 of `ask`", () => {
       })
     )
   }
-
-  it.live("what a hook started in the background ends too", () =>
-    Effect.gen(function* () {
-      const left = "sh -c 'echo $$ > left; exec sleep 1000' >/dev/null 2>&1 & while ! [ -s left ]; do sleep 0.02; done"
-      const fake = yield* serve(calls(["run_shell_command", { command: tree }]))
-      const where = yield* place("killed-left", {
-        home: { "settings.json": { hooks: { BeforeAgent: [{ hooks: [{ type: "command", command: left }] }] } } },
-        work: { "tree.sh": script },
-        trust: "trusted"
-      })
-      yield* killed(where, fake, 0)
-      const pid = Number(yield* lineOf(path.join(where.cwd, "left")))
-      yield* gone([pid])
-    })
-  )
 })
 
 needs("tmux")("after kill -9 of chat", () => {

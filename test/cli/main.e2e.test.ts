@@ -47,14 +47,10 @@ describe("palimpsest", () => {
 
   for (const args of [
     ["--bogus"],
-    ["inspect"],
     ["inspect", "--bogus", "x"],
     ["inspct", "x"],
-    ["inspect", "a", "b"],
     ["inspect", "x", "--from", "word"],
-    ["inspect", "x", "--log-level", "loud"],
-    ["recall", "x", "h_a", "--lines", "9-1"],
-    ["recall", "x", "h_a", "--max-tokens", "many"]
+    ["recall", "x", "h_a", "--lines", "9-1"]
   ]) {
     it.effect(`refuses bad usage in one line, with status 2: ${args.join(" ")}`, () =>
       Effect.gen(function* () {
@@ -90,23 +86,10 @@ describe("palimpsest", () => {
       const piece = Buffer.alloc(1_000_000, "x")
       writeFileSync(file, '{"type":"user","message":{"role":"user","content":"')
       for (let i = 0; i < 200; i += 1) appendFileSync(file, piece)
-      for (const from of [[], ["--from", "claude"]]) {
-        const { status, stderr } = yield* run(["inspect", "wide.jsonl", ...from])
-        assert.strictEqual(status, 2)
-        assert.include(stderr, "palimpsest: wide.jsonl, line 1: the line is longer than 128 MiB")
-      }
+      const { status, stderr } = yield* run(["inspect", "wide.jsonl"])
+      assert.strictEqual(status, 2)
+      assert.include(stderr, "palimpsest: wide.jsonl, line 1: the line is longer than 128 MiB")
       rmSync(file)
-    })
-  )
-
-  it.effect("detects a format by its first record, however long", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const first = JSON.parse(message)
-      first.message.content = "y ".repeat(100_000)
-      writeFileSync(path.join(folder, "long-first.jsonl"), `${JSON.stringify(first)}\n`)
-      const { status, stdout } = yield* run(["inspect", "long-first.jsonl", "--json"])
-      assert.deepStrictEqual([status, JSON.parse(String(stdout)).format], [0, "claude"])
     })
   )
 

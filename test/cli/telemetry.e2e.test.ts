@@ -138,26 +138,6 @@ describe("telemetry", () => {
     })
   )
 
-  it.live("reports a failed compression with its tokens before and after", () =>
-    Effect.gen(function* () {
-      // A summary that is larger than what it stands for, in a strategy that leaves it at that.
-      const larger = FakeGemini.json(
-        FakeGemini.response([{ text: `<state_snapshot>\n${long}\n${long}\n</state_snapshot>` }])
-      )
-      const where = yield* twoQuestions("telemetry-failed", larger, {
-        window: 60_000,
-        strategy: "gemini",
-        telemetry: { enabled: true }
-      })
-      const told = jsonLines(path.join(where.home, "telemetry.jsonl")).filter(({ name }) => name === "chat_compression")
-      assert.lengthOf(told, 1)
-      const attributes: Readonly<Record<string, unknown>> = Object(told[0]?.["attributes"])
-      assert.match(String(attributes["status"]), /FAILED/)
-      assert.isAbove(Number(attributes["tokens_before"]), 10_000)
-      assert.isAbove(Number(attributes["tokens_after"]), 0)
-    })
-  )
-
   it.live("is off by default; with prompts enabled it includes them", () =>
     Effect.gen(function* () {
       const off = yield* place("telemetry-off")

@@ -3,8 +3,7 @@ import { Effect } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { needs } from "../support/machine.ts"
-import { run } from "./program.ts"
-import { chat, environment, instructionOf, place, type Place, runs, says, serve, turnsOf } from "./scene.ts"
+import { chat, instructionOf, place, type Place, runs, says, serve, turnsOf } from "./scene.ts"
 
 /** A folder that brings all that a folder may bring, through the built program: what of it counts, and when. */
 
@@ -63,13 +62,6 @@ describe("a folder", () => {
       })
   )
 
-  it.live("that was declined provides nothing", () =>
-    Effect.gen(function* () {
-      const where = yield* place("trust-no", { work: folder, trust: "untrusted" })
-      assert.deepStrictEqual((yield* takenIn(where)).taken, nothing)
-    })
-  )
-
   it.live("is trusted for one run by a variable, but not by its own .env", () =>
     Effect.gen(function* () {
       const where = yield* place("trust-variable", {
@@ -82,24 +74,6 @@ describe("a folder", () => {
       assert.notInclude(one, "be blue")
       assert.include(two, "be blue")
       assert.isFalse(existsSync(path.join(where.home, "trusted-folders.json")))
-    })
-  )
-})
-
-describe("a chat on a pipe", () => {
-  it.live("cannot ask, so it ignores the folder's files", () =>
-    Effect.gen(function* () {
-      const where = yield* place("trust-pipe", { work: folder })
-      const fake = yield* serve(says("Hello."))
-      const { status, stderr } = yield* run(["chat"], {
-        cwd: where.cwd,
-        env: environment(where, fake),
-        input: "Hello\n"
-      })
-      assert.strictEqual(status, 0)
-      assert.match(stderr, /not trusted/)
-      assert.notInclude(instructionOf((yield* turnsOf(fake))[0]), "be blue")
-      assert.isFalse(existsSync(path.join(where.cwd, "hooked")))
     })
   )
 })
