@@ -311,31 +311,34 @@ describe("a session", () => {
     }).pipe(Effect.provide(over()))
   )
 
+  /** A store that takes so many events more. */
+  const limited = Effect.gen(function* () {
+    const room = { left: Infinity }
+    const real = yield* SessionStore
+    const reason = new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
+    const store = Layer.succeed(SessionStore, {
+      ...real,
+      create: (started) =>
+        Effect.map(real.create(started), (log) => ({
+          ...log,
+          append: (event) =>
+            Effect.suspend(() => {
+              room.left -= 1
+              return room.left < 0 ? Effect.fail(new SessionStoreError({ reason })) : log.append(event)
+            })
+        }))
+    })
+    return { chat: yield* open().pipe(Effect.provide(store)), room }
+  })
+
   it.effect("that fails in between continues where it stopped", () =>
     Effect.gen(function* () {
-      let left = Infinity
-      const real = yield* SessionStore
-      const full = new SessionStoreError({
-        reason: new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
-      })
-      const store = Layer.succeed(SessionStore, {
-        ...real,
-        create: (started) =>
-          Effect.map(real.create(started), (log) => ({
-            ...log,
-            append: (event) =>
-              Effect.suspend(() => {
-                left -= 1
-                return left < 0 ? Effect.fail(full) : log.append(event)
-              })
-          }))
-      })
-      const chat = yield* open().pipe(Effect.provide(store))
+      const { chat, room } = yield* limited
       const more = [says("a"), answers("b"), says("c"), answers("d")]
       yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages([...content, ...more]))
-      left = 2
+      room.left = 2
       assert.include((yield* Effect.flip(chat.generateText({ prompt: "e" }))).message, "disk full")
-      left = Infinity
+      room.left = Infinity
       yield* chat.generateText({ prompt: "e" })
       assert.deepStrictEqual(
         entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
@@ -347,34 +350,15 @@ describe("a session", () => {
 
   it.effect("that cannot be written is reported before the next request, and nothing is lost once it can", () =>
     Effect.gen(function* () {
-      let broken = false
-      const real = yield* SessionStore
-      const store = Layer.succeed(SessionStore, {
-        ...real,
-        create: (started) =>
-          Effect.map(real.create(started), (log) => ({
-            ...log,
-            append: (event) =>
-              Effect.suspend(() =>
-                broken
-                  ? Effect.fail(
-                      new SessionStoreError({
-                        reason: new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
-                      })
-                    )
-                  : log.append(event)
-              )
-          }))
-      })
-      const chat = yield* open().pipe(Effect.provide(store))
+      const { chat, room } = yield* limited
       yield* talk(chat, 1)
-      broken = true
+      room.left = 0
       // The answer came: it is not lost for want of a disk.
       assert.strictEqual((yield* chat.generateText({ prompt: question(1) })).text, "ok")
       const error = yield* Effect.flip(chat.generateText({ prompt: question(2) }))
       assert.include(error.message, "disk full")
       assert.strictEqual((yield* requests).length, 2)
-      broken = false
+      room.left = Infinity
       yield* chat.generateText({ prompt: question(2) })
       assert.deepStrictEqual(
         entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
@@ -584,19 +568,6 @@ describe("concurrent calls", () => {
       assert.isTrue(said.every((text, at) => at % 2 === 0 || text === "ok"))
       assert.isDefined(snapshotOf(yield* historyOf(chat)))
     }).pipe(Effect.provide(over()))
-  )
-})
-
-describe("generateObject", () => {
-  it.effect("works with a compressed history", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 30)
-      const schema = Schema.Struct({ ok: Schema.Boolean })
-      const { value } = yield* chat.generateObject({ prompt: "Is it red?", schema })
-      assert.deepStrictEqual(value, { ok: true })
-      assert.isDefined(snapshotOf(yield* latest))
-    }).pipe(Effect.provide(over(() => '{"ok":true}')))
   )
 })
 

@@ -211,21 +211,6 @@ describe("the request", () => {
     }).pipe(Effect.provide(CompressedLanguageModel.layer(small).pipe(Layer.provide([inner, services]))))
   })
 
-  it.effect("accepts a text or encoded messages", () =>
-    Effect.gen(function* () {
-      yield* LanguageModel.generateText({ prompt: "Hello." })
-      yield* LanguageModel.generateText({ prompt: new Set([{ role: "user", content: "Hello again." } as const]) })
-      assert.deepStrictEqual(yield* requests, [[says("Hello.")], [says("Hello again.")]])
-    }).pipe(Effect.provide(over(small)))
-  )
-
-  it.effect("is empty for an empty prompt", () =>
-    Effect.gen(function* () {
-      yield* LanguageModel.generateText({ prompt: [] })
-      assert.deepStrictEqual(yield* requests, [[]])
-    }).pipe(Effect.provide(over(small)))
-  )
-
   it.effect("keeps messages with their options, and system messages in place", () =>
     Effect.gen(function* () {
       const [first, middle, late] = ["Be brief.", "Mode: plan.", "Mode: act."].map((content) =>
@@ -302,6 +287,15 @@ const layerAdding = Adding.toLayer(
 )
 const callsAdd: Response.PartEncoded = { type: "tool-call", id: "t1", name: "add", params: { a: 1, b: 2 } }
 
+/** A call that waits for an approval, and the approval. */
+const asked = Prompt.assistantMessage({
+  content: [
+    Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
+    Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
+  ]
+})
+const decided = Prompt.toolMessage({ content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })] })
+
 describe("tools", () => {
   const ways: ReadonlyArray<readonly [string, Messages]> = [
     ["below the threshold", [says("1 + 2?")]],
@@ -326,22 +320,6 @@ describe("tools", () => {
       }).pipe(Effect.provide([over(small, () => [callsAdd]), layerAdding]))
     )
   }
-
-  it.effect("of a toolkit effect are built once", () =>
-    Effect.gen(function* () {
-      added = 0
-      let built = 0
-      const toolkit = Effect.tap(
-        Effect.flatMap(Effect.void, () => Adding),
-        () =>
-          Effect.sync(() => {
-            built += 1
-          })
-      )
-      yield* LanguageModel.generateText({ prompt: "1 + 2?", toolkit })
-      assert.deepStrictEqual([built, added], [1, 1])
-    }).pipe(Effect.provide([over(small, () => [callsAdd]), layerAdding]))
-  )
 
   it.effect("count against the window, and so does the schema of a response", () => {
     const wide = (words: number) => Tool.make("wide", { description: "very ".repeat(words) })
@@ -378,15 +356,6 @@ describe("tools", () => {
   it.effect("approved earlier run once, behind a compression", () =>
     Effect.gen(function* () {
       added = 0
-      const asked = Prompt.assistantMessage({
-        content: [
-          Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
-          Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
-        ]
-      })
-      const decided = Prompt.toolMessage({
-        content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })]
-      })
       // So much was said with the call that it would not be kept, were it not awaited.
       const verbose = { ...asked, content: [Prompt.textPart({ text: `delta ${page(1).repeat(9)}` }), ...asked.content] }
       yield* LanguageModel.generateText({ prompt: Prompt.fromMessages([...long, verbose, decided]), toolkit: Adding })
@@ -414,44 +383,6 @@ describe("generateObject", () => {
 })
 
 describe("streamText", () => {
-  const delta = (text: string): Response.StreamPartEncoded => ({ type: "text-delta", id: "t", delta: text })
-
-  it.effect("passes chunks through", () =>
-    Effect.gen(function* () {
-      const chunks: Array<number> = []
-      yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(long) }).pipe(
-        Stream.mapArray((parts) => {
-          chunks.push(parts.length)
-          return parts
-        }),
-        Stream.runDrain
-      )
-      assert.deepStrictEqual(chunks, [1, 3, 2])
-    }).pipe(
-      Effect.provide(
-        CompressedLanguageModel.layer(small).pipe(
-          Layer.provide([
-            Layer.effect(
-              LanguageModel.LanguageModel,
-              LanguageModel.make({
-                generateText: () => Effect.die("unused"),
-                streamText: () =>
-                  Stream.concat(
-                    Stream.fromArray<Response.StreamPartEncoded>([{ type: "text-start", id: "t" }]),
-                    Stream.concat(
-                      Stream.fromArray([delta("a"), delta("b"), delta("c")]),
-                      Stream.fromArray([delta("d"), delta("e")])
-                    )
-                  )
-              })
-            ),
-            services
-          ])
-        )
-      )
-    )
-  )
-
   it.effect("passes parts on as they arrive, and releases the model when its scope closes", () =>
     Effect.gen(function* () {
       const came = yield* Deferred.make<void>()
@@ -683,6 +614,18 @@ describe("a prompt that differs from the known one", () => {
 
 // --- limits ---------------------------------------------------------------------------------------------------------------
 
+/** A compression that counts how often it is asked. */
+const watched = Effect.gen(function* () {
+  let tried = 0
+  const real = yield* Compression.pipe(Effect.provide(services))
+  const compress: typeof real.compress = (request) =>
+    Effect.suspend(() => {
+      tried += 1
+      return real.compress(request)
+    })
+  return { layer: Layer.succeed(Compression, { ...real, compress }), tried: () => tried }
+})
+
 describe("a prompt that cannot be made to fit", () => {
   const huge = says(`gamma ${"unbelievable words that have to stay ".repeat(1_000)}`)
 
@@ -752,16 +695,7 @@ describe("a prompt that cannot be made to fit", () => {
 
   it.effect("is not retried when nothing can be gained", () =>
     Effect.gen(function* () {
-      let tried = 0
-      const real = yield* Compression.pipe(Effect.provide(services))
-      const spied = Layer.succeed(Compression, {
-        ...real,
-        compress: (request) =>
-          Effect.suspend(() => {
-            tried += 1
-            return real.compress(request)
-          })
-      })
+      const { layer: spied, tried } = yield* watched
       yield* Effect.gen(function* () {
         // Over the threshold, within the window: all of it waits for its answer.
         const pending = says(page(0).repeat(26))
@@ -771,7 +705,7 @@ describe("a prompt that cannot be made to fit", () => {
           assert.deepStrictEqual(yield* latest, prompt)
           prompt = [...prompt, says("?")]
         }
-        assert.strictEqual(tried, 1)
+        assert.strictEqual(tried(), 1)
       }).pipe(
         Effect.provide(
           CompressedLanguageModel.layer({ window: 6_000, reserve: 0 }).pipe(
@@ -857,15 +791,6 @@ describe("a provider's rejection as too long", () => {
   it.effect("is not retried after tools have run, nor is any other failure", () =>
     Effect.gen(function* () {
       added = 0
-      const asked = Prompt.assistantMessage({
-        content: [
-          Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
-          Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
-        ]
-      })
-      const decided = Prompt.toolMessage({
-        content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })]
-      })
       const prompt = Prompt.fromMessages([...halfFull, asked, decided])
       yield* Effect.flip(LanguageModel.generateText({ prompt, toolkit: Adding }))
       assert.deepStrictEqual([added, (yield* requests).length], [1, 1])
@@ -966,16 +891,7 @@ describe("options", () => {
 describe("a system prompt", () => {
   it.effect("counts towards the growth mark after a compression with little gain", () =>
     Effect.gen(function* () {
-      let tried = 0
-      const real = yield* Compression.pipe(Effect.provide(services))
-      const spied = Layer.succeed(Compression, {
-        ...real,
-        compress: (request) =>
-          Effect.suspend(() => {
-            tried += 1
-            return real.compress(request)
-          })
-      })
+      const { layer: spied, tried } = yield* watched
       yield* Effect.gen(function* () {
         const pending = says(page(0).repeat(24))
         let prompt: Messages = [
@@ -985,14 +901,14 @@ describe("a system prompt", () => {
         ]
         yield* ask(prompt)
         assert.isDefined(snapshotOf(yield* latest))
-        assert.strictEqual(tried, 1)
+        assert.strictEqual(tried(), 1)
         for (let n = 0; n < 4; n += 1) {
           prompt = [...prompt, says("?")]
           yield* ask(prompt)
-          assert.strictEqual(tried, 1)
+          assert.strictEqual(tried(), 1)
         }
         yield* ask([...prompt, ...conversation("beta", 4), says("?")])
-        assert.strictEqual(tried, 2)
+        assert.strictEqual(tried(), 2)
       }).pipe(
         Effect.provide(
           CompressedLanguageModel.layer({ window: 12_000, reserve: 0, threshold: 0.3, policy: { minGain: 0 } }).pipe(
