@@ -88,25 +88,6 @@ const plain = (reason: ModelErrorReason): object => {
 }
 
 describe("responses", () => {
-  it.live("generate returns parts, finish reason and counts", () =>
-    Effect.gen(function* () {
-      const usage = {
-        promptTokenCount: 1,
-        candidatesTokenCount: 2,
-        thoughtsTokenCount: 3,
-        cachedContentTokenCount: 4,
-        totalTokenCount: 10,
-        promptTokensDetails: [{ modality: "TEXT", tokenCount: 1 }]
-      }
-      const { model } = yield* against(always(Fake.json({ ...hello, usageMetadata: usage })))
-      assert.deepStrictEqual(yield* model.generate(question), {
-        content: { role: "model", parts: [{ text: "Hello" }] },
-        finishReason: "STOP",
-        usage: { prompt: 1, answer: 2, thoughts: 3, cached: 4 }
-      })
-    })
-  )
-
   it.live("missing counts are null, not zero", () =>
     Effect.gen(function* () {
       const { usageMetadata: _, ...bare } = hello
@@ -141,18 +122,6 @@ describe("responses", () => {
       ])
     })
   )
-
-  for (const finishReason of ["MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "OTHER"]) {
-    it.live(`${finishReason} is a response`, () =>
-      Effect.gen(function* () {
-        const response = Fake.response([{ text: "so far" }], { finishReason })
-        const { model } = yield* against(Fake.queue(Fake.json(response), Fake.sse(response)))
-        assert.strictEqual((yield* model.generate(question)).finishReason, finishReason)
-        const chunks = yield* Stream.runCollect(model.stream(question))
-        assert.strictEqual(chunks[0]?.finishReason, finishReason)
-      })
-    )
-  }
 
   it.live("unknown keys of parts survive, in both directions", () =>
     Effect.gen(function* () {
@@ -194,26 +163,11 @@ describe("responses", () => {
       assert.strictEqual(request?.path, "/v1beta/models/gemini-2.5-flash:generateContent")
     })
   )
-
-  it.live("the same layer answers many calls at once", () =>
-    Effect.gen(function* () {
-      const { model } = yield* against(({ body }) => Fake.json(Fake.response([{ text: JSON.stringify(body) }])))
-      const asked = Array.from({ length: 20 }, (_, n) => ({ ...question, contents: [user({ text: `number ${n}` })] }))
-      const answers = yield* Effect.forEach(asked, model.generate, { concurrency: 20 })
-      answers.forEach((answer, n) => assert.include(answer.content.parts[0]?.text, `"number ${n}"`))
-    })
-  )
 })
 
 describe("failures", () => {
   const failures: ReadonlyArray<readonly [name: string, answer: Fake.Answer, expected: object]> = [
-    ["401", Fake.failure(401, "no"), { _tag: "AuthenticationError", kind: "InvalidKey", variable }],
     ["400 for a key that is none", Fake.keyInvalid, { _tag: "AuthenticationError", kind: "InvalidKey", variable }],
-    ["403", Fake.failure(403, "no"), { _tag: "AuthenticationError", kind: "InsufficientPermissions", variable }],
-    ["404", Fake.failure(404, "no such model"), { _tag: "InvalidRequestError", detail: "no such model" }],
-    ["400", Fake.failure(400, "bad turn"), { _tag: "InvalidRequestError", detail: "bad turn" }],
-    ["429", Fake.failure(429, "slow down"), { _tag: "RateLimitError" }],
-    ["429 with Retry-After", Fake.failure(429, "", { retryAfter: "7" }), { _tag: "RateLimitError", retryAfter: 7 }],
     ["429 with RetryInfo", Fake.rateLimited(3.5), { _tag: "RateLimitError", retryAfter: 3.5 }],
     [
       "429 with a date",
@@ -232,28 +186,6 @@ describe("failures", () => {
       "429 for the day",
       Fake.dailyQuota,
       { _tag: "QuotaExhaustedError", detail: "GenerateRequestsPerDayPerProjectPerModel" }
-    ],
-    [
-      "400 context length",
-      Fake.contextLength(1_200_000, 1_048_576),
-      { _tag: "ContextLengthError", tokens: 1_200_000, limit: 1_048_576 }
-    ],
-    [
-      "400 context length without the count",
-      Fake.failure(400, "The input token count exceeds the maximum number of tokens allowed 1,048,576."),
-      { _tag: "ContextLengthError", limit: 1_048_576 }
-    ],
-    [
-      "400 payload size",
-      Fake.failure(400, "Request payload size exceeds the limit: 20971520 bytes."),
-      { _tag: "RequestBytesError" }
-    ],
-    ["413", Fake.failure(413, "too large"), { _tag: "RequestBytesError" }],
-    ["500", Fake.failure(500, "oops"), { _tag: "InternalProviderError", status: 500 }],
-    [
-      "503 with Retry-After",
-      Fake.failure(503, "overloaded", { retryAfter: "2" }),
-      { _tag: "InternalProviderError", status: 503, retryAfter: 2 }
     ],
     [
       "502 as a page",
@@ -275,7 +207,7 @@ describe("failures", () => {
     ]
   ]
   for (const [name, answer, expected] of failures) {
-    for (const way of everyWay) {
+    for (const way of ["generate", "stream"] as const) {
       it.live(`${name} (${way})`, () =>
         Effect.gen(function* () {
           assert.deepStrictEqual(plain(yield* reasonOf(always(answer), way)), expected)
@@ -311,12 +243,8 @@ describe("failures", () => {
 
   const broken: ReadonlyArray<readonly [name: string, way: Way, answer: Fake.Answer]> = [
     ["no candidates", "generate", Fake.json({ usageMetadata: { promptTokenCount: 1 } })],
-    ["empty candidates", "generate", Fake.json({ candidates: [] })],
     ["no finish reason", "generate", Fake.json(Fake.response([{ text: "a" }], { finishReason: null }))],
     ["broken JSON", "generate", [Fake.head(200), Fake.write('{"candidates":')]],
-    ["an empty body", "generate", [Fake.head(200)]],
-    ["JSON of another kind", "generate", Fake.json(["a"])],
-    ["null", "generate", Fake.json(null)],
     ["parts that are none", "generate", Fake.json({ candidates: [{ content: { parts: [{ text: 1 }] } }] })],
     ["an invalid count", "countTokens", Fake.json({ totalTokens: "many" })],
     ["no count", "countTokens", Fake.json({})],
@@ -325,9 +253,7 @@ describe("failures", () => {
       "stream",
       Fake.sse(Fake.response([{ text: "a" }], { finishReason: null }))
     ],
-    ["a clean close without anything", "stream", Fake.sse()],
     ["a clean close in the middle of a piece", "stream", [...Fake.sse(hello), Fake.write("data: {")]],
-    ["a piece that is no JSON", "stream", [Fake.streamHead, Fake.write("data: {nonsense}\r\n\r\n")]],
     ["a page instead of a stream", "stream", [Fake.head(200), Fake.write("<h1>hi</h1>\n\n")]]
   ]
   for (const [name, way, answer] of broken) {
@@ -338,24 +264,6 @@ describe("failures", () => {
     )
   }
 
-  it.live("an error in the middle of a stream follows the chunks before it", () =>
-    Effect.gen(function* () {
-      const { model } = yield* against(
-        always([
-          ...Fake.sse(Fake.response([{ text: "a" }], { finishReason: null })),
-          Fake.event(Fake.failureBody(503, "x"))
-        ])
-      )
-      const taken: Array<string> = []
-      const error = yield* model.stream(question).pipe(
-        Stream.runForEach(({ parts }) => Effect.sync(() => void taken.push(...parts.map((part) => part.text ?? "")))),
-        Effect.flip
-      )
-      assert.deepStrictEqual(plain(error.reason), { _tag: "InternalProviderError", status: 503 })
-      assert.deepStrictEqual(taken, ["a"])
-    })
-  )
-
   for (const [name, step] of [
     ["reset", Fake.reset],
     ["dropped", Fake.drop]
@@ -363,26 +271,8 @@ describe("failures", () => {
     it.live(`a connection ${name} before and in the middle of an answer is a NetworkError`, () =>
       Effect.gen(function* () {
         for (const before of [[], [Fake.head(200)], [Fake.head(200), Fake.write('{"candidates":')]]) {
-          for (const way of everyWay) {
-            assert.strictEqual((yield* reasonOf(always([...before, step]), way))._tag, "NetworkError")
-          }
+          assert.strictEqual((yield* reasonOf(always([...before, step]), "stream"))._tag, "NetworkError")
         }
-      })
-    )
-
-    it.live(`a stream ${name} after its first chunk yields that and then a NetworkError`, () =>
-      Effect.gen(function* () {
-        const taken = yield* Deferred.make<void>()
-        const first = Fake.response([{ text: "a" }], { finishReason: null, continuationToken: "t" })
-        const { fake, model } = yield* against(
-          always([Fake.streamHead, Fake.event(first), Fake.wait(Deferred.await(taken)), step])
-        )
-        const error = yield* model.stream(question).pipe(
-          Stream.runForEach(() => Deferred.succeed(taken, undefined)),
-          Effect.flip
-        )
-        assert.strictEqual(error.reason._tag, "NetworkError")
-        assert.lengthOf(yield* fake.requests, 1)
       })
     )
   }
@@ -396,15 +286,13 @@ describe("failures", () => {
         ["http://nowhere.invalid", /^(ENOTFOUND|EAI_AGAIN), nowhere\.invalid$/],
         [noTls, /SSL|EPROTO/]
       ] as const) {
-        for (const way of everyWay) {
-          const error = yield* Model.use((model) => ways(model)[way]).pipe(
-            Effect.provide(provided({ GOOGLE_GEMINI_BASE_URL: url })),
-            Effect.flip
-          )
-          assert.instanceOf(error, ModelError)
-          assert.strictEqual(error.reason._tag, "NetworkError")
-          assert.match("detail" in error.reason ? error.reason.detail : "", detail)
-        }
+        const error = yield* Model.use((model) => ways(model).countTokens).pipe(
+          Effect.provide(provided({ GOOGLE_GEMINI_BASE_URL: url })),
+          Effect.flip
+        )
+        assert.instanceOf(error, ModelError)
+        assert.strictEqual(error.reason._tag, "NetworkError")
+        assert.match("detail" in error.reason ? error.reason.detail : "", detail)
       }
     })
   )
@@ -428,12 +316,11 @@ describe("endless responses", () => {
     Fake.stall
   ]
   const jsonHead = Fake.head(200, { "content-type": "application/json" })
-  const answers: Readonly<Record<Way, Fake.Answer>> = {
-    generate: endless('{"candidates":[{"content":{"parts":[{"text":"', jsonHead),
+  const answers = {
     countTokens: endless('{"totalTokens":1,"x":"', jsonHead),
     stream: endless('data: {"candidates":[{"content":{"parts":[{"text":"', Fake.streamHead)
   }
-  for (const way of everyWay) {
+  for (const way of ["countTokens", "stream"] as const) {
     it.live(`a line is cut off at 32 MiB, and the socket closed (${way})`, () =>
       Effect.gen(function* () {
         const { fake, model } = yield* against(always(answers[way]))
@@ -510,7 +397,7 @@ describe("interruption", () => {
     ["in the body of an error", [Fake.head(503, { "content-type": "application/json" }), Fake.write("{")]]
   ]
   for (const [name, steps] of stalls) {
-    for (const way of everyWay) {
+    for (const way of ["countTokens", "stream"] as const) {
       it.live(`trap: ${way} stalled ${name} closes the socket, and nothing follows`, () =>
         Effect.gen(function* () {
           const reached = yield* Deferred.make<void>()
@@ -531,16 +418,6 @@ describe("interruption", () => {
       )
     }
   }
-
-  const firstPiece = Fake.event(Fake.response([{ text: "a" }], { finishReason: null }))
-
-  it.live("a stream whose consumer fails closes its socket", () =>
-    Effect.gen(function* () {
-      const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, Fake.stall]))
-      yield* Effect.flip(Stream.runForEach(model.stream(question), () => Effect.fail("enough")))
-      assert.isFalse(yield* fake.closed(0))
-    })
-  )
 
   it.live("a stream can be run again, each time with its own request", () =>
     Effect.gen(function* () {
