@@ -197,43 +197,6 @@ describe("during work", () => {
     })
   )
 
-  it.effect("complete typed-ahead messages are sent one by one after the work", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during } = yield* terminal(over)
-      yield* during("thinking", () =>
-        Effect.promise(() => new Promise((resolve) => over.input.write("one\rtwo\rthr", () => setImmediate(resolve))))
-      )
-      assert.deepStrictEqual([yield* ask(question), yield* ask(question)], ["one", "two"])
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("ee\r")
-      assert.strictEqual(yield* Fiber.join(next), "three")
-    })
-  )
-
-  it.effect("Ctrl+C goes to the innermost work, and leaves no trace at the next prompt", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during } = yield* terminal(over)
-      const ended = yield* during("outer", (outer) =>
-        during("inner", (inner) => {
-          over.input.write("\u0003")
-          return inner
-        }).pipe(
-          Effect.andThen(() => {
-            over.input.write("\u0003")
-            return Effect.as(outer, "both")
-          })
-        )
-      )
-      assert.strictEqual(ended, "both")
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("\u0003")
-      over.input.write("still here\r")
-      assert.strictEqual(yield* Fiber.join(next), "still here")
-    })
-  )
-
   it.effect("an interrupted question keeps typed text", () =>
     Effect.gen(function* () {
       const over = streams(screen)
@@ -280,28 +243,6 @@ describe("during work", () => {
       yield* Deferred.succeed(go, undefined)
       yield* Fiber.join(fiber)
       yield* until(over, "told so\n\n>")
-    })
-  )
-
-  it.effect("the bell rings after long work only", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { configure, during } = yield* terminal(over)
-      const heard = () => over.shown().split("\u0007").length - over.shown().split("\u001b]").length
-      for (const [seconds, bellAfter, isHeard] of [
-        [9, 10, false],
-        [60, 0, false],
-        [10, 10, true]
-      ] as const) {
-        yield* configure({ theme: "dark", keys: "default", bellAfter })
-        const fiber = yield* Effect.forkChild(
-          during("thinking", () => Effect.sleep(`${seconds} seconds`)),
-          { startImmediately: true }
-        )
-        yield* TestClock.adjust(`${seconds} seconds`)
-        yield* Fiber.join(fiber)
-        assert.strictEqual(heard() > 0, isHeard)
-      }
     })
   )
 
@@ -376,61 +317,6 @@ describe("a question during work", () => {
     })
   )
 
-  it.effect("delays other output, and is answered by one key", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { answer, during, inquire, note } = yield* terminal(over)
-      yield* during("thinking", () =>
-        Effect.gen(function* () {
-          const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
-          yield* until(over, "rm -r build\nrun?")
-          yield* answer("The answer")
-          yield* note("told")
-          yield* TestClock.adjust("2 seconds")
-          yield* until(over, "rm -r build\nrun?")
-          over.input.write("y")
-          assert.strictEqual(yield* Fiber.join(asked), "y")
-          yield* until(over, /^rm -r build\nrun\? y\n+The answer\n+told\n/)
-        })
-      )
-    })
-  )
-
-  it.effect("about more than the screen holds is scrolled between its heading and the answers", () =>
-    Effect.gen(function* () {
-      const over = streams({ columns: 40, rows: 12 })
-      const { during, inquire, write } = yield* terminal(over)
-      const lines = ["@@ -1 +1,60 @@", ...Array.from({ length: 60 }, (_, at) => `+line ${at}`)]
-      yield* write("before\n")
-      const answer = yield* during("thinking", () =>
-        Effect.gen(function* () {
-          const detail = { head: "Allow? write a.ts\n", lines, foot: "y once\n", language: "ts" }
-          const asked = yield* Effect.forkChild(inquire({ ...may, detail }), { startImmediately: true })
-          const shows = (from: number, to: number) =>
-            until(over, new RegExp(`Allow. write a.ts\n(?:.*\n){7}rows ${from} to ${to} of 61 .*\ny once\nrun.$`))
-          yield* shows(1, 7)
-          for (const [key, from, to] of [
-            ["\u001b[B", 2, 8],
-            ["\u001b[6~", 8, 14],
-            ["\u001b[A", 7, 13],
-            ["\u001b[F", 55, 61],
-            ["\u001b[5~", 49, 55],
-            ["\u001b[H", 1, 7]
-          ] as const) {
-            over.input.write(key)
-            yield* shows(from, to)
-          }
-          over.input.write("y")
-          return yield* Fiber.join(asked)
-        })
-      )
-      assert.strictEqual(answer, "y")
-      // The beginning stays in the conversation, below what was there.
-      yield* until(over, /… 31 more rows\nrun\? y/)
-      assert.match(over.everything(), /^before\nAllow\? write a.ts\n {2}@@ -1 \+1,60 @@\n {2}\+line 0\n/)
-    })
-  )
-
   it.effect("Ctrl+C cancels the work and closes the question", () =>
     Effect.gen(function* () {
       const over = streams(screen)
@@ -471,22 +357,6 @@ describe("a question during work", () => {
       assert.strictEqual(yield* Fiber.join(asked), "y")
       over.input.write(" a word\r")
       assert.strictEqual(yield* Fiber.join(next), "half a word")
-    })
-  )
-
-  it.effect("two appear one after the other", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { inquire } = yield* terminal(over)
-      const both = yield* Effect.forkChild(
-        Effect.all([inquire(may), inquire({ ...may, text: "second\n" })], { concurrency: 2 }),
-        { startImmediately: true }
-      )
-      yield* until(over, "rm -r build\nrun?")
-      over.input.write("n one\r")
-      yield* until(over, "second\nrun?")
-      over.input.write("n other\r")
-      assert.deepStrictEqual(yield* Fiber.join(both), ["n one", "n other"])
     })
   )
 
@@ -564,34 +434,6 @@ describe("the layer", () => {
       yield* until(over, "\\u{1b}]52;c;YQ==\\u{7}\\u{1b}[2J\na\nbc\nd\n\n>")
       assert.notInclude(over.shown(), "\u001b]52")
       assert.notInclude(over.shown(), "\u001b[2J")
-    })
-  )
-
-  it.effect("without a terminal reads each line as a message and writes only answers", () =>
-    Effect.gen(function* () {
-      const over = streams()
-      const { ask, columns, during, isTerminal, note, write } = yield* terminal(over, { isTerminal: false })
-      over.input.end('a\\\r\n\n"""\nlast')
-      const messages = [yield* ask(question), yield* ask(question)]
-      assert.strictEqual(yield* during("thinking", () => Effect.delay(write("answer\n"), 0)), undefined)
-      yield* note("told")
-      messages.push(yield* ask({ ...question, prefill: "never" }))
-      assert.deepStrictEqual(messages, ["a\\", '"""', "last"])
-      assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "Closed")
-      assert.isFalse(isTerminal)
-      assert.strictEqual(yield* columns, Number.POSITIVE_INFINITY)
-      assert.strictEqual(over.shown(), "answer\n")
-      assert.strictEqual(over.told(), "told\n")
-    })
-  )
-
-  it.effect("ends the chat when the reader closes the pipe", () =>
-    Effect.gen(function* () {
-      const over = streams()
-      const { ask, write } = yield* terminal(over, { isTerminal: false })
-      over.output.on("error", () => {}).destroy()
-      yield* write("answer\n")
-      assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "Closed")
     })
   )
 })
@@ -773,18 +615,6 @@ const inTmux = () => {
       const shown = yield* until(/echo[^]*\n>$/)
       assert.include(shown, String.raw`echo "const one = 1\n\tconst two =`)
       assert.lengthOf(shown.split("\n"), 7)
-    })
-  )
-
-  it.live("a menu opens while a command is typed, and Tab takes what is marked", () =>
-    Effect.gen(function* () {
-      const { press, type, until } = yield* chat(yield* historyFile)
-      yield* type("/se")
-      yield* until(/> \/se\n +→ \/sessions\n +\/session-name$/)
-      yield* press("Down", "Tab")
-      yield* until(/> \/session-name$/)
-      yield* press("Enter")
-      assert.include(yield* until("echo"), 'echo "/session-name"')
     })
   )
 
