@@ -1,7 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
-import { TestClock } from "effect/testing"
 import { pid } from "node:process"
 import { call, text as textPart } from "../../../src/domain/content/Content.ts"
 import { type EntryId, entryId } from "../../../src/domain/conversation/Conversation.ts"
@@ -10,7 +9,6 @@ import { emptySession, type SessionEvent, applyEvent } from "../../../src/domain
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
-import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import {
   appended,
   entry,
@@ -42,22 +40,6 @@ sessionStoreContract(
         Layer.provide(NodeServices.layer)
       )
     }).pipe(Effect.provide(NodeServices.layer)),
-    runs: runsOf(200)
-  }
-)
-
-sessionStoreContract(
-  { describe, it },
-  {
-    name: "FileSessionStore over MemoryTempStore",
-    make: Effect.gen(function* () {
-      const blobs = Layer.succeedContext(yield* Layer.build(MemoryTempStore.layer))
-      return FileSessionStore.layer(yield* freshFolder).pipe(
-        Layer.provide(Layer.succeed(BlobFolder, { at: () => blobs })),
-        Layer.provide(NodeServices.layer)
-      )
-    }).pipe(Effect.provide(NodeServices.layer)),
-    sharesBlobs: true,
     runs: runsOf(200)
   }
 )
@@ -311,33 +293,6 @@ describe("FileSessionStore", () => {
           ])
           assert.strictEqual(yield* fs.readFileString(lock), text)
         }
-      })
-    )
-
-    it.effect("respects an empty lock for a while, then takes it over", () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { lock, open } = yield* written
-        for (const text of ["", "{", '{"pid":-1,"since":1}']) {
-          yield* fs.writeFileString(lock, text)
-          yield* TestClock.setTime(1_000_000_000)
-          yield* fs.utimes(lock, 999_991, 999_991)
-          assert.strictEqual((yield* Effect.flip(open)).reason._tag, "SessionLocked")
-          yield* fs.utimes(lock, 999_989, 999_989)
-          assert.strictEqual((yield* open).torn, 0)
-        }
-      })
-    )
-
-    it.effect("does not release a lock that it no longer holds", () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { lock, store } = yield* written
-        yield* SessionStore.use((_) => Effect.andThen(_.open("s1"), fs.writeFileString(lock, "somebody else's"))).pipe(
-          Effect.scoped,
-          Effect.provide(store)
-        )
-        assert.strictEqual(yield* fs.readFileString(lock), "somebody else's")
       })
     )
 
