@@ -67,36 +67,21 @@ const here = (answer: string) => answer.replace(/\n---\n?/g, "\n").split("\n")
 /** Patterns of every kind, and arguments. Both engines must say the same. */
 const searches: ReadonlyArray<object> = [
   { pattern: "one" },
-  { pattern: "one", case_sensitive: true },
   { pattern: "(?i)ONE", case_sensitive: true },
-  { pattern: "^one$" },
-  { pattern: "\\bone\\b" },
-  { pattern: "\\w+\\s\\w+" },
-  { pattern: "\\d" },
   { pattern: "[\\d&]" },
   { pattern: "[^\\w\\s]{2}" },
-  { pattern: "[[(]" },
-  { pattern: "f\\(x\\) {" },
   { pattern: "foo{2}" },
-  { pattern: "(?:foo){2}" },
   { pattern: "foo{2}", fixed_strings: true },
-  { pattern: "a.b", fixed_strings: true },
   { pattern: '\\"quoted\\"' },
-  { pattern: "1\\/2" },
-  { pattern: "\\\\d" },
   { pattern: "(?<word>word) word" },
   { pattern: "語|😀" },
   { pattern: "\\u8a9e" },
-  { pattern: "é" },
   { pattern: "\\p{Lu}", case_sensitive: true },
-  { pattern: ".", total_max_matches: 5 },
   { pattern: "one", max_matches_per_file: 1 },
   { pattern: "one", total_max_matches: 2 },
   { pattern: "one", include_pattern: "*.ts" },
   { pattern: "one", include_pattern: "src/*.{ts,js}" },
-  { pattern: "one", include_pattern: "*.log" },
   { pattern: "one", dir_path: "src" },
-  { pattern: "one", dir_path: "src/a.ts" },
   { pattern: "one", dir_path: "ignored" },
   { pattern: "one", dir_path: "node_modules/x" },
   { pattern: "one", no_ignore: true },
@@ -104,11 +89,8 @@ const searches: ReadonlyArray<object> = [
   { pattern: "one", exclude_pattern: "const" },
   { pattern: "^(const|no)", exclude_pattern: "ONE$|one = " },
   { pattern: "two", context: 1 },
-  { pattern: "two", before: 1 },
   { pattern: "-one" },
-  { pattern: "--json" },
   { pattern: "one\\n" },
-  { pattern: "$", dir_path: "src/a.ts" },
   { pattern: "x*", dir_path: "src/a.ts" },
   { pattern: "nowhere to be found" }
 ]
@@ -169,8 +151,6 @@ describe("search_file_content", () => {
 
   for (const [git, own, expected] of [
     [true, true, []],
-    [false, true, ["a.log", "ignored/b.txt"]],
-    [true, false, ["secret.txt"]],
     [false, false, ["a.log", "ignored/b.txt", "secret.txt"]]
   ] as const) {
     for (const [engine, tool] of [
@@ -227,26 +207,9 @@ describe("search_file_content", () => {
       { pattern: "foo(?!foo)" },
       "pattern is not a regular expression that can be used: look-ahead and look-behind are not supported"
     ],
-    [
-      "a back-reference",
-      { pattern: "(word) \\1" },
-      "pattern is not a regular expression that can be used: back-references are not supported"
-    ],
-    [
-      "an exclusion that is none",
-      { pattern: "a", exclude_pattern: "[" },
-      "exclude_pattern is not a regular expression that can be used: missing closing ]"
-    ],
     ["a folder that is not there", { pattern: "a", dir_path: "none" }, "there is no file or folder none"],
     ["a folder outside", { pattern: "a", dir_path: ".." }, ".. is outside the workspace"],
-    ["no pattern", {}, "search_file_content was called wrongly: pattern:"],
-    ["an empty pattern", { pattern: "" }, "search_file_content was called wrongly: pattern:"],
-    ["a list for a pattern", { pattern: ["a"] }, "search_file_content was called wrongly: pattern:"],
-    [
-      "a limit of none",
-      { pattern: "a", total_max_matches: 0 },
-      "search_file_content was called wrongly: total_max_matches:"
-    ]
+    ["an empty pattern", { pattern: "" }, "search_file_content was called wrongly: pattern:"]
   ]
   for (const [rule, args, said] of refused) {
     it.effect(`${rule} is refused in one sentence`, () =>

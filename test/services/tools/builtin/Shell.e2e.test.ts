@@ -155,13 +155,9 @@ describe("run_shell_command", () => {
   )
 
   it.effect.each([
-    ["nothing is printed", "true", { Stdout: "(empty)", Stderr: "(empty)", "Exit Code": "0" }],
     ["the shell is bash", "echo ${BASH_VERSION:+bash}", { Stdout: "bash\n" }],
     ["the input is empty", "cat; echo end", { Stdout: "end\n" }],
-    ["a program that is not there", "no-such-program-here", { "Exit Code": "127", Stdout: "(empty)" }],
-    ["wrong syntax", "if then (", { "Exit Code": "2", Stdout: "(empty)" }],
     ["a signal", "kill -9 $$", { "Exit Code": "137", Signal: "SIGKILL", Stderr: "(empty)" }],
-    ["an exit code that is no signal", "exit 129", { "Exit Code": "129", Signal: "(none)" }],
     [
       "the whole group is killed by itself",
       "echo before; kill -9 0",
@@ -215,7 +211,6 @@ describe("run_shell_command", () => {
   )
 
   it.effect.each([
-    ["no command", {}, /command/],
     ["an empty command", { command: "  \n" }, /not an empty text/],
     ["one that is too long", { command: `: ${"x".repeat(200_000)}` }, /too long/],
     ["a NUL", { command: "echo a\u0000b" }, /NUL/],
@@ -323,7 +318,6 @@ describe("run_shell_command", () => {
 
   it.effect.each([
     ["forks and leaves", "sleep 1000 & echo $!", "0"],
-    ["forks, leaves and fails", "sleep 1000 & echo $!; exit 7", "7"],
     ["forks twice", "(sleep 1000 & echo $!)", "0"]
   ] as const)("one that %s: the call ends, the child is listed and lives as long as the tool", ([, command, code]) =>
     live(
@@ -337,36 +331,6 @@ describe("run_shell_command", () => {
         assert.isTrue(lives(pid))
         yield* Scope.close(scope, Exit.void)
         yield* untilNone(() => [pid].filter(lives))
-      })
-    )
-  )
-
-  it.effect("returns while a child left behind still prints", () =>
-    live(
-      Effect.gen(function* () {
-        const { root } = yield* Workspace
-        const fs = yield* FileSystem.FileSystem
-        const command = "(head -c 5000000 /dev/zero; touch done; sleep 1000) & echo $!"
-        const tool = yield* shell
-        const text = yield* call(tool, { command })
-        assert.match(field(text, "Background PIDs"), /^\d+/)
-        yield* Effect.repeat(fs.exists(`${root}/done`), { until: (is) => is })
-      })
-    )
-  )
-
-  it.effect("is_background returns at once, with pid and group, and ends with the tool", () =>
-    live(
-      Effect.gen(function* () {
-        const scope = yield* Scope.make()
-        const tool = yield* Scope.provide(shell, scope)
-        const text = yield* call(tool, { command: "sleep 1000", is_background: true })
-        const group = field(text, "Process Group PGID")
-        assert.strictEqual(field(text, "Background PIDs"), group)
-        assert.strictEqual(field(text, "Exit Code"), "(none)")
-        assert.lengthOf(living(group), 1)
-        yield* Scope.close(scope, Exit.void)
-        yield* untilNone(() => living(group))
       })
     )
   )
@@ -412,15 +376,7 @@ describe("run_shell_command", () => {
       /^git status in this folder with.*head with options that only read, any file/
     ],
     [{ command: "git -C src diff" }, "git -C src diff", ["git -C ROOT/src diff"], /^git diff in src with/],
-    [{ command: "cd src && git add -A" }, "cd src && git add -A", ["git -C ROOT/src add"], /^git add in src with/],
     [{ command: "cd /tmp && git add -A" }, "cd /tmp && git add -A", [], /^this command$/],
-    [{ command: "git -C .. status" }, "git -C .. status", [], /^this command$/],
-    [{ command: "git -C /tmp log" }, "git -C /tmp log", [], /^this command$/],
-    [{ command: "cd / && cat proc/self/environ" }, "cd / && cat proc/self/environ", [], /^this command$/],
-    [{ command: "ls ../dev/project" }, "ls ../dev/project", ["ls"], /^ls with/],
-    [{ command: "cat ../../../../../../../../p*/1/environ" }, "cat ../../../../../../../../p*/1/environ", [], /^this/],
-    [{ command: "git $(rm x)" }, "git $(rm x)", [], /^this command$/],
-    [{ command: "ls", dir_path: "src" }, "ls\n(in src)", ["ls"], /^ls with/],
     [
       { command: "npm start", is_background: true },
       "npm start\n(in the background)",
@@ -428,16 +384,8 @@ describe("run_shell_command", () => {
       /^npm start/
     ],
     [{ command: "npm ci", dir_path: "src" }, "npm ci\n(in src)", ["ROOT/src $ npm ci"], /^exactly "npm ci" in src$/],
-    [{ command: "cd src && npm ci" }, "cd src && npm ci", ["ROOT/src $ npm ci"], /exactly "npm ci" in src$/],
-    [{ command: "cd .. && npm ci" }, "cd .. && npm ci", [], /^this command$/],
-    [{ command: "cd ~ && npm ci" }, "cd ~ && npm ci", [], /^this command$/],
-    [{ command: "wc -l < file" }, "wc -l < file", ["wc"], /^wc with/],
-    [{ command: "cd src && wc -l < ./../file" }, "cd src && wc -l < ./../file", ["wc"], /^wc with/],
-    [{ command: "wc -l < src" }, "wc -l < src", [], /^this command$/],
-    [{ command: "wc -l < none" }, "wc -l < none", [], /^this command$/],
     [{ command: "wc -l < pipe" }, "wc -l < pipe", [], /^this command$/],
     [{ command: "wc -l < ../outside" }, "wc -l < ../outside", [], /^this command$/],
-    [{ command: "cat < /dev/tcp/127.0.0.1/9" }, "cat < /dev/tcp/127.0.0.1/9", [], /^this command$/],
     [{ command: "touch ../outside" }, "touch ../outside", ["ROOT $ touch ../outside"], /^exactly "touch/]
   ] as const)("asks, with the command and what would be allowed: %j", ([args, detail, grants, covers]) =>
     live(
