@@ -101,21 +101,6 @@ describe("choosing the file", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("reports nothing without a file", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({})
-      assert.deepStrictEqual(yield* found(at, all), {
-        file: undefined,
-        folder: undefined,
-        variables: {},
-        hidden: [],
-        untrusted: [],
-        notices: [],
-        model: undefined
-      })
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
   it.effect("remembers skipped files without reading their values", () =>
     Effect.gen(function* () {
       const at = yield* ground({ "me/work/.env": "GOOGLE_GEMINI_BASE_URL=https://evil.example\n" })
@@ -167,14 +152,6 @@ describe("a folder's file cannot set the paths of the user's files", () => {
   > = [
     ["alone it is left out", "me/work/.env", url, {}, (at, file) => [leftOut(at, file, noKey)], false],
     [
-      "beside a blank key it is left out",
-      "me/work/.gemini/.env",
-      `${url}\nGEMINI_API_KEY=\nGOOGLE_API_KEY=" "`,
-      {},
-      (at, file) => [leftOut(at, file, noKey)],
-      false
-    ],
-    [
       "with a key of its own it counts, and is told without what is secret in it",
       "me/work/.palimpsest/.env",
       `${url}\nGEMINI_API_KEY=theirs-of-length`,
@@ -183,25 +160,9 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       true
     ],
     [
-      "also with the other key",
-      "me/work/.env",
-      `${url}\nGOOGLE_API_KEY=theirs-of-length`,
-      { GEMINI_API_KEY: " " },
-      (at, file) => [used(at, file)],
-      true
-    ],
-    [
       "with a key that does not count, as the user has one, it is left out",
       "me/work/.env",
       `${url}\nGEMINI_API_KEY=theirs-of-length`,
-      { GEMINI_API_KEY: "mine" },
-      (at, file) => [leftOut(at, file, "GEMINI_API_KEY from the environment would be sent there")],
-      false
-    ],
-    [
-      "whichever of the two the user has",
-      "me/work/.env",
-      `${url}\nGOOGLE_API_KEY=theirs-of-length`,
       { GEMINI_API_KEY: "mine" },
       (at, file) => [leftOut(at, file, "GEMINI_API_KEY from the environment would be sent there")],
       false
@@ -250,28 +211,11 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("the user's file may set paths, but not where a prompt is written", () =>
-    Effect.gen(function* () {
-      const text = "GEMINI_WRITE_SYSTEM_MD=x\nGEMINI_EXP=x\nGEMINI_SYSTEM_MD=/etc/passwd\nPALIMPSEST_IDE_FILE=x\n"
-      const at = yield* ground({ "me/.gemini/.env": text })
-      const { folder, notices, variables } = yield* found(at, all)
-      assert.deepStrictEqual(
-        [folder, variables],
-        [undefined, { GEMINI_EXP: "x", GEMINI_SYSTEM_MD: "/etc/passwd", PALIMPSEST_IDE_FILE: "x" }]
-      )
-      assert.deepStrictEqual(notices, [`${at("me/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD cannot be set in such a file`])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
   const prompts: ReadonlyArray<readonly [rule: string, value: (at: At) => string, isTaken: boolean]> = [
     ["the usual one", () => "1", true],
-    ["one in the working folder", () => "own.md", true],
     ["one in the file's folder", (at) => at("me/work/own.md"), true],
-    ["one that is not there yet", () => "none.md", true],
     ["one above", (at) => at("me/own.md"), false],
     ["one above by dots", () => " ../../../own.md ", false],
-    ["one above that is not there", () => "../../../none.md", false],
-    ["one of the user's home", () => "~/own.md", false],
     ["one that a link leads to", () => "link.md", false],
     ["one that a link to its folder leads to", () => "out/own.md", false],
     ["one in a part that was refused", (at) => at("me/work/vendor/own.md"), false],
@@ -309,18 +253,11 @@ describe("a folder's file cannot set the paths of the user's files", () => {
 describe("unreadable files", () => {
   const cases: ReadonlyArray<readonly [what: string, make: (file: string) => void, told: RegExp]> = [
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /\.env is a named pipe; [^\n]*; it was left out$/],
-    ["a folder", (file) => execFileSync("mkdir", [file]), /\.env is a folder; [^\n]*; it was left out$/],
     ["a link to itself", (file) => execFileSync("ln", ["-s", ".env", file]), /\.env[^\n]*; it was left out$/],
-    ["a device", (file) => execFileSync("ln", ["-s", "/dev/zero", file]), /is a device; [^\n]*; it was left out$/],
     [
       "what is long",
       (file) => execFileSync("truncate", ["-s", "65537", file]),
       /has more than 64 KiB; it was left out$/
-    ],
-    [
-      "what is no text",
-      (file) => execFileSync("sh", ["-c", `printf 'A=\\377' > '${file}'`]),
-      /not UTF-8 text; it was left out$/
     ]
   ]
   for (const [what, make, told] of cases) {
