@@ -271,22 +271,6 @@ describe("eval", () => {
     })
   )
 
-  it.effect("measures a recording without a compaction at its quarters, and more is there in a larger snapshot", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* run(["eval", sessionFile("pi-1019-lines"), "--strategy", "palimpsest", "--json"])
-      const { files, sums } = JSON.parse(String(stdout))
-      assert.strictEqual(files[0].points.length, 3)
-      const alone = sums.filter(({ preserve }: { preserve: number }) => preserve === 0)
-      assert.deepStrictEqual(
-        alone.map(({ size }: { size: string }) => size),
-        ["2000", "4000", "8000"]
-      )
-      const kept = alone.map(({ figures }: { figures: { factsKept: { value: number } } }) => figures.factsKept.value)
-      assert.isAbove(kept[1], kept[0])
-      assert.isAbove(kept[2], kept[1])
-    })
-  )
-
   it.effect("asks the questions of a file", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("questions")

@@ -44,7 +44,8 @@ const stream = (response: http.ServerResponse, bytes: number, event: string, wri
   more()
 }
 
-describe.each(dialects)("a provider that sends nothing (%s)", (dialect) => {
+// They wait more than they compute.
+describe.concurrent.each(dialects)("a provider that sends nothing (%s)", (dialect) => {
   const silent: Fault = { write: () => {} }
   const silentAfterHeaders: Fault = {
     write: (response) => void response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
@@ -184,13 +185,8 @@ describe("a body of 100 MB", () => {
       })
       const gateway = yield* makeGateway(url)
       const body = `{"messages":[{"role":"user","content":"${"0123456789".repeat(10_000_000)}"}]}`
-      for (const headers of [
-        ["Content-Length", String(body.length)],
-        ["Transfer-Encoding", "chunked"]
-      ]) {
-        const answer = yield* raw(`${gateway.url}/v1/messages`, headers, body)
-        assert.strictEqual(answer.body, createHash("sha256").update(body).digest("hex"))
-      }
+      const answer = yield* raw(`${gateway.url}/v1/messages`, ["Transfer-Encoding", "chunked"], body)
+      assert.strictEqual(answer.body, createHash("sha256").update(body).digest("hex"))
     }).pipe(Effect.scoped)
   )
 })

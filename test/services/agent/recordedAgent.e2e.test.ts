@@ -141,7 +141,6 @@ const windows: ReadonlyArray<readonly [window: number, threshold?: number]> = [
   [32_000],
   // Compressed only where the window forces it.
   [32_000, 1],
-  [128_000],
   [1_000_000]
 ]
 
