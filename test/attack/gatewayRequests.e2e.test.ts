@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Buffer } from "node:buffer"
-import { createServer, type IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net"
 import { makeGateway, raw } from "../support/GatewayScene.ts"
+import { listening } from "../support/loopback.ts"
 
 /** Requests that try to become a part of another client's, in front of an ordinary server that keeps connections open. */
 
@@ -144,7 +145,7 @@ describe("2,000 requests of any framing", () => {
         readonly id: string
         readonly body: string
       }> = []
-      const server = createServer((request, response) => {
+      const url = yield* listening((request, response) => {
         void whole(request).then((body) => {
           const id = String(request.headers["x-id"])
           arrived.push({
@@ -157,11 +158,7 @@ describe("2,000 requests of any framing", () => {
           response.writeHead(200, { "x-id": id, "content-type": "text/plain" }).end(`end of ${id};`)
         })
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => void server.close().closeAllConnections())
-      )
-      const gateway = yield* makeGateway(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      const gateway = yield* makeGateway(url)
       const port = Number(new URL(gateway.url).port)
       const random = numbers(20_261_127)
       const clients = Array.from({ length: 20 }, (_, client) =>

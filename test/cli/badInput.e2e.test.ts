@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import http from "node:http"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { listening } from "../support/loopback.ts"
 import { conversationIn } from "./conversation.ts"
 import { type Around, type Ended, example, program, run } from "./program.ts"
 
@@ -78,44 +78,22 @@ const url = (of: (fake: FakeGemini.FakeGemini) => string) => (fake: FakeGemini.F
 
 /** A server that says these bytes to everything: the fake one sends text only. */
 const bytes = (body: Uint8Array) => () =>
-  Effect.acquireRelease(
-    Effect.callback<http.Server>((resume) => {
-      const server = http.createServer((incoming, outgoing) => {
-        incoming.resume().on("end", () => {
-          outgoing.writeHead(200, { "content-type": "text/event-stream", connection: "close" })
-          outgoing.end(body)
-        })
+  Effect.map(
+    listening((incoming, outgoing) => {
+      incoming.resume().on("end", () => {
+        outgoing.writeHead(200, { "content-type": "text/event-stream", connection: "close" })
+        outgoing.end(body)
       })
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
     }),
-    (server) =>
-      Effect.callback<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  ).pipe(Effect.map((server) => ({ env: { GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${portOf(server)}` } })))
-
-const portOf = (server: http.Server): number => {
-  const address = server.address()
-  return address !== null && typeof address === "object" ? address.port : 0
-}
+    (at) => ({ env: { GOOGLE_GEMINI_BASE_URL: at } })
+  )
 
 /** Where nobody listens any more. */
 const closedPort = () =>
-  Effect.callback<Around>((resume) => {
-    const server = http.createServer()
-    server.listen(0, "127.0.0.1", () => {
-      const port = portOf(server)
-      server.close(() =>
-        resume(
-          Effect.succeed({
-            env: { GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${port}` },
-            signal: { name: "SIGINT", after: /retrying/ }
-          })
-        )
-      )
-    })
-  })
+  Effect.map(Effect.scoped(listening(() => {})), (at): Around => ({
+    env: { GOOGLE_GEMINI_BASE_URL: at },
+    signal: { name: "SIGINT", after: /retrying/ }
+  }))
 
 const invalidUtf8 = Buffer.concat([
   Buffer.from(`data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Forty`),

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync, readFileSync, statSync } from "node:fs"
-import http from "node:http"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { listening } from "../support/loopback.ts"
 import { calls, jsonLines, place, runs, says } from "./scene.ts"
 
 /** Telemetry through the built program: numbers and names in a file and at a collector, and nobody's words. */
@@ -16,41 +16,21 @@ const [asked, answered, inFile, inName, inSummary] = words
 const long = Array.from({ length: 2_500 }, (_, at) => `${asked} ${at}: value ${at * 7_919}.`).join("\n")
 
 /** A collector on loopback: what it is sent, by its path. */
-const collector = Effect.acquireRelease(
-  Effect.callback<{
-    readonly url: string
-    readonly got: Map<string, Array<string>>
-    readonly close: () => void
-  }>((resume) => {
-    const got = new Map<string, Array<string>>()
-    const server = http.createServer((incoming, outgoing) => {
-      let text = ""
-      incoming.setEncoding("utf8").on("data", (piece: string) => {
-        text += piece
-      })
-      incoming.on("end", () => {
-        const all = got.get(incoming.url ?? "") ?? []
-        got.set(incoming.url ?? "", [...all, text])
-        outgoing.writeHead(200, { "content-type": "application/json" }).end("{}")
-      })
+const collector = Effect.gen(function* () {
+  const got = new Map<string, Array<string>>()
+  const url = yield* listening((incoming, outgoing) => {
+    let text = ""
+    incoming.setEncoding("utf8").on("data", (piece: string) => {
+      text += piece
     })
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      resume(
-        Effect.succeed({
-          url: `http://127.0.0.1:${port}`,
-          got,
-          close: () => {
-            server.close()
-            server.closeAllConnections()
-          }
-        })
-      )
+    incoming.on("end", () => {
+      const all = got.get(incoming.url ?? "") ?? []
+      got.set(incoming.url ?? "", [...all, text])
+      outgoing.writeHead(200, { "content-type": "application/json" }).end("{}")
     })
-  }),
-  ({ close }) => Effect.sync(close)
-)
+  })
+  return { url, got }
+})
 
 /** A model that reads a file and answers; its summaries are these. */
 const model = (summary: FakeGemini.Answer) => {

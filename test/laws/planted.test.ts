@@ -30,6 +30,7 @@ import { shell } from "../../src/services/tools/builtin/Shell.ts"
 import { webFetch } from "../../src/services/tools/builtin/WebFetch.ts"
 import { McpServers } from "../../src/services/tools/McpServers.ts"
 import type { Tool } from "../../src/services/tools/Tool.ts"
+import { portOf } from "../support/loopback.ts"
 import { begin, taken } from "../support/sending.ts"
 import { agent, calls, complete, each, whose } from "../support/subagents.ts"
 
@@ -200,23 +201,16 @@ const writePlants = Effect.sync(() => {
 })
 
 /** Pages on loopback, with a planted text each; records the requests. */
-const pages = Effect.acquireRelease(
-  Effect.callback<{ readonly server: http.Server; readonly heard: Array<string> }>((resume) => {
-    const heard: Array<string> = []
-    const server = http.createServer((request, response) => {
-      heard.push(JSON.stringify(request.headers))
-      const shape = Number(/page-(\d+)/.exec(request.url ?? "")?.[1] ?? 0)
-      response.writeHead(200, { "content-type": "text/plain", "x-note": markOf("page", shape) })
-      response.end(plant("page", shape))
-    })
-    server.listen(0, "127.0.0.1", () => resume(Effect.succeed({ server, heard })))
-  }),
-  ({ server }) =>
-    Effect.sync(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-)
+const pages = Effect.gen(function* () {
+  const heard: Array<string> = []
+  const port = yield* portOf((request, response) => {
+    heard.push(JSON.stringify(request.headers))
+    const shape = Number(/page-(\d+)/.exec(request.url ?? "")?.[1] ?? 0)
+    response.writeHead(200, { "content-type": "text/plain", "x-note": markOf("page", shape) })
+    response.end(plant("page", shape))
+  })
+  return { port, heard }
+})
 
 const Note = AiTool.make("note", {
   description: `Gives a note. ${instructions[0]?.(markOf("server", 0))}`,
@@ -318,9 +312,8 @@ interface How {
 
 const worked = Effect.fnUntraced(function* ({ order, summarizer = "extractive", window }: How) {
   yield* writePlants
-  const { heard, server: web } = yield* pages
-  const address = web.address()
-  const answers = script(typeof address === "object" ? (address?.port ?? 0) : 0, order)
+  const { heard, port } = yield* pages
+  const answers = script(port, order)
   const url = yield* server
   const watched = watching()
   const platform = Layer.mergeAll(

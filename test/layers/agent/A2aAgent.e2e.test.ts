@@ -13,10 +13,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { TestClock } from "effect/testing"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Activity } from "../../../src/domain/chat/ChatEvent.ts"
 import * as A2aAgent from "../../../src/layers/agent/A2aAgent.ts"
 import type { Task } from "../../../src/services/agent/AgentRunner.ts"
+import { listening } from "../../support/loopback.ts"
 
 // What an agent says
 
@@ -121,37 +122,19 @@ const bodyOf = (request: IncomingMessage): Promise<string> =>
   })
 
 /** A server that answers by `answer`; its address, and what it was asked. */
-const serve = (answer: (request: Request, response: ServerResponse, address: string) => void | Promise<void>) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly address: string; readonly requests: Array<Request>; readonly close: () => void }>(
-      (resume) => {
-        const requests: Array<Request> = []
-        let address = ""
-        const server = createServer((incoming, response) => {
-          void bodyOf(incoming).then((body) => {
-            const request = { url: incoming.url ?? "", headers: incoming.headers, body }
-            requests.push(request)
-            return answer(request, response, address)
-          })
-        })
-        server.listen(0, "127.0.0.1", () => {
-          const at = server.address()
-          address = `http://127.0.0.1:${typeof at === "object" && at !== null ? at.port : 0}`
-          resume(
-            Effect.succeed({
-              address,
-              requests,
-              close: () => {
-                server.closeAllConnections()
-                server.close()
-              }
-            })
-          )
-        })
-      }
-    ),
-    ({ close }) => Effect.sync(close)
-  )
+const serve = Effect.fnUntraced(function* (
+  answer: (request: Request, response: ServerResponse, address: string) => void | Promise<void>
+) {
+  const requests: Array<Request> = []
+  const address: string = yield* listening((incoming, response) => {
+    void bodyOf(incoming).then((body) => {
+      const request = { url: incoming.url ?? "", headers: incoming.headers, body }
+      requests.push(request)
+      return answer(request, response, address)
+    })
+  })
+  return { address, requests }
+})
 
 const json = (response: ServerResponse, status: number, value: unknown): void => {
   response.writeHead(status, { "content-type": "application/json" })

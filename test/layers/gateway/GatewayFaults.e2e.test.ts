@@ -8,7 +8,6 @@ import { codecs } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
   type Fault,
-  listening,
   makeClient,
   makeGateway,
   makeProvider,
@@ -16,6 +15,7 @@ import {
   raw,
   small
 } from "../../support/GatewayScene.ts"
+import { listening } from "../../support/loopback.ts"
 
 /** What a gateway bears: providers and clients that are silent, slow, many, large or broken. After each it works as before. */
 

@@ -19,7 +19,6 @@ import {
 } from "effect"
 import { TestClock } from "effect/testing"
 import { execFile } from "node:child_process"
-import http from "node:http"
 import { execPath } from "node:process"
 import { pathToFileURL } from "node:url"
 import { inspect } from "node:util"
@@ -34,6 +33,7 @@ import {
   type ModelErrorReason,
   type ModelRequest
 } from "../../../src/services/model/Model.ts"
+import { listening } from "../../support/loopback.ts"
 import { root } from "../../support/paths.ts"
 
 const key = "AIza-the-key-nobody-may-see"
@@ -350,19 +350,11 @@ describe("endless responses", () => {
 
   it.live("compressed bytes count at their unpacked size", () =>
     Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.callback<http.Server>((resume) => {
-          const made = http.createServer((_, outgoing) => {
-            outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
-            outgoing.end(gzipSync(Buffer.alloc(64 * 1024 * 1024, "x")))
-          })
-          made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
-        }),
-        (made) => Effect.sync(() => made.close())
-      )
-      const address = server.address()
-      const port = typeof address === "object" ? (address?.port ?? 0) : 0
-      const context = yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${port}` }))
+      const url = yield* listening((_, outgoing) => {
+        outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+        outgoing.end(gzipSync(Buffer.alloc(64 * 1024 * 1024, "x")))
+      })
+      const context = yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: url }))
       const model = yield* Effect.provide(Model, context)
       const error = yield* Effect.flip(Stream.runDrain(model.stream(question)))
       assert.deepStrictEqual(plain(error.reason), { _tag: "AnswerTooLargeError", unit: "bytes", limit: 33_554_432 })

@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer } from "node:http"
 import * as Otlp from "../../../src/layers/telemetry/Otlp.ts"
 import { Telemetry } from "../../../src/services/telemetry/Telemetry.ts"
 import { ExportError } from "../../../src/services/transcripts/TranscriptExport.ts"
+import { listening } from "../../support/loopback.ts"
 import { secret, watched } from "../../support/telemetry.ts"
 
 /** A collector on loopback, and what it was sent by path. */
 const collector = Effect.gen(function* () {
   const received = new Map<string, string>()
-  const server = createServer((request, response) => {
+  const url = yield* listening((request, response) => {
     let body = ""
     request.setEncoding("utf8")
     request.on("data", (chunk: string) => {
@@ -21,15 +21,6 @@ const collector = Effect.gen(function* () {
       response.writeHead(200, { "content-type": "application/json" }).end("{}")
     })
   })
-  const url = yield* Effect.acquireRelease(
-    Effect.callback<string>((resume) => {
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        resume(Effect.succeed(`http://127.0.0.1:${typeof address === "object" ? (address?.port ?? 0) : 0}`))
-      })
-    }),
-    () => Effect.sync(() => void server.close())
-  )
   return { received, url }
 })
 

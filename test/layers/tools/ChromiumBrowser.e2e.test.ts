@@ -1,9 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { createServer } from "node:http"
 import * as ChromiumBrowser from "../../../src/layers/tools/ChromiumBrowser.ts"
 import { Browser, BrowserFailure, type Targets } from "../../../src/services/tools/Browser.ts"
+import { portOf } from "../../support/loopback.ts"
 import { needs } from "../../support/machine.ts"
 
 const pages: Readonly<Record<string, string>> = {
@@ -14,39 +14,21 @@ const pages: Readonly<Record<string, string>> = {
 }
 
 /** A server that remembers what it was asked for: path and host. */
-const site = Effect.acquireRelease(
-  Effect.callback<{ readonly port: number; readonly asked: ReadonlyArray<string>; readonly close: () => void }>(
-    (resume) => {
-      const asked: Array<string> = []
-      const server = createServer((request, response) => {
-        const url = new URL(request.url ?? "/", "http://x")
-        asked.push(`${request.headers.host ?? ""}${url.pathname}${url.search}`)
-        if (url.pathname === "/away") {
-          response.writeHead(302, { location: "http://inside.test/secret" }).end()
-          return
-        }
-        const page =
-          url.pathname === "/found" ? `<title>Found ${url.searchParams.get("q") ?? ""}</title>` : pages[url.pathname]
-        response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/html" }).end(page ?? "none")
-      })
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        resume(
-          Effect.succeed({
-            port,
-            asked,
-            close: () => {
-              server.closeAllConnections()
-              server.close()
-            }
-          })
-        )
-      })
+const site = Effect.gen(function* () {
+  const asked: Array<string> = []
+  const port = yield* portOf((request, response) => {
+    const url = new URL(request.url ?? "/", "http://x")
+    asked.push(`${request.headers.host ?? ""}${url.pathname}${url.search}`)
+    if (url.pathname === "/away") {
+      response.writeHead(302, { location: "http://inside.test/secret" }).end()
+      return
     }
-  ),
-  ({ close }) => Effect.sync(close)
-)
+    const page =
+      url.pathname === "/found" ? `<title>Found ${url.searchParams.get("q") ?? ""}</title>` : pages[url.pathname]
+    response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/html" }).end(page ?? "none")
+  })
+  return { port, asked }
+})
 
 /** All names lead to this machine, but for one that is refused. */
 const targets: Targets = ({ hostname }) =>

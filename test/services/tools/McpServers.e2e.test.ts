@@ -19,6 +19,7 @@ import type { McpOptions } from "../../../src/services/tools/McpConnection.ts"
 import { type McpOffer, McpServers } from "../../../src/services/tools/McpServers.ts"
 import type { ToolFailure } from "../../../src/services/tools/Tool.ts"
 import { context, resultOf } from "../../support/callTool.ts"
+import { listening } from "../../support/loopback.ts"
 import { root } from "../../support/paths.ts"
 import { untilNone, untilThere, watched } from "../../support/processGroups.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
@@ -312,17 +313,10 @@ describe("over HTTP", () => {
 
   it.live("a key in its headers comes from the environment, and its rejection is reported", () =>
     Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.callback<http.Server>((resume) => {
-          const made = http.createServer((incoming, outgoing) => {
-            outgoing.writeHead(incoming.headers.authorization === "Bearer told on purpose" ? 500 : 401).end()
-          })
-          made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
-        }),
-        (made) => Effect.callback<void>((resume) => void made.close(() => resume(Effect.void)))
-      )
-      const address = server.address()
-      const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/mcp`
+      const address = yield* listening((incoming, outgoing) => {
+        outgoing.writeHead(incoming.headers.authorization === "Bearer told on purpose" ? 500 : 401).end()
+      })
+      const url = `${address}/mcp`
       const { problems } = yield* start({
         keyed: { url, headers: { Authorization: "Bearer $WANTED_TOKEN" } },
         keyless: { url }
