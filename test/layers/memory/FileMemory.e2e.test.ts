@@ -187,7 +187,6 @@ layer(NodeServices.layer)("memory files", (it) => {
     const [theirs, copy] = ["~/.gemini/GEMINI.md", "~/.palimpsest/GEMINI.md"]
     for (const [rule, files, taken, told] of [
       ["the same text", { ".gemini/GEMINI.md": "same\n", ".palimpsest/GEMINI.md": "same" }, [theirs], 0],
-      ["other texts", { ".gemini/GEMINI.md": "one", ".palimpsest/GEMINI.md": "other" }, [theirs, copy], 0],
       [
         "imports that lead out of either home, told once",
         { ".gemini/GEMINI.md": "R\n@../out.md\n", ".palimpsest/GEMINI.md": "R\n@../out.md\n", "out.md": "out" },
@@ -216,12 +215,6 @@ layer(NodeServices.layer)("memory files", (it) => {
           ".palimpsest/a.md": "B"
         },
         [theirs, copy],
-        0
-      ],
-      [
-        "an import that the copy lacks",
-        { ".gemini/GEMINI.md": "R @./a.css", ".gemini/a.css": "A", ".palimpsest/GEMINI.md": "R @./a.css" },
-        [theirs],
         0
       ],
       [
@@ -394,12 +387,6 @@ layer(NodeServices.layer)("memory files", (it) => {
         ["GEMINI.md", "own/GEMINI.md", "vendor/GEMINI.md", "vendor/mine/GEMINI.md"]
       ],
       ["above it in one project neither", { "a/work/own": "trusted" }, "a/work/own", ["GEMINI.md"]],
-      [
-        "nothing of a folder above that was refused",
-        { a: "untrusted", "a/work": "trusted" },
-        "a/work",
-        ["GEMINI.md", "own/GEMINI.md", "vendor/GEMINI.md", "vendor/mine/GEMINI.md"]
-      ],
       [
         "nothing of a folder below that was refused",
         { "a/work": "trusted", "a/work/vendor": "untrusted" },
@@ -785,34 +772,13 @@ layer(NodeServices.layer)("memory files", (it) => {
       readonly [what: string, files: Readonly<Record<string, string | Uint8Array>>, problem: RegExp]
     > = [
       ["binary", { "work/AGENTS.md": new Uint8Array([1, 0, 2]) }, /^AGENTS\.md: it is binary, and memory is text$/],
-      ["gigantic", { "work/AGENTS.md": enough }, /^AGENTS\.md: it has 1\.0 MiB, and memory files of more than 1 MiB/],
-      [
-        "importing itself",
-        { "work/AGENTS.md": "@AGENTS.md" },
-        /^AGENTS\.md: @AGENTS\.md was not imported: it is already/
-      ],
-      [
-        "cyclic",
-        { "work/AGENTS.md": "@b.md", "work/b.md": "@AGENTS.md" },
-        /^b\.md: @AGENTS\.md was not imported: it is/
-      ],
       ["importing an address", { "work/AGENTS.md": "@http://x.y/z" }, /@http:\/\/x\.y\/z was not imported: only files/],
-      ["importing a file: address", { "work/AGENTS.md": "@file:///etc/passwd" }, /was not imported: only files can be/],
       [
         "importing /etc/passwd",
         { "work/AGENTS.md": "@/etc/passwd" },
         /@\/etc\/passwd was not imported: it leads out of ~\/work$/
       ],
       ["traversing", { "work/AGENTS.md": "@../../../../../etc/passwd" }, /was not imported: it leads out of ~\/work$/],
-      ["importing a folder", { "work/AGENTS.md": "@./b", "work/b/c": "" }, /@\.\/b was not imported: it is a folder$/],
-      [
-        "importing through a file",
-        { "work/AGENTS.md": "@b/c.md", "work/b": "" },
-        /@b\/c\.md was not imported: there is no such file$/
-      ],
-      ["importing nothing", { "work/AGENTS.md": "@./b" }, /@\.\/b was not imported: there is no such file$/],
-      ["importing something gigantic", { "work/AGENTS.md": "@b.md", "work/b.md": enough }, /it has 1\.0 MiB/],
-      ["importing something binary", { "work/AGENTS.md": "@b.md", "work/b.md": new Uint8Array([0]) }, /it is binary/],
       [
         "too much in all",
         {
