@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
 import { excessOf, faultOf } from "../../../src/domain/wire/ProviderFault.ts"
 
 /** What providers answer to a request that is too large. The bodies follow what bug reports and manuals quote of each server. */
@@ -8,230 +9,26 @@ const openai = (message: string, code: string | null = null) =>
 const anthropic = (type: string, message: string) => JSON.stringify({ type: "error", error: { type, message } })
 const gemini = (message: string) => JSON.stringify({ error: { code: 400, message, status: "INVALID_ARGUMENT" } })
 
-/** The server, the status, the body, and the tokens and the window that it states. */
-const tooLong: ReadonlyArray<readonly [string, number, string, number | undefined, number | undefined]> = [
-  [
-    "Anthropic",
-    400,
-    anthropic("invalid_request_error", "prompt is too long: 213462 tokens > 200000 maximum"),
-    213_462,
-    200_000
-  ],
-  [
-    "Anthropic, with the answer",
-    400,
-    anthropic(
-      "invalid_request_error",
-      "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again"
-    ),
-    209_573,
-    200_000
-  ],
-  [
-    "Anthropic, 413",
-    413,
-    anthropic("invalid_request_error", "prompt is too long: 1,213,462 tokens > 1,000,000 maximum"),
-    1_213_462,
-    1_000_000
-  ],
-  ["Bedrock", 400, `{"message":"Input is too long for requested model."}`, undefined, undefined],
-  [
-    "Gemini",
-    400,
-    gemini("The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."),
-    1_196_265,
-    1_048_575
-  ],
-  [
-    "Gemini on Vertex",
-    400,
-    gemini("The input token count is 40000 but model only supports up to 32768."),
-    40_000,
-    32_768
-  ],
-  [
-    "OpenAI",
-    400,
-    openai(
-      "This model's maximum context length is 128000 tokens. However, your messages resulted in 130137 tokens. Please reduce the length of the messages.",
-      "context_length_exceeded"
-    ),
-    130_137,
-    128_000
-  ],
-  [
-    "OpenAI Responses",
-    400,
-    openai(
-      "Your input exceeds the context window of this model. Please adjust your input and try again.",
-      "context_length_exceeded"
-    ),
-    undefined,
-    undefined
-  ],
-  [
-    "OpenRouter",
-    400,
-    openai(
-      "This endpoint's maximum context length is 200000 tokens. However, you requested about 201012 tokens (201000 of text input, 12 of tool input)."
-    ),
-    201_012,
-    200_000
-  ],
-  [
-    "DeepSeek",
-    400,
-    openai(
-      "This model's maximum context length is 65536 tokens. However, you requested 70012 tokens (66012 in the messages, 4000 in the completion)."
-    ),
-    70_012,
-    65_536
-  ],
-  [
-    "vLLM",
-    400,
-    openai(
-      "'max_tokens' or 'max_completion_tokens' is too large: 100. This model's maximum context length is 4096 tokens and your request has 4090 input tokens (100 > 4096 - 4090)."
-    ),
-    4_090,
-    4_096
-  ],
-  [
-    "vLLM, long prompt",
-    400,
-    openai("The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
-    5_000,
-    4_096
-  ],
-  [
-    "SGLang",
-    400,
-    `{"object":"error","message":"The input (5000 tokens) is longer than the model's context length (4096 tokens).","type":"BadRequestError","code":400}`,
-    5_000,
-    4_096
-  ],
-  [
-    "llama.cpp",
-    400,
-    `{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size","type":"exceed_context_size_error","n_prompt_tokens":9719,"n_ctx":9216}}`,
-    9_719,
-    9_216
-  ],
-  [
-    "llama.cpp, in words",
-    400,
-    openai("request (9719 tokens) exceeds the available context size (9216 tokens), try increasing it"),
-    9_719,
-    9_216
-  ],
-  [
-    "LM Studio",
-    400,
-    `{"error":"Trying to keep the first 9719 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`,
-    9_719,
-    4_096
-  ],
-  ["Ollama", 400, openai("prompt too long; exceeded max context length by 719 tokens"), undefined, undefined],
-  [
-    "xAI",
-    400,
-    `{"code":"invalid-argument","error":"This model's maximum prompt length is 9000 but the request contains 9719 tokens."}`,
-    9_719,
-    9_000
-  ],
-  [
-    "GitHub Copilot",
-    400,
-    openai("prompt token count of 9719 exceeds the limit of 9000", "model_max_prompt_tokens_exceeded"),
-    9_719,
-    9_000
-  ],
-  [
-    "Kimi",
-    400,
-    openai("Invalid request: Your request exceeded model token limit: 9000 (requested: 9718)"),
-    9_718,
-    9_000
-  ],
-  ["z.ai", 400, `{"error":{"code":"1261","message":"Prompt exceeds max length"}}`, undefined, undefined],
-  ["MiniMax", 400, openai("invalid params, context window exceeds limit (2013)"), undefined, undefined],
-  [
-    "Mistral",
-    400,
-    `{"object":"error","message":"Prompt contains 140012 tokens and 0 draft tokens, too large for model with 131072 maximum context length","type":"invalid_request_prompt","code":"3051"}`,
-    140_012,
-    131_072
-  ],
-  [
-    "Groq",
-    400,
-    openai("Please reduce the length of the messages or completion.", "context_length_exceeded"),
-    undefined,
-    undefined
-  ],
-  [
-    "Cerebras",
-    400,
-    openai(
-      "Please reduce the length of the messages or completion. Current length is 9719 while limit is 8192",
-      "context_length_exceeded"
-    ),
-    9_719,
-    8_192
-  ],
-  ["Fireworks", 400, openai("The prompt is too long: 140012, model maximum context length: 131071"), 140_012, 131_071],
-  [
-    "DashScope",
-    400,
-    openai(
-      "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
-      "invalid_parameter_error"
-    ),
-    undefined,
-    129_024
-  ],
-  [
-    "Cohere",
-    400,
-    `{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 9719."}`,
-    9_719,
-    4_081
-  ],
-  [
-    "Text Generation Inference",
-    422,
-    openai(
-      "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4090 `inputs` tokens and 100 `max_new_tokens`"
-    ),
-    4_190,
-    4_096
-  ],
-  [
-    "Text Generation Inference, input",
-    422,
-    `{"error":"Input validation error: \`inputs\` must have less than 1024 tokens. Given: 2000","error_type":"validation"}`,
-    2_000,
-    1_024
-  ],
-  [
-    "a server that counts the answer apart",
-    400,
-    "maximum context length is 8192 tokens. However, you requested 9100 tokens: 9000 prompt tokens and 100 completion tokens",
-    9_100,
-    8_192
-  ],
-  ["a proxy that cuts numbers", 400, "The input token count exceeds the maximum", undefined, undefined],
-  ["a server of its own", 400, "This model's input exceeds the maximum number of tokens", undefined, undefined],
-  ["a server that fails with a code", 500, openai("internal error", "context_length_exceeded"), undefined, undefined]
-]
+interface Refusal {
+  readonly server: string
+  readonly status: number
+  /** The tokens and the window that the body states. */
+  readonly tokens: number | null
+  readonly limit: number | null
+  readonly body: string
+}
+
+const tooLong = readFileSync(new URL("../../fixtures/refused-as-too-long.jsonl", import.meta.url), "utf8")
+  .trimEnd()
+  .split("\n")
+  .map((line): Refusal => JSON.parse(line))
 
 describe("a request with too many tokens", () => {
-  it.each(tooLong)("%s, HTTP %s", (_, status, body, tokens, limit) => {
-    const excess = excessOf(status, faultOf(body))
-    assert.deepStrictEqual(excess, {
+  it.each(tooLong)("$server, HTTP $status", ({ body, limit, status, tokens }) => {
+    assert.deepStrictEqual(excessOf(status, faultOf(body)), {
       _tag: "TooManyTokens",
-      ...(tokens === undefined ? {} : { tokens }),
-      ...(limit === undefined ? {} : { limit })
+      ...(tokens === null ? {} : { tokens }),
+      ...(limit === null ? {} : { limit })
     })
   })
 })
