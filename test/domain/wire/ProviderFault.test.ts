@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { readFileSync } from "node:fs"
 import { excessOf, faultOf } from "../../../src/domain/wire/ProviderFault.ts"
+import { corpus } from "../../support/corpus.ts"
 
 /** What providers answer to a request that is too large. The bodies follow what bug reports and manuals quote of each server. */
 
@@ -18,10 +18,7 @@ interface Refusal {
   readonly body: string
 }
 
-const tooLong = readFileSync(new URL("../../fixtures/refused-as-too-long.jsonl", import.meta.url), "utf8")
-  .trimEnd()
-  .split("\n")
-  .map((line): Refusal => JSON.parse(line))
+const tooLong = corpus<Refusal>("refused-as-too-long")
 
 describe("a request with too many tokens", () => {
   it.each(tooLong)("$server, HTTP $status", ({ body, limit, status, tokens }) => {
