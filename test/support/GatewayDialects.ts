@@ -1,5 +1,5 @@
-import type { Dialect } from "../../src/domain/gateway/Dialect.ts"
 import { arraySlices, sliceAt } from "../../src/domain/text/JsonSource.ts"
+import type { Dialect } from "../../src/domain/wire/Dialect.ts"
 
 /**
  * One file: the four dialects as clients and strict providers speak them, written apart from the program's own code. A client

@@ -1,8 +1,8 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Dialect } from "../../src/domain/gateway/Dialect.ts"
 import { withoutCacheMarks } from "../../src/domain/gateway/MessageChain.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
+import type { Dialect } from "../../src/domain/wire/Dialect.ts"
 import { type Block, codecs, signatureOf } from "./GatewayDialects.ts"
 import { type FakeModel, makeGateway, makeProvider, type ProviderRequest } from "./GatewayScene.ts"
 

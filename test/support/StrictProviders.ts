@@ -123,6 +123,9 @@ const ResponsesRequest = Schema.Struct({
   )
 })
 
+/** Servers of Chat Completions take back what they added to a message with calls, and ids in their own form. */
+const ChatId = Schema.String.check(Schema.isPattern(/^\S{1,64}$/))
+
 const ChatRequest = Schema.Struct({
   model: Text,
   stream: Schema.Boolean,
@@ -160,17 +163,18 @@ const ChatRequest = Schema.Struct({
       Schema.Struct({
         role: Schema.Literal("assistant"),
         content: Schema.NullOr(Text),
+        reasoning_content: optional(Text),
         tool_calls: optional(
           Schema.Array(
             Schema.Struct({
-              id: Id,
+              id: ChatId,
               type: Schema.Literal("function"),
               function: Schema.Struct({ name: Id, arguments: Schema.String })
             })
           )
         )
       }),
-      Schema.Struct({ role: Schema.Literal("tool"), tool_call_id: Id, content: Schema.String })
+      Schema.Struct({ role: Schema.Literal("tool"), tool_call_id: ChatId, content: Schema.String })
     ])
   )
 })

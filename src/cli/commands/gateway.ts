@@ -7,7 +7,6 @@ import type { TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
 import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
-import { shutdown } from "../../services/platform/Shutdown.ts"
 import { type GatewaySetup, gatewaySetup } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
 import { serverTokens } from "../flags/ServerTokens.ts"
@@ -95,7 +94,6 @@ export const gateway = <E extends { readonly message: string }, R>(
       const settings = yield* userSettings
       const upstreams = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
       const drainSeconds = settings.gateway.drainSeconds ?? defaultDrainSeconds
-      shutdown.graceMillis = drainSeconds * 1_000
       const setup = gatewaySetup(settings)
       const { made, tokens } = yield* serverTokens(settings.serve.tokens)
       const options: GatewayCommandOptions = {
@@ -122,7 +120,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         if (made !== null) yield* Output.notice(`open ${url}/#token=${made} in a browser to see what it does`)
         if (!ListenAddress.isLoopback(host))
           yield* Output.notice("other machines can reach this address; each client needs its own key")
-        return yield* Effect.never
+        return yield* ListenAddress.untilStopped(drainSeconds)
       }).pipe(
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),

@@ -10,7 +10,6 @@ import {
 } from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
-import { shutdown } from "../../services/platform/Shutdown.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
@@ -166,7 +165,6 @@ export const serve = <E extends { readonly message: string }, R>(
         ...(input.tools ? { tools: true } : {}),
         ...(input.approve === undefined ? {} : { approve: input.approve })
       }
-      shutdown.graceMillis = (settings.drainSeconds ?? defaultDrainSeconds) * 1_000
       const { host, model, port } = input
       const servedGateway = input.runner ? undefined : (input.gateway ?? own.gateway)
       const gateway =
@@ -204,7 +202,7 @@ export const serve = <E extends { readonly message: string }, R>(
         if (settings.tools === true && settings.approve === "all") {
           yield* Output.notice("every tenant's agents run any command as this user, without asking")
         }
-        return yield* Effect.never
+        return yield* ListenAddress.untilStopped(settings.drainSeconds ?? defaultDrainSeconds)
       }).pipe(
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),

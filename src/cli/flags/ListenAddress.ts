@@ -1,7 +1,9 @@
-import { Effect } from "effect"
+import { Effect, type Stdio } from "effect"
 import { Flag } from "effect/cli"
 import type { ListenError } from "../../services/platform/ListenError.ts"
+import { shutdown } from "../../services/platform/Shutdown.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
 
 /** The address at which a command's server listens. */
 
@@ -41,3 +43,11 @@ export const isLoopback = (host: string): boolean =>
 
 /** The address of a server as clients write it. */
 export const urlOf = (host: string, port: number): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`
+
+/** Waits until the user stops a server, and says what happens then: running requests get `drainSeconds` to end. */
+export const untilStopped = (drainSeconds: number): Effect.Effect<never, never, Stdio.Stdio> =>
+  Effect.suspend(() => {
+    shutdown.graceMillis = drainSeconds * 1_000
+    const notice = `stopping; running requests get ${drainSeconds} s to end (a second Ctrl+C ends them now)`
+    return Effect.onInterrupt(Effect.never, () => Output.notice(notice))
+  })

@@ -1,5 +1,6 @@
 import { Predicate } from "effect"
-import { isErrorResponse, outputText, type Part } from "../content/Content.ts"
+import { isErrorResponse, type Part } from "../content/Content.ts"
+import { responseText } from "../content/MediaBlocks.ts"
 
 /**
  * An action of a tool call, read from its name, arguments and response. Covers the tools of Gemini CLI, Claude Code, Codex
@@ -75,8 +76,7 @@ const commandOf = (args: unknown): string | undefined => {
 
 /** Returns the whole response of a tool as text. */
 export const answerText = (part: Part | undefined): string => {
-  if (part === undefined) return ""
-  return outputText(part) ?? JSON.stringify(part.functionResponse?.response ?? "")
+  return part === undefined ? "" : responseText(part)
 }
 
 /** Matches responses that come before the end of a command or in place of one (Claude Code, Codex, Gemini CLI). */

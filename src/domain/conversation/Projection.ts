@@ -5,6 +5,7 @@ import { runtimeMark } from "../text/RuntimeMark.ts"
 import * as Work from "../text/SlicedWork.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { partTokens } from "../tokens/Tokens.ts"
+import { nativeContent } from "../wire/ModelState.ts"
 import { CallPairs } from "./CallPairs.ts"
 import {
   type Conversation,
@@ -272,7 +273,7 @@ export const requestTokens = (sent: ReadonlyArray<SentMessage>): number =>
 export const sentJson = (sent: ReadonlyArray<SentMessage>): string =>
   `[${sent
     .map(({ content: held, source }) => {
-      const content = wireContent(held)
+      const content = wireContent(nativeContent(held))
       if (source.size === 0) return JSON.stringify(content)
       const { parts, ...rest } = content
       const body = parts.map((part, index) => partJson(part, source.get(index))).join(",")

@@ -1,13 +1,5 @@
-import {
-  type Content,
-  isCall,
-  isMedia,
-  isResponse,
-  isText,
-  isThought,
-  outputText,
-  type Part
-} from "../content/Content.ts"
+import { type Content, isCall, isMedia, isResponse, isText, isThought, type Part } from "../content/Content.ts"
+import { responseText } from "../content/MediaBlocks.ts"
 import { firstUnits, lastUnits } from "../text/Bytes.ts"
 
 /**
@@ -31,8 +23,8 @@ const quotedPart = (part: Part): ReadonlyArray<Readonly<Record<string, string>>>
     return [{ call: part.functionCall.name, arguments: clipText(JSON.stringify(part.functionCall.args ?? {})) }]
   }
   if (isResponse(part)) {
-    const { name = "", response } = part.functionResponse
-    return [{ answer_of: name, output: clipText(outputText(part) ?? JSON.stringify(response ?? "")) }]
+    const { name = "" } = part.functionResponse
+    return [{ answer_of: name, output: clipText(responseText(part)) }]
   }
   if (isMedia(part)) return [{ media: part.inlineData?.mimeType ?? part.fileData?.mimeType ?? "unknown" }]
   return isText(part) ? [{ text: clipText(part.text) }] : []

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
-import { outputText, type Part, withOutput } from "../content/Content.ts"
+import { type Part, withOutput } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
+import { responseContent } from "../content/MediaBlocks.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
@@ -36,21 +37,17 @@ export interface OutputBound {
 /** The first fifth and the last four fifths of 40,000 characters, because both ends of a new result matter. */
 export const defaultBound: OutputBound = { most: defaultSize.chars, form: "head-tail-chars", lines: defaultSize.lines }
 
-/** Returns the text of a result: its output, or its response as JSON. Undefined when the part is not a result. */
+/** Returns the text of a result without its media. Undefined when the part is not a result. */
 export const resultText = (part: Part): string | undefined => {
-  const { functionResponse } = part
-  if (functionResponse === undefined) return undefined
-  return outputText(part) ?? JSON.stringify(functionResponse.response) ?? ""
+  return part.functionResponse === undefined ? undefined : responseContent(part).text
 }
 
 /** Returns a result with another text and the same media. A part that is not a result becomes that text alone. */
 const withShownText = (part: Part, text: string): Part => {
   if (part.functionResponse === undefined) return { text }
   const shown = withOutput(part, text)
-  const media = part.functionResponse?.parts
-  return media === undefined || shown.functionResponse === undefined
-    ? shown
-    : { ...shown, functionResponse: { ...shown.functionResponse, parts: media } }
+  const { media } = responseContent(part)
+  return media.length === 0 ? shown : { ...shown, functionResponse: { ...shown.functionResponse, parts: media } }
 }
 
 /** The form in which a part is shown, before its tokens are counted. */

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
-import { isCall, isMedia, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
+import { isCall, isMedia, isResponse, isText, isThought, type Part } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
+import { responseText } from "../content/MediaBlocks.ts"
 import { type Entry, EntryId } from "../conversation/Conversation.ts"
 import { printableLine } from "../text/InvisibleCharacters.ts"
 
@@ -38,7 +39,9 @@ const previewChars = 60
 export const preview = (part: Part): string => {
   const text = isCall(part)
     ? JSON.stringify(part.functionCall.args ?? {})
-    : (outputText(part) ?? part.text ?? JSON.stringify(part.functionResponse?.response ?? part))
+    : isResponse(part)
+      ? responseText(part)
+      : (part.text ?? JSON.stringify(part))
   const shown = [...printableLine(text.slice(0, previewChars * 8))]
   return shown.length <= previewChars ? shown.join("") : `${shown.slice(0, previewChars - 1).join("")}…`
 }

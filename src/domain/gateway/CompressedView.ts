@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Handle } from "../content/Handle.ts"
 import { Patch } from "../conversation/Conversation.ts"
 import { fromJson } from "../text/JsonText.ts"
-import type { Dialect } from "./Dialect.ts"
+import type { Dialect } from "../wire/Dialect.ts"
 import { type HiddenExchange, woven } from "./HiddenExchange.ts"
 
 /** The messages that are sent in place of the beginning of a conversation. */

@@ -1,10 +1,7 @@
+import type { Dialect } from "../wire/Dialect.ts"
 import type { RequestTarget } from "./RequestTarget.ts"
 
 /** Determines the dialect of a request from its method and path. */
-
-/** The dialects that the gateway reads: Anthropic's Messages, Gemini, OpenAI's Chat Completions and Responses. */
-export const dialects = ["anthropic", "gemini", "chat", "responses"] as const
-export type Dialect = (typeof dialects)[number]
 
 /** The providers behind the gateway. OpenAI serves two dialects. */
 export const providers = ["anthropic", "gemini", "openai"] as const

@@ -1,4 +1,4 @@
-import type { Dialect } from "./Dialect.ts"
+import type { Dialect } from "../wire/Dialect.ts"
 
 type Names = Readonly<Record<number, string>>
 

@@ -1,9 +1,9 @@
-import { isJson, type Json, textAt } from "../model/MessageCodec.ts"
 import { objectSpans } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { VisibleBlock } from "./Answer.ts"
-import type { Dialect } from "./Dialect.ts"
-import { visibleItem } from "./ResponsesAnswers.ts"
+import type { Dialect } from "../wire/Dialect.ts"
+import { isJson, type Json, textAt } from "../wire/MessageCodec.ts"
+import type { VisibleBlock } from "../wire/RelayedAnswer.ts"
+import { visibleItem } from "../wire/responses/RelayedAnswer.ts"
 
 /**
  * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in

@@ -1,4 +1,4 @@
-import type { Dialect } from "./Dialect.ts"
+import type { Dialect } from "../wire/Dialect.ts"
 
 /**
  * The declaration of the recall tool, with which a model reads content that left its window, in the form of each

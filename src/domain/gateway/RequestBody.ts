@@ -1,7 +1,8 @@
-import { isJson } from "../model/MessageCodec.ts"
 import { afterSpace, type ArraySpans, type MemberSpan, objectSpans, type Span } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { Dialect, Route } from "./Dialect.ts"
+import type { Dialect } from "../wire/Dialect.ts"
+import { isJson } from "../wire/MessageCodec.ts"
+import type { Route } from "./Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 
 /** The text of a request's body, and where its messages and tools are. Only the necessary parts are parsed. */

@@ -1,4 +1,5 @@
-import { outputText, type Part } from "../content/Content.ts"
+import type { Part } from "../content/Content.ts"
+import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { beginning, partTokens, roundedTokens, scan } from "./Tokens.ts"
 
@@ -221,9 +222,7 @@ export function* textFeatures(text: string): SlicedWork<Features> {
 const textsOf = (part: Part): ReadonlyArray<string> => {
   if (part.functionCall !== undefined) return [part.functionCall.name, JSON.stringify(part.functionCall.args ?? {})]
   if (part.functionResponse !== undefined) {
-    const { name = "", parts, response } = part.functionResponse
-    const nested = parts === undefined ? "" : JSON.stringify(parts)
-    return [name, outputText(part) ?? JSON.stringify(response ?? ""), nested]
+    return [part.functionResponse.name ?? "", responseContent(part).text]
   }
   return [part.text ?? JSON.stringify(part)]
 }

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
-import { type Part, PartShape } from "../content/Content.ts"
+import type { Part } from "../content/Content.ts"
 import { remoteTokens, sampleText, inlineTokens } from "../content/Media.ts"
+import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { costBits, machine } from "./TokenMachine.ts"
 
@@ -123,18 +124,6 @@ function* mediaTokens({ fileData, inlineData }: Part): SlicedWork<number | undef
   return fileData === undefined ? undefined : remoteTokens(fileData.mimeType ?? "")
 }
 
-const isPart = Schema.is(PartShape)
-
-/** Tokens of additional parts in a response: media by their rules, anything else by its JSON. */
-function* nestedPartsTokens(parts: unknown): SlicedWork<number> {
-  if (parts === undefined) return 0
-  const list: ReadonlyArray<unknown> = Array.isArray(parts) ? parts : [parts]
-  let tokens = 0
-  for (const one of list)
-    tokens += (isPart(one) ? yield* mediaTokens(one) : undefined) ?? (yield* textTokens(JSON.stringify(one)))
-  return tokens
-}
-
 /**
  * Estimated tokens of one part: text by its characters, calls and responses by their JSON, media by the rules of the API (Media.ts), also within a
  * response. A response that consists of one text counts as that text.
@@ -148,9 +137,11 @@ export function* partTokens(part: Part, output: string | undefined): SlicedWork<
     return callFrameTokens + estimateText(part.functionCall.name) + (yield* textTokens(args))
   }
   if (part.functionResponse !== undefined) {
-    const { name = "", parts, response } = part.functionResponse
-    const text = output ?? JSON.stringify(response ?? "")
-    return callFrameTokens + estimateText(name) + (yield* textTokens(text)) + (yield* nestedPartsTokens(parts))
+    const { name = "" } = part.functionResponse
+    const { media, text } = output === undefined ? responseContent(part) : { media: [], text: output }
+    let tokens = callFrameTokens + estimateText(name) + (yield* textTokens(text))
+    for (const one of media) tokens += (yield* mediaTokens(one)) ?? 0
+    return tokens
   }
   if (part.text !== undefined) return yield* textTokens(part.text)
   return yield* textTokens(JSON.stringify(part))

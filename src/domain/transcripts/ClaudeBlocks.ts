@@ -8,6 +8,7 @@ import {
   type Part,
   isMedia
 } from "../content/Content.ts"
+import { blockMedia } from "../content/MediaBlocks.ts"
 import type { Draft } from "../conversation/Conversation.ts"
 import type { NativeCall } from "./CompactionLayout.ts"
 import { isJson, type Json } from "./JsonRecord.ts"
@@ -43,9 +44,9 @@ const resultTypes = new Set(["text", "image", "document", "search_result", "tool
 
 /** Returns a block of another agent's result in Claude Code's form. */
 const resultBlock = (block: unknown): Json => {
-  if (isJson(block) && block.type === "image" && typeof block.data === "string") {
-    return { type: "image", source: { type: "base64", media_type: block.mimeType, data: block.data } }
-  }
+  const media = isJson(block) && "source" in block ? undefined : blockMedia(block)
+  const native = media === undefined ? undefined : mediaBlock(media)
+  if (native !== undefined && "block" in native) return native.block
   const known = isJson(block) && resultTypes.has(String(block.type))
   return known && (block.type !== "text" || typeof block.text === "string")
     ? block

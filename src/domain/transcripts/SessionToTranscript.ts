@@ -15,6 +15,7 @@ import {
 } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { nativeContent } from "../wire/ModelState.ts"
 import type { Step, Transcript } from "./Transcript.ts"
 
 /** Makes the transcript of a session for another agent's format: the inverse of an import. */
@@ -88,7 +89,8 @@ export function* sessionToTranscript(session: Session): SlicedWork<Transcript> {
   }
   for (const [index, entry] of log.entries()) {
     lay(index)
-    steps.push({ _tag: "Message", draft: draftOf(entry) })
+    const draft = draftOf(entry)
+    steps.push({ _tag: "Message", draft: { ...draft, content: nativeContent(draft.content) } })
     messages.set(entry.id, messageCount)
     messageCount += 1
     conversation = append(conversation, entry)

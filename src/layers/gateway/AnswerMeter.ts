@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer"
 import type { Readable, Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
-import { countsIn } from "../../domain/gateway/AnswerUsage.ts"
+import { countsIn } from "../../domain/wire/AnswerUsage.ts"
 import { encodingOf, type UpstreamAnswer } from "./Upstream.ts"
 
 /** Reads the counts of an answer that passes by, without holding it up: only its beginning and its end are kept. */

@@ -16,7 +16,7 @@ import { ByteCollector, type Holder } from "./HeldBytes.ts"
 import { pass, passUnread, planFor, textOf } from "./PassRequest.ts"
 import { bodyOf, type ProxiedRequest, sendJson, streaming } from "./ProxiedRequest.ts"
 import { askFor } from "./SnapshotRequests.ts"
-import { holding, type Upstream, UpstreamFailed } from "./Upstream.ts"
+import { holding, late, type Upstream, UpstreamFailed } from "./Upstream.ts"
 
 /** Handles requests of clients: authenticates them, checks their budgets, and routes them to providers. */
 
@@ -31,9 +31,9 @@ export interface GatewayHandlerOptions extends AccessOptions {
   readonly clientSeconds: number
 }
 
-/** No body takes longer to arrive than this many times `clientSeconds`, and no request longer than `maxRequest`. */
+/** No body takes longer to arrive than this many times `clientSeconds`, and no request longer than `maxRequestMillis`. */
 const maxBodyPeriods = 10
-const maxRequest = "1 hour"
+const maxRequestMillis = 3_600_000
 
 /** The body of a request, up to the size limit. */
 interface Received {
@@ -49,10 +49,18 @@ const receive = (
   { clientSeconds, maxBodyBytes }: GatewayHandlerOptions,
   holder: Holder
 ): Effect.Effect<Received, UpstreamFailed> =>
-  Effect.callback<Received>((resume) => {
+  Effect.callback((resume) => {
     const collector = new ByteCollector(Number(request.headers["content-length"] ?? 0))
     const { socket } = request
+    const deadline = setTimeout(
+      () => {
+        stop()
+        resume(Effect.fail(late("the body did not arrive in time")))
+      },
+      clientSeconds * maxBodyPeriods * 1_000
+    )
     const stop = () => {
+      clearTimeout(deadline)
       socket.setTimeout(0)
       request.off("data", onData).off("end", onEnd)
     }
@@ -72,13 +80,7 @@ const receive = (
     request.on("data", onData)
     request.once("end", onEnd)
     return Effect.sync(stop)
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: `${clientSeconds * maxBodyPeriods} seconds`,
-      orElse: () =>
-        Effect.fail(new UpstreamFailed({ message: "the body did not arrive in time", status: 504, cause: undefined }))
-    })
-  )
+  })
 
 /** A request whose access is decided. */
 interface Admitted {
@@ -204,12 +206,7 @@ export const handle = (
     request.resume()
     return refused(response, route, refusal ?? refuse(400, ""))
   }
-  return holding((holder) => Effect.scoped(work(options, request, response, target, holder))).pipe(
-    Effect.timeoutOrElse({
-      duration: maxRequest,
-      orElse: () =>
-        Effect.fail(new UpstreamFailed({ message: `no end within ${maxRequest}`, status: 504, cause: undefined }))
-    }),
+  return holding(maxRequestMillis, (holder) => Effect.scoped(work(options, request, response, target, holder))).pipe(
     Effect.catchCause((cause) => {
       const [upstream] = cause.reasons.flatMap((reason) =>
         reason._tag === "Fail" && reason.error instanceof UpstreamFailed ? [reason.error] : []

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import type { ReadAnswer } from "../../domain/gateway/Answer.ts"
-import type { Dialect } from "../../domain/gateway/Dialect.ts"
 import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
-import { SseSplitter } from "../../domain/gateway/SseEvents.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
+import type { Dialect } from "../../domain/wire/Dialect.ts"
+import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
+import { SseSplitter } from "../../domain/wire/SseEvents.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
@@ -13,7 +13,7 @@ import { holding, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstr
 
 /** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
 
-const deadline = "5 minutes"
+const maxMillis = 300_000
 
 const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
   const stream = answerDialects[dialect].stream(recallName)
@@ -27,6 +27,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
   const context = yield* Effect.context<Effect.Services<ReturnType<typeof accountAnswer>> | Upstream>()
   const ask: AskUpstream = (text) =>
     holding(
+      maxMillis,
       Effect.fnUntraced(function* (holder) {
         const answer = yield* withText(passing, text, true)
         const body = (yield* readAll(answer, holder)).toString("utf8")
@@ -49,7 +50,6 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
         return read
       }, Effect.scoped)
     ).pipe(
-      Effect.timeout(deadline),
       Effect.catchCause((cause) => Effect.as(reportFailure(cause, "code writes the snapshot"), undefined)),
       Effect.provideContext(context)
     )

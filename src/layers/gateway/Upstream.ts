@@ -72,18 +72,30 @@ export class Upstream extends Context.Service<
     )
 }
 
-/** Runs work that holds bytes of unfinished messages. Fails where it has to make room for others. */
+/** Runs work that holds bytes of unfinished messages. Fails where it has to make room for others, and after `maxMillis`. */
 export const holding = <A, E, R>(
+  maxMillis: number,
   work: (holder: Holder) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | UpstreamFailed, R | Upstream> =>
   Effect.flatMap(Upstream, ({ held }) => {
     const ended = Deferred.makeUnsafe<never, UpstreamFailed>()
     const holder = held.open(() => Deferred.doneUnsafe(ended, noRoom))
+    // A timer of Node, and an error made when it is needed: a fiber and an error for each request delayed its first byte by a tenth.
+    const deadline = setTimeout(
+      () => Deferred.doneUnsafe(ended, late(`no end within ${maxMillis / 60_000} minutes`)),
+      maxMillis
+    )
     return Effect.ensuring(
       Effect.raceFirst(work(holder), Deferred.await(ended)),
-      Effect.sync(() => holder.close())
+      Effect.sync(() => {
+        clearTimeout(deadline)
+        holder.close()
+      })
     )
   })
+
+/** The failure for what did not end in time. */
+export const late = (message: string): UpstreamFailed => new UpstreamFailed({ message, status: 504, cause: undefined })
 
 const noRoom = new UpstreamFailed({
   message: "the gateway holds too many unfinished messages; try again in a moment",

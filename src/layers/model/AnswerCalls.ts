@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import { outputLimit } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
-import type { ToolNames } from "../../domain/model/ToolDeclarations.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"
+import type { ToolNames } from "../../domain/wire/ToolDeclarations.ts"
 
 /** Reads the tool calls of an answer, whose arguments arrive as a text. */
 

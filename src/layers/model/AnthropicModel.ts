@@ -1,6 +1,6 @@
 import { type Config, Effect, Layer, Schema, Stream } from "effect"
-import { type AnthropicRequest, betaOf, countBody, requestBody } from "../../domain/model/AnthropicMessages.ts"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
+import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { makeReader } from "./AnthropicAnswer.ts"
@@ -28,8 +28,8 @@ const defaultBaseUrl = "https://api.anthropic.com"
 const maxTokensOf = (model: string): number =>
   Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
 
-const requestOf = (modelRequest: ModelRequest) =>
-  Effect.map(opened(modelRequest), ({ shared, tools, topK }) => {
+const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
+  Effect.map(opened(provider, modelRequest), ({ shared, tools, topK }) => {
     const maxTokens = shared.maxOutputTokens ?? maxTokensOf(shared.model)
     const request: AnthropicRequest = { ...shared, topK, maxTokens }
     return { request, tools }
@@ -44,9 +44,9 @@ const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
 }
 
 const stream = (provider: Provider, request: ModelRequest) =>
-  Effect.map(requestOf(request), ({ request, tools }) =>
+  Effect.map(requestOf(provider, request), ({ request, tools }) =>
     chunks(events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
-      makeReader(tools, names, hideKey(provider))
+      makeReader({ tools, names, hide: hideKey(provider), target: targetOf(request) })
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 
@@ -57,7 +57,7 @@ const countTokens = Effect.fn("Model.countTokens")(function* (
   request: ModelRequest
 ): Effect.fn.Return<number, ModelError> {
   yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
-  const { request: bare, tools } = yield* requestOf({
+  const { request: bare, tools } = yield* requestOf(provider, {
     model: request.model,
     contents: request.contents
   })

@@ -3,6 +3,7 @@ import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import { model, Part } from "../../domain/content/Content.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
+import { carriedState, type Target } from "../../domain/wire/ModelState.ts"
 import {
   AnswerTooLargeError,
   ContentPolicyError,
@@ -130,10 +131,16 @@ const readParts = Schema.decodeUnknownOption(
 const hasTooManyParts = (response: unknown): boolean =>
   Option.exists(readParts(response), ({ candidates: [{ content }] }) => content.parts.length > maxAnswerParts)
 
+/** A part whose signature goes back to this model alone. */
+const signedPart = (part: Part, target: Target): Part =>
+  part.thoughtSignature === undefined
+    ? part
+    : { ...part, thoughtSignature: carriedState(target, part.thoughtSignature) }
+
 /** Converts a response or a piece of one. Fails if the provider refused to answer. `hide` removes the key from a text. */
 export const toChunk = Effect.fnUntraced(function* (
   response: unknown,
-  hide: (text: string) => string
+  { hide, target }: { readonly hide: (text: string) => string; readonly target: Target }
 ): Effect.fn.Return<ModelChunk, ModelError> {
   if (hasTooManyParts(response)) {
     return yield* failed(new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts }))
@@ -149,7 +156,7 @@ export const toChunk = Effect.fnUntraced(function* (
   }
   const grounding = groundingOf(candidate?.groundingMetadata)
   return {
-    parts: candidate?.content?.parts ?? [],
+    parts: (candidate?.content?.parts ?? []).map((part) => signedPart(part, target)),
     ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),
     ...(usageMetadata === undefined ? {} : { usage: usageOf(usageMetadata) }),
     ...(candidate?.citationMetadata === undefined ? {} : { citations: citationsOf(candidate.citationMetadata) }),

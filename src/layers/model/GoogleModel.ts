@@ -1,7 +1,8 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { Config, Duration, Effect, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
-import { geminiContent } from "../../domain/model/GeminiContents.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
+import { geminiContent } from "../../domain/wire/gemini/Request.ts"
+import type { Target } from "../../domain/wire/ModelState.ts"
 import {
   Model,
   type ModelAnswer,
@@ -81,19 +82,19 @@ const optionsConfig: Config.Config<Options> = Config.all({
 const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
 /** The body of a request in the wire shape. The SDK's own shape would lose keys that the SDK does not know. */
-const extraBody = ({ contents, ...rest }: ModelRequest): Record<string, unknown> => ({
-  contents: contents.map(geminiContent),
+const extraBody = ({ contents, ...rest }: ModelRequest, target: Target): Record<string, unknown> => ({
+  contents: contents.map((content) => geminiContent(content, target)),
   ...restOf(rest)
 })
 
 /** The SDK requires contents of its own type; `extraBody` replaces them. */
 const placeholder = [{ role: "user", parts: [{ text: "" }] }]
 
-const parameters = (request: ModelRequest, abortSignal: AbortSignal): GenerateContentParameters => ({
+const parameters = (request: ModelRequest, target: Target, abortSignal: AbortSignal): GenerateContentParameters => ({
   model: request.model,
   contents: placeholder,
   // On by default, continuation makes several requests of one call.
-  config: { abortSignal, automaticContinuation: false, httpOptions: { extraBody: extraBody(request) } }
+  config: { abortSignal, automaticContinuation: false, httpOptions: { extraBody: extraBody(request, target) } }
 })
 
 /** The configuration of all calls. */
@@ -112,6 +113,9 @@ interface Call {
   /** The signal it gives aborts the request until the promise settles, no longer. */
   readonly run: <A>(call: (signal: AbortSignal) => Promise<A>) => Effect.Effect<A, ModelError>
 }
+
+/** The model that answers. */
+const targetOf = ({ baseUrl }: Client, model: string): Target => ({ dialect: "gemini", server: baseUrl.host, model })
 
 const newExchange = (): Exchange => ({
   sent: false,
@@ -164,8 +168,9 @@ const within = (duration: Duration.Input) =>
 const generate = Effect.fnUntraced(
   function* (client: Client, request: ModelRequest): Effect.fn.Return<ModelAnswer, ModelError> {
     const { models, run } = yield* openCall(client)
-    const response = yield* run((signal) => models.generateContent(parameters(request, signal)))
-    return yield* Effect.flatMap(toChunk(response, hideKey(client)), toAnswer)
+    const target = targetOf(client, request.model)
+    const response = yield* run((signal) => models.generateContent(parameters(request, target, signal)))
+    return yield* Effect.flatMap(toChunk(response, { hide: hideKey(client), target }), toAnswer)
   },
   (answer, { timeouts }) => within(timeouts.generate)(answer)
 )
@@ -174,11 +179,13 @@ const countTokens = Effect.fn("Model.countTokens")(
   function* (client: Client, { contents, model }: ModelRequest): Effect.fn.Return<number, ModelError> {
     yield* Effect.annotateCurrentSpan({ model, contents: contents.length })
     const { models, run } = yield* openCall(client)
+    const target = targetOf(client, model)
+    const own = contents.map((content) => geminiContent(content, target))
     const response = yield* run((abortSignal) =>
       models.countTokens({
         model,
         contents: placeholder,
-        config: { abortSignal, httpOptions: { extraBody: { contents: contents.map(geminiContent) } } }
+        config: { abortSignal, httpOptions: { extraBody: { contents: own } } }
       })
     )
     const { totalTokens } = yield* readCountResponse(response).pipe(
@@ -232,8 +239,9 @@ const openStream = Effect.fnUntraced(function* (
   const { GoogleStream } = yield* Effect.promise(() => import("./GoogleStream.ts"))
   const { baseUrl } = client
   const exchange = newExchange()
+  const body = bodyOf(request, targetOf(client, request.model))
   const answer = yield* Effect.acquireRelease(
-    Effect.sync(() => new GoogleStream({ baseUrl, key, model: request.model, body: bodyOf(request), exchange })),
+    Effect.sync(() => new GoogleStream({ baseUrl, key, model: request.model, body, exchange })),
     (open) => Effect.sync(() => open.close())
   )
   return {
@@ -254,13 +262,14 @@ interface Progress {
 
 const pull = Effect.fnUntraced(function* (
   client: Client,
+  target: Target,
   { finished, pieces }: Progress
 ): Effect.fn.Return<readonly [ModelChunk, Progress] | undefined, ModelError> {
   const opened = yield* pieces
   const next = opened.poll() ?? (yield* within(client.timeouts.chunk)(opened.next))
   if (next._tag === "Failed") return yield* errorOf(client, opened.exchange, next.error)
   if (next._tag === "End") return finished ? undefined : yield* unusable(unfinished)
-  const chunk = yield* toChunk(next.value, hideKey(client))
+  const chunk = yield* toChunk(next.value, { hide: hideKey(client), target })
   return [chunk, { pieces: Effect.succeed(opened), finished: finished || chunk.finishReason !== undefined }]
 })
 
@@ -269,7 +278,7 @@ const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk
   Effect.scope.pipe(
     Effect.map((scope) => {
       const start: Progress = { pieces: Scope.provide(openStream(client, request), scope), finished: false }
-      return Stream.unfold(start, (progress) => pull(client, progress))
+      return Stream.unfold(start, (progress) => pull(client, targetOf(client, request.model), progress))
     }),
     Stream.unwrap,
     streamSpan("gcp.gemini", request)

@@ -1,5 +1,5 @@
 import { type Config, Effect, Layer, Stream } from "effect"
-import { chatBody, responsesBody } from "../../domain/model/OpenAiMessages.ts"
+import { chatBody, responsesBody } from "../../domain/wire/OpenAiRequest.ts"
 import { Model, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
@@ -36,12 +36,13 @@ interface Server extends Provider {
 }
 
 const stream = (server: Server, request: ModelRequest) =>
-  Effect.map(opened(request), ({ shared, tools }) => {
-    const hide = hideKey(server)
+  Effect.map(opened(server, request), ({ shared, tools }) => {
+    const target = { dialect: server.api, server: shared.server, model: shared.model }
+    const reading = { tools, names, hide: hideKey(server), target }
     return server.api === "responses"
-      ? chunks(events(server, "responses", responsesBody(shared, tools)), () => makeResponsesReader(tools, names, hide))
+      ? chunks(events(server, "responses", responsesBody(shared, tools)), () => makeResponsesReader(reading))
       : chunks(events(server, "chat/completions", chatBody(shared, tools, server.isOpenAi)), () =>
-          makeChatReader(tools, names, hide)
+          makeChatReader(reading)
         )
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 

@@ -1,9 +1,10 @@
 import { Config, Duration, Effect, Option, Redacted, Result, Schema, Stream } from "effect"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
-import { toolDeclarations, toolNames } from "../../domain/model/ToolDeclarations.ts"
 import { parseJson, wellFormedJson } from "../../domain/text/JsonText.ts"
+import type { Target } from "../../domain/wire/ModelState.ts"
 import { faultOf } from "../../domain/wire/ProviderFault.ts"
+import { toolDeclarations, type ToolNames, toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import {
   AnswerTooLargeError,
   type ModelAnswer,
@@ -72,13 +73,16 @@ export const naming =
     model === undefined ? request : { ...request, model }
 
 /** Returns the parts of a request that all dialects share, and the names of its tools. Fails for tools that are not declared functions. */
-export const opened = ({ contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest) =>
+export const opened = (
+  { baseUrl }: Provider,
+  { contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest
+) =>
   Effect.fromResult(
     Result.mapBoth(toolDeclarations(tools), {
       onFailure: (detail) => failed(new InvalidRequestError({ detail })),
       onSuccess: (declared) => {
         const { maxOutputTokens, temperature, thinkingBudget, topK, topP } = generation
-        const basic = { model, contents, systemInstruction, tools: declared, mustCall }
+        const basic = { model, server: baseUrl.host, contents, systemInstruction, tools: declared, mustCall }
         const shared = { ...basic, maxOutputTokens, temperature, topP, thinkingBudget }
         return { shared, topK, tools: toolNames(declared) }
       }
@@ -244,6 +248,16 @@ export const events = (provider: Provider, path: string, body: unknown): Stream.
     }, within(provider.timeouts.chunk))
     return Stream.unfold(start, next)
   }).pipe(Stream.unwrap)
+
+/** What the events of an answer are read with. */
+export interface Reading {
+  readonly tools: ToolNames
+  readonly names: ProviderNames
+  /** Removes the key from a text. */
+  readonly hide: (text: string) => string
+  /** The model that answers. */
+  readonly target: Target
+}
 
 /** Reads the events of one answer. It keeps the state that they depend on. */
 export interface EventReader {

@@ -1,6 +1,7 @@
 import type { Content } from "../../domain/content/Content.ts"
-import { geminiContent } from "../../domain/model/GeminiContents.ts"
 import { wellFormedJson } from "../../domain/text/JsonText.ts"
+import { geminiContent } from "../../domain/wire/gemini/Request.ts"
+import type { Target } from "../../domain/wire/ModelState.ts"
 import type { ModelRequest } from "../../services/model/Model.ts"
 
 /**
@@ -60,6 +61,11 @@ class Kept {
   /** The texts of the last contents, by index. */
   private recent = new Map<number, string>()
   private rest: { readonly of: Rest; readonly bytes: Buffer } | undefined
+  private readonly target: Target
+
+  constructor(target: Target) {
+    this.target = target
+  }
 
   private get size(): number {
     return this.ends.at(-1) ?? 0
@@ -95,9 +101,14 @@ class Kept {
     this.blocks = blocks
   }
 
+  /** Whether the bytes are for this model: others get other signatures. */
+  isFor({ model, server }: Target): boolean {
+    return this.target.model === model && this.target.server === server
+  }
+
   /** The text of a content at a place: its JSON, separated from the one before. */
   private textOf(content: Content, index: number): string {
-    const json = wellFormedJson(JSON.stringify(geminiContent(content)))
+    const json = wellFormedJson(JSON.stringify(geminiContent(content, this.target)))
     return index === 0 ? json : `,${json}`
   }
 
@@ -134,10 +145,11 @@ const opening = Buffer.from('{"contents":[')
 /** By the first content of a conversation, which stays the same object. */
 const conversations = new WeakMap<Content, Kept>()
 
-/** The body of a request, in pieces. */
-export const bodyOf = (request: ModelRequest): ReadonlyArray<Buffer> => {
+/** The body of a request to a model, in pieces. */
+export const bodyOf = (request: ModelRequest, target: Target): ReadonlyArray<Buffer> => {
   const [first] = request.contents
-  const kept = (first === undefined ? undefined : conversations.get(first)) ?? new Kept()
+  const before = first === undefined ? undefined : conversations.get(first)
+  const kept = before?.isFor(target) === true ? before : new Kept(target)
   if (first !== undefined) conversations.set(first, kept)
   return kept.body(request)
 }

@@ -15,8 +15,8 @@ import {
   type Role
 } from "../../domain/content/Content.ts"
 import { optionsKey } from "../../domain/content/WireContent.ts"
-import { type ToolDeclaration, toolDeclarations } from "../../domain/model/ToolDeclarations.ts"
 import { excessOf } from "../../domain/wire/ProviderFault.ts"
+import { type ToolDeclaration, toolDeclarations } from "../../domain/wire/ToolDeclarations.ts"
 import {
   AuthenticationError,
   ContentPolicyError,

@@ -14,11 +14,11 @@ import {
 } from "../../domain/conversation/Conversation.ts"
 import { type DroppedRange, droppedEntries } from "../../domain/conversation/Recall.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
-import type { Dialect } from "../../domain/gateway/Dialect.ts"
 import { codecs } from "../../domain/gateway/DialectCodecs.ts"
 import { withoutCacheMarks } from "../../domain/gateway/MessageChain.ts"
-import { type MessageGroup, shortenedMessages } from "../../domain/model/MessageCodec.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import type { Dialect } from "../../domain/wire/Dialect.ts"
+import { type MessageGroup, shortenedMessages } from "../../domain/wire/MessageCodec.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 
 /** A conversation of the gateway in the form of the other modules, with the exact text of each message. */

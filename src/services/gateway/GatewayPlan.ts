@@ -1,11 +1,11 @@
 import type { Effect } from "effect"
-import type { ReadAnswer } from "../../domain/gateway/Answer.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import type { Route } from "../../domain/gateway/Dialect.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
 import type { RecallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
+import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import type { GatewayStoreError } from "./GatewayStore.ts"
 

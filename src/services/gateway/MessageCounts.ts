@@ -1,11 +1,11 @@
 import { outputText } from "../../domain/content/Content.ts"
-import type { Dialect } from "../../domain/gateway/Dialect.ts"
 import { codecs } from "../../domain/gateway/DialectCodecs.ts"
 import type { HashText } from "../../domain/gateway/MessageChain.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, partTokens } from "../../domain/tokens/Tokens.ts"
+import type { Dialect } from "../../domain/wire/Dialect.ts"
 
 /** Counts the estimated tokens of messages, once each, and corrects estimates by the providers' counts. */
 

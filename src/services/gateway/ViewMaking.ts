@@ -3,9 +3,9 @@ import { patchOf } from "../../domain/compression/Compression.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
-import type { Dialect } from "../../domain/gateway/Dialect.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
+import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { Compression } from "../compression/Compression.ts"
 import {
   addedSince,

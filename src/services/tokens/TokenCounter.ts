@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { isMedia, outputText, type Part, payload } from "../../domain/content/Content.ts"
+import { responseContent } from "../../domain/content/MediaBlocks.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { partTokens } from "../../domain/tokens/Tokens.ts"
@@ -36,7 +37,7 @@ export class TokenCounter extends Context.Service<
 const failed = (message: string, cause: unknown) => new TokenCountError({ message, cause })
 
 const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<number, TokenCountError> =>
-  isMedia(part) || part.functionResponse?.parts !== undefined
+  isMedia(part) || responseContent(part).media.length > 0
     ? Effect.suspend(() => Work.run(partTokens(part, outputText(part))))
     : Effect.try({
         try: () => count(outputText(part) ?? payload(part).text),

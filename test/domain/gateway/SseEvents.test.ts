@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { SseSplitter } from "../../../src/domain/gateway/SseEvents.ts"
+import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 
 const Pieces = Schema.Array(
   Schema.Literals(["data: 1", "event: a", "\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\r\r", ":", "data:[é]", " "])

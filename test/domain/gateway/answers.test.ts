@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { usageOf } from "../../../src/domain/gateway/AnswerUsage.ts"
-import { dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
 import { type HiddenExchange, woven } from "../../../src/domain/gateway/HiddenExchange.ts"
-import { SseSplitter } from "../../../src/domain/gateway/SseEvents.ts"
+import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
+import { dialects } from "../../../src/domain/wire/Dialect.ts"
+import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 
 /** Answers of every dialect with calls of the gateway's tool, streamed and whole: what the client gets, and what the provider gets back. */

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import * as Anthropic from "../../../src/domain/model/AnthropicMessages.ts"
-import { dialogueOf } from "../../../src/domain/model/Dialogue.ts"
-import { geminiContent } from "../../../src/domain/model/GeminiContents.ts"
-import * as OpenAi from "../../../src/domain/model/OpenAiMessages.ts"
-import { isCarried, signatureOf } from "../../../src/domain/model/ProviderSignature.ts"
-import { toolDeclarations, toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
 import { wellFormedJson } from "../../../src/domain/text/JsonText.ts"
+import * as Anthropic from "../../../src/domain/wire/anthropic/Request.ts"
+import { dialects as everyDialect } from "../../../src/domain/wire/Dialect.ts"
+import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
+import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
+import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
+import * as OpenAi from "../../../src/domain/wire/OpenAiRequest.ts"
+import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { runsOf } from "../../support/runs.ts"
 import { strict } from "../../support/StrictProviders.ts"
 
@@ -57,7 +58,7 @@ const partOf = ({ id, isUser, kind, words }: typeof Piece.Type, at: number): Par
   }
   if (kind < 2) return text(marked)
   if (kind === 2) return { text: "", thoughtSignature: signatureOf("anthropic", thinking) }
-  if (kind === 3) return { text: "", thoughtSignature: signatureOf("openai", reasoning) }
+  if (kind === 3) return { text: "", thoughtSignature: signatureOf("responses", reasoning) }
   if (kind === 4) return { text: marked, thought: true }
   if (kind === 5) return { ...call("look", { at }, own), thoughtSignature: "Z29vZ2xl" }
   return call(kind < 8 ? "look" : "read", kind === 9 ? undefined : { at }, own)
@@ -85,12 +86,17 @@ const extraOf = ({ tools, ...options }: typeof Options.Type): Extra => ({
   ].slice(0, tools)
 })
 
+const server = "api.example"
+const models = { anthropic: "claude-sonnet-4-5", chat: "llama", gemini: "gemini-3", responses: "gpt-5" }
+const signatureOf = (dialect: keyof typeof models, state: unknown, name = models[dialect]) =>
+  carriedState({ dialect, server, model: name }, state)
+
 const anthropic = (contents: ReadonlyArray<Content>, extra: Partial<Anthropic.AnthropicRequest> = {}) =>
-  Anthropic.requestBody({ model: "claude-sonnet-4-5", contents, tools: [], maxTokens: 1_000, ...extra }, names)
+  Anthropic.requestBody({ model: models.anthropic, server, contents, tools: [], maxTokens: 1_000, ...extra }, names)
 const responses = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
-  OpenAi.responsesBody({ model: "gpt-5", contents, tools: [], ...extra }, names)
+  OpenAi.responsesBody({ model: models.responses, server, contents, tools: [], ...extra }, names)
 const chat = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
-  OpenAi.chatBody({ model: "llama", contents, tools: [], ...extra }, names, false)
+  OpenAi.chatBody({ model: models.chat, server, contents, tools: [], ...extra }, names, false)
 
 const unique = (values: ReadonlyArray<unknown>) => assert.strictEqual(new Set(values).size, values.length)
 const valid = (id: unknown) => assert.match(String(id), /^[A-Za-z0-9_-]{1,64}$/)
@@ -250,7 +256,7 @@ describe("contents for the Gemini API", () => {
           role,
           parts: [...parts, ...(role === "model" ? [call("look", {}), call("read", {})] : [])]
         }))
-        .map(geminiContent)
+        .map((content) => geminiContent(content, { dialect: "gemini", server, model: "gemini-3" }))
       for (const { parts } of contents) {
         const [first, second] = parts.filter((part) => part.functionCall !== undefined)
         if (first !== undefined) assert.isNotEmpty(first.thoughtSignature ?? "")
@@ -272,7 +278,7 @@ describe("the dialogue", () => {
         model(call("c", {}, "call_1")),
         user(response("c", "again", "call_1"))
       ],
-      "anthropic"
+      { dialect: "anthropic", server, model: models.anthropic }
     )
     const results = turns.flatMap((turn) => (turn.role === "user" ? turn.results : []))
     assert.deepStrictEqual(
@@ -282,7 +288,11 @@ describe("the dialogue", () => {
   })
 
   it("answers a call without a result, and keeps a result without a call as words", () => {
-    const turns = dialogueOf([model(call("a", {}, "one")), user(response("a", { output: "late" }, "two"))], "anthropic")
+    const turns = dialogueOf([model(call("a", {}, "one")), user(response("a", { output: "late" }, "two"))], {
+      dialect: "chat",
+      server,
+      model: models.chat
+    })
     assert.deepStrictEqual(turns.at(-1), {
       role: "user",
       results: [{ id: "one", text: "(no result)", isError: true, media: [] }],
@@ -297,7 +307,7 @@ describe("requests", () => {
       user(text("q")),
       model(
         { text: "", thoughtSignature: signatureOf("anthropic", thinking) },
-        { text: "", thoughtSignature: signatureOf("openai", reasoning) },
+        { text: "", thoughtSignature: signatureOf("responses", reasoning) },
         call("look", { a: 1 }, "c1")
       ),
       user(response("look", { output: "seen" }, "c1"))
@@ -339,10 +349,20 @@ describe("requests", () => {
     assert.notProperty(anthropic([user(text("q"))], { model: "claude-opus-5", temperature: 1 }), "temperature")
   })
 
+  const boundTo = [
+    "claude-opus-5-5",
+    "claude-sonnet-5-5-20260928",
+    "claude-fable-5-1",
+    "claude-opus-5",
+    "claude-sonnet-4-5"
+  ]
   it("thinking that no longer applies is left out by the models that would refuse it", () => {
     const contents = [
       user(text("q")),
-      model({ text: "", thoughtSignature: signatureOf("anthropic", thinking) }, text("a")),
+      model(
+        ...boundTo.map((name) => ({ text: "", thoughtSignature: signatureOf("anthropic", thinking, name) })),
+        text("a")
+      ),
       user(text("more"))
     ]
     for (const [name, isBound] of [
@@ -352,7 +372,7 @@ describe("requests", () => {
       ["claude-opus-5", false],
       ["claude-sonnet-4-5", false]
     ] as const) {
-      const request = { model: name, contents, tools: [], maxTokens: 1_000 }
+      const request = { model: name, server, contents, tools: [], maxTokens: 1_000 }
       const expected = isBound
         ? { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } }
         : undefined
@@ -361,6 +381,36 @@ describe("requests", () => {
       assert.strictEqual(Anthropic.betaOf(request), isBound ? "thinking-binding-controls-2026-08-01" : undefined)
       assert.notProperty(anthropic([user(text("q"))], { model: name }), "thinking")
     }
+  })
+
+  it("a state goes back unchanged to the model at the server that wrote it, and to nobody else", () => {
+    const state = { type: "thinking", id: "rs_1", reasoning_content: "hm", deep: [{ a: null }] }
+    for (const from of everyDialect) {
+      const here = { dialect: from, server, model: models[from] }
+      const signed = (at: typeof here) =>
+        model(
+          { text: "", thoughtSignature: carriedState(at, from === "gemini" ? "c2ln" : state) },
+          call("look", {}, "functions.look:0")
+        )
+      const sentTo = (at: typeof here) => {
+        const contents = [user(text("q")), signed(at), user(response("look", "seen", "functions.look:0"))]
+        const gemini = { dialect: "gemini", server, model: models.gemini } as const
+        const bodies = {
+          anthropic: () => anthropic(contents),
+          chat: () => chat(contents),
+          gemini: () => contents.map((content) => geminiContent(content, gemini)),
+          responses: () => responses(contents)
+        }
+        return everyDialect.filter((to) => /rs_1|hm|c2ln/.test(JSON.stringify(bodies[to]())))
+      }
+      assert.deepStrictEqual(sentTo(here), [from])
+      assert.deepStrictEqual(sentTo({ ...here, server: "api.other" }), [])
+      assert.deepStrictEqual(sentTo({ ...here, model: "another" }), [])
+    }
+    const [, answer] = Items(chat([user(text("q")), model(call("look", {}, "functions.look:0"))])["messages"])
+    assert.include(JSON.stringify(answer), "functions.look:0")
+    const own = model({ ...call("look", {}), thoughtSignature: signatureOf("gemini", "c2ln") })
+    assert.strictEqual(nativeContent(own).parts[0]?.thoughtSignature, "c2ln")
   })
 
   it("a call is forced where the model allows it, and asked for in words elsewhere", () => {
@@ -382,6 +432,7 @@ describe("requests", () => {
 
   it("OpenAI's models that think take no sampling", () => {
     const request = {
+      server,
       contents: [user(text("q"))],
       tools: [],
       temperature: 0.5,
@@ -449,7 +500,7 @@ describe("requests", () => {
 
   it("the whole body of a request has what was asked for", () => {
     const tools = [{ name: "look", description: "Looks.", parameters: { type: "object" } }]
-    const request = { contents: [user(text("q"))], tools, systemInstruction: "be brief", mustCall: true }
+    const request = { server, contents: [user(text("q"))], tools, systemInstruction: "be brief", mustCall: true }
     const sampled = { ...request, temperature: 0.5, topP: 0.9, thinkingBudget: 0, maxOutputTokens: 50 }
     const fn = { name: "look", description: "Looks.", parameters: { type: "object" } }
     const openAi = { stream: true, tool_choice: "required" }
@@ -495,7 +546,14 @@ describe("requests", () => {
       Anthropic.betaOf({
         ...own,
         model: "claude-opus-5-5",
-        contents: [model(...blocks.map((block) => ({ text: "", thoughtSignature: signatureOf("anthropic", block) })))]
+        contents: [
+          model(
+            ...blocks.map((block) => ({
+              text: "",
+              thoughtSignature: signatureOf("anthropic", block, "claude-opus-5-5")
+            }))
+          )
+        ]
       })
     const [compact, binding] = ["compact-2026-01-12", "thinking-binding-controls-2026-08-01"]
     assert.deepStrictEqual(
@@ -513,7 +571,15 @@ describe("requests", () => {
     ["gpt-4o", 16_384, undefined],
     ["o3", 0, undefined]
   ] as const)("%s thinks with the effort of %i tokens: %s", (name, thinkingBudget, effort) => {
-    const request = { model: name, contents: [user(text("q"))], tools: [], thinkingBudget, temperature: 1, topP: 1 }
+    const request = {
+      model: name,
+      server,
+      contents: [user(text("q"))],
+      tools: [],
+      thinkingBudget,
+      temperature: 1,
+      topP: 1
+    }
     const [whole, chats] = [OpenAi.responsesBody(request, names), OpenAi.chatBody(request, names, true)]
     const thinks = effort !== undefined || thinkingBudget === 0
     assert.deepStrictEqual(whole["reasoning"], effort === undefined ? undefined : { effort })

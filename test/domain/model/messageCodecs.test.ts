@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Part } from "../../../src/domain/content/Content.ts"
-import { anthropicCodec } from "../../../src/domain/model/AnthropicCodec.ts"
-import { chatCompletionsCodec } from "../../../src/domain/model/ChatCompletionsCodec.ts"
-import { geminiCodec } from "../../../src/domain/model/GeminiCodec.ts"
-import { type MessageCodec, opaque, shortenedMessages } from "../../../src/domain/model/MessageCodec.ts"
-import { responsesCodec } from "../../../src/domain/model/ResponsesCodec.ts"
+import { anthropicCodec } from "../../../src/domain/wire/anthropic/Messages.ts"
+import { chatCompletionsCodec } from "../../../src/domain/wire/chat/Messages.ts"
+import { geminiCodec } from "../../../src/domain/wire/gemini/Messages.ts"
+import { type MessageCodec, opaque, shortenedMessages } from "../../../src/domain/wire/MessageCodec.ts"
+import { responsesCodec } from "../../../src/domain/wire/responses/Messages.ts"
 
 /** Every kind of block and item that a message may have, as the other modules see it. What is unknown is carried as it is. */
 

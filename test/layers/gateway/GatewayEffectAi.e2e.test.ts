@@ -1,7 +1,7 @@
 import { describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import * as Chat from "effect/ai/Chat"
-import type { Dialect } from "../../../src/domain/gateway/Dialect.ts"
+import type { Dialect } from "../../../src/domain/wire/Dialect.ts"
 import * as AnthropicModel from "../../../src/layers/model/AnthropicModel.ts"
 import * as OpenAiModel from "../../../src/layers/model/OpenAiModel.ts"
 import { layerLanguageModel } from "../../../src/services/effect-ai/ModelLanguageModel.ts"

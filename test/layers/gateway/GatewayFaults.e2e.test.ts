@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { createHash } from "node:crypto"
 import type http from "node:http"
-import { dialects } from "../../../src/domain/gateway/Dialect.ts"
+import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { maxAnswerBytes } from "../../../src/layers/gateway/Upstream.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { hash } from "node:crypto"
-import { dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
+import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { type Block, codecs } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,

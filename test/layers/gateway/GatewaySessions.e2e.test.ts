@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { makeClient, makeGateway, makeProvider } from "../../support/GatewayScene.ts"
 import { fact, filler, lookingModel, wordOf } from "../../support/GatewaySession.ts"

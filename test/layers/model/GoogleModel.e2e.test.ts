@@ -24,6 +24,7 @@ import { pathToFileURL } from "node:url"
 import { inspect } from "node:util"
 import { gzipSync } from "node:zlib"
 import { Part, user } from "../../../src/domain/content/Content.ts"
+import { nativeContent } from "../../../src/domain/wire/ModelState.ts"
 import * as GoogleModel from "../../../src/layers/model/GoogleModel.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import {
@@ -135,8 +136,8 @@ describe("responses", () => {
       const contents = [{ role: "model" as const, parts, era: "late" }]
       const answer = yield* model.generate({ ...question, contents })
       const chunks = yield* Stream.runCollect(model.stream({ ...question, contents }))
-      assert.deepStrictEqual(answer.content.parts, parts)
-      assert.deepStrictEqual(chunks[0]?.parts, parts)
+      assert.deepStrictEqual(nativeContent(answer.content).parts, parts)
+      assert.deepStrictEqual(nativeContent({ role: "model", parts: chunks[0]?.parts ?? [] }).parts, parts)
       for (const { body } of yield* fake.requests) assert.deepStrictEqual(body, { contents, generationConfig: {} })
     })
   )
@@ -748,7 +749,7 @@ describe("the recordings of gemini-cli", () => {
             method === "generateContent"
               ? (yield* Effect.tap(model.generate(question), Schema.encodeUnknownEffect(ModelAnswer))).content.parts
               : (yield* Stream.runCollect(model.stream(question))).flatMap((chunk) => chunk.parts)
-          assert.deepStrictEqual(parts, yield* partsOf(response))
+          assert.deepStrictEqual(nativeContent({ role: "model", parts }).parts, yield* partsOf(response))
         }
         assert.lengthOf(yield* fake.requests, lines.length)
       }).pipe(Effect.provide(NodeServices.layer))

@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { type Content, model, text, user } from "../../../src/domain/content/Content.ts"
+import { carriedState, type Target } from "../../../src/domain/wire/ModelState.ts"
 import { bodyOf } from "../../../src/layers/model/RequestBytes.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const { isBetween } = Schema
+
+const target = { dialect: "gemini", server: "api", model: "m" } as const
 
 const json = (pieces: ReadonlyArray<Uint8Array>): unknown => JSON.parse(Buffer.concat(pieces).toString("utf8"))
 
@@ -30,38 +33,54 @@ describe("the bytes of a request", () => {
           // Half of a surrogate pair is replaced.
           const whole = [user(text("begin \u{1f600} \ufffd")), ...contents.slice(1)]
           const expected = JSON.parse(JSON.stringify({ contents: whole, generationConfig: {} }))
-          sent.push([bodyOf({ model: "m", contents }), expected])
+          sent.push([bodyOf({ model: "m", contents }, target), expected])
         }
         for (const [pieces, expected] of sent) assert.deepStrictEqual(json(pieces), expected)
       }),
     { arbitrary: { runs: runsOf(200) } }
   )
 
+  it("are made again for another model, which gets none of the signatures of the first", () => {
+    const signed = { text: "a", thoughtSignature: carriedState(target, "c2ln") }
+    const contents = [user(text("q")), model(signed)]
+    const sentTo = (to: Target) => JSON.stringify(json(bodyOf({ model: to.model, contents }, to)))
+    for (const [to, isSent] of [
+      [target, true],
+      [{ ...target, model: "n" }, false],
+      [{ ...target, server: "other" }, false],
+      [target, true]
+    ] as const) {
+      assert.strictEqual(sentTo(to).includes("c2ln"), isSent)
+    }
+  })
+
   it("hold what accompanies the contents, also when only that changes", () => {
     const contents = [user(text("hello"))]
     const tools = [{ functionDeclarations: [{ name: "f" }] }]
     const system = { parts: [{ text: "be brief" }] }
-    assert.deepStrictEqual(json(bodyOf({ model: "m", contents, systemInstruction: "be brief", tools })), {
+    assert.deepStrictEqual(json(bodyOf({ model: "m", contents, systemInstruction: "be brief", tools }, target)), {
       contents,
       systemInstruction: system,
       tools,
       generationConfig: {}
     })
     assert.deepStrictEqual(
-      json(bodyOf({ model: "m", contents, mustCall: true, generation: { temperature: 0, thinkingBudget: -1 } })),
+      json(
+        bodyOf({ model: "m", contents, mustCall: true, generation: { temperature: 0, thinkingBudget: -1 } }, target)
+      ),
       {
         contents,
         toolConfig: { functionCallingConfig: { mode: "ANY" } },
         generationConfig: { temperature: 0, thinkingConfig: { thinkingBudget: -1 } }
       }
     )
-    assert.deepStrictEqual(json(bodyOf({ model: "m", contents: [] })), { contents: [], generationConfig: {} })
+    assert.deepStrictEqual(json(bodyOf({ model: "m", contents: [] }, target)), { contents: [], generationConfig: {} })
   })
 
   it("share the bytes of the request before", () => {
     const first = Array.from({ length: 50 }, (_, at) => user(text(`message ${at} ${"x".repeat(5_000)}`)))
-    const before = bodyOf({ model: "m", contents: first })
-    const after = bodyOf({ model: "m", contents: [...first, user(text("one more"))] })
+    const before = bodyOf({ model: "m", contents: first }, target)
+    const after = bodyOf({ model: "m", contents: [...first, user(text("one more"))] }, target)
     const shared = before.filter(({ buffer, byteOffset }) =>
       after.some((piece) => piece.buffer === buffer && piece.byteOffset === byteOffset)
     )
@@ -74,7 +93,7 @@ describe("the bytes of a request", () => {
     let pieces: ReadonlyArray<Uint8Array> = []
     for (let turn = 0; turn < 500; turn += 1) {
       const last = () => user(text(`message ${turn} ${"x".repeat(300)}`))
-      pieces = bodyOf({ model: "m", contents: [...settled, last()] })
+      pieces = bodyOf({ model: "m", contents: [...settled, last()] }, target)
       settled.push(last())
     }
     assert.deepStrictEqual(json(pieces), { contents: settled, generationConfig: {} })

@@ -5,9 +5,9 @@ import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import type { Content } from "../../../src/domain/content/Content.ts"
-import { betaOf, requestBody } from "../../../src/domain/model/AnthropicMessages.ts"
-import { chatBody, responsesBody } from "../../../src/domain/model/OpenAiMessages.ts"
-import { toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
+import { betaOf, requestBody } from "../../../src/domain/wire/anthropic/Request.ts"
+import { chatBody, responsesBody } from "../../../src/domain/wire/OpenAiRequest.ts"
+import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { Chats, Models, Palimpsest } from "../../../src/index.ts"
 import { makeReader } from "../../../src/layers/model/AnthropicAnswer.ts"
 import { makeResponsesReader } from "../../../src/layers/model/OpenAiAnswer.ts"
@@ -32,7 +32,12 @@ describe("what a provider's server compacted", () => {
   it.effect("goes back to Anthropic as it came, with the header that it needs", () =>
     Effect.gen(function* () {
       const parts = yield* partsOf(
-        makeReader(names, provided, (text) => text),
+        makeReader({
+          tools: names,
+          names: provided,
+          hide: (text) => text,
+          target: { dialect: "anthropic", server: "api", model: "m" }
+        }),
         [
           {
             type: "content_block_start",
@@ -52,7 +57,7 @@ describe("what a provider's server compacted", () => {
         ]
       )
       const block = { type: "compaction", content: "The user built a site.", later: { a: 1 }, sealed: "x" }
-      const request = { model: "claude-opus-5", contents: said(parts), tools: [], maxTokens: 100 }
+      const request = { model: "claude-opus-5", server: "api", contents: said(parts), tools: [], maxTokens: 100 }
       const { messages } = requestBody(request, names) as { readonly messages: ReadonlyArray<{ content: unknown }> }
       assert.deepStrictEqual(messages[1]?.content, [block, { type: "text", text: "Done." }])
       assert.strictEqual(betaOf(request), "compact-2026-01-12")
@@ -67,10 +72,15 @@ describe("what a provider's server compacted", () => {
     Effect.gen(function* () {
       const item = { type: "compaction", id: "cmp_1", encrypted_content: "b64", created_by: "server" }
       const parts = yield* partsOf(
-        makeResponsesReader(names, provided, (text) => text),
+        makeResponsesReader({
+          tools: names,
+          names: provided,
+          hide: (text) => text,
+          target: { dialect: "responses", server: "api", model: "m" }
+        }),
         [{ type: "response.output_item.done", item }]
       )
-      const request = { model: "gpt-5.5", contents: said(parts), tools: [] }
+      const request = { model: "gpt-5.5", server: "api", contents: said(parts), tools: [] }
       const input = responsesBody(request, names)["input"]
       assert.deepInclude(input, item)
       assert.notInclude(JSON.stringify(chatBody(request, names, true)), "b64")

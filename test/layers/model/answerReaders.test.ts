@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
-import { signatureOf } from "../../../src/domain/model/ProviderSignature.ts"
-import { toolNames } from "../../../src/domain/model/ToolDeclarations.ts"
+import { carriedState } from "../../../src/domain/wire/ModelState.ts"
+import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import * as AnthropicAnswer from "../../../src/layers/model/AnthropicAnswer.ts"
 import * as OpenAiAnswer from "../../../src/layers/model/OpenAiAnswer.ts"
 import { type ProviderNames, reasonOfEvent } from "../../../src/layers/model/ProviderErrors.ts"
@@ -82,8 +82,20 @@ describe("an answer of the Messages API", () => {
     parts: [
       { text: "I think.", thought: true },
       { text: "It is so." },
-      { text: "", thoughtSignature: signatureOf("anthropic", { type: "thinking", thinking: "I think.", signature }) },
-      { text: "", thoughtSignature: signatureOf("anthropic", { type: "redacted_thinking", data: "hidden" }) },
+      {
+        text: "",
+        thoughtSignature: carriedState(
+          { dialect: "anthropic", server: "api", model: "m" },
+          { type: "thinking", thinking: "I think.", signature }
+        )
+      },
+      {
+        text: "",
+        thoughtSignature: carriedState(
+          { dialect: "anthropic", server: "api", model: "m" },
+          { type: "redacted_thinking", data: "hidden" }
+        )
+      },
       call
     ],
     finishReason: "STOP",
@@ -94,7 +106,12 @@ describe("an answer of the Messages API", () => {
     Effect.gen(function* () {
       for (let at = 0; at < cuts(args).length; at += 1) {
         const cut = (text: string) => cuts(text)[at] ?? cuts(text).at(-1) ?? [text]
-        const reader = AnthropicAnswer.makeReader(names, provided, (text) => text)
+        const reader = AnthropicAnswer.makeReader({
+          tools: names,
+          names: provided,
+          hide: (text) => text,
+          target: { dialect: "anthropic", server: "api", model: "m" }
+        })
         assert.deepStrictEqual(yield* read(reader, eventsOf(cut)), whole)
       }
     })
@@ -106,7 +123,12 @@ describe("an answer of the Responses API", () => {
     Effect.gen(function* () {
       const reasoning = { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
       for (const pieces of cuts("It is so.")) {
-        const reader = OpenAiAnswer.makeResponsesReader(names, provided, (text) => text)
+        const reader = OpenAiAnswer.makeResponsesReader({
+          tools: names,
+          names: provided,
+          hide: (text) => text,
+          target: { dialect: "responses", server: "api", model: "m" }
+        })
         const said = yield* read(reader, [
           { type: "response.reasoning_text.delta", delta: "I " },
           { type: "response.reasoning_summary_text.delta", delta: "think." },
@@ -135,7 +157,10 @@ describe("an answer of the Responses API", () => {
           parts: [
             { text: "I think.", thought: true },
             { text: "It is so." },
-            { text: "", thoughtSignature: signatureOf("openai", reasoning) },
+            {
+              text: "",
+              thoughtSignature: carriedState({ dialect: "responses", server: "api", model: "m" }, reasoning)
+            },
             call
           ],
           finishReason: "STOP",
@@ -152,7 +177,12 @@ describe("an answer of Chat Completions", () => {
       for (const pieces of cuts(args)) {
         const delta = (more: object) => ({ choices: [{ delta: more }] })
         const called = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
-        const reader = OpenAiAnswer.makeChatReader(names, provided, (text) => text)
+        const reader = OpenAiAnswer.makeChatReader({
+          tools: names,
+          names: provided,
+          hide: (text) => text,
+          target: { dialect: "chat", server: "api", model: "m" }
+        })
         const said = yield* read(reader, [
           delta({ reasoning_content: "I " }),
           delta({ reasoning: "think." }),
@@ -176,6 +206,13 @@ describe("an answer of Chat Completions", () => {
           parts: [
             { text: "I think.", thought: true },
             { text: "It is so." },
+            {
+              text: "",
+              thoughtSignature: carriedState(
+                { dialect: "chat", server: "api", model: "m" },
+                { reasoning_content: "I ", reasoning: "think." }
+              )
+            },
             call,
             { functionCall: { id: "c2", name: "list", args: {} } }
           ],
@@ -191,11 +228,21 @@ describe("a server that repeats the key", () => {
   const hide = (text: string) => text.replaceAll("sk-secret", "…")
   const readers: Readonly<Record<string, readonly [EventReader, ReadonlyArray<object>]>> = {
     Messages: [
-      AnthropicAnswer.makeReader(names, provided, hide),
+      AnthropicAnswer.makeReader({
+        tools: names,
+        names: provided,
+        hide,
+        target: { dialect: "anthropic", server: "api", model: "m" }
+      }),
       [{ type: "message_delta", delta: { stop_reason: "for sk-secret" } }]
     ],
     "Chat Completions": [
-      OpenAiAnswer.makeChatReader(names, provided, hide),
+      OpenAiAnswer.makeChatReader({
+        tools: names,
+        names: provided,
+        hide,
+        target: { dialect: "chat", server: "api", model: "m" }
+      }),
       [{ choices: [{ delta: {}, finish_reason: "for sk-secret" }] }]
     ]
   }
@@ -211,9 +258,24 @@ describe("a server that repeats the key", () => {
     Effect.gen(function* () {
       const error = { type: "invalid_request_error", message: "no sk-secret" }
       for (const reader of [
-        AnthropicAnswer.makeReader(names, provided, hide),
-        OpenAiAnswer.makeResponsesReader(names, provided, hide),
-        OpenAiAnswer.makeChatReader(names, provided, hide)
+        AnthropicAnswer.makeReader({
+          tools: names,
+          names: provided,
+          hide,
+          target: { dialect: "anthropic", server: "api", model: "m" }
+        }),
+        OpenAiAnswer.makeResponsesReader({
+          tools: names,
+          names: provided,
+          hide,
+          target: { dialect: "responses", server: "api", model: "m" }
+        }),
+        OpenAiAnswer.makeChatReader({
+          tools: names,
+          names: provided,
+          hide,
+          target: { dialect: "chat", server: "api", model: "m" }
+        })
       ]) {
         const { message } = yield* Effect.flip(read(reader, [{ type: "error", error }]))
         assert.include(message, "no …")

@@ -73,6 +73,8 @@ const answers: Readonly<Record<string, Recorded>> = {
   "chat-azure": { dialect: chat, parts: [text("Capital of Denmark.")], usage: usage(15, 14, 64) },
   "chat-deepseek-reasoning-and-call": {
     dialect: chat,
+    // Its reasoning goes back with the call.
+    isSigned: true,
     thinks: "The user is asking for the weather in San Francisc",
     parts: [call("weather", { location: "San Francisco" }, "call_00_ioIn7yN9p1ZOMNpDLwd4MgAF")],
     usage: usage(339, 44, 39, 320)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Dialect, dialects } from "../../../src/domain/gateway/Dialect.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { MessageCounts } from "../../../src/services/gateway/MessageCounts.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 

@@ -62,23 +62,39 @@ const refusal = (work: Effect.Effect<unknown, { readonly message: string }, File
     return message
   })
 
-/** Texts, and the rights of the file: neither depends on the other. */
+/** What a settings file may contain before. */
 const contents = [
-  ["{}", 0o600],
-  ["\uFEFF{\r\n}\r\n", 0o640],
-  [`{"hooks": {}, "x": 1 }`, 0o644],
-  ["", 0o755]
-] as const
+  "",
+  "\n\n",
+  "\uFEFF",
+  "{}",
+  "{\n}\n",
+  "\uFEFF{\r\n}\r\n",
+  `{"hooks": {}, "x": 1 }`,
+  `{\n\t"theme": "dark",\n\t"deep": { "a": [1, 2.50, -0, 1e3] }\n}`,
+  `{"theme":"dark","hooks":{"PreCompact":[]}}`,
+  `// top\n{\n  "list": [1, 2,], /* why */\n} // end\n`,
+  `{ "mcpServers": {}, "mcp": {}, "servers": {} }\n`,
+  `{"mcpServers": {\n // none\n}}\n`,
+  `{"mcpServers": {"docs": {"command": "docs"}},\r\n"mcp": {"docs": {"type": "local"}}, "servers": {"docs": {}}}\r\n`,
+  `{"theme": 1, "theme": 2}\n`,
+  `{"note": "\\"mcpServers\\": {\\"palimpsest\\": 1}"}\n`,
+  `{"__proto__": {"mcp": 1}, "constructor": 1}\n`,
+  JSON.stringify(Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`k${n}`, { n }])), undefined, 2)
+]
+const modes = [0o600, 0o640, 0o644, 0o755]
+/** For a plugin and for a TOML file, whose own texts `InstalledFile.test.ts` has: something of the user's. */
+const textFor = (file: string, text: string) =>
+  file.endsWith(".toml") ? `# ${JSON.stringify(text)}` : file.endsWith(".js") ? "" : text
 
 layer(NodeServices.layer)("install and uninstall on a disk", (it) => {
   for (const agent of installAgents) {
     it.effect(`${agent}: give back every byte and the rights of each file`, () =>
       Effect.gen(function* () {
-        for (const [text, mode] of contents) {
+        for (const [number, text] of contents.entries()) {
           const { files, places, put, run } = yield* ground
-          for (const file of namedIn(places, agent)) {
-            yield* put(file, file.endsWith(".toml") ? `# mine` : file.endsWith(".js") ? "" : text, mode)
-          }
+          const mode = modes[number % modes.length]
+          for (const file of namedIn(places, agent)) yield* put(file, textFor(file, text), mode)
           const before = yield* files
           assert.isTrue((yield* run(agent, true)).every(isChange))
           const after = yield* files

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
 import { requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
 import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
-import { responseText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
+import { shownText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { type Part, text, withOutput } from "../../../domain/content/Content.ts"
 import type { Handle } from "../../../domain/content/Handle.ts"
@@ -217,7 +217,7 @@ const partText = (part: Part): string =>
   part.functionCall === undefined
     ? part.functionResponse === undefined
       ? (part.text ?? "")
-      : responseText(part, undefined)
+      : shownText(part, undefined)
     : `${part.functionCall.name} ${JSON.stringify(part.functionCall.args ?? {})}`
 
 /** Returns the parts that a plan shortens, in the form that the view will show. */

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { withOutput } from "../../../domain/content/Content.ts"
+import { responseText } from "../../../domain/content/MediaBlocks.ts"
 import { defaultMasking, findMaskable, ResultTokens, unmaskedTools } from "../../../domain/conversation/Masking.ts"
-import { resultText } from "../../../domain/conversation/ToolOutputBound.ts"
 import { mask } from "../../../domain/conversation/ToolOutputShortening.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
@@ -39,7 +39,7 @@ const maskOutputs = Effect.fnUntraced(function* (
   const shorten: Array<Assembled["shorten"][number]> = []
   let gain = 0
   for (const { entry, handle, index, part, tokens } of old.found) {
-    const output = resultText(part) ?? ""
+    const output = responseText(part)
     const replacement = withOutput(part, mask(output, handle, part.functionResponse?.name === shellTool))
     const [now = tokens] = yield* counter.count([replacement])
     if (now >= tokens) continue

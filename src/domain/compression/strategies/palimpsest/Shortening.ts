@@ -1,4 +1,5 @@
 import { outputText, type Part, payload } from "../../../content/Content.ts"
+import { responseContent, responseText } from "../../../content/MediaBlocks.ts"
 import { sourceOf, type ViewItem } from "../../../conversation/Conversation.ts"
 import { type IndexedView, outputTokens, shortenedTokens } from "../../../conversation/IndexedView.ts"
 import {
@@ -49,9 +50,9 @@ export interface Shortening {
   readonly after: number
 }
 
-/** Returns the text of a tool response: the response itself, or its JSON. */
-export const responseText = (part: Part, source: string | undefined): string =>
-  outputText(part) ?? payload(part, source).text
+/** Returns the text of a tool response: the response itself, its texts with its media named, or its JSON. */
+export const shownText = (part: Part, source: string | undefined): string =>
+  outputText(part) ?? (responseContent(part).media.length > 0 ? responseText(part) : payload(part, source).text)
 
 /** Returns the shortened text of an output. Undefined when no shorter text is possible, or the part has no handle. */
 export const shortenedText = (
@@ -63,12 +64,7 @@ export const shortenedText = (
   const original = item.entry.content.parts[part]
   const handle = item.entry.handles[part]
   if (original === undefined || handle === undefined) return undefined
-  return shorten(
-    responseText(original, sourceOf(item.entry, part)),
-    handle,
-    form === "note" ? "last-lines" : form,
-    size
-  )
+  return shorten(shownText(original, sourceOf(item.entry, part)), handle, form === "note" ? "last-lines" : form, size)
 }
 
 /** Returns the size of a step's output, by its form and the plan's rung. */

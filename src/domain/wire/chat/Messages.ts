@@ -1,10 +1,9 @@
-import type { Part } from "../content/Content.ts"
+import type { Part } from "../../content/Content.ts"
 import {
   argumentsIn,
   groupOf,
   isJson,
   type Json,
-  mediaAt,
   type MessageCodec,
   type MessageGroup,
   opaque,
@@ -12,21 +11,18 @@ import {
   type ReadPart,
   shortText,
   textAt
-} from "./MessageCodec.ts"
+} from "../MessageCodec.ts"
 
 /** Messages of OpenAI's Chat Completions, which many other servers speak. */
 
 const textPart = (part: Part) => ({ type: "text", text: shortText(part) })
 
 const partOf = (block: Json): Part => {
-  const image = block["image_url"]
   switch (block["type"]) {
     case "text":
       return { text: textAt(block, "text") }
     case "refusal":
       return { text: textAt(block, "refusal") }
-    case "image_url":
-      return isJson(image) ? mediaAt(textAt(image, "url")) : opaque(block)
     default:
       return opaque(block)
   }

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { ContentShape, type Part } from "../content/Content.ts"
-import type { MessageCodec, ReadPart } from "./MessageCodec.ts"
-import { groupOf } from "./MessageCodec.ts"
+import { ContentShape, type Part } from "../../content/Content.ts"
+import type { MessageCodec, ReadPart } from "../MessageCodec.ts"
+import { groupOf } from "../MessageCodec.ts"
 
 /** Contents of the Gemini API. */
 

@@ -1,27 +1,19 @@
-import type { Part } from "../content/Content.ts"
+import type { Part } from "../../content/Content.ts"
 import {
   groupOf,
   isJson,
   type Json,
-  mediaAt,
   type MessageCodec,
   opaque,
   plainMessage,
   type ReadPart,
   shortText,
   textAt
-} from "./MessageCodec.ts"
+} from "../MessageCodec.ts"
 
 /** Messages of Anthropic's Messages API. */
 
 const textBlock = (part: Part) => ({ type: "text", text: shortText(part) })
-
-const mediaOf = ({ source }: Json): Part | undefined => {
-  if (!isJson(source)) return undefined
-  const mimeType = textAt(source, "media_type")
-  if (source["type"] === "base64") return { inlineData: { mimeType, data: textAt(source, "data") } }
-  return source["type"] === "url" ? mediaAt(textAt(source, "url")) : undefined
-}
 
 /** What a result shows: its texts, and its media. */
 const resultOf = (content: unknown): unknown => {
@@ -39,9 +31,6 @@ const partOf = (block: Json, names: Map<string, string>): Part => {
       return { text: textAt(block, "text") }
     case "thinking":
       return { text: textAt(block, "thinking"), thought: true }
-    case "image":
-    case "document":
-      return mediaOf(block) ?? opaque(block)
     case "tool_use": {
       const [id, name] = [textAt(block, "id"), textAt(block, "name")]
       names.set(id, name)

@@ -1,4 +1,4 @@
-import { isJson, type Json } from "../model/MessageCodec.ts"
+import { isJson, type Json } from "./MessageCodec.ts"
 
 /** Adds the counts of two answers: numbers with the same name are added, and any other value is the newer answer's. */
 export const addedCounts = (one: unknown, other: unknown): unknown => {

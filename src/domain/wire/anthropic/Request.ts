@@ -1,13 +1,11 @@
 import { Predicate } from "effect"
-import type { Content, Part } from "../content/Content.ts"
-import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, type ToolResult } from "./Dialogue.ts"
-import { isCompaction, thinkingOf } from "./ProviderSignature.ts"
-import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
+import type { Content, Part } from "../../content/Content.ts"
+import { mediaText } from "../../content/MediaBlocks.ts"
+import { type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
+import { isCompaction, stateFor, type Target } from "../ModelState.ts"
+import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
 /** Requests in the dialect of Anthropic's Messages API. */
-
-/** The name under which thinking of this dialect is carried. */
-export const provider = "anthropic"
 
 type Block = Readonly<Record<string, unknown>>
 interface Message {
@@ -49,8 +47,8 @@ const modelBlock =
         const input = Predicate.isObject(block.args) ? block.args : { value: block.args }
         return [{ type: "tool_use", id: block.id, name: names.sent(block.name), input }]
       }
-      case "Thinking":
-        return Predicate.isObject(block.block) ? [{ ...block.block }] : []
+      case "State":
+        return Predicate.isObject(block.state) ? [{ ...block.state }] : []
     }
   }
 
@@ -100,6 +98,8 @@ const dropsChanged = { block_binding: { prefix_mismatch_behavior: "drop_block" }
 /** The input of a request. */
 export interface AnthropicRequest {
   readonly model: string
+  /** The host of the server. */
+  readonly server: string
   readonly contents: ReadonlyArray<Content>
   readonly systemInstruction?: string | undefined
   readonly tools: ReadonlyArray<ToolDeclaration>
@@ -111,6 +111,9 @@ export interface AnthropicRequest {
   readonly topK?: number | undefined
   readonly thinkingBudget?: number | undefined
 }
+
+/** The model that reads a request. */
+export const targetOf = ({ model, server }: AnthropicRequest): Target => ({ dialect: "anthropic", model, server })
 
 /** Whether a message returns thinking that the API must drop when it no longer applies. */
 const carriesBound = (model: string, messages: ReadonlyArray<Message>): boolean =>
@@ -145,7 +148,7 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
   const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
   const system = texts.filter((text) => text.trim() !== "").join("\n\n")
   const isSilent = system.trim() === ""
-  const messages = dialogueOf(contents, provider).map(messageOf(names))
+  const messages = dialogueOf(contents, targetOf(request)).map(messageOf(names))
   const declared = tools.map(({ description, name, parameters }): Block => ({
     name: names.sent(name),
     ...(description === undefined ? {} : { description }),
@@ -165,9 +168,11 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
  * Returns the beta features that a request needs: to return what the server compacted, and to drop thinking that no
  * longer applies.
  */
-export const betaOf = ({ contents, model }: AnthropicRequest): string | undefined => {
+export const betaOf = (request: AnthropicRequest): string | undefined => {
+  const { contents, model } = request
+  const target = targetOf(request)
   const carried = contents.flatMap(({ parts }) =>
-    parts.flatMap(({ thoughtSignature = "" }) => thinkingOf(thoughtSignature, provider) ?? [])
+    parts.flatMap(({ thoughtSignature = "" }) => stateFor(thoughtSignature, target) ?? [])
   )
   const isBound = bindsThinking.test(model) && carried.some((block) => !isCompaction(block))
   const names = [

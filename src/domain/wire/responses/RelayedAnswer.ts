@@ -1,9 +1,9 @@
-import { isJson, type Json, textAt } from "../model/MessageCodec.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import { addedCounts } from "./AddedCounts.ts"
-import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "./Answer.ts"
-import { type SseEvent, sseText } from "./SseEvents.ts"
-import { type BlockForm, wholeBlocks } from "./WholeBlocks.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
+import { addedCounts } from "../AddedCounts.ts"
+import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "../RelayedAnswer.ts"
+import { type SseEvent, sseText } from "../SseEvents.ts"
+import { type BlockForm, wholeBlocks } from "../WholeBlocks.ts"
 
 /** Answers of OpenAI's Responses API. */
 

@@ -1,10 +1,9 @@
-import type { Content, Part } from "../content/Content.ts"
+import type { Content, Part } from "../../content/Content.ts"
 import {
   argumentsIn,
   groupOf,
   isJson,
   type Json,
-  mediaAt,
   type MessageCodec,
   type MessageGroup,
   opaque,
@@ -12,12 +11,11 @@ import {
   type ReadPart,
   shortText,
   textAt
-} from "./MessageCodec.ts"
+} from "../MessageCodec.ts"
 
 /** Items of OpenAI's Responses API. */
 
 const partOf = (block: Json): Part => {
-  const url = textAt(block, "image_url")
   switch (block["type"]) {
     case "input_text":
     case "output_text":
@@ -25,8 +23,6 @@ const partOf = (block: Json): Part => {
       return { text: textAt(block, "text") }
     case "refusal":
       return { text: textAt(block, "refusal") }
-    case "input_image":
-      return url === "" ? opaque(block) : mediaAt(url)
     default:
       return opaque(block)
   }

@@ -1,5 +1,6 @@
 import { Predicate } from "effect"
-import { type Content, outputText, type Part, plainText } from "../content/Content.ts"
+import { type Content, type Part, plainText } from "../content/Content.ts"
+import { blockMedia, responseText } from "../content/MediaBlocks.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
@@ -47,21 +48,14 @@ export const textAt = (value: Json, key: string): string => {
 
 /** Returns the text that represents a part: the output of a result. */
 export const shortText = (part: Part): string =>
-  outputText(part) ?? part.text ?? JSON.stringify(part.functionResponse?.response ?? part)
+  part.functionResponse === undefined ? (part.text ?? JSON.stringify(part)) : responseText(part)
 
-/** Carries a value that nothing interprets: its JSON as a thought, which is counted and can be recalled. */
-export const opaque = (value: unknown): Part => ({ text: JSON.stringify(value) ?? "", thought: true })
+/** Carries a value that no dialect's text or call is: its media, or else its JSON as a thought, which is counted and can be recalled. */
+export const opaque = (value: unknown): Part =>
+  blockMedia(value) ?? { text: JSON.stringify(value) ?? "", thought: true }
 
 /** Returns the arguments of a call: parsed JSON, or the text if it is not JSON. */
 export const argumentsIn = (text: string): unknown => parsedOrUndefined(text) ?? text
-
-/** Returns the media at an address: the bytes of a data URL, or a file. */
-export const mediaAt = (url: string, mimeType = "image/*"): Part => {
-  const inline = /^data:([^;,]*)(?:;[^,]*)?,(.*)$/s.exec(url)
-  return inline === null
-    ? { fileData: { fileUri: url, mimeType } }
-    : { inlineData: { mimeType: inline[1] ?? mimeType, data: inline[2] ?? "" } }
-}
 
 /** A message of texts in two roles, as most dialects have them. */
 export const plainMessage = (content: Content): Json => ({

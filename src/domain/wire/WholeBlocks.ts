@@ -1,7 +1,7 @@
-import { isJson, type Json } from "../model/MessageCodec.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { addedCounts } from "./AddedCounts.ts"
-import type { Ending, ReadAnswer, WholeAnswer } from "./Answer.ts"
+import { isJson, type Json } from "./MessageCodec.ts"
+import type { Ending, ReadAnswer, WholeAnswer } from "./RelayedAnswer.ts"
 
 /** The parts of a dialect whose answers are lists of blocks. */
 export interface BlockForm {

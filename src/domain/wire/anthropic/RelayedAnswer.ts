@@ -1,9 +1,10 @@
-import { isJson, type Json, textAt } from "../model/MessageCodec.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import { addedCounts, latestCounts } from "./AddedCounts.ts"
-import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "./Answer.ts"
-import { type SseEvent, sseText } from "./SseEvents.ts"
-import { type BlockForm, wholeBlocks } from "./WholeBlocks.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
+import { addedCounts, latestCounts } from "../AddedCounts.ts"
+import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "../RelayedAnswer.ts"
+import { type SseEvent, sseText } from "../SseEvents.ts"
+import { type BlockForm, wholeBlocks } from "../WholeBlocks.ts"
+import { AnthropicBlocks } from "./Answer.ts"
 
 /** Answers of Anthropic's Messages API. */
 
@@ -36,35 +37,10 @@ const answerOf = (tool: string, blocks: ReadonlyArray<Json>, usage: unknown): Re
   }
 }
 
-/** Returns a block with a delta applied. */
-const grown = (block: Json, delta: Json): Json => {
-  const longer = (key: string): Json => ({ ...block, [key]: textAt(block, key) + textAt(delta, key) })
-  switch (delta["type"]) {
-    case "text_delta":
-      return longer("text")
-    case "thinking_delta":
-      return longer("thinking")
-    case "signature_delta":
-      return longer("signature")
-    case "input_json_delta":
-      return longer("partial_json")
-    case "citations_delta": {
-      const before: ReadonlyArray<unknown> = Array.isArray(block["citations"]) ? block["citations"] : []
-      return { ...block, citations: [...before, delta["citation"]] }
-    }
-    default:
-      return block
-  }
-}
-
-/** Returns a block as it is sent back. Its arguments arrive as pieces of JSON. */
-const complete = ({ partial_json: pieces, ...block }: Json): Json =>
-  typeof pieces === "string" && pieces !== "" ? { ...block, input: parsedOrUndefined(pieces) ?? {} } : block
-
 class Stream implements AnswerStream {
   private readonly tool: string
-  /** Blocks of the current answer, by index. */
-  private blocks = new Map<number, Json>()
+  /** Blocks of the current answer. */
+  private blocks = new AnthropicBlocks()
   /** The client's index of each block, by its index in the current answer. Blocks of the gateway's tool have none. */
   private indexes = new Map<number, number>()
   private shown = 0
@@ -103,31 +79,24 @@ class Stream implements AnswerStream {
   }
 
   private block(event: SseEvent, data: Json): string {
-    const { content_block: started, delta, index } = data
+    const { content_block: started, index } = data
     if (typeof index !== "number") return event.raw
-    if (isJson(started)) {
-      this.blocks.set(index, started)
-      if (!isRecall(this.tool, started)) {
-        this.indexes.set(index, this.shown)
-        this.shown += 1
-      }
-    } else if (isJson(delta)) this.blocks.set(index, grown(this.blocks.get(index) ?? {}, delta))
+    this.blocks.push(data)
+    if (isJson(started) && !isRecall(this.tool, started)) {
+      this.indexes.set(index, this.shown)
+      this.shown += 1
+    }
     const shown = this.indexes.get(index)
     if (shown === undefined) return ""
     return shown === index ? event.raw : sseText(event, { ...data, index: shown })
   }
 
-  readonly read = (): ReadAnswer =>
-    answerOf(
-      this.tool,
-      [...this.blocks].sort(([a], [b]) => a - b).map(([, block]) => complete(block)),
-      this.usage
-    )
+  readonly read = (): ReadAnswer => answerOf(this.tool, this.blocks.indexes.map(this.blocks.at), this.usage)
 
   readonly next = (note: string) => {
     this.earlier = addedCounts(this.earlier, this.usage)
     this.usage = undefined
-    this.blocks = new Map()
+    this.blocks = new AnthropicBlocks()
     this.indexes = new Map()
     this.held = []
     this.rounds += 1

@@ -1,9 +1,9 @@
-import { isJson, type Json } from "../model/MessageCodec.ts"
 import { valueEnd } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { latestCounts } from "./AddedCounts.ts"
 import type { Dialect } from "./Dialect.ts"
+import { isJson, type Json } from "./MessageCodec.ts"
 
 /** The tokens of an answer, as counted by the provider. */
 
@@ -28,13 +28,14 @@ const read = (dialect: Dialect, counts: Json): Usage => {
     case "anthropic": {
       const cached = numberAt(counts, "cache_read_input_tokens")
       const cacheWrite = numberAt(counts, "cache_creation_input_tokens")
+      const cacheWriteHour = numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens")
       return {
         prompt: numberAt(counts, "input_tokens") + cached + cacheWrite,
         answer: numberAt(counts, "output_tokens"),
         thoughts: 0,
         cached,
-        cacheWrite,
-        cacheWriteHour: numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens")
+        ...(cacheWrite === 0 ? {} : { cacheWrite }),
+        ...(cacheWriteHour === 0 ? {} : { cacheWriteHour })
       }
     }
     case "gemini":

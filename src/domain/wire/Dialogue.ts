@@ -1,4 +1,3 @@
-import { Schema } from "effect"
 import {
   type Content,
   isCall,
@@ -8,10 +7,11 @@ import {
   isThought,
   outputText,
   type Part,
-  PartShape,
   type Role
 } from "../content/Content.ts"
-import { isCompaction, thinkingOf } from "./ProviderSignature.ts"
+import { mediaText, responseContent } from "../content/MediaBlocks.ts"
+import type { Dialect } from "./Dialect.ts"
+import { isCompaction, stateFor, type Target } from "./ModelState.ts"
 
 /**
  * A conversation in the form that the dialects of Anthropic and OpenAI share: turns alternate, the first and the last are the user's, every call
@@ -32,9 +32,16 @@ export interface ToolResult {
 /** A part of the model's turn. */
 export type ModelBlock =
   | { readonly _tag: "Text"; readonly text: string }
-  | { readonly _tag: "Call"; readonly id: string; readonly name: string; readonly args: unknown }
-  /** Thinking, or what a server compacted, that goes back to the provider it came from. */
-  | { readonly _tag: "Thinking"; readonly block: unknown }
+  | {
+      readonly _tag: "Call"
+      readonly id: string
+      readonly name: string
+      readonly args: unknown
+      /** Fields that the server of Chat Completions added to the call. */
+      readonly state: unknown
+    }
+  /** A state of the model that reads this, such as its thinking. */
+  | { readonly _tag: "State"; readonly state: unknown }
 
 /** A turn of the user: the results of the calls before it, in their order, then texts and media. */
 export interface UserTurn {
@@ -65,26 +72,6 @@ const isBlank = (text: string): boolean => text.trim() === ""
 /** The text of a part that is no media. */
 const textOf = (part: Part): string => outputText(part) ?? part.text ?? JSON.stringify(part)
 
-const isPart = Schema.is(PartShape)
-
-/** The text and the media of a response. */
-const resultOf = (part: Part): Pick<ToolResult, "media" | "text"> => {
-  const { parts: nested = [], response = "" } = part.functionResponse ?? {}
-  const list: ReadonlyArray<unknown> = Array.isArray(nested) ? nested : [nested]
-  const single = outputText({ ...part, functionResponse: { ...part.functionResponse, parts: undefined } })
-  const others = list.filter((each) => !isPart(each) || !isMedia(each)).map((each) => JSON.stringify(each))
-  return {
-    text: [single ?? JSON.stringify(response), ...others].join("\n"),
-    media: list.filter(isPart).filter(isMedia)
-  }
-}
-
-/** Describes the media of a part, for a dialect that cannot send them. */
-export const mediaText = ({ fileData, inlineData }: Part): string =>
-  fileData === undefined
-    ? `[${inlineData?.mimeType ?? "data"} of ${Math.floor(((inlineData?.data?.length ?? 0) * 3) / 4)} bytes]`
-    : `[${fileData.mimeType ?? "file"} at ${fileData.fileUri ?? "an unknown address"}]`
-
 /** A call without a result. */
 interface OpenCall {
   readonly id: string
@@ -93,17 +80,28 @@ interface OpenCall {
   readonly name: string
 }
 
-const validId = /^[A-Za-z0-9_-]{1,64}$/
+/** The ids of calls that a dialect accepts. Servers of Chat Completions expect theirs back, whatever they look like. */
+const validIds: Readonly<Record<Dialect, RegExp>> = {
+  anthropic: /^[A-Za-z0-9_-]{1,64}$/,
+  responses: /^[A-Za-z0-9_-]{1,64}$/,
+  chat: /^\S{1,64}$/,
+  gemini: /\S/
+}
 
 /** Gives calls ids that are valid and unique. An id depends only on the calls before it. Mutable: one for each dialogue. */
 class CallIds {
+  private readonly valid: RegExp
   private readonly used = new Set<string>()
   private count = 0
+
+  constructor(dialect: Dialect) {
+    this.valid = validIds[dialect]
+  }
 
   next(own: string | undefined): string {
     this.count += 1
     const made = `call_${this.count}`
-    let id = own !== undefined && validId.test(own) && !this.used.has(own) ? own : made
+    let id = own !== undefined && this.valid.test(own) && !this.used.has(own) ? own : made
     for (let again = 1; this.used.has(id); again += 1) id = `${made}_${again}`
     this.used.add(id)
     return id
@@ -122,7 +120,7 @@ const userTurn = (parts: ReadonlyArray<Part>, open: ReadonlyArray<OpenCall>): Us
         waiting.find(
           (call) => (id === undefined || call.own === undefined) && (name === undefined || call.name === name)
         )
-      const { media, text } = resultOf(part)
+      const { media, text } = responseContent(part)
       if (call !== undefined) results.set(call, { id: call.id, text, isError: isErrorResponse(part), media })
       else own.push({ text: `[result of ${name ?? "a tool"}] ${text}` }, ...media)
     } else if (isMedia(part)) own.push(part)
@@ -137,18 +135,19 @@ const userTurn = (parts: ReadonlyArray<Part>, open: ReadonlyArray<OpenCall>): Us
 
 const isEmptyText = (block: ModelBlock): boolean => block._tag === "Text" && isBlank(block.text)
 
-const modelTurn = (parts: ReadonlyArray<Part>, provider: string, ids: CallIds) => {
+const modelTurn = (parts: ReadonlyArray<Part>, target: Target, ids: CallIds) => {
   const blocks: Array<ModelBlock> = []
   const open: Array<OpenCall> = []
   for (const part of parts) {
-    const block = part.thoughtSignature === undefined ? undefined : thinkingOf(part.thoughtSignature, provider)
-    if (block !== undefined) blocks.push({ _tag: "Thinking", block })
+    const state = part.thoughtSignature === undefined ? undefined : stateFor(part.thoughtSignature, target)
+    const isOfCall = isCall(part) && target.dialect === "chat"
+    if (state !== undefined && !isOfCall) blocks.push({ _tag: "State", state })
     if (isThought(part)) continue
     if (isCall(part)) {
       const { args = {}, id: own, name } = part.functionCall
       const id = ids.next(own)
       open.push({ id, own, name })
-      blocks.push({ _tag: "Call", id, name, args })
+      blocks.push({ _tag: "Call", id, name, args, state: isOfCall ? state : undefined })
       continue
     }
     const text = isMedia(part) ? mediaText(part) : textOf(part)
@@ -159,7 +158,7 @@ const modelTurn = (parts: ReadonlyArray<Part>, provider: string, ids: CallIds) =
   }
   const filled = blocks.filter((block) => !isEmptyText(block))
   // Thinking is valid only before what it led to. What a server compacted stands for all before it.
-  const end = filled.findLastIndex((block) => block._tag !== "Thinking" || isCompaction(block.block)) + 1
+  const end = filled.findLastIndex((block) => block._tag !== "State" || isCompaction(block.state)) + 1
   const turn: ModelTurn = {
     role: "model",
     blocks: end === 0 ? [{ _tag: "Text", text: noWords.model }] : filled.slice(0, end)
@@ -180,9 +179,9 @@ const runsOf = (
   return runs
 }
 
-/** The turns of a conversation for a provider, to which its own thinking goes back. */
-export const dialogueOf = (contents: ReadonlyArray<Content>, provider: string): ReadonlyArray<DialogueTurn> => {
-  const ids = new CallIds()
+/** The turns of a conversation for a model, to which its own states go back. */
+export const dialogueOf = (contents: ReadonlyArray<Content>, target: Target): ReadonlyArray<DialogueTurn> => {
+  const ids = new CallIds(target.dialect)
   const turns: Array<DialogueTurn> = []
   let open: ReadonlyArray<OpenCall> = []
   for (const { parts, role } of runsOf(contents)) {
@@ -191,7 +190,7 @@ export const dialogueOf = (contents: ReadonlyArray<Content>, provider: string): 
       open = []
     } else {
       if (turns.length === 0) turns.push({ role: "user", results: [], parts: [{ text: noWords.opening }] })
-      const made = modelTurn(parts, provider, ids)
+      const made = modelTurn(parts, target, ids)
       turns.push(made.turn)
       open = made.open
     }

@@ -1,18 +1,17 @@
 import type { Content, Part } from "../content/Content.ts"
+import { mediaText } from "../content/MediaBlocks.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
-import { type DialogueTurn, dialogueOf, mediaText, type ModelBlock, noWords, type ToolResult } from "./Dialogue.ts"
+import { type DialogueTurn, dialogueOf, type ModelBlock, noWords, type ToolResult } from "./Dialogue.ts"
+import { isJson, type Json } from "./MessageCodec.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
 /** Requests in the two dialects of OpenAI: Responses, and Chat Completions, which many other servers speak. */
 
-/** The name under which thinking of the Responses API is carried. */
-export const provider = "openai"
-
-type Json = Readonly<Record<string, unknown>>
-
 /** The input of a request. */
 export interface OpenAiRequest {
   readonly model: string
+  /** The host of the server. */
+  readonly server: string
   readonly contents: ReadonlyArray<Content>
   readonly systemInstruction?: string | undefined
   readonly tools: ReadonlyArray<ToolDeclaration>
@@ -95,8 +94,8 @@ const modelItem =
           name: names.sent(block.name),
           arguments: argumentsOf(block.args)
         }
-      case "Thinking":
-        return block.block
+      case "State":
+        return block.state
     }
   }
 
@@ -112,7 +111,7 @@ const items =
 
 /** Returns the body of a request to the Responses API. The API does not store it, so reasoning comes back encrypted. */
 export const responsesBody = (request: OpenAiRequest, names: ToolNames): Json => {
-  const { contents, maxOutputTokens, model, tools } = request
+  const { contents, maxOutputTokens, model, server, tools } = request
   const instructions = systemOf(request)
   const effort = effortOf(request)
   return {
@@ -121,7 +120,7 @@ export const responsesBody = (request: OpenAiRequest, names: ToolNames): Json =>
     ...(tools.length === 0
       ? {}
       : { tools: tools.map((tool) => ({ type: "function", ...functionOf(names)(tool), strict: false })) }),
-    input: dialogueOf(contents, provider).flatMap(items(names)),
+    input: dialogueOf(contents, { dialect: "responses", model, server }).flatMap(items(names)),
     store: false,
     stream: true,
     ...(thinks(model) ? { include: ["reasoning.encrypted_content"] } : {}),
@@ -147,6 +146,10 @@ const chatPart = (part: Part): Json => {
 const chatContent = (parts: ReadonlyArray<Json>): unknown =>
   parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text).join("\n\n") : parts
 
+/** The fields that the server added to a message. Servers whose models reason require them with calls; with a text alone some refuse them. */
+const fieldsOf = (blocks: ReadonlyArray<ModelBlock>): Json =>
+  Object.assign({}, ...blocks.map((block) => (block._tag === "State" && isJson(block.state) ? block.state : {})))
+
 const chatMessages =
   (names: ToolNames) =>
   (turn: DialogueTurn): ReadonlyArray<Json> => {
@@ -168,7 +171,9 @@ const chatMessages =
         ...(calls.length === 0
           ? {}
           : {
-              tool_calls: calls.map(({ args, id, name }) => ({
+              ...fieldsOf(turn.blocks),
+              tool_calls: calls.map(({ args, id, name, state }) => ({
+                ...(isJson(state) ? state : {}),
                 id,
                 type: "function",
                 function: { name: names.sent(name), arguments: argumentsOf(args) }
@@ -180,14 +185,14 @@ const chatMessages =
 
 /** The body of a request to a server of Chat Completions. `isOpenAi`: OpenAI's own, which wants another key for the length of an answer. */
 export const chatBody = (request: OpenAiRequest, names: ToolNames, isOpenAi: boolean): Json => {
-  const { contents, maxOutputTokens, model, tools } = request
+  const { contents, maxOutputTokens, model, server, tools } = request
   const system = systemOf(request)
   const effort = effortOf(request)
   return {
     model,
     messages: [
       ...(system === undefined ? [] : [{ role: "system", content: system }]),
-      ...dialogueOf(contents, provider).flatMap(chatMessages(names))
+      ...dialogueOf(contents, { dialect: "chat", model, server }).flatMap(chatMessages(names))
     ],
     ...(tools.length === 0
       ? {}

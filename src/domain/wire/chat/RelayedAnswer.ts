@@ -1,25 +1,18 @@
-import { isJson, type Json, textAt } from "../model/MessageCodec.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import { addedCounts } from "./AddedCounts.ts"
-import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock, WholeAnswer } from "./Answer.ts"
-import { type SseEvent, sseText } from "./SseEvents.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
+import { addedCounts } from "../AddedCounts.ts"
+import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import type {
+  AnswerDialect,
+  AnswerStream,
+  ReadAnswer,
+  RecallCall,
+  VisibleBlock,
+  WholeAnswer
+} from "../RelayedAnswer.ts"
+import { type SseEvent, sseText } from "../SseEvents.ts"
+import { ChatMessage, firstChoice, functionOf, jsonsAt } from "./Answer.ts"
 
 /** Reads and writes answers of OpenAI's Chat Completions API and the many servers that implement it. */
-
-const functionOf = (call: Json): Json => (isJson(call["function"]) ? call["function"] : {})
-
-const jsonsAt = (value: Json, key: string): ReadonlyArray<Json> => {
-  const held = value[key]
-  return Array.isArray(held) ? held.filter(isJson) : []
-}
-
-const firstChoice = (value: Json): Json | undefined => jsonsAt(value, "choices")[0]
-
-/**
- * Fields in which servers of this dialect return the model's reasoning. Some servers require it back together with a
- * call.
- */
-const thoughtKeys = ["reasoning_content", "reasoning"]
 
 const callOf = (call: Json): RecallCall => {
   const called = functionOf(call)
@@ -48,8 +41,9 @@ const answerOf = (tool: string, message: Json, usage: unknown): ReadAnswer => {
 
 class Stream implements AnswerStream {
   private readonly tool: string
-  private message: Record<string, unknown> = {}
-  private calls = new Map<number, Json>()
+  private message = new ChatMessage()
+  /** The indexes of the current answer's calls, as far as they have begun. */
+  private seen = new Set<number>()
   /** The client's index of each call, by its index in the current answer. Calls of the gateway's tool have none. */
   private indexes = new Map<number, number>()
   private shown = 0
@@ -72,11 +66,9 @@ class Stream implements AnswerStream {
     const choice = firstChoice(data)
     if (choice === undefined) return "usage" in data ? this.hold(event) : event.raw
     const delta = isJson(choice["delta"]) ? choice["delta"] : {}
-    for (const key of ["content", ...thoughtKeys]) {
-      if (typeof delta[key] === "string") this.message[key] = textAt(this.message, key) + delta[key]
-    }
+    const indexes = this.message.push(delta)
     const calls = jsonsAt(delta, "tool_calls")
-    const shown = calls.flatMap((call) => this.call(call))
+    const shown = calls.flatMap((call, at) => this.shownCall(call, indexes[at] ?? 0))
     // The events that end an answer are held back, because the gateway may continue the answer.
     if (typeof choice["finish_reason"] === "string" && choice["finish_reason"] !== "") return this.hold(event)
     const isSame = shown.length === calls.length && shown.every((call, at) => call === calls[at])
@@ -99,37 +91,27 @@ class Stream implements AnswerStream {
     return { ...(id === undefined ? {} : { id }), ...(created === undefined ? {} : { created }) }
   }
 
-  private call(piece: Json): ReadonlyArray<Json> {
-    const index = typeof piece["index"] === "number" ? piece["index"] : this.calls.size
-    const earlier = this.calls.get(index)
-    const called = functionOf(piece)
-    if (earlier === undefined) {
-      this.calls.set(index, { ...piece, function: { ...called, arguments: textAt(called, "arguments") } })
-      if (called["name"] !== this.tool) {
+  /** A piece of a call, as the client gets it. `index` is the call's. */
+  private shownCall(piece: Json, index: number): ReadonlyArray<Json> {
+    if (!this.seen.has(index)) {
+      this.seen.add(index)
+      if (functionOf(piece)["name"] !== this.tool) {
         this.indexes.set(index, this.shown)
         this.shown += 1
       }
-    } else {
-      const before = functionOf(earlier)
-      const args = textAt(before, "arguments") + textAt(called, "arguments")
-      this.calls.set(index, { ...earlier, function: { ...before, arguments: args } })
     }
     const shown = this.indexes.get(index)
     return shown === undefined ? [] : [shown === index ? piece : { ...piece, index: shown }]
   }
 
-  readonly read = (): ReadAnswer => {
-    const calls = [...this.calls].sort(([a], [b]) => a - b).map(([, { index: _index, ...call }]) => call)
-    const message = calls.length === 0 ? this.message : { ...this.message, tool_calls: calls }
-    return answerOf(this.tool, message, this.usage)
-  }
+  readonly read = (): ReadAnswer => answerOf(this.tool, this.message.whole, this.usage)
 
   readonly next = (note: string) => {
     const output = this.held.map((event) => this.contentOf(event)).join("")
     this.earlier = addedCounts(this.earlier, this.usage)
     this.usage = undefined
-    this.message = {}
-    this.calls = new Map()
+    this.message = new ChatMessage()
+    this.seen = new Set()
     this.indexes = new Map()
     this.held = []
     this.rounds += 1

@@ -1,0 +1,156 @@
+import { Predicate } from "effect"
+import { outputText, type Part } from "./Content.ts"
+
+/**
+ * Media in a tool's result, in the forms in which agents and dialects write them. Results keep the form in which they were read, so that they can be
+ * written again; what counts, shortens, shows or sends them asks here, so that an image is an image wherever it stands.
+ */
+
+type Json = Readonly<Record<string, unknown>>
+const isJson = (value: unknown): value is Json => Predicate.isObject(value) && !Array.isArray(value)
+
+const textAt = (value: Json, key: string): string => {
+  const held = value[key]
+  return typeof held === "string" ? held : ""
+}
+
+/** The media at an address: the bytes of a data URL, or a file. */
+export const mediaAt = (url: string, mimeType = "image/*"): Part => {
+  const inline = /^data:([^;,]*)(?:;[^,]*)?,(.*)$/s.exec(url)
+  return inline === null
+    ? { fileData: { fileUri: url, mimeType } }
+    : { inlineData: { mimeType: inline[1] ?? mimeType, data: inline[2] ?? "" } }
+}
+
+const inlineOf = (mimeType: string, data: string): Part | undefined =>
+  data === "" ? undefined : { inlineData: { mimeType, data } }
+
+const addressed = (url: string, mimeType?: string): Part | undefined =>
+  url === "" ? undefined : mediaAt(url, mimeType)
+
+const documentType = "application/pdf"
+
+/** Anthropic's image and document. */
+const sourced = (source: Json, mimeType: string): Part | undefined => {
+  switch (source["type"]) {
+    case "base64":
+      return inlineOf(textAt(source, "media_type") || mimeType, textAt(source, "data"))
+    case "url":
+      return addressed(textAt(source, "url"), mimeType)
+    case "file":
+      return addressed(textAt(source, "file_id"), mimeType)
+    default:
+      return undefined
+  }
+}
+
+/** A file of OpenAI: its bytes, its address or its id. */
+const filed = (file: Json): Part | undefined =>
+  addressed(textAt(file, "file_data") || textAt(file, "file_url") || textAt(file, "file_id"), documentType)
+
+/** The media that a block holds, in the form of any dialect or agent; undefined for anything else. */
+export const blockMedia = (block: unknown): Part | undefined => {
+  if (!isJson(block)) return undefined
+  const { audio, file, fileData, image_url: image, inlineData, input_audio: heard, resource, source } = block
+  if (isJson(inlineData)) return inlineOf(textAt(inlineData, "mimeType"), textAt(inlineData, "data"))
+  if (isJson(fileData)) return addressed(textAt(fileData, "fileUri"), textAt(fileData, "mimeType"))
+  switch (block["type"]) {
+    case "image":
+    case "audio":
+    case "document":
+      if (isJson(source)) return sourced(source, block["type"] === "document" ? documentType : "image/*")
+      return inlineOf(textAt(block, "mimeType"), textAt(block, "data"))
+    case "resource":
+      return isJson(resource) ? inlineOf(textAt(resource, "mimeType"), textAt(resource, "blob")) : undefined
+    case "input_image":
+    case "image_url":
+      return addressed((isJson(image) ? textAt(image, "url") : textAt(block, "image_url")) || textAt(block, "file_id"))
+    case "input_file":
+      return filed(block)
+    case "file":
+      return isJson(file) ? filed(file) : addressed(textAt(block, "url"), textAt(block, "mime"))
+    case "input_audio":
+      return isJson(heard) ? inlineOf(`audio/${textAt(heard, "format")}`, textAt(heard, "data")) : undefined
+    case "output_audio":
+      return isJson(audio) ? inlineOf("audio/wav", textAt(audio, "data")) : undefined
+    case "image_generation_call":
+      return inlineOf("image/png", textAt(block, "result"))
+    default:
+      return undefined
+  }
+}
+
+/** Lists of blocks stand no deeper than this in a result. */
+const maxLevels = 6
+
+/** A value without its media, and the media in their order. The same value where it has none. */
+export interface SplitMedia {
+  readonly rest: unknown
+  readonly media: ReadonlyArray<Part>
+}
+
+/** Takes the media out of a result. */
+export const splitMedia = (value: unknown): SplitMedia => {
+  const media: Array<Part> = []
+  const without = (one: unknown, levels: number): unknown => {
+    if (levels === 0) return one
+    if (Array.isArray(one)) {
+      const kept = one.flatMap((each: unknown) => {
+        const found = blockMedia(each)
+        if (found === undefined) return [without(each, levels - 1)]
+        media.push(found)
+        return []
+      })
+      return kept.length === one.length && kept.every((each, at) => each === one[at]) ? one : kept
+    }
+    if (!isJson(one)) return one
+    const entries = Object.entries(one).map(([key, each]) => [key, without(each, levels - 1)] as const)
+    return entries.every(([key, each]) => each === one[key]) ? one : Object.fromEntries(entries)
+  }
+  return { rest: without(value, maxLevels), media }
+}
+
+/** Describes media by their kind and size, or their address. */
+export const mediaText = ({ fileData, inlineData }: Part): string =>
+  fileData === undefined
+    ? `[${inlineData?.mimeType ?? "data"} of ${Math.floor(((inlineData?.data?.length ?? 0) * 3) / 4)} bytes]`
+    : `[${fileData.mimeType ?? "file"} at ${fileData.fileUri ?? "an unknown address"}]`
+
+const wordsOf = (value: unknown): ReadonlyArray<string> | undefined => {
+  if (typeof value === "string") return [value]
+  if (Array.isArray(value)) {
+    const words = value.map(wordsOf)
+    return words.includes(undefined) ? undefined : words.flatMap((each) => each ?? [])
+  }
+  if (!isJson(value)) return undefined
+  if (typeof value["text"] === "string") return [value["text"]]
+  const [only, ...others] = Object.values(value)
+  return others.length === 0 ? wordsOf(only) : undefined
+}
+
+/** A response as a text and media. The text is its one text; its texts, where it has nothing else beside media; or its JSON. */
+export interface ResponseContent {
+  readonly text: string
+  readonly media: ReadonlyArray<Part>
+}
+
+/** Reads a response in any form. */
+export const responseContent = (part: Part): ResponseContent => {
+  const { parts = [], response = "" } = part.functionResponse ?? {}
+  const text = outputText(part)
+  if (text !== undefined) return { text, media: [] }
+  const own = splitMedia(response)
+  const nested = splitMedia(Array.isArray(parts) ? parts : [parts])
+  const words = own.media.length + nested.media.length === 0 ? undefined : wordsOf(own.rest)
+  const others = Array.isArray(nested.rest) ? nested.rest.map((each) => JSON.stringify(each)) : []
+  return {
+    text: [...(words ?? [typeof own.rest === "string" ? own.rest : JSON.stringify(own.rest)]), ...others].join("\n"),
+    media: [...own.media, ...nested.media]
+  }
+}
+
+/** The text of a response, in which its media are named. */
+export const responseText = (part: Part): string => {
+  const { media, text } = responseContent(part)
+  return media.length === 0 ? text : [text, ...media.map(mediaText)].filter((line) => line !== "").join("\n")
+}
