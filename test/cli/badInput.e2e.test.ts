@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { listening } from "../support/loopback.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { conversationIn } from "./conversation.ts"
 import { type Around, type Ended, example, program, run } from "./program.ts"
 
@@ -338,45 +338,39 @@ describe.concurrent("JSON nested 100,000 levels deep", () => {
   }
 
   for (const [name, { line, text }] of Object.entries(files)) {
-    it.effect(`in a conversation: ${name}`, () =>
-      Effect.gen(function* () {
-        const file = yield* written(name, text)
-        const place = line === undefined ? name : `${name}, line ${line}`
-        const says = new RegExp(`${place}: [^\n]*deeper than 1,[01]00 levels \\(column [\\d,]+\\)`)
-        isRefused(yield* run(["inspect", file]), says)
-        isRefused(yield* run(["compress", file, "--force"]), says)
-      })
-    )
+    it.effect(`in a conversation: ${name}`, function* () {
+      const file = yield* written(name, text)
+      const place = line === undefined ? name : `${name}, line ${line}`
+      const says = new RegExp(`${place}: [^\n]*deeper than 1,[01]00 levels \\(column [\\d,]+\\)`)
+      isRefused(yield* run(["inspect", file]), says)
+      isRefused(yield* run(["compress", file, "--force"]), says)
+    })
   }
 
-  it.effect("on standard input, in a plan and in prices", () =>
-    Effect.gen(function* () {
-      isRefused(
-        yield* run(["inspect", "-"], { input: files["contents.json"]?.text ?? "" }),
-        /^palimpsest: standard input: /
-      )
-      const plan = yield* written("plan.json", `{"fingerprint":"x","plan":${deep}}`)
-      isRefused(yield* run(["compress", example, "--apply", plan]), /plan\.json is not a plan/)
-      const prices = yield* written("prices.json", `{"models":${deep}}`)
-      isRefused(yield* run(["inspect", example, "--prices", prices]), /prices\.json: nested deeper/)
-    })
-  )
+  it.effect("on standard input, in a plan and in prices", function* () {
+    isRefused(
+      yield* run(["inspect", "-"], { input: files["contents.json"]?.text ?? "" }),
+      /^palimpsest: standard input: /
+    )
+    const plan = yield* written("plan.json", `{"fingerprint":"x","plan":${deep}}`)
+    isRefused(yield* run(["compress", example, "--apply", plan]), /plan\.json is not a plan/)
+    const prices = yield* written("prices.json", `{"models":${deep}}`)
+    isRefused(yield* run(["inspect", example, "--prices", prices]), /prices\.json: nested deeper/)
+  })
 
-  it.effect("in a model's answer, and in what a hook prints", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const home = path.join(folder, "deep-home")
-      mkdirSync(home, { recursive: true })
-      const output = yield* written("hook.json", deep)
-      const hooks = { BeforeAgent: [{ hooks: [{ type: "command", command: `cat ${output}` }] }] }
-      writeFileSync(path.join(home, "settings.json"), JSON.stringify({ hooks, attempts: { answers: 1 } }))
-      const answer = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]},"finishReason":"STOP"}]}`
-      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.write(`data: ${answer}\r\n\r\n`)])
-      const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
-      const { status, stderr, stdout } = yield* run(["ask", "x"], { env, cwd: home })
-      assert.deepStrictEqual([status, String(stdout)], [1, ""], stderr)
-      assert.notMatch(stderr, jargon)
-      assert.match(stderr, /^palimpsest: [^\n]*nested deeper than 1,000 levels[^\n]*\n$/m)
-    })
-  )
+  it.effect("in a model's answer, and in what a hook prints", function* () {
+    const { folder } = yield* program
+    const home = path.join(folder, "deep-home")
+    mkdirSync(home, { recursive: true })
+    const output = yield* written("hook.json", deep)
+    const hooks = { BeforeAgent: [{ hooks: [{ type: "command", command: `cat ${output}` }] }] }
+    writeFileSync(path.join(home, "settings.json"), JSON.stringify({ hooks, attempts: { answers: 1 } }))
+    const answer = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]},"finishReason":"STOP"}]}`
+    const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.write(`data: ${answer}\r\n\r\n`)])
+    const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
+    const { status, stderr, stdout } = yield* run(["ask", "x"], { env, cwd: home })
+    assert.deepStrictEqual([status, String(stdout)], [1, ""], stderr)
+    assert.notMatch(stderr, jargon)
+    assert.match(stderr, /^palimpsest: [^\n]*nested deeper than 1,000 levels[^\n]*\n$/m)
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { mkdtemp } from "node:fs/promises"
@@ -6,6 +5,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
+import { assert, it } from "../support/vitest.ts"
 import { fits, open } from "./browserPage.ts"
 import { program, run } from "./program.ts"
 import { says } from "./scene.ts"
@@ -56,8 +56,9 @@ const serving = Effect.gen(function* () {
 })
 
 needs("Chromium")("the page", () => {
-  it.live("shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard", () =>
-    Effect.gen(function* () {
+  it.live(
+    "shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard",
+    function* () {
       const { child, ended, token, url } = yield* serving
       const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
       yield* Effect.promise(async () => {
@@ -100,14 +101,12 @@ needs("Chromium")("the page", () => {
         child.kill("SIGTERM")
       })
       assert.strictEqual(yield* Effect.promise(() => ended), 143)
-    })
+    }
   )
 })
 
-it.live("an address that other machines reach needs tokens in the settings", () =>
-  Effect.gen(function* () {
-    const { status, stderr } = yield* run(["serve", "--host", "0.0.0.0"])
-    assert.strictEqual(status, 2)
-    assert.include(String(stderr), "--new-token")
-  })
-)
+it.live("an address that other machines reach needs tokens in the settings", function* () {
+  const { status, stderr } = yield* run(["serve", "--host", "0.0.0.0"])
+  assert.strictEqual(status, 2)
+  assert.include(String(stderr), "--new-token")
+})

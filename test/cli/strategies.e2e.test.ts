@@ -1,7 +1,7 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { strategies } from "../../src/domain/compression/strategies/Strategies.ts"
 import { sessionFile } from "../support/sessions.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { example, run } from "./program.ts"
 
 /** `--strategy` and the setting `strategy` in the built program. */
@@ -11,32 +11,25 @@ const names = strategies.map(({ name }) => name)
 const recording = sessionFile("claude-code-1512-lines")
 
 describe("strategies", () => {
-  it.effect("compress says when a strategy leaves more than the window", () =>
-    Effect.gen(function* () {
-      const args = ["compress", example, "--limit", "500", "--summarizer", "extractive"]
-      const noteOf = Effect.map(
-        run([...args, "--strategy", "pi"]),
-        ({ stdout }) => /^  note: .*$/m.exec(String(stdout))?.[0]
-      )
-      assert.strictEqual(
-        yield* noteOf,
-        "  note: still larger than the window; --strategy palimpsest has stronger steps"
-      )
-      assert.notInclude(String((yield* run(args)).stdout), "still larger")
-    })
-  )
+  it.effect("compress says when a strategy leaves more than the window", function* () {
+    const args = ["compress", example, "--limit", "500", "--summarizer", "extractive"]
+    const noteOf = Effect.map(
+      run([...args, "--strategy", "pi"]),
+      ({ stdout }) => /^  note: .*$/m.exec(String(stdout))?.[0]
+    )
+    assert.strictEqual(yield* noteOf, "  note: still larger than the window; --strategy palimpsest has stronger steps")
+    assert.notInclude(String((yield* run(args)).stdout), "still larger")
+  })
 
-  it.effect("eval measures all strategies, or those that are named", () =>
-    Effect.gen(function* () {
-      const measured = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-        const { stdout } = yield* run(["eval", recording, "--budget", "2k", "--preserve", "0.3", ...args, "--json"])
-        const { sums }: { readonly sums: ReadonlyArray<{ readonly writer: string }> } = JSON.parse(String(stdout))
-        return sums.map(({ writer }) => writer).filter((writer) => writer !== "recorded")
-      })
-      assert.deepStrictEqual(yield* measured(), names)
-      assert.deepStrictEqual(yield* measured("--strategy", "pi,palimpsest"), ["pi", "palimpsest"])
+  it.effect("eval measures all strategies, or those that are named", function* () {
+    const measured = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+      const { stdout } = yield* run(["eval", recording, "--budget", "2k", "--preserve", "0.3", ...args, "--json"])
+      const { sums }: { readonly sums: ReadonlyArray<{ readonly writer: string }> } = JSON.parse(String(stdout))
+      return sums.map(({ writer }) => writer).filter((writer) => writer !== "recorded")
     })
-  )
+    assert.deepStrictEqual(yield* measured(), names)
+    assert.deepStrictEqual(yield* measured("--strategy", "pi,palimpsest"), ["pi", "palimpsest"])
+  })
 
   const list = names.join(", ")
   for (const [what, args, says] of [
@@ -48,15 +41,13 @@ describe("strategies", () => {
       `"pi,best". Expected: strategies with commas between them, of ${list}`
     ]
   ] as const) {
-    it.effect(`${what} refuses an unknown strategy in one line that lists those that exist`, () =>
-      Effect.gen(function* () {
-        const { status, stderr, stdout } = yield* run(args)
-        assert.deepStrictEqual([status, String(stdout)], [2, ""])
-        const [line, ...rest] = stderr.split("\n")
-        assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
-        assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
-      })
-    )
+    it.effect(`${what} refuses an unknown strategy in one line that lists those that exist`, function* () {
+      const { status, stderr, stdout } = yield* run(args)
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      const [line, ...rest] = stderr.split("\n")
+      assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
+      assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
+    })
   }
 
   const share = "a share from 0 to 1, such as 0.5 or 50%"
@@ -67,13 +58,11 @@ describe("strategies", () => {
     ["--tool-output-form", "first-lines", `"last-lines" | "head-tail-chars" | "head-tail-lines"`],
     ["--model", ",", "the name of a model, or names with commas between them"]
   ] as const) {
-    it.effect(`compress refuses ${flag} ${value} in one line`, () =>
-      Effect.gen(function* () {
-        const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
-        assert.deepStrictEqual([status, String(stdout)], [2, ""])
-        const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
-        assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
-      })
-    )
+    it.effect(`compress refuses ${flag} ${value} in one line`, function* () {
+      const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
+      assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
+    })
   }
 })

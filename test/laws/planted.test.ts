@@ -2,7 +2,6 @@ import * as NodeDns from "@effect/platform-node/NodeDns"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, Duration, Effect, Exit, Inspectable, Layer, Logger, References, Schema, Stream, Tracer } from "effect"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as McpServer from "effect/ai/McpServer"
@@ -33,6 +32,7 @@ import type { Tool } from "../../src/services/tools/Tool.ts"
 import { portOf } from "../support/loopback.ts"
 import { begin, taken } from "../support/sending.ts"
 import { agent, calls, complete, each, whose } from "../support/subagents.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Text from tools stays data: instructions of ten forms, planted in five channels, never appear as the system's or the user's
@@ -418,66 +418,60 @@ describe("hostile text in ten forms and five channels", () => {
     )
   }
 
-  it.live("is marked as a model's when an obedient model writes the snapshot", () =>
-    Effect.gen(function* () {
-      const done = yield* worked({ window: 12_000, order: channels, summarizer: "model" })
-      staysWhatItIs(done)
-      assert.isTrue(done.requests.some(isForSnapshot))
-      const snapshots = done.requests.flatMap(({ contents }) => {
-        const snapshot = parseSnapshot(contents[0]?.parts[0]?.text ?? "")
-        return isSnapshot(snapshot) ? [snapshot] : []
-      })
-      const obeyed = snapshots.flatMap(({ active_constraints }) =>
-        active_constraints.filter((item) => isPlanted(item.text) !== undefined)
-      )
-      assert.isAbove(obeyed.length, 0)
-      for (const { text } of obeyed) assert.include(text, "written by a model")
+  it.live("is marked as a model's when an obedient model writes the snapshot", function* () {
+    const done = yield* worked({ window: 12_000, order: channels, summarizer: "model" })
+    staysWhatItIs(done)
+    assert.isTrue(done.requests.some(isForSnapshot))
+    const snapshots = done.requests.flatMap(({ contents }) => {
+      const snapshot = parseSnapshot(contents[0]?.parts[0]?.text ?? "")
+      return isSnapshot(snapshot) ? [snapshot] : []
     })
-  )
+    const obeyed = snapshots.flatMap(({ active_constraints }) =>
+      active_constraints.filter((item) => isPlanted(item.text) !== undefined)
+    )
+    assert.isAbove(obeyed.length, 0)
+    for (const { text } of obeyed) assert.include(text, "written by a model")
+  })
 
-  it.live("leaves no secret in a log when a tool breaks", () =>
-    Effect.gen(function* () {
-      const watched = watching()
-      const breaks: Tool = {
-        name: "breaks",
-        aliases: [],
-        description: "Breaks.",
-        parameters: { type: "object" },
-        kind: "read",
-        isNeverMasked: false,
-        timeout: Duration.infinity,
-        call: (given) =>
-          Effect.succeed({
-            title: "breaks",
-            question: Effect.undefined,
-            run: Effect.suspend(() =>
-              Effect.die(new Error(`cannot parse ${plant("file", Number(Object(given).shape))}`))
-            )
-          })
-      }
-      const services = yield* Layer.build(
-        Layer.merge(
-          Offline.layerWithModel(
-            Scripted.layer([calls(...shapes.map((shape) => call("breaks", { shape }, `b${shape}`))), "All broke."])
-          ),
-          Approval.layer({ mode: "all", granted: [] })
-        )
+  it.live("leaves no secret in a log when a tool breaks", function* () {
+    const watched = watching()
+    const breaks: Tool = {
+      name: "breaks",
+      aliases: [],
+      description: "Breaks.",
+      parameters: { type: "object" },
+      kind: "read",
+      isNeverMasked: false,
+      timeout: Duration.infinity,
+      call: (given) =>
+        Effect.succeed({
+          title: "breaks",
+          question: Effect.undefined,
+          run: Effect.suspend(() => Effect.die(new Error(`cannot parse ${plant("file", Number(Object(given).shape))}`)))
+        })
+    }
+    const services = yield* Layer.build(
+      Layer.merge(
+        Offline.layerWithModel(
+          Scripted.layer([calls(...shapes.map((shape) => call("breaks", { shape }, `b${shape}`))), "All broke."])
+        ),
+        Approval.layer({ mode: "all", granted: [] })
       )
-      yield* Effect.gen(function* () {
-        const { chat } = yield* begin()
-        const { events } = yield* taken(
-          Stream.provideService(run({ name: "main", chat, tools: [breaks] }, "Break it."), Approval, yield* Approval)
-        )
-        assert.strictEqual(
-          events.filter((event) => event._tag === "ToolCallResponse" && event.status === "error").length,
-          10
-        )
-      }).pipe(Effect.provide(services), Effect.provide(watched.layer))
-      assert.isAtLeast(watched.lines.length, 10, "it is logged that they broke")
-      assert.isUndefined(isSecret(watched.lines.join("\n")))
-      assert.isUndefined(isSecret(watched.spans().join("\n")))
-    })
-  )
+    )
+    yield* Effect.gen(function* () {
+      const { chat } = yield* begin()
+      const { events } = yield* taken(
+        Stream.provideService(run({ name: "main", chat, tools: [breaks] }, "Break it."), Approval, yield* Approval)
+      )
+      assert.strictEqual(
+        events.filter((event) => event._tag === "ToolCallResponse" && event.status === "error").length,
+        10
+      )
+    }).pipe(Effect.provide(services), Effect.provide(watched.layer))
+    assert.isAtLeast(watched.lines.length, 10, "it is logged that they broke")
+    assert.isUndefined(isSecret(watched.lines.join("\n")))
+    assert.isUndefined(isSecret(watched.spans().join("\n")))
+  })
 
   const mark = markOf("file", 1)
   const said = (role: Content["role"], words: string): Partial<ModelRequest> => ({

@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, expect, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { escape } from "effect/RegExp"
 import { createHash } from "node:crypto"
@@ -26,6 +25,7 @@ import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import { assert, describe, expect, it, layer } from "../../support/vitest.ts"
 
 /**
  * What code reads out of recorded conversations, against a second reading of the same files that shares nothing with it:
@@ -314,30 +314,28 @@ layer(services)((it) => {
     it.effect(rule, () => Effect.map(gathered(name), check))
 
   describe.each(fixtures)("%s: the whole", (name) => {
-    it.effect("changes only on purpose: take the new digests with `vitest -u` then", () =>
-      Effect.gen(function* () {
-        const { evidence, log } = yield* gathered(name)
-        const twice = gatheredTwice(log)
-        const said = evidence.requests
-        const options = {
-          kept: [log.at(-1)?.content.parts[0]?.text ?? ""],
-          focus: "the src tests and Parser",
-          cwd: "/Users/dev/project",
-          pins: { original: said[0], latest: said.at(-1), pinned: said.slice(1, 2) }
-        }
-        const snapshots = [
-          ...[700, 2_000, 6_000, ample].map((budget) => composed(evidence, budget)),
-          composed(twice, 3_000),
-          ...[1_500, 5_000].map((budget) => Work.runSync(composeSnapshot(twice, { ...options, budget })))
-        ]
-        const rows = [evidence, twice, ...snapshots.map(skeleton)].map((whole) =>
-          Object.entries(whole).map(([key, value]) => `${key} ${digest(value)}`)
-        )
-        const file = `../../golden/whole/${name}.txt`
-        const text = rows.map((row) => `${row.join(" ")}\n`).join("")
-        yield* Effect.promise(() => expect(text).toMatchFileSnapshot(file))
-      })
-    )
+    it.effect("changes only on purpose: take the new digests with `vitest -u` then", function* () {
+      const { evidence, log } = yield* gathered(name)
+      const twice = gatheredTwice(log)
+      const said = evidence.requests
+      const options = {
+        kept: [log.at(-1)?.content.parts[0]?.text ?? ""],
+        focus: "the src tests and Parser",
+        cwd: "/Users/dev/project",
+        pins: { original: said[0], latest: said.at(-1), pinned: said.slice(1, 2) }
+      }
+      const snapshots = [
+        ...[700, 2_000, 6_000, ample].map((budget) => composed(evidence, budget)),
+        composed(twice, 3_000),
+        ...[1_500, 5_000].map((budget) => Work.runSync(composeSnapshot(twice, { ...options, budget })))
+      ]
+      const rows = [evidence, twice, ...snapshots.map(skeleton)].map((whole) =>
+        Object.entries(whole).map(([key, value]) => `${key} ${digest(value)}`)
+      )
+      const file = `../../golden/whole/${name}.txt`
+      const text = rows.map((row) => `${row.join(" ")}\n`).join("")
+      yield* Effect.promise(() => expect(text).toMatchFileSnapshot(file))
+    })
   })
 
   describe.each(fixtures)("%s: evidence", (name) => {

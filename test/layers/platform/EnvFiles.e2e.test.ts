@@ -1,11 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { execFileSync } from "node:child_process"
 import * as EnvFilesLayer from "../../../src/layers/platform/EnvFiles.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
 import { EnvFiles, envNoticeText } from "../../../src/services/platform/EnvFiles.ts"
 import type { TrustAnswer } from "../../../src/services/workspace/Trust.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A person's home with a project in it; what files there are, by their path below the folder of this test. */
 const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, string>>) {
@@ -84,53 +84,43 @@ describe("choosing the file", () => {
     ]
   ]
   for (const [rule, files, trusted, file] of cases) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const at = yield* ground(Object.fromEntries(files.map((each) => [each, says(each)])))
-        const { file: first, model, notices } = yield* found(at, trusted)
-        assert.deepStrictEqual([first, model, notices], [file, file, []])
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(rule, NodeServices.layer, function* () {
+      const at = yield* ground(Object.fromEntries(files.map((each) => [each, says(each)])))
+      const { file: first, model, notices } = yield* found(at, trusted)
+      assert.deepStrictEqual([first, model, notices], [file, file, []])
+    })
   }
 
-  it.effect("skips a file without variables of this program", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/work/app/.env": "DB=1\nDEBUG=true\nGEMINI_API_KEY=\n", "me/.env": says("mine") })
-      const { file, variables } = yield* found(at, all)
-      assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_MODEL: "mine" }])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("skips a file without variables of this program", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/work/app/.env": "DB=1\nDEBUG=true\nGEMINI_API_KEY=\n", "me/.env": says("mine") })
+    const { file, variables } = yield* found(at, all)
+    assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_MODEL: "mine" }])
+  })
 
-  it.effect("remembers skipped files without reading their values", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/work/.env": "GOOGLE_GEMINI_BASE_URL=https://evil.example\n" })
-      const { notices, untrusted, variables } = yield* found(at, {})
-      assert.deepStrictEqual([untrusted, notices, variables], [[at("me/work/.env")], [], {}])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("remembers skipped files without reading their values", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/work/.env": "GOOGLE_GEMINI_BASE_URL=https://evil.example\n" })
+    const { notices, untrusted, variables } = yield* found(at, {})
+    assert.deepStrictEqual([untrusted, notices, variables], [[at("me/work/.env")], [], {}])
+  })
 })
 
 describe("precedence", () => {
-  it.effect("the environment comes first; variables a file must not set stay unset", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({
-        "me/work/.env": "GEMINI_MODEL=file\nGEMINI_CLI_TRUST_WORKSPACE=true\nPALIMPSEST_HOME=/tmp\nPATH=/evil\n"
-      })
-      const { model, variables } = yield* found(at, all, { GEMINI_MODEL: "real" })
-      assert.deepStrictEqual([model, variables], ["real", { GEMINI_MODEL: "file" }])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("the environment comes first; variables a file must not set stay unset", NodeServices.layer, function* () {
+    const at = yield* ground({
+      "me/work/.env": "GEMINI_MODEL=file\nGEMINI_CLI_TRUST_WORKSPACE=true\nPALIMPSEST_HOME=/tmp\nPATH=/evil\n"
+    })
+    const { model, variables } = yield* found(at, all, { GEMINI_MODEL: "real" })
+    assert.deepStrictEqual([model, variables], ["real", { GEMINI_MODEL: "file" }])
+  })
 
-  it.effect("a key is hidden, and an invalid line is reported by its number", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/.gemini/.env": "what is this\nGEMINI_API_KEY=some-key-or-other\nsk-live" })
-      const { hidden, notices } = yield* found(at, {})
-      assert.deepStrictEqual(hidden, [{ value: "some-key-or-other", instead: "[redacted: GEMINI_API_KEY]" }])
-      assert.deepStrictEqual(notices, [
-        `${at("me/.gemini/.env")}, line 1: expected NAME=value; this line and 1 more were left out`
-      ])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("a key is hidden, and an invalid line is reported by its number", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/.gemini/.env": "what is this\nGEMINI_API_KEY=some-key-or-other\nsk-live" })
+    const { hidden, notices } = yield* found(at, {})
+    assert.deepStrictEqual(hidden, [{ value: "some-key-or-other", instead: "[redacted: GEMINI_API_KEY]" }])
+    assert.deepStrictEqual(notices, [
+      `${at("me/.gemini/.env")}, line 1: expected NAME=value; this line and 1 more were left out`
+    ])
+  })
 })
 
 describe("a folder's file cannot set the paths of the user's files", () => {
@@ -178,27 +168,25 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     ["in a file of the user's it is theirs", "me/.gemini/.env", url, { GEMINI_API_KEY: "mine" }, () => [], true]
   ]
   for (const [rule, file, text, environment, told, isTaken] of cases) {
-    it.effect(`an address: ${rule}`, () =>
-      Effect.gen(function* () {
-        const at = yield* ground({ [file]: `${text}\nGEMINI_MODEL=m\n` })
-        const { notices, variables } = yield* found(at, all, environment)
-        assert.deepStrictEqual(notices, told(at, file))
-        assert.strictEqual("GOOGLE_GEMINI_BASE_URL" in variables, isTaken)
-        assert.strictEqual(variables["GEMINI_MODEL"], "m")
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(`an address: ${rule}`, NodeServices.layer, function* () {
+      const at = yield* ground({ [file]: `${text}\nGEMINI_MODEL=m\n` })
+      const { notices, variables } = yield* found(at, all, environment)
+      assert.deepStrictEqual(notices, told(at, file))
+      assert.strictEqual("GOOGLE_GEMINI_BASE_URL" in variables, isTaken)
+      assert.strictEqual(variables["GEMINI_MODEL"], "m")
+    })
   }
 
-  it.effect("a file whose only variable is an ignored address is skipped", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/work/.env": url, "me/.env": "GEMINI_API_KEY=mine-of-length\n" })
-      const { file, variables } = yield* found(at, all)
-      assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_API_KEY: "mine-of-length" }])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("a file whose only variable is an ignored address is skipped", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/work/.env": url, "me/.env": "GEMINI_API_KEY=mine-of-length\n" })
+    const { file, variables } = yield* found(at, all)
+    assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_API_KEY: "mine-of-length" }])
+  })
 
-  it.effect("ignores variables for files, hooks and home settings, and reports it once", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "ignores variables for files, hooks and home settings, and reports it once",
+    NodeServices.layer,
+    function* () {
       const at = yield* ground({
         "me/work/.gemini/.env":
           "GEMINI_WRITE_SYSTEM_MD=~/.bashrc\nGEMINI_EXP=/dev/zero\nPALIMPSEST_HOME=/tmp\nPALIMPSEST_IDE_FILE=/etc/passwd\nPALIMPSEST_HOOKS_CONFIG_ENABLED=false\nPALIMPSEST_MAX_TURNS=5\n"
@@ -208,7 +196,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       assert.deepStrictEqual(notices, [
         `${at("me/work/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD, GEMINI_EXP, PALIMPSEST_HOME, PALIMPSEST_IDE_FILE, PALIMPSEST_HOOKS_CONFIG_ENABLED cannot be set in such a file`
       ])
-    }).pipe(Effect.provide(NodeServices.layer))
+    }
   )
 
   const prompts: ReadonlyArray<readonly [rule: string, value: (at: At) => string, isTaken: boolean]> = [
@@ -222,31 +210,29 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     ["one in a folder that begins like it", (at) => at("me/work2/own.md"), false]
   ]
   for (const [rule, value, isTaken] of prompts) {
-    it.effect(`a system prompt, ${rule}: ${isTaken ? "taken" : "left out"}`, () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const at = yield* ground({
-          "me/work/app/src/own.md": "",
-          "me/work/own.md": "",
-          "me/work/vendor/own.md": "",
-          "me/work2/own.md": "",
-          "me/own.md": ""
-        })
-        yield* fs.symlink(at("me/own.md"), at("me/work/app/src/link.md"))
-        yield* fs.symlink(at("me"), at("me/work/app/src/out"))
-        yield* fs.writeFileString(at("me/work/.env"), `GEMINI_SYSTEM_MD="${value(at)}"\nGEMINI_MODEL=m\n`)
-        const { notices, variables } = yield* found(at, { ...all, "me/work/vendor": "untrusted" })
-        assert.deepStrictEqual(variables, { ...(isTaken ? { GEMINI_SYSTEM_MD: value(at) } : {}), GEMINI_MODEL: "m" })
-        assert.deepStrictEqual(
-          notices,
-          isTaken
-            ? []
-            : [
-                `${at("me/work/.env")}: GEMINI_SYSTEM_MD was left out: it leads out of ${at("me/work")}; set it in the environment to use it`
-              ]
-        )
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(`a system prompt, ${rule}: ${isTaken ? "taken" : "left out"}`, NodeServices.layer, function* () {
+      const fs = yield* FileSystem.FileSystem
+      const at = yield* ground({
+        "me/work/app/src/own.md": "",
+        "me/work/own.md": "",
+        "me/work/vendor/own.md": "",
+        "me/work2/own.md": "",
+        "me/own.md": ""
+      })
+      yield* fs.symlink(at("me/own.md"), at("me/work/app/src/link.md"))
+      yield* fs.symlink(at("me"), at("me/work/app/src/out"))
+      yield* fs.writeFileString(at("me/work/.env"), `GEMINI_SYSTEM_MD="${value(at)}"\nGEMINI_MODEL=m\n`)
+      const { notices, variables } = yield* found(at, { ...all, "me/work/vendor": "untrusted" })
+      assert.deepStrictEqual(variables, { ...(isTaken ? { GEMINI_SYSTEM_MD: value(at) } : {}), GEMINI_MODEL: "m" })
+      assert.deepStrictEqual(
+        notices,
+        isTaken
+          ? []
+          : [
+              `${at("me/work/.env")}: GEMINI_SYSTEM_MD was left out: it leads out of ${at("me/work")}; set it in the environment to use it`
+            ]
+      )
+    })
   }
 })
 
@@ -261,25 +247,21 @@ describe("unreadable files", () => {
     ]
   ]
   for (const [what, make, told] of cases) {
-    it.effect(`${what} is reported in one line and skipped`, () =>
-      Effect.gen(function* () {
-        const at = yield* ground({ "me/.env": says("mine") })
-        make(at("me/work/.env"))
-        const { model, notices } = yield* found(at, all)
-        assert.strictEqual(model, "mine")
-        assert.lengthOf(notices, 1)
-        assert.match(notices[0] ?? "", told)
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(`${what} is reported in one line and skipped`, NodeServices.layer, function* () {
+      const at = yield* ground({ "me/.env": says("mine") })
+      make(at("me/work/.env"))
+      const { model, notices } = yield* found(at, all)
+      assert.strictEqual(model, "mine")
+      assert.lengthOf(notices, 1)
+      assert.match(notices[0] ?? "", told)
+    })
   }
 
-  it.effect("a link from a trusted folder to a declined one is skipped", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const at = yield* ground({ "me/work/app/vendor/settings": says("theirs") })
-      yield* fs.symlink(at("me/work/app/vendor/settings"), at("me/work/.env"))
-      const { model, untrusted } = yield* found(at, { ...all, "me/work/app/vendor": "untrusted" })
-      assert.deepStrictEqual([model, untrusted], [undefined, [at("me/work/.env")]])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("a link from a trusted folder to a declined one is skipped", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const at = yield* ground({ "me/work/app/vendor/settings": says("theirs") })
+    yield* fs.symlink(at("me/work/app/vendor/settings"), at("me/work/.env"))
+    const { model, untrusted } = yield* found(at, { ...all, "me/work/app/vendor": "untrusted" })
+    assert.deepStrictEqual([model, untrusted], [undefined, [at("me/work/.env")]])
+  })
 })

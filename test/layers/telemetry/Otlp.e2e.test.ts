@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Otlp from "../../../src/layers/telemetry/Otlp.ts"
 import { Telemetry } from "../../../src/services/telemetry/Telemetry.ts"
 import { ExportError } from "../../../src/services/transcripts/TranscriptExport.ts"
 import { listening } from "../../support/loopback.ts"
 import { secret, watched } from "../../support/telemetry.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A collector on loopback, and what it was sent by path. */
 const collector = Effect.gen(function* () {
@@ -26,8 +26,9 @@ const collector = Effect.gen(function* () {
 
 describe("export over OTLP", () => {
   for (const prompts of [false, true]) {
-    it.live(`a collector gets spans, metrics and logs, ${prompts ? "with text when enabled" : "without text"}`, () =>
-      Effect.gen(function* () {
+    it.live(
+      `a collector gets spans, metrics and logs, ${prompts ? "with text when enabled" : "without text"}`,
+      function* () {
         const { received, url } = yield* collector
         const run = Effect.gen(function* () {
           const telemetry = Telemetry.make({ sinks: [], buffer: 10, prompts, logs: true })
@@ -47,14 +48,12 @@ describe("export over OTLP", () => {
         assert.include(received.get("/v1/logs"), "chat_compression")
         const all = [...received.values()].join("\n")
         assert.strictEqual(all.includes(secret), prompts)
-      }).pipe(Effect.scoped)
+      }
     )
   }
 
-  it.live("a missing collector has no effect on the run", () =>
-    Effect.gen(function* () {
-      const layer = Otlp.layer({ endpoint: "http://127.0.0.1:9", version: "1", prompts: false })
-      assert.strictEqual(yield* Effect.provide(Effect.withSpan(Effect.succeed(7), "work"), layer), 7)
-    })
-  )
+  it.live("a missing collector has no effect on the run", function* () {
+    const layer = Otlp.layer({ endpoint: "http://127.0.0.1:9", version: "1", prompts: false })
+    assert.strictEqual(yield* Effect.provide(Effect.withSpan(Effect.succeed(7), "work"), layer), 7)
+  })
 })

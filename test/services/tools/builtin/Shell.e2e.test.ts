@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, type Option, Path, Queue, Ref, Scope, Sink, Stream } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
@@ -14,6 +13,7 @@ import { Workspace, WorkspaceError } from "../../../../src/services/workspace/Wo
 import { interruptSweep } from "../../../support/interruptSweep.ts"
 import { needs } from "../../../support/machine.ts"
 import { processes, untilNone } from "../../../support/processGroups.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** A workspace in a folder of its own, which has no links. */
 const workspace = Layer.effect(
@@ -242,58 +242,53 @@ describe("run_shell_command", () => {
     )
   )
 
-  it.effect("shows the output at most once a second", () =>
-    Effect.gen(function* () {
-      const shown = yield* Queue.unbounded<string>()
-      const tool = yield* shell
-      const { root } = yield* Workspace
-      const fs = yield* FileSystem.FileSystem
-      const command =
-        "echo one; printf 'hid''den-1' > key; cat key >&2; until [ -e go ]; do sleep 0.01; done; echo three"
-      const fiber = yield* Effect.forkChild(
-        call(
-          tool,
-          { command },
-          contextWith((text) => Queue.offer(shown, text))
-        )
+  it.effect("shows the output at most once a second", services, function* () {
+    const shown = yield* Queue.unbounded<string>()
+    const tool = yield* shell
+    const { root } = yield* Workspace
+    const fs = yield* FileSystem.FileSystem
+    const command = "echo one; printf 'hid''den-1' > key; cat key >&2; until [ -e go ]; do sleep 0.01; done; echo three"
+    const fiber = yield* Effect.forkChild(
+      call(
+        tool,
+        { command },
+        contextWith((text) => Queue.offer(shown, text))
       )
-      // Nothing is shown within the first second, whatever is printed.
-      yield* TestClock.adjust("999 millis")
-      yield* TestClock.withLive(Effect.sleep("50 millis"))
-      assert.strictEqual(yield* Queue.size(shown), 0)
-      // On a busy machine, what `cat` prints comes a second later.
-      let first = yield* untilTold(Queue.poll(shown))
-      while (first === "one\n") first = yield* untilTold(Queue.poll(shown))
-      assert.strictEqual(first, "one\n\n[redacted: MY_API_KEY]")
-      yield* fs.writeFileString(`${root}/go`, "")
-      const text = yield* Fiber.join(fiber)
-      assert.strictEqual(field(text, "Stdout"), "one\nthree\n")
-    }).pipe(Effect.scoped, Effect.provide(services))
-  )
+    )
+    // Nothing is shown within the first second, whatever is printed.
+    yield* TestClock.adjust("999 millis")
+    yield* TestClock.withLive(Effect.sleep("50 millis"))
+    assert.strictEqual(yield* Queue.size(shown), 0)
+    // On a busy machine, what `cat` prints comes a second later.
+    let first = yield* untilTold(Queue.poll(shown))
+    while (first === "one\n") first = yield* untilTold(Queue.poll(shown))
+    assert.strictEqual(first, "one\n\n[redacted: MY_API_KEY]")
+    yield* fs.writeFileString(`${root}/go`, "")
+    const text = yield* Fiber.join(fiber)
+    assert.strictEqual(field(text, "Stdout"), "one\nthree\n")
+  })
 
-  it.effect("stops a command that prints nothing for 300 s, and keeps its output", () =>
-    Effect.gen(function* () {
-      const shown = yield* Queue.unbounded<string>()
-      const tool = yield* shell
-      const command = "echo begun $$; trap '' TERM; sleep 1000 & wait; sleep 1000"
-      const fiber = yield* Effect.forkChild(
-        call(
-          tool,
-          { command },
-          contextWith((text) => Queue.offer(shown, text))
-        )
+  it.effect("stops a command that prints nothing for 300 s, and keeps its output", services, function* () {
+    const shown = yield* Queue.unbounded<string>()
+    const tool = yield* shell
+    const command = "echo begun $$; trap '' TERM; sleep 1000 & wait; sleep 1000"
+    const fiber = yield* Effect.forkChild(
+      call(
+        tool,
+        { command },
+        contextWith((text) => Queue.offer(shown, text))
       )
-      const pid = Number((yield* untilTold(Queue.poll(shown))).split(" ")[1])
-      yield* TestClock.adjust("290 seconds")
-      assert.isTrue(lives(pid))
-      yield* TestClock.adjust("11 seconds")
-      const text = yield* Fiber.join(fiber)
-      assert.strictEqual(field(text, "Stdout"), `begun ${pid}\n`)
-      assert.match(field(text, "Error"), /printed nothing for 5m/)
-      assert.match(field(text, "Signal"), /^SIG(TERM|KILL)$/)
-      yield* untilNone(() => living(field(text, "Process Group PGID")))
-    }).pipe(Effect.scoped, Effect.provide(services))
-  )
+    )
+    const pid = Number((yield* untilTold(Queue.poll(shown))).split(" ")[1])
+    yield* TestClock.adjust("290 seconds")
+    assert.isTrue(lives(pid))
+    yield* TestClock.adjust("11 seconds")
+    const text = yield* Fiber.join(fiber)
+    assert.strictEqual(field(text, "Stdout"), `begun ${pid}\n`)
+    assert.match(field(text, "Error"), /printed nothing for 5m/)
+    assert.match(field(text, "Signal"), /^SIG(TERM|KILL)$/)
+    yield* untilNone(() => living(field(text, "Process Group PGID")))
+  })
 
   it.effect.each([
     ["a plain one", "echo begun; sleep 1000"],
@@ -509,30 +504,28 @@ const countedSpawner = Effect.sync(() => {
   return { spawner, left: () => living, started: () => started }
 })
 
-it.effect("interrupted at any suspension point, a command leaves no process", () =>
-  Effect.gen(function* () {
-    const runs: Array<Effect.Success<typeof countedSpawner>> = []
-    const points = yield* interruptSweep(
-      () =>
-        Effect.gen(function* () {
-          const counted = yield* countedSpawner
-          runs.push(counted)
-          const tool = yield* Effect.provideService(shell, ChildProcessSpawner.ChildProcessSpawner, counted.spawner)
-          const before = counted.left()
-          const text = yield* call(tool, { command: "anything" })
-          assert.strictEqual(before, 0)
-          return text
-        }),
-      (exit) =>
-        Effect.sync(() => {
-          assert.strictEqual(runs.at(-1)?.left() ?? 0, 0)
-          if (Exit.isSuccess(exit)) assert.strictEqual(field(exit.value, "Stdout"), "out\nmore\n")
-        })
-    )
-    assert.isAbove(points, 5)
-    assert.isAbove(runs.filter(({ started }) => started() > 0).length, 3)
-  }).pipe(Effect.scoped, Effect.provide(services))
-)
+it.effect("interrupted at any suspension point, a command leaves no process", services, function* () {
+  const runs: Array<Effect.Success<typeof countedSpawner>> = []
+  const points = yield* interruptSweep(
+    () =>
+      Effect.gen(function* () {
+        const counted = yield* countedSpawner
+        runs.push(counted)
+        const tool = yield* Effect.provideService(shell, ChildProcessSpawner.ChildProcessSpawner, counted.spawner)
+        const before = counted.left()
+        const text = yield* call(tool, { command: "anything" })
+        assert.strictEqual(before, 0)
+        return text
+      }),
+    (exit) =>
+      Effect.sync(() => {
+        assert.strictEqual(runs.at(-1)?.left() ?? 0, 0)
+        if (Exit.isSuccess(exit)) assert.strictEqual(field(exit.value, "Stdout"), "out\nmore\n")
+      })
+  )
+  assert.isAbove(points, 5)
+  assert.isAbove(runs.filter(({ started }) => started() > 0).length, 3)
+})
 
 /** Lets a second pass again and again, until something is there: processes take their own time. */
 const untilTold = <A, E, R>(look: Effect.Effect<Option.Option<A>, E, R>) =>
