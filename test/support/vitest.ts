@@ -11,7 +11,7 @@ type Steps<R> = () => Generator<Effect.Effect<unknown, unknown, R>, unknown, nev
 
 interface StepsTester<R> {
   (name: string, steps: Steps<R>): void
-  <Out, E, In extends R>(name: string, layer: Layer.Layer<Out, E, In>, steps: Steps<R | Out>): void
+  <Out, E, In extends R>(name: string, layer: Layer.Layer<Out, E, In>, steps: Steps<R | NoInfer<Out>>): void
 }
 
 type Tester<R> = Vitest.Tester<R> & StepsTester<R>
