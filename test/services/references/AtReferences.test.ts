@@ -6,6 +6,7 @@ import { type AtReferenceOptions, expand } from "../../../src/services/reference
 import { events, type Expanded, sizesText, tokenShares } from "../../../src/services/references/ExpandedMessage.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
+import { corpus } from "../../support/corpus.ts"
 import { isUnitTier } from "../../support/runs.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
@@ -53,89 +54,16 @@ const summed = (expanded: Expanded) => listed(expanded).split("\n").at(-1) ?? ""
 const said = ({ parts }: Expanded) => parts.map(({ text = "" }) => text).join("")
 
 describe("resolving a reference", () => {
-  const cases: ReadonlyArray<
-    readonly [rule: string, message: string, read: ReadonlyArray<string>, skipped: ReadonlyArray<string>, text?: string]
-  > = [
-    ["a file", "see @README.md", ["README.md"], []],
-    ["a file by its absolute path", "see @/work/src/a.ts", ["src/a.ts"], []],
-    ["a name in quotes", 'see @"my notes.md".', ["my notes.md"], []],
-    ["an escaped name", "see @my\\ notes.md.", ["my notes.md"], []],
-    ["a name that looks like a pattern", '@"app/[id]/page.tsx"', ["app/[id]/page.tsx"], []],
-    ["a name of other scripts", "@Ändern.md", ["Ändern.md"], []],
-    [
-      "in the order of the message, each once",
-      "@src/b.ts @README.md @src/b.ts @./src/b.ts",
-      ["src/b.ts", "README.md"],
-      []
-    ],
-    [
-      "a folder is all that lies in it, by path",
-      "@src",
-      ["src/a.ts", "src/b.ts", "src/deep/Chat.ts", "src/deep/ChatRoom.ts"],
-      ["src/blob.dat2: binary", "src/logo.png: image, not requested by name"]
-    ],
-    [
-      "a file is given once where a folder is named, too",
-      "@src/deep @src/deep/Chat.ts",
-      ["src/deep/Chat.ts", "src/deep/ChatRoom.ts"],
-      []
-    ],
-    ["a slash behind a folder changes nothing", "@src/deep/", ["src/deep/Chat.ts", "src/deep/ChatRoom.ts"], []],
-    ["a pattern", "@src/*.ts", ["src/a.ts", "src/b.ts"], []],
-    ["a pattern for all levels; case does not count", "@**/CHAT*.ts", ["src/deep/Chat.ts", "src/deep/ChatRoom.ts"], []],
-    ["a pattern with alternatives, in quotes", '@"src/{a,b}.ts"', ["src/a.ts", "src/b.ts"], []],
-    ["an absolute pattern", "@/work/src/*.ts", ["src/a.ts", "src/b.ts"], []],
-    ["a pattern that names images", "@src/*.png", ["src/logo.png"], []],
-    ["a pattern that matches nothing", "@src/*.rs", [], ["src/*.rs: no file matches"]],
-    ["an image by its name", "@src/logo.png", ["src/logo.png"], []],
-    ["a binary file is reported", "@src/blob.dat2", [], ["src/blob.dat2: binary"]],
-    ["an empty file is reported as empty", "@empty.txt", ["empty.txt"], []],
-    ["an empty folder", "@void", [], ["void: no files in it"]],
-    ["a colon behind it", "@src/a.ts: why?", ["src/a.ts"], []],
-    ["a line behind it", "@src/a.ts:12", ["src/a.ts"], []],
-    ["another script behind it", "请看@src/a.ts。谢谢", ["src/a.ts"], []],
-    ["a name that lies elsewhere is looked for", "why @Chat.ts?", ["src/deep/Chat.ts"], [], "why @src/deep/Chat.ts?"],
-    ["… with a part of its path", "@deep/chat.ts", ["src/deep/Chat.ts"], [], "@src/deep/Chat.ts"],
-    ["… or a part of its name", "@room", ["src/deep/ChatRoom.ts"], [], "@src/deep/ChatRoom.ts"],
-    ["… the whole name before longer ones", "@chat", ["src/deep/Chat.ts"], [], "@src/deep/Chat.ts"],
-    ["… also with a sign behind it", "@Chat.ts: why", ["src/deep/Chat.ts"], [], "@src/deep/Chat.ts: why"],
-    ["… a name of two letters only whole", "@ha", [], ["@ha matches no file here"]],
-    ["what is nowhere", "ask @alice", [], ["@alice matches no file here"]],
-    ["what is ignored is not looked for", "@key", [], ["@key matches no file here"]],
-    ["ignored by git", "@ignored.ts", [], ["ignored.ts: ignored by git"]],
-    ["ignored by the workspace", "@own.ts", [], ["own.ts: ignored by .geminiignore"]],
-    ["ignored by both", "@both.ts", [], ["both.ts: ignored by git and .geminiignore"]],
-    ["in an ignored folder", "@secret/key", [], ["secret/key: ignored by .geminiignore"]],
-    ["an ignored folder", "@secret", [], ["secret: ignored by .geminiignore"]],
-    ["a pattern in an ignored folder", "@secret/*", [], ["secret/*: ignored by .geminiignore"]],
-    ["what belongs to git", "@.git/HEAD", [], [".git/HEAD: it is in .git"]],
-    ["keys", "@.env", [], [".env: it may contain keys"]],
-    [
-      "what is hardly ever meant, when it is named",
-      "@dist/x.ts @node_modules/x/index.ts",
-      ["dist/x.ts", "node_modules/x/index.ts"],
-      []
-    ],
-    [
-      "outside the workspace",
-      "@/etc/passwd @../x",
-      [],
-      [
-        "/etc/passwd: is outside the workspace; only files in /work may be used",
-        "../x: is outside the workspace; only files in /work may be used"
+  const cases =
+    corpus<
+      readonly [
+        rule: string,
+        message: string,
+        read: ReadonlyArray<string>,
+        skipped: ReadonlyArray<string>,
+        text?: string
       ]
-    ],
-    ["a pattern outside", "@../*", [], ["../*: is outside the workspace; only files in /work may be used"]],
-    [
-      "a path upwards in a pattern",
-      "@src/*/../../../*",
-      [],
-      ["src/*/../../../*: is outside the workspace; only files in /work may be used"]
-    ],
-    ["home", "@~/x", [], ["~/x: ~ is not expanded here; give a path from the workspace or an absolute one"]],
-    ["no reference at all", "mail a@b.c", [], []],
-    ["one that is and one that is not", "@README.md @nowhere.md", ["README.md"], ["@nowhere.md matches no file here"]]
-  ]
+    >("resolved-references")
   for (const [rule, message, wanted, left, text = message] of cases) {
     it.effect(`${rule}: ${message}`, memory(files), function* () {
       const expanded = yield* expand(message)

@@ -11,6 +11,7 @@ import { isLook } from "../../../../src/domain/compression/evidence/ReadOnlyComm
 import { corpus } from "../../../support/corpus.ts"
 
 describe("which checks a command runs", () => {
+  // What only names a check, reads its file or prepares it runs none.
   const checks = corpus<readonly [command: string, kinds: ReadonlyArray<CheckKind>]>("commands-with-checks")
   it.each(checks)("%s", (command, kinds) => {
     assert.deepStrictEqual(checksOf(command), [...kinds])
