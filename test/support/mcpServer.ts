@@ -29,7 +29,6 @@ const tools = [
   { name: "silent", inputSchema: anything },
   { name: "never", inputSchema: anything },
   { name: "dies", inputSchema: anything },
-  { name: "answered", inputSchema: anything },
   { name: "bad name!", inputSchema: anything },
   { name: "bad name?", inputSchema: anything },
   { name: `long_${"x".repeat(90)}_end`, inputSchema: anything }
