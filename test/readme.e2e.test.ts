@@ -1,33 +1,30 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import { program, run } from "./cli/program.ts"
 import { commandsOn, pages } from "./support/pages.ts"
 import { root } from "./support/paths.ts"
+import { assert, describe, it } from "./support/vitest.ts"
 
 /** The pages show real output: every command of their console blocks is run, and must begin with the lines shown. */
 
 const withCommands = pages.filter(({ text }) => commandsOn(text).length > 0)
 
 describe.each(withCommands)("$name", ({ name, text }) => {
-  it.effect("prints the documented output", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const real = (word: string) => word.replace("/tmp/", `${folder}/`)
-      for (const { command, lines } of commandsOn(text)) {
-        const words = /^npm start --silent -- (.+)$/.exec(command)?.[1]?.split(" ")
-        assert.isDefined(words, `${name}: ${command} is not a command of the program`)
-        const { status, stdout } = yield* run(words.map(real), { cwd: root })
-        assert.strictEqual(status, 0, command)
-        const printed = String(stdout).split("\n")
-        for (const [index, line] of lines.entries()) {
-          const expected = real(line).replace(/…$/, "")
-          assert.isTrue(printed[index]?.startsWith(expected) === true, `${command}\n${line}\n${printed[index]}`)
-        }
+  it.effect("prints the documented output", function* () {
+    const { folder } = yield* program
+    const real = (word: string) => word.replace("/tmp/", `${folder}/`)
+    for (const { command, lines } of commandsOn(text)) {
+      const words = /^npm start --silent -- (.+)$/.exec(command)?.[1]?.split(" ")
+      assert.isDefined(words, `${name}: ${command} is not a command of the program`)
+      const { status, stdout } = yield* run(words.map(real), { cwd: root })
+      assert.strictEqual(status, 0, command)
+      const printed = String(stdout).split("\n")
+      for (const [index, line] of lines.entries()) {
+        const expected = real(line).replace(/…$/, "")
+        assert.isTrue(printed[index]?.startsWith(expected) === true, `${command}\n${line}\n${printed[index]}`)
       }
-    })
-  )
+    }
+  })
 })
 
 describe("the pages", () => {

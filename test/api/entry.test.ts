@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import * as everyEffect from "effect"
 import { Cause, Effect, Layer, Schema } from "effect"
 import * as everyAi from "effect/ai"
@@ -22,6 +21,7 @@ import {
 import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
 import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** The entry of the package, beside `effect/ai` in one file. */
 
@@ -46,86 +46,75 @@ describe("the entry", () => {
 })
 
 describe("Palimpsest.layer", () => {
-  it.effect("needs nothing, and keeps a conversation", () =>
-    Effect.gen(function* () {
-      const layer = Palimpsest.layer()
-      isTrue<IsNever<Layer.Error<typeof layer>>>(true)
-      isTrue<IsNever<Layer.Services<typeof layer>>>(true)
-      const entries = yield* Effect.flatMap(opened, (chat) =>
-        chat.append([{ content: Content.user(Content.text("a")) }])
-      ).pipe(Effect.scoped, Effect.provide(layer))
-      assert.strictEqual(entries[0]?.id, "e1")
-    })
-  )
+  it.effect("needs nothing, and keeps a conversation", function* () {
+    const layer = Palimpsest.layer()
+    isTrue<IsNever<Layer.Error<typeof layer>>>(true)
+    isTrue<IsNever<Layer.Services<typeof layer>>>(true)
+    const entries = yield* Effect.flatMap(opened, (chat) =>
+      chat.append([{ content: Content.user(Content.text("a")) }])
+    ).pipe(Effect.scoped, Effect.provide(layer))
+    assert.strictEqual(entries[0]?.id, "e1")
+  })
 
-  it.effect("takes a model, a counter, a summarizer and settings", () =>
-    Effect.gen(function* () {
-      let summaries = 0
-      const layer = Palimpsest.layer({
-        model: ScriptedModel.layer(() => "a".repeat(400)),
-        counter: Layer.succeed(Tokens.TokenCounter, { count: (parts) => Effect.succeed(parts.map(() => 1_000)) }),
-        summarizer: Layer.succeed(Compression.Summarizer, {
-          summarize: () =>
-            Effect.sync(() => {
-              summaries += 1
-              return { text: "- all is well" }
-            })
-        }),
-        chat: { model: "scripted", window: 8_000, reserve: 500 }
-      })
-      isTrue<IsNever<Layer.Services<typeof layer>>>(true)
-      const tokens = yield* Effect.gen(function* () {
-        const chat = yield* opened
-        for (let n = 0; n < 12; n += 1) {
-          const say = n % 2 === 0 ? Content.user : Content.model
-          yield* chat.append([{ content: say(Content.text(`message ${n}`)) }])
-        }
-        const { _tag } = yield* chat.compress({ forced: true })
-        assert.strictEqual(_tag, "Compressed")
-        return (yield* chat.settings).window
-      }).pipe(Effect.scoped, Effect.provide(layer))
-      assert.strictEqual(tokens, 8_000)
-      assert.strictEqual(summaries, 1)
+  it.effect("takes a model, a counter, a summarizer and settings", function* () {
+    let summaries = 0
+    const layer = Palimpsest.layer({
+      model: ScriptedModel.layer(() => "a".repeat(400)),
+      counter: Layer.succeed(Tokens.TokenCounter, { count: (parts) => Effect.succeed(parts.map(() => 1_000)) }),
+      summarizer: Layer.succeed(Compression.Summarizer, {
+        summarize: () =>
+          Effect.sync(() => {
+            summaries += 1
+            return { text: "- all is well" }
+          })
+      }),
+      chat: { model: "scripted", window: 8_000, reserve: 500 }
     })
-  )
-
-  it.effect("asks the model of a chat for its snapshots, also one of no known maker", () =>
-    Effect.gen(function* () {
-      const layer = Palimpsest.layer({
-        model: ScriptedModel.layer(() => "a".repeat(400)),
-        chat: { model: "own:8b", window: 8_000, policy: { summarizer: "model" } }
-      })
-      yield* Effect.gen(function* () {
-        const chat = yield* opened
-        for (let n = 0; n < 12; n += 1) {
-          const say = n % 2 === 0 ? Content.user : Content.model
-          yield* chat.append([{ content: say(Content.text(`message ${n} ${"about it ".repeat(20)}`)) }])
-        }
-        yield* chat.compress({ forced: true })
-        const calls = yield* Effect.flatMap(ScriptedModel.Script, (all) => all.calls)
-        assert.isNotEmpty(calls)
-        for (const { request } of calls) assert.strictEqual(request.model, "own:8b")
-      }).pipe(Effect.scoped, Effect.provide(layer))
-    })
-  )
-
-  it.effect("dies of settings of a chat that none can have, when they are set", () =>
-    Effect.gen(function* () {
+    isTrue<IsNever<Layer.Services<typeof layer>>>(true)
+    const tokens = yield* Effect.gen(function* () {
       const chat = yield* opened
-      for (const [change, told] of [
-        [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
-        [{ threshold: 7 }, "threshold is 7; expected a share from 0 to 1"],
-        [{ policy: { preserve: 4 } }, "preserve is 4; expected a share from 0 to 1"],
-        [
-          { policy: { strategy: "none" } },
-          "no strategy is called none; expected palimpsest or gemini or pi or openclaw"
-        ]
-      ] as const) {
-        const exit = yield* Effect.exit(chat.configure(change))
-        assert.include(String(exit._tag === "Failure" ? Cause.squash(exit.cause) : exit), told)
+      for (let n = 0; n < 12; n += 1) {
+        const say = n % 2 === 0 ? Content.user : Content.model
+        yield* chat.append([{ content: say(Content.text(`message ${n}`)) }])
       }
-    }).pipe(Effect.scoped, Effect.provide(Palimpsest.layer()))
-  )
+      const { _tag } = yield* chat.compress({ forced: true })
+      assert.strictEqual(_tag, "Compressed")
+      return (yield* chat.settings).window
+    }).pipe(Effect.scoped, Effect.provide(layer))
+    assert.strictEqual(tokens, 8_000)
+    assert.strictEqual(summaries, 1)
+  })
+
+  it.effect("asks the model of a chat for its snapshots, also one of no known maker", function* () {
+    const layer = Palimpsest.layer({
+      model: ScriptedModel.layer(() => "a".repeat(400)),
+      chat: { model: "own:8b", window: 8_000, policy: { summarizer: "model" } }
+    })
+    yield* Effect.gen(function* () {
+      const chat = yield* opened
+      for (let n = 0; n < 12; n += 1) {
+        const say = n % 2 === 0 ? Content.user : Content.model
+        yield* chat.append([{ content: say(Content.text(`message ${n} ${"about it ".repeat(20)}`)) }])
+      }
+      yield* chat.compress({ forced: true })
+      const calls = yield* Effect.flatMap(ScriptedModel.Script, (all) => all.calls)
+      assert.isNotEmpty(calls)
+      for (const { request } of calls) assert.strictEqual(request.model, "own:8b")
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  })
+
+  it.effect("dies of settings of a chat that none can have, when they are set", Palimpsest.layer(), function* () {
+    const chat = yield* opened
+    for (const [change, told] of [
+      [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
+      [{ threshold: 7 }, "threshold is 7; expected a share from 0 to 1"],
+      [{ policy: { preserve: 4 } }, "preserve is 4; expected a share from 0 to 1"],
+      [{ policy: { strategy: "none" } }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
+    ] as const) {
+      const exit = yield* Effect.exit(chat.configure(change))
+      assert.include(String(exit._tag === "Failure" ? Cause.squash(exit.cause) : exit), told)
+    }
+  })
 
   it.effect("states the errors and the needs of its parts", () =>
     Effect.sync(() => {
@@ -140,78 +129,70 @@ describe("Palimpsest.layer", () => {
     })
   )
 
-  it.effect("gives chats the name and the window of a layer's one model", () =>
-    Effect.gen(function* () {
-      const limitOf = (chat?: Partial<Chats.ChatSettings>) =>
-        Effect.gen(function* () {
-          const { settings, usage } = yield* opened
-          return { limit: (yield* usage).limit, model: (yield* settings).model }
-        }).pipe(
-          Effect.scoped,
-          Effect.provide(
-            Layer.fresh(
-              Palimpsest.layer({ model: OpenAiModel.layer({ baseUrl: "http://127.0.0.1:1", model: "own:8b" }), chat })
-            )
+  it.effect("gives chats the name and the window of a layer's one model", function* () {
+    const limitOf = (chat?: Partial<Chats.ChatSettings>) =>
+      Effect.gen(function* () {
+        const { settings, usage } = yield* opened
+        return { limit: (yield* usage).limit, model: (yield* settings).model }
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(
+          Layer.fresh(
+            Palimpsest.layer({ model: OpenAiModel.layer({ baseUrl: "http://127.0.0.1:1", model: "own:8b" }), chat })
           )
         )
-      assert.deepStrictEqual(yield* limitOf(), { limit: Tokens.assumedWindow, model: "own:8b" })
-      // The window is that of the model that answers, not of the one that a chat names.
-      const other = { limit: Tokens.assumedWindow, model: "gemini-2.5-pro" }
-      assert.deepStrictEqual(yield* limitOf({ model: "gemini-2.5-pro" }), other)
-      assert.strictEqual((yield* limitOf({ window: 8_000 })).limit, 8_000)
-    })
-  )
-
-  it.effect("keeps sessions in a home, also for the next process", () =>
-    Effect.gen(function* () {
-      const home = path.join(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "home-")), "new")
-      const run = <A, E>(effect: Effect.Effect<A, E, Palimpsest.Services>) =>
-        effect.pipe(Effect.provide(Layer.fresh(Palimpsest.layer({ home }))))
-      yield* run(
-        Effect.scoped(Effect.flatMap(opened, (chat) => chat.append([{ content: Content.user(Content.text("kept")) }])))
       )
-      const ids = yield* run(Session.SessionStore.use(({ list }) => list))
-      assert.deepStrictEqual(ids, ["one"])
-    })
-  )
+    assert.deepStrictEqual(yield* limitOf(), { limit: Tokens.assumedWindow, model: "own:8b" })
+    // The window is that of the model that answers, not of the one that a chat names.
+    const other = { limit: Tokens.assumedWindow, model: "gemini-2.5-pro" }
+    assert.deepStrictEqual(yield* limitOf({ model: "gemini-2.5-pro" }), other)
+    assert.strictEqual((yield* limitOf({ window: 8_000 })).limit, 8_000)
+  })
+
+  it.effect("keeps sessions in a home, also for the next process", function* () {
+    const home = path.join(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "home-")), "new")
+    const run = <A, E>(effect: Effect.Effect<A, E, Palimpsest.Services>) =>
+      effect.pipe(Effect.provide(Layer.fresh(Palimpsest.layer({ home }))))
+    yield* run(
+      Effect.scoped(Effect.flatMap(opened, (chat) => chat.append([{ content: Content.user(Content.text("kept")) }])))
+    )
+    const ids = yield* run(Session.SessionStore.use(({ list }) => list))
+    assert.deepStrictEqual(ids, ["one"])
+  })
 })
 
 const page = (turn: number) => `turn ${turn}: ${"the build of src/parser is red, see line 17. ".repeat(20)}`
 
 describe("ContextWindow.layer", () => {
-  it.effect("bounds a language model in one line, and recalls in its tool", () =>
-    Effect.gen(function* () {
-      const layer = ContextWindow.layer({ window: 4_000 })
-      isTrue<IsNever<Layer.Error<typeof layer>>>(true)
-      const largest = yield* Effect.gen(function* () {
-        const chat = yield* Chat.fromPrompt([])
-        for (let turn = 0; turn < 30; turn += 1) {
-          yield* chat.generateText({ prompt: page(turn), toolkit: ContextWindow.recallToolkit })
-        }
-        const all = yield* (yield* ScriptedLanguageModel.Script).requests
-        assert.isTrue(all.some(({ prompt }) => Content.mentions(JSON.stringify(prompt.content)).length > 0))
-        return Math.max(...all.map(({ prompt }) => Tokens.estimateText(JSON.stringify(prompt.content))))
-      }).pipe(
-        ContextWindow.withConversation("tenant/42"),
-        Effect.provide(layer.pipe(Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok"))))
-      )
-      assert.isBelow(largest, 6_000)
-    })
-  )
+  it.effect("bounds a language model in one line, and recalls in its tool", function* () {
+    const layer = ContextWindow.layer({ window: 4_000 })
+    isTrue<IsNever<Layer.Error<typeof layer>>>(true)
+    const largest = yield* Effect.gen(function* () {
+      const chat = yield* Chat.fromPrompt([])
+      for (let turn = 0; turn < 30; turn += 1) {
+        yield* chat.generateText({ prompt: page(turn), toolkit: ContextWindow.recallToolkit })
+      }
+      const all = yield* (yield* ScriptedLanguageModel.Script).requests
+      assert.isTrue(all.some(({ prompt }) => Content.mentions(JSON.stringify(prompt.content)).length > 0))
+      return Math.max(...all.map(({ prompt }) => Tokens.estimateText(JSON.stringify(prompt.content))))
+    }).pipe(
+      ContextWindow.withConversation("tenant/42"),
+      Effect.provide(layer.pipe(Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok"))))
+    )
+    assert.isBelow(largest, 6_000)
+  })
 
-  it.effect("has the language model write the snapshots on request", () =>
-    Effect.gen(function* () {
-      let snapshots = 0
-      const inner = ScriptedLanguageModel.layer(({ prompt }) => {
-        if (!JSON.stringify(prompt.content).includes("state_snapshot>")) return "ok"
-        snapshots += 1
-        return "<state_snapshot><key_knowledge>- it is red</key_knowledge></state_snapshot>"
-      })
-      yield* Effect.gen(function* () {
-        const chat = yield* Chat.fromPrompt([])
-        for (let turn = 0; turn < 12; turn += 1) yield* chat.generateText({ prompt: page(turn) })
-      }).pipe(Effect.provide(ContextWindow.layer({ window: 4_000, snapshots: "model" }).pipe(Layer.provide(inner))))
-      assert.isAbove(snapshots, 0)
+  it.effect("has the language model write the snapshots on request", function* () {
+    let snapshots = 0
+    const inner = ScriptedLanguageModel.layer(({ prompt }) => {
+      if (!JSON.stringify(prompt.content).includes("state_snapshot>")) return "ok"
+      snapshots += 1
+      return "<state_snapshot><key_knowledge>- it is red</key_knowledge></state_snapshot>"
     })
-  )
+    yield* Effect.gen(function* () {
+      const chat = yield* Chat.fromPrompt([])
+      for (let turn = 0; turn < 12; turn += 1) yield* chat.generateText({ prompt: page(turn) })
+    }).pipe(Effect.provide(ContextWindow.layer({ window: 4_000, snapshots: "model" }).pipe(Layer.provide(inner))))
+    assert.isAbove(snapshots, 0)
+  })
 })

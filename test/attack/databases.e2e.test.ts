@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { mkdirSync, mkdtempSync, rmSync, unlinkSync } from "node:fs"
 import path from "node:path"
@@ -6,6 +5,7 @@ import { program, run } from "../cli/program.ts"
 import { databaseFolder, endlessDatabase, hostileDatabase, noFile, unreadable } from "../support/hostileDatabases.ts"
 import { needs } from "../support/machine.ts"
 import { readersOf, untilNone, untilThere } from "../support/processGroups.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** Databases of opencode that somebody made, and the commands that read them. */
 
@@ -34,24 +34,22 @@ const hostile: Readonly<Record<string, (folder: string) => string>> = {
 
 describe("a hostile database", () => {
   for (const [name, make] of Object.entries(hostile)) {
-    it.live(`that is ${name} costs each command one line`, () =>
-      Effect.gen(function* () {
-        const { env, file } = yield* inHome(make)
-        for (const args of [
-          ["find"],
-          ["find", "tide"],
-          ["cost"],
-          ["cost", `${file}#ses_1`],
-          ["inspect", `${file}#ses_1`]
-        ]) {
-          const { status, stderr } = yield* run(args, { env })
-          const lines = stderr.split("\n").filter((line) => line.includes(file))
-          assert.strictEqual(lines.length, 1, `${args[0]}: ${stderr}`)
-          assert.match(lines[0] ?? "", /opencode\.db: cannot be (opened|read) \(/)
-          assert.include([0, 1, 2], status)
-        }
-      })
-    )
+    it.live(`that is ${name} costs each command one line`, function* () {
+      const { env, file } = yield* inHome(make)
+      for (const args of [
+        ["find"],
+        ["find", "tide"],
+        ["cost"],
+        ["cost", `${file}#ses_1`],
+        ["inspect", `${file}#ses_1`]
+      ]) {
+        const { status, stderr } = yield* run(args, { env })
+        const lines = stderr.split("\n").filter((line) => line.includes(file))
+        assert.strictEqual(lines.length, 1, `${args[0]}: ${stderr}`)
+        assert.match(lines[0] ?? "", /opencode\.db: cannot be (opened|read) \(/)
+        assert.include([0, 1, 2], status)
+      }
+    })
   }
 
   needs("Linux")("that keeps SQLite busy for ever", () => {
@@ -62,23 +60,21 @@ describe("a hostile database", () => {
       ["SIGKILL", null, "find"]
     ] as const
     for (const [signal, status, command] of signals) {
-      it.live(`ends with ${command} on ${signal}`, () =>
-        Effect.gen(function* () {
-          const { env, file } = yield* inHome(endlessDatabase)
-          const args = command === "inspect" ? [command, `${file}#ses_1`] : [command]
-          const started = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
-          const running = yield* Effect.forkChild(
-            run(args, { env, started: (child) => Deferred.doneUnsafe(started, Effect.succeed(child)) })
-          )
-          const child = yield* Deferred.await(started)
-          yield* untilThere(Effect.sync(() => readersOf(file).length === 1))
-          child.kill(signal)
-          const ended = yield* Fiber.join(running)
-          assert.strictEqual(ended.status, status)
-          yield* untilNone(() => readersOf(file))
-          rmSync(env.HOME, { recursive: true })
-        })
-      )
+      it.live(`ends with ${command} on ${signal}`, function* () {
+        const { env, file } = yield* inHome(endlessDatabase)
+        const args = command === "inspect" ? [command, `${file}#ses_1`] : [command]
+        const started = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
+        const running = yield* Effect.forkChild(
+          run(args, { env, started: (child) => Deferred.doneUnsafe(started, Effect.succeed(child)) })
+        )
+        const child = yield* Deferred.await(started)
+        yield* untilThere(Effect.sync(() => readersOf(file).length === 1))
+        child.kill(signal)
+        const ended = yield* Fiber.join(running)
+        assert.strictEqual(ended.status, status)
+        yield* untilNone(() => readersOf(file))
+        rmSync(env.HOME, { recursive: true })
+      })
     }
   })
 })

@@ -1,9 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Buffer } from "node:buffer"
-import { createServer, type IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net"
 import { makeGateway, raw } from "../support/GatewayScene.ts"
+import { listening } from "../support/loopback.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** Requests that try to become a part of another client's, in front of an ordinary server that keeps connections open. */
 
@@ -135,107 +136,99 @@ const whole = (request: IncomingMessage) =>
   })
 
 describe("2,000 requests of any framing", () => {
-  it.live("arrive as the requests that were meant, byte for byte, and nothing else does", () =>
-    Effect.gen(function* () {
-      const arrived: Array<{
-        readonly method: string
-        readonly url: string
-        readonly key: string
-        readonly id: string
-        readonly body: string
-      }> = []
-      const server = createServer((request, response) => {
-        void whole(request).then((body) => {
-          const id = String(request.headers["x-id"])
-          arrived.push({
-            method: request.method ?? "",
-            url: request.url ?? "",
-            key: request.headers.authorization ?? "",
-            id,
-            body
-          })
-          response.writeHead(200, { "x-id": id, "content-type": "text/plain" }).end(`end of ${id};`)
+  it.live("arrive as the requests that were meant, byte for byte, and nothing else does", function* () {
+    const arrived: Array<{
+      readonly method: string
+      readonly url: string
+      readonly key: string
+      readonly id: string
+      readonly body: string
+    }> = []
+    const url = yield* listening((request, response) => {
+      void whole(request).then((body) => {
+        const id = String(request.headers["x-id"])
+        arrived.push({
+          method: request.method ?? "",
+          url: request.url ?? "",
+          key: request.headers.authorization ?? "",
+          id,
+          body
         })
+        response.writeHead(200, { "x-id": id, "content-type": "text/plain" }).end(`end of ${id};`)
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => void server.close().closeAllConnections())
-      )
-      const gateway = yield* makeGateway(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-      const port = Number(new URL(gateway.url).port)
-      const random = numbers(20_261_127)
-      const clients = Array.from({ length: 20 }, (_, client) =>
-        Array.from({ length: 100 }, (_, at) => generated(random, `${client}-${at}`))
-      )
-      const problems: Array<string> = []
-      yield* Effect.forEach(
-        clients,
-        (requests) =>
-          Effect.promise(async () => {
-            let socket = connect(port, "127.0.0.1")
-            for (const request of requests) {
-              if (socket.destroyed || random() < 0.1) {
-                socket.destroy()
-                socket = connect(port, "127.0.0.1")
-              }
-              const answer = await exchange(socket, request)
-              const status = answer.slice(9, 12)
-              // Behind a request to upgrade, Node notices what is wrong with the next one after a time only.
-              if (/Connection: (?:close|Upgrade)/.test(request.bytes)) socket.destroy()
-              if (request.isRefused) {
-                if (status === "200") problems.push(JSON.stringify(request.bytes.slice(0, 300)))
-                socket.destroy()
-              } else if (status !== "200" || !answer.includes(`x-id: ${request.id}\r\n`)) {
-                problems.push(`${JSON.stringify(request.bytes.slice(0, 300))}: ${JSON.stringify(answer.slice(0, 200))}`)
-              }
+    })
+    const gateway = yield* makeGateway(url)
+    const port = Number(new URL(gateway.url).port)
+    const random = numbers(20_261_127)
+    const clients = Array.from({ length: 20 }, (_, client) =>
+      Array.from({ length: 100 }, (_, at) => generated(random, `${client}-${at}`))
+    )
+    const problems: Array<string> = []
+    yield* Effect.forEach(
+      clients,
+      (requests) =>
+        Effect.promise(async () => {
+          let socket = connect(port, "127.0.0.1")
+          for (const request of requests) {
+            if (socket.destroyed || random() < 0.1) {
+              socket.destroy()
+              socket = connect(port, "127.0.0.1")
             }
-            socket.destroy()
-          }),
-        { concurrency: "unbounded", discard: true }
-      )
-      assert.deepStrictEqual(problems.slice(0, 3), [])
-      const meant = clients
-        .flat()
-        .filter(({ isRefused }) => !isRefused)
-        .map(({ body, id, key, method, path }) => ({ method, url: path, key: `Bearer ${key}`, id, body }))
-      const byId = (one: { readonly id: string }, other: { readonly id: string }) => (one.id < other.id ? -1 : 1)
-      assert.deepStrictEqual(arrived.toSorted(byId), meant.toSorted(byId))
-    }).pipe(Effect.scoped)
-  )
+            const answer = await exchange(socket, request)
+            const status = answer.slice(9, 12)
+            // Behind a request to upgrade, Node notices what is wrong with the next one after a time only.
+            if (/Connection: (?:close|Upgrade)/.test(request.bytes)) socket.destroy()
+            if (request.isRefused) {
+              if (status === "200") problems.push(JSON.stringify(request.bytes.slice(0, 300)))
+              socket.destroy()
+            } else if (status !== "200" || !answer.includes(`x-id: ${request.id}\r\n`)) {
+              problems.push(`${JSON.stringify(request.bytes.slice(0, 300))}: ${JSON.stringify(answer.slice(0, 200))}`)
+            }
+          }
+          socket.destroy()
+        }),
+      { concurrency: "unbounded", discard: true }
+    )
+    assert.deepStrictEqual(problems.slice(0, 3), [])
+    const meant = clients
+      .flat()
+      .filter(({ isRefused }) => !isRefused)
+      .map(({ body, id, key, method, path }) => ({ method, url: path, key: `Bearer ${key}`, id, body }))
+    const byId = (one: { readonly id: string }, other: { readonly id: string }) => (one.id < other.id ? -1 : 1)
+    assert.deepStrictEqual(arrived.toSorted(byId), meant.toSorted(byId))
+  })
 })
 
 describe("a connection to a provider", () => {
-  it.live("on which something arrives while it is idle is not used again", () =>
-    Effect.gen(function* () {
-      const answer = (text: string) =>
-        `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${text.length}\r\n\r\n${text}`
-      const sockets = new Set<Socket>()
-      let asked = 0
-      const server = createTcpServer((socket) => {
-        sockets.add(socket)
-        socket.on("error", () => {})
-        socket.on("data", () => {
-          asked += 1
-          // A second answer, which nobody asked for, behind the first one.
-          socket.write(answer(`answer ${asked}`) + answer("of nobody"))
-        })
+  it.live("on which something arrives while it is idle is not used again", function* () {
+    const answer = (text: string) =>
+      `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+    const sockets = new Set<Socket>()
+    let asked = 0
+    const server = createTcpServer((socket) => {
+      sockets.add(socket)
+      socket.on("error", () => {})
+      socket.on("data", () => {
+        asked += 1
+        // A second answer, which nobody asked for, behind the first one.
+        socket.write(answer(`answer ${asked}`) + answer("of nobody"))
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () =>
-          Effect.sync(() => {
-            server.close()
-            for (const socket of sockets) socket.destroy()
-          })
-      )
-      const gateway = yield* makeGateway(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-      for (let turn = 1; turn <= 5; turn += 1) {
-        const { body } = yield* raw(`${gateway.url}/v1/models`, [], "", "GET")
-        assert.strictEqual(body, `answer ${turn}`)
-      }
-      assert.strictEqual(sockets.size, 5)
-    }).pipe(Effect.scoped)
-  )
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () =>
+        Effect.sync(() => {
+          server.close()
+          for (const socket of sockets) socket.destroy()
+        })
+    )
+    const gateway = yield* makeGateway(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    for (let turn = 1; turn <= 5; turn += 1) {
+      const { body } = yield* raw(`${gateway.url}/v1/models`, [], "", "GET")
+      assert.strictEqual(body, `answer ${turn}`)
+    }
+    assert.strictEqual(sockets.size, 5)
+  })
 
   it.live.each([
     [

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { Buffer } from "node:buffer"
 import { spawn } from "node:child_process"
@@ -10,6 +9,7 @@ import path from "node:path"
 import { gzipSync } from "node:zlib"
 import { program } from "../cli/program.ts"
 import { makeGateway, metricsToken, raw } from "../support/GatewayScene.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** Clients that never finish a request or never read an answer, and providers that lie. */
 
@@ -171,29 +171,27 @@ const peakMegabytes = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024
 
 describe.skipIf(!existsSync("/proc/self/status"))("200 slow clients and 28 lying providers at once", () => {
-  it.live("take less than 300 MB, and the others are served", () =>
-    Effect.gen(function* () {
-      const { url } = yield* lyingProvider()
-      const gateway = yield* started(url)
-      const port = Number(new URL(gateway.url).port)
-      yield* Effect.forEach(
-        Array.from({ length: 200 }, (_, at) => slow[at % slow.length] ?? ""),
-        (text) => slowClient(port, text),
-        { concurrency: 20 }
-      )
-      yield* Effect.forEach(
-        Array.from({ length: 28 }, (_, at) => at),
-        (lie) => Effect.forkScoped(Effect.ignore(asked(gateway.url, `/v1/messages?lie=${lie}`)))
-      )
-      const large = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"${"word ".repeat(200_000)}"}]}`
-      for (let turn = 0; turn < 8; turn += 1) {
-        assert.strictEqual((yield* asked(gateway.url)).status, 200)
-        const headers = ["X-Api-Key", "other", "Content-Length", String(large.length)]
-        assert.strictEqual((yield* raw(`${gateway.url}/v1/messages`, headers, large)).status, 200)
-      }
-      assert.isBelow(peakMegabytes(gateway.pid), 300)
-    }).pipe(Effect.scoped)
-  )
+  it.live("take less than 300 MB, and the others are served", function* () {
+    const { url } = yield* lyingProvider()
+    const gateway = yield* started(url)
+    const port = Number(new URL(gateway.url).port)
+    yield* Effect.forEach(
+      Array.from({ length: 200 }, (_, at) => slow[at % slow.length] ?? ""),
+      (text) => slowClient(port, text),
+      { concurrency: 20 }
+    )
+    yield* Effect.forEach(
+      Array.from({ length: 28 }, (_, at) => at),
+      (lie) => Effect.forkScoped(Effect.ignore(asked(gateway.url, `/v1/messages?lie=${lie}`)))
+    )
+    const large = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"${"word ".repeat(200_000)}"}]}`
+    for (let turn = 0; turn < 8; turn += 1) {
+      assert.strictEqual((yield* asked(gateway.url)).status, 200)
+      const headers = ["X-Api-Key", "other", "Content-Length", String(large.length)]
+      assert.strictEqual((yield* raw(`${gateway.url}/v1/messages`, headers, large)).status, 200)
+    }
+    assert.isBelow(peakMegabytes(gateway.pid), 300)
+  })
 })
 
 describe("a client", () => {
@@ -242,31 +240,27 @@ describe("a provider that counts", () => {
   )
 })
 
-it.live("a client that leaves before the end of an answer has used what it asked for", () =>
-  Effect.gen(function* () {
-    const { url } = yield* lyingProvider()
-    const gateway = yield* makeGateway(url, {}, new Map(), { tokens: 30 })
-    const port = Number(new URL(gateway.url).port)
-    for (const lie of [0, 6]) {
-      const socket = yield* slowClient(port, request(`/v1/messages?lie=${lie}`, body.length) + body)
-      // The provider has it.
-      if (lie === 6)
-        yield* Effect.callback<void>((resume) => void socket.once("data", () => resume(Effect.void)).resume())
-      else yield* Effect.sleep("200 millis")
-      socket.destroy()
-    }
-    const refused = yield* Effect.repeat(asked(gateway.url), { until: ({ status }) => status === 429, times: 5 })
-    assert.strictEqual(refused.status, 429)
-  }).pipe(Effect.scoped)
-)
+it.live("a client that leaves before the end of an answer has used what it asked for", function* () {
+  const { url } = yield* lyingProvider()
+  const gateway = yield* makeGateway(url, {}, new Map(), { tokens: 30 })
+  const port = Number(new URL(gateway.url).port)
+  for (const lie of [0, 6]) {
+    const socket = yield* slowClient(port, request(`/v1/messages?lie=${lie}`, body.length) + body)
+    // The provider has it.
+    if (lie === 6)
+      yield* Effect.callback<void>((resume) => void socket.once("data", () => resume(Effect.void)).resume())
+    else yield* Effect.sleep("200 millis")
+    socket.destroy()
+  }
+  const refused = yield* Effect.repeat(asked(gateway.url), { until: ({ status }) => status === 429, times: 5 })
+  assert.strictEqual(refused.status, 429)
+})
 
-it.live("the metrics are for the operator alone", () =>
-  Effect.gen(function* () {
-    const gateway = yield* makeGateway("http://127.0.0.1:9")
-    const get = (headers: ReadonlyArray<string>) => raw(`${gateway.url}/metrics`, headers, "", "GET")
-    assert.strictEqual((yield* get([])).status, 401)
-    assert.strictEqual((yield* get(["Authorization", "Bearer other"])).status, 401)
-    assert.strictEqual((yield* get(["X-Api-Key", metricsToken.text])).status, 401)
-    assert.strictEqual((yield* get(["Authorization", `Bearer ${metricsToken.text}`])).status, 200)
-  }).pipe(Effect.scoped)
-)
+it.live("the metrics are for the operator alone", function* () {
+  const gateway = yield* makeGateway("http://127.0.0.1:9")
+  const get = (headers: ReadonlyArray<string>) => raw(`${gateway.url}/metrics`, headers, "", "GET")
+  assert.strictEqual((yield* get([])).status, 401)
+  assert.strictEqual((yield* get(["Authorization", "Bearer other"])).status, 401)
+  assert.strictEqual((yield* get(["X-Api-Key", metricsToken.text])).status, 401)
+  assert.strictEqual((yield* get(["Authorization", `Bearer ${metricsToken.text}`])).status, 200)
+})

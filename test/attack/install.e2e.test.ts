@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import process from "node:process"
 import { program, run } from "../cli/program.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** Folders that are prepared against `install`, and what it writes there, in the built program. */
 
@@ -50,24 +50,22 @@ describe("private settings", () => {
     })
   )
 
-  it.live("of the user that a repository links to are named, and not changed without asking", () =>
-    Effect.gen(function* () {
-      const { at, palimpsest, put } = yield* ground
-      const file = at("user", ".claude", "settings.json")
-      put(file, `{"permissions":{}}`)
-      symlinkSync("../user/.claude", at("work", ".claude"))
-      for (const args of [
-        ["install", "claude", "--yes"],
-        ["install", "claude"]
-      ]) {
-        const { status, stderr } = yield* palimpsest(...args)
-        assert.strictEqual(status, 1)
-        assert.include(stderr, file)
-      }
-      assert.strictEqual(readFileSync(file, "utf8"), `{"permissions":{}}`)
-      assert.throws(() => statSync(at("work", ".mcp.json")))
-    })
-  )
+  it.live("of the user that a repository links to are named, and not changed without asking", function* () {
+    const { at, palimpsest, put } = yield* ground
+    const file = at("user", ".claude", "settings.json")
+    put(file, `{"permissions":{}}`)
+    symlinkSync("../user/.claude", at("work", ".claude"))
+    for (const args of [
+      ["install", "claude", "--yes"],
+      ["install", "claude"]
+    ]) {
+      const { status, stderr } = yield* palimpsest(...args)
+      assert.strictEqual(status, 1)
+      assert.include(stderr, file)
+    }
+    assert.strictEqual(readFileSync(file, "utf8"), `{"permissions":{}}`)
+    assert.throws(() => statSync(at("work", ".mcp.json")))
+  })
 })
 
 describe("a repository whose settings never end", () => {
@@ -108,46 +106,42 @@ describe("what an agent is told to run", () => {
     params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "0" } }
   })}\n`
 
-  it.live("runs, where the program is not on the PATH: the server, the hooks, and the line of --setup", () =>
-    Effect.gen(function* () {
-      const { at, env, file, start } = yield* copied
-      start("install", "claude", "--yes")
-      const { args, command } = JSON.parse(readFileSync(at("work", ".mcp.json"), "utf8")).mcpServers.palimpsest
-      assert.deepStrictEqual([command, ...args], [process.execPath, file, "mcp", "--agent", "claude"])
-      const options = { cwd: at("work"), env, encoding: "utf8", stdio: "pipe" } as const
-      assert.include(execFileSync(command, args, { ...options, input: hello }), `"serverInfo"`)
+  it.live("runs, where the program is not on the PATH: the server, the hooks, and the line of --setup", function* () {
+    const { at, env, file, start } = yield* copied
+    start("install", "claude", "--yes")
+    const { args, command } = JSON.parse(readFileSync(at("work", ".mcp.json"), "utf8")).mcpServers.palimpsest
+    assert.deepStrictEqual([command, ...args], [process.execPath, file, "mcp", "--agent", "claude"])
+    const options = { cwd: at("work"), env, encoding: "utf8", stdio: "pipe" } as const
+    assert.include(execFileSync(command, args, { ...options, input: hello }), `"serverInfo"`)
 
-      const { hooks } = JSON.parse(readFileSync(at("work", ".claude", "settings.json"), "utf8"))
-      for (const [{ hooks: own }] of [hooks.PreCompact, hooks.SessionStart]) {
-        const asked = `${own[0].command} --help`
-        assert.include(execFileSync("/bin/sh", ["-c", asked], options), "palimpsest hook")
-      }
+    const { hooks } = JSON.parse(readFileSync(at("work", ".claude", "settings.json"), "utf8"))
+    for (const [{ hooks: own }] of [hooks.PreCompact, hooks.SessionStart]) {
+      const asked = `${own[0].command} --help`
+      assert.include(execFileSync("/bin/sh", ["-c", asked], options), "palimpsest hook")
+    }
 
-      writeFileSync(at("bin", "claude"), `#!/bin/sh\nprintf '%s\\n' "$@"\n`, { mode: 0o755 })
-      assert.deepStrictEqual(
-        execFileSync("/bin/sh", ["-c", start("mcp", "--setup", "claude")], options)
-          .trimEnd()
-          .split("\n"),
-        ["mcp", "add", "palimpsest", "--", process.execPath, file, "mcp", "--agent", "claude"]
-      )
-    })
-  )
+    writeFileSync(at("bin", "claude"), `#!/bin/sh\nprintf '%s\\n' "$@"\n`, { mode: 0o755 })
+    assert.deepStrictEqual(
+      execFileSync("/bin/sh", ["-c", start("mcp", "--setup", "claude")], options)
+        .trimEnd()
+        .split("\n"),
+      ["mcp", "add", "palimpsest", "--", process.execPath, file, "mcp", "--agent", "claude"]
+    )
+  })
 
-  it.live("is the name of the program where the PATH leads to it", () =>
-    Effect.gen(function* () {
-      const { at, file, start } = yield* copied
-      chmodSync(file, 0o755)
-      symlinkSync(file, at("bin", "palimpsest"))
-      start("install", "claude", "--yes")
-      assert.strictEqual(
-        JSON.parse(readFileSync(at("work", ".mcp.json"), "utf8")).mcpServers.palimpsest.command,
-        "palimpsest"
-      )
-      assert.include(readFileSync(at("work", ".claude", "settings.json"), "utf8"), `"palimpsest hook"`)
-      assert.strictEqual(
-        start("mcp", "--setup", "claude"),
-        "claude mcp add palimpsest -- palimpsest mcp --agent claude\n"
-      )
-    })
-  )
+  it.live("is the name of the program where the PATH leads to it", function* () {
+    const { at, file, start } = yield* copied
+    chmodSync(file, 0o755)
+    symlinkSync(file, at("bin", "palimpsest"))
+    start("install", "claude", "--yes")
+    assert.strictEqual(
+      JSON.parse(readFileSync(at("work", ".mcp.json"), "utf8")).mcpServers.palimpsest.command,
+      "palimpsest"
+    )
+    assert.include(readFileSync(at("work", ".claude", "settings.json"), "utf8"), `"palimpsest hook"`)
+    assert.strictEqual(
+      start("mcp", "--setup", "claude"),
+      "claude mcp add palimpsest -- palimpsest mcp --agent claude\n"
+    )
+  })
 })

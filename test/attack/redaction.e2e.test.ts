@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { program, run } from "../cli/program.ts"
 import { oddSession, survivors } from "../support/oddSecrets.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** A session with secrets in odd places, through everything that promises to leave them out. */
 
@@ -84,85 +84,73 @@ const requests = (calls: ReadonlyArray<object>): string =>
     .join("")
 
 describe("secrets in odd places", () => {
-  it.effect("are more than a hundred, and the session shows all of them", () =>
-    Effect.gen(function* () {
-      const { projects } = yield* scene
-      assert.isAtLeast(odd.secrets.length, 100)
-      const text = [...filesIn(projects), odd.variable].join("\n")
-      assert.strictEqual(survivors(text, odd.secrets).length, odd.secrets.length)
-    })
-  )
+  it.effect("are more than a hundred, and the session shows all of them", function* () {
+    const { projects } = yield* scene
+    assert.isAtLeast(odd.secrets.length, 100)
+    const text = [...filesIn(projects), odd.variable].join("\n")
+    assert.strictEqual(survivors(text, odd.secrets).length, odd.secrets.length)
+  })
 
   for (const [name, args] of copies) {
-    it.effect(`are absent from a copy: ${name}`, () =>
-      Effect.gen(function* () {
-        assertFew(yield* shownBy(`copy-${name.replaceAll(/\W/g, "-")}`, ["export", odd.id, ...args, "--redact"]))
-      })
-    )
+    it.effect(`are absent from a copy: ${name}`, function* () {
+      assertFew(yield* shownBy(`copy-${name.replaceAll(/\W/g, "-")}`, ["export", odd.id, ...args, "--redact"]))
+    })
   }
 
-  it.effect("are absent from a session that was rescued", () =>
-    Effect.gen(function* () {
-      const { projects, work } = yield* scene
-      const before = new Set(filesIn(projects))
-      const folder = path.join(work, "rescued")
-      mkdirSync(folder)
-      const shown = yield* shownBy("rescue", ["rescue", odd.id, "--redact", "--folder", folder])
-      const written = filesIn(projects).filter((text) => !before.has(text))
-      assert.isAtLeast(written.length, 2)
-      assertFew([shown, ...written].join("\n"))
-    })
-  )
+  it.effect("are absent from a session that was rescued", function* () {
+    const { projects, work } = yield* scene
+    const before = new Set(filesIn(projects))
+    const folder = path.join(work, "rescued")
+    mkdirSync(folder)
+    const shown = yield* shownBy("rescue", ["rescue", odd.id, "--redact", "--folder", folder])
+    const written = filesIn(projects).filter((text) => !before.has(text))
+    assert.isAtLeast(written.length, 2)
+    assertFew([shown, ...written].join("\n"))
+  })
 
-  it.effect("are absent from what is shown to other people", () =>
-    Effect.gen(function* () {
-      const { file } = yield* scene
-      assertFew(yield* shownBy("page", ["inspect", file, "--share", "--html", "page.html"]))
-      assertFew(yield* shownBy("text", ["inspect", file, "--share"]))
-      assertFew(yield* shownBy("json", ["inspect", file, "--share", "--json"]))
-      assertFew(yield* shownBy("report", ["secrets", odd.id, "--json"]))
-    })
-  )
+  it.effect("are absent from what is shown to other people", function* () {
+    const { file } = yield* scene
+    assertFew(yield* shownBy("page", ["inspect", file, "--share", "--html", "page.html"]))
+    assertFew(yield* shownBy("text", ["inspect", file, "--share"]))
+    assertFew(yield* shownBy("json", ["inspect", file, "--share", "--json"]))
+    assertFew(yield* shownBy("report", ["secrets", odd.id, "--json"]))
+  })
 
-  it.effect("are absent from snapshots", () =>
-    Effect.gen(function* () {
-      const { file } = yield* scene
-      for (const strategy of ["palimpsest", "gemini"]) {
-        const flags = ["--strategy", strategy, "--force", "--summarizer", "extractive", "--preserve", "0.05"]
-        const shown = yield* shownBy(strategy, ["compress", file, ...flags, "--budget", "20k", "--json"])
-        assert.include(shown, '"snapshot"')
-        const { snapshot } = JSON.parse(shown.slice(0, shown.lastIndexOf("}") + 1))
-        assert.isAtLeast(snapshot.length, 500)
-        assertFew(snapshot)
-      }
-    })
-  )
+  it.effect("are absent from snapshots", function* () {
+    const { file } = yield* scene
+    for (const strategy of ["palimpsest", "gemini"]) {
+      const flags = ["--strategy", strategy, "--force", "--summarizer", "extractive", "--preserve", "0.05"]
+      const shown = yield* shownBy(strategy, ["compress", file, ...flags, "--budget", "20k", "--json"])
+      assert.include(shown, '"snapshot"')
+      const { snapshot } = JSON.parse(shown.slice(0, shown.lastIndexOf("}") + 1))
+      assert.isAtLeast(snapshot.length, 500)
+      assertFew(snapshot)
+    }
+  })
 
-  it.effect("are absent from answers to agents", () =>
-    Effect.gen(function* () {
-      const { file } = yield* scene
-      const asked = [
-        call(1, "tools/call", { name: "list_sessions", arguments: {} }),
-        call(2, "tools/call", { name: "what_changed", arguments: { since: "e1" } }),
-        call(3, "tools/call", { name: "snapshot", arguments: { tokens: 20_000 } }),
-        call(4, "resources/read", { uri: "palimpsest://session/snapshot" }),
-        call(5, "resources/read", { uri: "palimpsest://session/changes" }),
-        ...["key", "\\w", "password|pin|number", "."].map((pattern, at) =>
-          call(10 + at, "tools/call", { name: "search_history", arguments: { pattern, tokens: 20_000 } })
-        )
-      ]
-      const flags = ["mcp", file, "--others", "--folder", "/w"]
-      const answers = yield* shownBy("answers", flags, requests(asked))
-      assertFew(answers)
-      const handles = [...new Set(answers.match(/h_[a-z2-7]{10,}/g))]
-      assert.isAtLeast(handles.length, 50)
-      const recalled = yield* shownBy(
-        "recalled",
-        flags,
-        requests(handles.map((handle, at) => call(at + 1, "tools/call", { name: "recall", arguments: { handle } })))
+  it.effect("are absent from answers to agents", function* () {
+    const { file } = yield* scene
+    const asked = [
+      call(1, "tools/call", { name: "list_sessions", arguments: {} }),
+      call(2, "tools/call", { name: "what_changed", arguments: { since: "e1" } }),
+      call(3, "tools/call", { name: "snapshot", arguments: { tokens: 20_000 } }),
+      call(4, "resources/read", { uri: "palimpsest://session/snapshot" }),
+      call(5, "resources/read", { uri: "palimpsest://session/changes" }),
+      ...["key", "\\w", "password|pin|number", "."].map((pattern, at) =>
+        call(10 + at, "tools/call", { name: "search_history", arguments: { pattern, tokens: 20_000 } })
       )
-      assert.isAtLeast(recalled.split("[redacted: ").length, 50)
-      assertFew(recalled)
-    })
-  )
+    ]
+    const flags = ["mcp", file, "--others", "--folder", "/w"]
+    const answers = yield* shownBy("answers", flags, requests(asked))
+    assertFew(answers)
+    const handles = [...new Set(answers.match(/h_[a-z2-7]{10,}/g))]
+    assert.isAtLeast(handles.length, 50)
+    const recalled = yield* shownBy(
+      "recalled",
+      flags,
+      requests(handles.map((handle, at) => call(at + 1, "tools/call", { name: "recall", arguments: { handle } })))
+    )
+    assert.isAtLeast(recalled.split("[redacted: ").length, 50)
+    assertFew(recalled)
+  })
 })

@@ -1,9 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { userWordsIn } from "../../src/domain/compression/Snapshot.ts"
 import { program, run } from "../cli/program.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** Sessions in which a program or another agent speaks in the user's role, and what a snapshot quotes as the user's words. */
 
@@ -154,31 +153,29 @@ const sessions: Readonly<Record<string, Session>> = {
 
 describe("what programs and other agents wrote in the user's role", () => {
   for (const [agent, { file, text }] of Object.entries(sessions)) {
-    it.live(`is not quoted as the user's words: ${agent}`, () =>
-      Effect.gen(function* () {
-        const { folder } = yield* program
-        const cwd = mkdtempSync(path.join(folder, "voices-"))
-        writeFileSync(path.join(cwd, file), text)
-        const flags = [
-          "--force",
-          "--summarizer",
-          "extractive",
-          "--preserve",
-          "0.01",
-          "--to",
-          "contents",
-          "--out",
-          "o.json"
-        ]
-        const { status, stderr } = yield* run(["compress", file, ...flags], { cwd })
-        assert.strictEqual(status, 0, stderr)
-        const written: unknown = JSON.parse(readFileSync(path.join(cwd, "o.json"), "utf8"))
-        const quoted = userWordsIn(JSON.stringify(written).replaceAll("\\n", "\n").replaceAll('\\"', '"'))
-          .map((words) => words.text)
-          .join("\n")
-        assert.notInclude(quoted, "FOREIGN")
-        assert.include(quoted, "OWN: fix the bug")
-      })
-    )
+    it.live(`is not quoted as the user's words: ${agent}`, function* () {
+      const { folder } = yield* program
+      const cwd = mkdtempSync(path.join(folder, "voices-"))
+      writeFileSync(path.join(cwd, file), text)
+      const flags = [
+        "--force",
+        "--summarizer",
+        "extractive",
+        "--preserve",
+        "0.01",
+        "--to",
+        "contents",
+        "--out",
+        "o.json"
+      ]
+      const { status, stderr } = yield* run(["compress", file, ...flags], { cwd })
+      assert.strictEqual(status, 0, stderr)
+      const written: unknown = JSON.parse(readFileSync(path.join(cwd, "o.json"), "utf8"))
+      const quoted = userWordsIn(JSON.stringify(written).replaceAll("\\n", "\n").replaceAll('\\"', '"'))
+        .map((words) => words.text)
+        .join("\n")
+      assert.notInclude(quoted, "FOREIGN")
+      assert.include(quoted, "OWN: fix the bug")
+    })
   }
 })

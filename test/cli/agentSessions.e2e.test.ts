@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -7,6 +6,7 @@ import { Secrets } from "../../src/cli/commands/secrets.ts"
 import { CostReport } from "../../src/cli/output/CostReport.ts"
 import { root } from "../support/paths.ts"
 import { sessionFile } from "../support/sessions.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { example, program, run } from "./program.ts"
 
 /** The commands that work on the sessions of other agents, on a machine with three of them. */
@@ -53,35 +53,32 @@ const decode = <S extends Schema.Codec<unknown, unknown>>(schema: S, stdout: Buf
   Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(schema)))(String(stdout))
 
 describe("the sessions of other agents", () => {
-  it.effect("cost what their agent recorded, to the cent", () =>
-    Effect.gen(function* () {
-      const { env } = yield* machine
-      const lines = readFileSync(sessionFile("pi-1019-lines"), "utf8").trim().split("\n")
-      const recorded = lines.reduce((sum, line) => sum + (JSON.parse(line).message?.usage?.cost?.total ?? 0), 0)
-      assert.isAbove(recorded, 30)
-      const cost = yield* run(["cost", sessionFile("pi-1019-lines")], { env })
-      assert.match(String(cost.stdout), new RegExp(`^\\$${recorded.toFixed(2).replace(".", "\\.")} for `))
-    })
-  )
+  it.effect("cost what their agent recorded, to the cent", function* () {
+    const { env } = yield* machine
+    const lines = readFileSync(sessionFile("pi-1019-lines"), "utf8").trim().split("\n")
+    const recorded = lines.reduce((sum, line) => sum + (JSON.parse(line).message?.usage?.cost?.total ?? 0), 0)
+    assert.isAbove(recorded, 30)
+    const cost = yield* run(["cost", sessionFile("pi-1019-lines")], { env })
+    assert.match(String(cost.stdout), new RegExp(`^\\$${recorded.toFixed(2).replace(".", "\\.")} for `))
+  })
 
-  it.effect("of this program name secrets in large parts by handles that recall reads", () =>
-    Effect.gen(function* () {
-      const { env: others, home } = yield* machine
-      const env = { ...others, PALIMPSEST_HOME: `${home}-stored` }
-      const file = `${home}-large.jsonl`
-      const text = `${"a line of a large message\n".repeat(500)}deploy with ${token}\n`
-      writeFileSync(file, JSON.stringify([{ role: "user", parts: [{ text }] }]))
-      const imported = yield* run(["sessions", "import", file], { env })
-      const id = String(imported.stdout).trim()
-      const secrets = yield* run(["secrets", id, "--only", "secrets"], { env })
-      const [, handle = ""] = /GitHub token +1 time +(h_[a-z2-7]{10})\n/.exec(String(secrets.stdout)) ?? []
-      const recalled = yield* run(["recall", id, handle], { env })
-      assert.strictEqual(String(recalled.stdout), text)
-    })
-  )
+  it.effect("of this program name secrets in large parts by handles that recall reads", function* () {
+    const { env: others, home } = yield* machine
+    const env = { ...others, PALIMPSEST_HOME: `${home}-stored` }
+    const file = `${home}-large.jsonl`
+    const text = `${"a line of a large message\n".repeat(500)}deploy with ${token}\n`
+    writeFileSync(file, JSON.stringify([{ role: "user", parts: [{ text }] }]))
+    const imported = yield* run(["sessions", "import", file], { env })
+    const id = String(imported.stdout).trim()
+    const secrets = yield* run(["secrets", id, "--only", "secrets"], { env })
+    const [, handle = ""] = /GitHub token +1 time +(h_[a-z2-7]{10})\n/.exec(String(secrets.stdout)) ?? []
+    const recalled = yield* run(["recall", id, handle], { env })
+    assert.strictEqual(String(recalled.stdout), text)
+  })
 
-  it.effect("are listed, searched, priced, searched for secrets and copied without them, and stay as they are", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "are listed, searched, priced, searched for secrets and copied without them, and stay as they are",
+    function* () {
       const { before, env, home } = yield* machine
       const files = before()
 
@@ -160,58 +157,57 @@ describe("the sessions of other agents", () => {
         assert.include(text, "[redacted: GitHub token #1]")
         assert.notInclude(text, token)
       }
-    })
+    }
   )
 
-  it.effect("a history for the Gemini API, and standard input, are searched and exported like them", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const place = path.join(folder, "history")
-      mkdirSync(place)
-      const env = { HOME: place, PALIMPSEST_HOME: path.join(place, "home") }
-      const history = JSON.stringify([
-        { role: "user", parts: [{ text: "hello" }] },
-        { role: "model", parts: [{ text: `deploy with ${token}` }] }
-      ])
-      const file = path.join(place, "history.json")
-      writeFileSync(file, history)
-      const search = ["secrets", "--only", "secrets", "--json"]
-      for (const [name, input] of [
-        [file, ""],
-        ["-", history]
-      ] as const) {
-        const found = yield* run([...search, name], { env, input })
-        assert.notInclude(String(found.stdout), token)
-        assert.deepStrictEqual(
-          decode(Secrets, found.stdout).sessions.map(({ agent, places }) => [agent, places.map(({ line }) => line)]),
-          [["contents", [2]]]
-        )
-        const out = path.join(place, "copy.json")
-        const copied = yield* run(["export", name, out, "--redact"], { env, input })
-        assert.deepStrictEqual([copied.status, copied.stderr], [0, "palimpsest: replaced 1 secret\n"])
-        assert.strictEqual(readFileSync(out, "utf8").trim(), history.replace(token, "[redacted: GitHub token #1]"))
-      }
-      const lines = readFileSync(sessionFile("claude-code-short"), "utf8")
-      const own = path.join(place, "own.jsonl")
-      assert.strictEqual((yield* run(["export", "-", own], { env, input: lines })).status, 0)
-      assert.include(readFileSync(own, "utf8"), '"isSidechain":false')
-      const markdown = path.join(place, "own.md")
-      assert.strictEqual((yield* run(["export", "-", markdown, "--from", "claude"], { env, input: lines })).status, 0)
-      assert.match(readFileSync(markdown, "utf8"), /^# standard input\n\n## User\n/)
-      for (const args of [
-        ["export", "-", own, "--all"],
-        ["export", file, file],
-        ["secrets", "--from", "claude"]
-      ]) {
-        const refused = yield* run(args, { env, input: lines })
-        assert.strictEqual(refused.status, 2, args.join(" "))
-        assert.strictEqual(refused.stderr.trim().split("\n").length, 1, refused.stderr)
-      }
-    })
-  )
+  it.effect("a history for the Gemini API, and standard input, are searched and exported like them", function* () {
+    const { folder } = yield* program
+    const place = path.join(folder, "history")
+    mkdirSync(place)
+    const env = { HOME: place, PALIMPSEST_HOME: path.join(place, "home") }
+    const history = JSON.stringify([
+      { role: "user", parts: [{ text: "hello" }] },
+      { role: "model", parts: [{ text: `deploy with ${token}` }] }
+    ])
+    const file = path.join(place, "history.json")
+    writeFileSync(file, history)
+    const search = ["secrets", "--only", "secrets", "--json"]
+    for (const [name, input] of [
+      [file, ""],
+      ["-", history]
+    ] as const) {
+      const found = yield* run([...search, name], { env, input })
+      assert.notInclude(String(found.stdout), token)
+      assert.deepStrictEqual(
+        decode(Secrets, found.stdout).sessions.map(({ agent, places }) => [agent, places.map(({ line }) => line)]),
+        [["contents", [2]]]
+      )
+      const out = path.join(place, "copy.json")
+      const copied = yield* run(["export", name, out, "--redact"], { env, input })
+      assert.deepStrictEqual([copied.status, copied.stderr], [0, "palimpsest: replaced 1 secret\n"])
+      assert.strictEqual(readFileSync(out, "utf8").trim(), history.replace(token, "[redacted: GitHub token #1]"))
+    }
+    const lines = readFileSync(sessionFile("claude-code-short"), "utf8")
+    const own = path.join(place, "own.jsonl")
+    assert.strictEqual((yield* run(["export", "-", own], { env, input: lines })).status, 0)
+    assert.include(readFileSync(own, "utf8"), '"isSidechain":false')
+    const markdown = path.join(place, "own.md")
+    assert.strictEqual((yield* run(["export", "-", markdown, "--from", "claude"], { env, input: lines })).status, 0)
+    assert.match(readFileSync(markdown, "utf8"), /^# standard input\n\n## User\n/)
+    for (const args of [
+      ["export", "-", own, "--all"],
+      ["export", file, file],
+      ["secrets", "--from", "claude"]
+    ]) {
+      const refused = yield* run(args, { env, input: lines })
+      assert.strictEqual(refused.status, 2, args.join(" "))
+      assert.strictEqual(refused.stderr.trim().split("\n").length, 1, refused.stderr)
+    }
+  })
 
-  it.effect("go on where their agent looks for them, also one that does not name its folder, and in opencode", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "go on where their agent looks for them, also one that does not name its folder, and in opencode",
+    function* () {
       const { env, home } = yield* machine
       const project = path.join(home, "work")
       const folder = path.join(home, ".gemini/tmp/work")
@@ -235,6 +231,6 @@ describe("the sessions of other agents", () => {
         / && opencode import (\S+) && opencode --session ses_/.exec(String(elsewhere.stdout)) ?? []
       assert.include(readFileSync(document, "utf8"), "Go on.")
       assert.strictEqual(path.dirname(document), path.join(`${home}-own`, "opencode"))
-    })
+    }
   )
 })

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema } from "effect"
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { conversationIn } from "./conversation.ts"
 import { type Around, type Ended, example, program, run } from "./program.ts"
 import * as Tmux from "./tmux.ts"
@@ -67,55 +67,48 @@ const sessionsIn = ({ home }: Folders) => {
 const longAgo = 1_000_000_000
 
 describe("ask", () => {
-  it.effect("prints only the answer on stdout, and keeps no session", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
-      const own = yield* folders("plain")
-      assert.deepStrictEqual(seen(yield* asking(fake, own, ["ask", "How many?"])), [0, "Forty-two\n", ""])
-      const [request] = yield* fake.requests
-      assert.deepStrictEqual(messages(request), [user("How many?")])
-      assert.deepStrictEqual(sessionsIn(own), [])
-    })
-  )
+  it.effect("prints only the answer on stdout, and keeps no session", function* () {
+    const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+    const own = yield* folders("plain")
+    assert.deepStrictEqual(seen(yield* asking(fake, own, ["ask", "How many?"])), [0, "Forty-two\n", ""])
+    const [request] = yield* fake.requests
+    assert.deepStrictEqual(messages(request), [user("How many?")])
+    assert.deepStrictEqual(sessionsIn(own), [])
+  })
 
   for (const [rule, args, input, message] of [
     ["what is piped in alone", ["ask"], "How many?\n", "How many?"],
     ["a prompt, a blank line, and what is piped in", ["ask", "Explain"], "a\n\nb\n", "Explain\n\na\n\nb"]
   ] as const) {
-    it.effect(`sends ${rule}`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
-        const own = yield* folders("message")
-        assert.strictEqual((yield* asking(fake, own, args, { input })).status, 0)
-        assert.deepStrictEqual(messages((yield* fake.requests)[0]), [user(message)])
-      })
-    )
+    it.effect(`sends ${rule}`, function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+      const own = yield* folders("message")
+      assert.strictEqual((yield* asking(fake, own, args, { input })).status, 0)
+      assert.deepStrictEqual(messages((yield* fake.requests)[0]), [user(message)])
+    })
   }
 
-  for (const [rule, args, settings, message] of [
-    ["nothing to ask", ["ask"], undefined, /the prompt is empty/],
-    ["a blank prompt", ["ask", " "], undefined, /the prompt is empty/],
-    ["two ways to print", ["ask", "x", "--json", "--stream-json"], undefined, /not both/],
-    ["two sessions", ["ask", "x", "--session", "a", "--resume", "b"], undefined, /exclude each other/],
-    ["a session that is not there", ["ask", "x", "--resume", "nope"], undefined, /no sessions yet/],
-    ["a name that cannot be an id", ["ask", "x", "--session", "a b"], undefined, /letters, digits/],
-    ["an invalid setting", ["ask", "x"], `{"window": "big"}`, /settings\.json, window: expected a whole number/]
+  for (const [rule, args, message] of [
+    ["nothing to ask", ["ask"], /the prompt is empty/],
+    ["two ways to print", ["ask", "x", "--json", "--stream-json"], /not both/],
+    ["two sessions", ["ask", "x", "--session", "a", "--resume", "b"], /exclude each other/],
+    ["a session that is not there", ["ask", "x", "--resume", "nope"], /no sessions yet/],
+    ["a name that cannot be an id", ["ask", "x", "--session", "a b"], /letters, digits/]
   ] as const) {
-    it.effect(`bad usage exits with 2 and prints one line before sending anything: ${rule}`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeGemini.make(FakeGemini.queue())
-        const own = yield* folders(`bad-${rule}`, settings === undefined ? {} : { settings })
-        const { status, stderr, stdout } = yield* asking(fake, own, args)
-        assert.deepStrictEqual([status, String(stdout)], [2, ""])
-        assert.match(stderr, message)
-        assert.match(stderr, /^palimpsest: [^\n]+\n$/)
-        assert.deepStrictEqual(yield* fake.requests, [])
-      })
-    )
+    it.effect(`bad usage exits with 2 and prints one line before sending anything: ${rule}`, function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue())
+      const own = yield* folders(`bad-${rule}`)
+      const { status, stderr, stdout } = yield* asking(fake, own, args)
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      assert.match(stderr, message)
+      assert.match(stderr, /^palimpsest: [^\n]+\n$/)
+      assert.deepStrictEqual(yield* fake.requests, [])
+    })
   }
 
-  it.effect("without a key, explains in two lines how to get one and what works without, and leaves no session", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "without a key, explains in two lines how to get one and what works without, and leaves no session",
+    function* () {
       const own = yield* folders("no-key")
       const { status, stderr, stdout } = yield* run(["ask", "x", "--session", "new"], {
         cwd: own.cwd,
@@ -127,27 +120,12 @@ describe("ask", () => {
         /^[^\n]*aistudio\.google\.com\/apikey[^\n]*GEMINI_API_KEY\n[^\n]*without[^\n]*replay:FILE\n$/
       )
       assert.deepStrictEqual(sessionsIn(own), [])
-    })
+    }
   )
 
-  it.effect("runs a call that arrives without a finish reason, with no note", () =>
-    Effect.gen(function* () {
-      const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
-      const fake = yield* FakeGemini.make(
-        FakeGemini.queue(FakeGemini.sse(FakeGemini.response([call], { finishReason: null })), answer)
-      )
-      const own = yield* folders("unfinished-call")
-      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json"])
-      const { calls, finishReason, turns } = JSON.parse(String(stdout))
-      assert.deepStrictEqual([status, calls.length, finishReason, turns], [0, 1, "STOP", 2])
-      assert.notInclude(stderr, "reason")
-      assert.notInclude(stderr, "ended its answer")
-      assert.include(JSON.stringify((yield* fake.requests)[1]?.body), "functionResponse")
-    })
-  )
-
-  it.effect("prints an answer to results that ends without a reason, with a note that it may be incomplete", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "prints an answer to results that ends without a reason, with a note that it may be incomplete",
+    function* () {
       const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
       const fake = yield* FakeGemini.make(
         FakeGemini.queue(
@@ -160,211 +138,157 @@ describe("ask", () => {
       assert.strictEqual(status, 0)
       assert.deepInclude(JSON.parse(String(stdout)), { answer: "Forty", finishReason: "FINISH_REASON_UNSPECIFIED" })
       assert.match(stderr, /^palimpsest: the model gave no finish reason; the answer may be incomplete$/m)
-    })
+    }
   )
 
-  it.effect("requests an unusable answer four times, as a chat does", () =>
-    Effect.gen(function* () {
-      const empty = FakeGemini.sse(FakeGemini.response([{ text: "" }]))
-      const fake = yield* FakeGemini.make(FakeGemini.queue(empty, empty, empty, answer))
-      const own = yield* folders("four-attempts")
-      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "Forty-two\n"])
-      assert.include(stderr, "(attempt 4)")
+  it.effect("--json prints one document", function* () {
+    const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+    const own = yield* folders("json")
+    const { status, stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--session", "kept"])
+    const { tokens, usage, ...document } = JSON.parse(String(stdout))
+    assert.deepStrictEqual(document, {
+      session: "kept",
+      model: "gemini-2.5-flash",
+      answer: "Forty-two",
+      finishReason: "STOP",
+      limit: 1_048_576,
+      compressions: [],
+      citations: [],
+      calls: [],
+      turns: 1,
+      events: { ModelInfo: 1, Content: 2, Finished: 1 },
+      error: null
     })
-  )
+    assert.deepStrictEqual([status, tokens > 0, usage.prompt], [0, true, 10])
+  })
 
-  it.effect("--json prints one document", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
-      const own = yield* folders("json")
-      const { status, stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--session", "kept"])
-      const { tokens, usage, ...document } = JSON.parse(String(stdout))
-      assert.deepStrictEqual(document, {
-        session: "kept",
-        model: "gemini-2.5-flash",
-        answer: "Forty-two",
-        finishReason: "STOP",
-        limit: 1_048_576,
-        compressions: [],
-        citations: [],
-        calls: [],
-        turns: 1,
-        events: { ModelInfo: 1, Content: 2, Finished: 1 },
-        error: null
-      })
-      assert.deepStrictEqual([status, tokens > 0, usage.prompt], [0, true, 10])
+  it.effect("--stream-json prints every event, one per line", function* () {
+    const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+    const ended = yield* asking(fake, yield* folders("stream-json"), ["ask", "x", "--stream-json"])
+    const events = yield* eventsOf(ended)
+    assert.deepStrictEqual(
+      events.map(({ _tag }) => _tag),
+      ["ModelInfo", "Content", "Content", "Finished"]
+    )
+    assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])
+  })
+
+  it.effect("--stream-json gives a call and its response the same id, even when the model gave none", function* () {
+    const call = (path_: string, id?: string) => ({
+      functionCall: { ...(id === undefined ? {} : { id }), name: "list_directory", args: { path: path_ } }
     })
-  )
-
-  it.effect("--stream-json prints every event, one per line", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
-      const ended = yield* asking(fake, yield* folders("stream-json"), ["ask", "x", "--stream-json"])
-      const events = yield* eventsOf(ended)
-      assert.deepStrictEqual(
-        events.map(({ _tag }) => _tag),
-        ["ModelInfo", "Content", "Content", "Finished"]
+    const fake = yield* FakeGemini.make(
+      FakeGemini.queue(
+        FakeGemini.sse(
+          said("I look. ", { finishReason: null }),
+          FakeGemini.response([{ text: "Twice." }, call(".")], { finishReason: null }),
+          FakeGemini.response([call("..")])
+        ),
+        FakeGemini.sse(FakeGemini.response([call(".", "its-own")])),
+        answer
       )
-      assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])
-    })
-  )
+    )
+    const ended = yield* asking(fake, yield* folders("call-ids"), ["ask", "x", "--stream-json", "--approve", "all"])
+    const events = yield* eventsOf(ended)
+    const idsOf = (tag: string) => events.flatMap((event) => (event._tag === tag && "id" in event ? [event.id] : []))
+    const requested = idsOf("ToolCallRequest")
+    assert.lengthOf(new Set(requested), 3)
+    assert.strictEqual(requested[2], "its-own")
+    assert.sameMembers(idsOf("ToolCallResponse"), requested)
+  })
 
-  it.effect("--stream-json gives a call and its response the same id, even when the model gave none", () =>
-    Effect.gen(function* () {
-      const call = (path_: string, id?: string) => ({
-        functionCall: { ...(id === undefined ? {} : { id }), name: "list_directory", args: { path: path_ } }
+  it.effect("a failed turn exits with 1 and prints one line; --json has no answer and the reason", function* () {
+    const fake = yield* FakeGemini.make(() => FakeGemini.keyInvalid)
+    const own = yield* folders("fails")
+    const plain = yield* asking(fake, own, ["ask", "x"])
+    assert.deepStrictEqual([plain.status, String(plain.stdout)], [1, ""])
+    assert.match(plain.stderr, /^palimpsest: the key is not accepted[^\n]*check GEMINI_API_KEY\n$/)
+    const json = yield* asking(fake, own, ["ask", "x", "--json"])
+    const { answer: none, error } = JSON.parse(String(json.stdout))
+    assert.deepStrictEqual([json.status, none, error.reason], [1, null, "AuthenticationError"])
+    const lines = yield* asking(fake, own, ["ask", "x", "--stream-json"])
+    assert.deepStrictEqual([lines.status, (yield* eventsOf(lines)).at(-1)?._tag], [1, "Error"])
+  })
+
+  it.effect("Ctrl+C closes the socket and exits with 130; the last event reports the cancelled turn", function* () {
+    const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+    const own = yield* folders("signal")
+    const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
+    const fiber = yield* Effect.forkChild(
+      asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
+        started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
       })
-      const fake = yield* FakeGemini.make(
-        FakeGemini.queue(
-          FakeGemini.sse(
-            said("I look. ", { finishReason: null }),
-            FakeGemini.response([{ text: "Twice." }, call(".")], { finishReason: null }),
-            FakeGemini.response([call("..")])
-          ),
-          FakeGemini.sse(FakeGemini.response([call(".", "its-own")])),
-          answer
-        )
-      )
-      const ended = yield* asking(fake, yield* folders("call-ids"), ["ask", "x", "--stream-json", "--approve", "all"])
-      const events = yield* eventsOf(ended)
-      const idsOf = (tag: string) => events.flatMap((event) => (event._tag === tag && "id" in event ? [event.id] : []))
-      const requested = idsOf("ToolCallRequest")
-      assert.lengthOf(new Set(requested), 3)
-      assert.strictEqual(requested[2], "its-own")
-      assert.sameMembers(idsOf("ToolCallResponse"), requested)
-    })
-  )
+    )
+    yield* fake.received(0)
+    const child = yield* Deferred.await(running)
+    child.kill("SIGINT")
+    assert.isFalse(yield* fake.closed(0))
+    const ended = yield* Fiber.join(fiber)
+    assert.deepStrictEqual(
+      [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
+      [130, ["ModelInfo", "UserCancelled"], ""]
+    )
+    assert.deepStrictEqual(sessionsIn(own), [])
+  })
 
-  it.effect("a failed turn exits with 1 and prints one line; --json has no answer and the reason", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => FakeGemini.keyInvalid)
-      const own = yield* folders("fails")
-      const plain = yield* asking(fake, own, ["ask", "x"])
-      assert.deepStrictEqual([plain.status, String(plain.stdout)], [1, ""])
-      assert.match(plain.stderr, /^palimpsest: the key is not accepted[^\n]*check GEMINI_API_KEY\n$/)
-      const json = yield* asking(fake, own, ["ask", "x", "--json"])
-      const { answer: none, error } = JSON.parse(String(json.stdout))
-      assert.deepStrictEqual([json.status, none, error.reason], [1, null, "AuthenticationError"])
-      const lines = yield* asking(fake, own, ["ask", "x", "--stream-json"])
-      assert.deepStrictEqual([lines.status, (yield* eventsOf(lines)).at(-1)?._tag], [1, "Error"])
-    })
-  )
-
-  it.effect("Ctrl+C closes the socket and exits with 130; the last event reports the cancelled turn", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
-      const own = yield* folders("signal")
+  it.effect("Ctrl+C: --json still prints one document; without --json no part of the answer is printed", function* () {
+    for (const [args, isDocument] of [
+      [["ask", "x", "--json"], true],
+      [["ask", "x"], false]
+    ] as const) {
+      const fake = yield* FakeGemini.make(() => [
+        FakeGemini.streamHead,
+        FakeGemini.event(piece("Forty")),
+        FakeGemini.stall
+      ])
       const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
       const fiber = yield* Effect.forkChild(
-        asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
+        asking(fake, yield* folders("cancelled"), args, {
           started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
         })
       )
       yield* fake.received(0)
       const child = yield* Deferred.await(running)
       child.kill("SIGINT")
-      assert.isFalse(yield* fake.closed(0))
-      const ended = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(
-        [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
-        [130, ["ModelInfo", "UserCancelled"], ""]
-      )
-      assert.deepStrictEqual(sessionsIn(own), [])
-    })
-  )
+      const { status, stderr, stdout } = yield* Fiber.join(fiber)
+      assert.deepStrictEqual([status, stderr], [130, ""])
+      const { answer: none, error } = isDocument ? JSON.parse(String(stdout)) : { answer: null, error: undefined }
+      assert.deepStrictEqual([none, error?._tag], [null, isDocument ? "UserCancelled" : undefined])
+      assert.strictEqual(String(stdout) === "", !isDocument)
+    }
+  })
 
-  it.effect("Ctrl+C: --json still prints one document; without --json no part of the answer is printed", () =>
-    Effect.gen(function* () {
-      for (const [args, isDocument] of [
-        [["ask", "x", "--json"], true],
-        [["ask", "x"], false]
-      ] as const) {
-        const fake = yield* FakeGemini.make(() => [
-          FakeGemini.streamHead,
-          FakeGemini.event(piece("Forty")),
-          FakeGemini.stall
-        ])
-        const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
-        const fiber = yield* Effect.forkChild(
-          asking(fake, yield* folders("cancelled"), args, {
-            started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
-          })
-        )
-        yield* fake.received(0)
-        const child = yield* Deferred.await(running)
-        child.kill("SIGINT")
-        const { status, stderr, stdout } = yield* Fiber.join(fiber)
-        assert.deepStrictEqual([status, stderr], [130, ""])
-        const { answer: none, error } = isDocument ? JSON.parse(String(stdout)) : { answer: null, error: undefined }
-        assert.deepStrictEqual([none, error?._tag], [null, isDocument ? "UserCancelled" : undefined])
-        assert.strictEqual(String(stdout) === "", !isDocument)
-      }
-    })
-  )
+  it.effect("ends quietly with status 0 when the reader of the pipe closes it", function* () {
+    const long = Array.from({ length: 400 }, () => FakeGemini.event(piece("word ".repeat(2_000))))
+    const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, ...long, FakeGemini.stall])
+    const ended = yield* asking(fake, yield* folders("gone"), ["ask", "x", "--stream-json"], { hangUp: true })
+    assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])
+    assert.isFalse(yield* fake.closed(0))
+  })
 
-  it.effect("Ctrl+C while reading standard input exits with 130 and sends nothing", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(FakeGemini.queue())
-      const own = yield* folders("stdin")
-      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"], {
-        input: "half of it ".repeat(200_000),
-        keepOpen: true,
-        signal: { name: "SIGINT", after: "input" }
-      })
-      assert.deepStrictEqual([status, String(stdout), stderr], [130, "", ""])
-      assert.deepStrictEqual(yield* fake.requests, [])
-    })
-  )
+  it.effect("--session keeps the conversation; --resume and --continue continue it", function* () {
+    const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
+    const own = yield* folders("kept")
+    yield* asking(fake, own, ["ask", "one", "--session", "work"])
+    yield* asking(fake, own, ["ask", "two", "--resume", "1"])
+    yield* asking(fake, own, ["ask", "three", "--continue"])
+    yield* asking(fake, own, ["ask", "four", "--session", "work", "--model", "gemini-other"])
+    yield* asking(fake, own, ["ask", "five", "--resume", "wor"])
+    const requests = yield* fake.requests
+    const model = { role: "model", parts: [{ text: "Forty-two" }] }
+    const turns = (...prompts: ReadonlyArray<string>) => prompts.flatMap((text) => [user(text), model]).slice(0, -1)
+    assert.deepStrictEqual(messages(requests[4]), turns("one", "two", "three", "four", "five"))
+    const usual = "gemini-2.5-flash"
+    assert.deepStrictEqual(
+      requests.map((request) => request.model),
+      [usual, usual, usual, "gemini-other", "gemini-other"]
+    )
+    assert.deepStrictEqual(sessionsIn(own), ["work.jsonl"])
+  })
 
-  it.effect("ends quietly with status 0 when the reader of the pipe closes it", () =>
-    Effect.gen(function* () {
-      const long = Array.from({ length: 400 }, () => FakeGemini.event(piece("word ".repeat(2_000))))
-      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, ...long, FakeGemini.stall])
-      const ended = yield* asking(fake, yield* folders("gone"), ["ask", "x", "--stream-json"], { hangUp: true })
-      assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])
-      assert.isFalse(yield* fake.closed(0))
-    })
-  )
-
-  it.effect("--session keeps the conversation; --resume and --continue continue it", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
-      const own = yield* folders("kept")
-      yield* asking(fake, own, ["ask", "one", "--session", "work"])
-      yield* asking(fake, own, ["ask", "two", "--resume", "1"])
-      yield* asking(fake, own, ["ask", "three", "--continue"])
-      yield* asking(fake, own, ["ask", "four", "--session", "work", "--model", "gemini-other"])
-      yield* asking(fake, own, ["ask", "five", "--resume", "wor"])
-      const requests = yield* fake.requests
-      const model = { role: "model", parts: [{ text: "Forty-two" }] }
-      const turns = (...prompts: ReadonlyArray<string>) => prompts.flatMap((text) => [user(text), model]).slice(0, -1)
-      assert.deepStrictEqual(messages(requests[4]), turns("one", "two", "three", "four", "five"))
-      const usual = "gemini-2.5-flash"
-      assert.deepStrictEqual(
-        requests.map((request) => request.model),
-        [usual, usual, usual, "gemini-other", "gemini-other"]
-      )
-      assert.deepStrictEqual(sessionsIn(own), ["work.jsonl"])
-    })
-  )
-
-  it.effect("names the process that has the session open, and exits with 1", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
-      const own = yield* folders("locked")
-      const fiber = yield* Effect.forkChild(asking(fake, own, ["ask", "x", "--session", "work"]))
-      yield* fake.received(0)
-      const { status, stderr } = yield* asking(fake, own, ["ask", "y", "--session", "work"])
-      assert.strictEqual(status, 1)
-      assert.match(stderr, /^palimpsest: session work is in use by process \d+ \(opened [^\n]+\); [^\n]+\n$/)
-      assert.strictEqual((yield* fake.requests).length, 1)
-      yield* Fiber.interrupt(fiber)
-    })
-  )
-
-  it.effect("takes the model from the flag, then the environment, then the settings, and reports a rejected key", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "takes the model from the flag, then the environment, then the settings, and reports a rejected key",
+    function* () {
       const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
       const own = yield* folders("model", { settings: `{"model": "of-settings", /* typo */ "modle": "x",}` })
       const env = { PALIMPSEST_MODEL: "of-env" }
@@ -380,72 +304,50 @@ describe("ask", () => {
         first.stderr,
         /^palimpsest: [^\n]*settings\.json: there is no setting modle \(did you mean model\?\); [^\n]*\n$/
       )
-    })
+    }
   )
 
-  it.effect("compresses a conversation that is too long, and reports it on stderr", () =>
-    Effect.gen(function* () {
-      // The estimator says about 15,000 of the conversation; the API's count decides.
-      const fake = yield* FakeGemini.make(({ body, method }) =>
-        method === "countTokens" ? FakeGemini.tokens(Math.ceil(JSON.stringify(body).length / 4)) : answer
-      )
-      const own = yield* folders("compressed", { settings: `{"window": 12000}` })
-      const imported = yield* asking(fake, own, ["sessions", "import", example])
-      const { status, stderr, stdout } = yield* asking(fake, own, [
-        "ask",
-        "And now?",
-        "--json",
-        "--resume",
-        String(imported.stdout).trim()
-      ])
-      const document = JSON.parse(String(stdout))
-      assert.deepStrictEqual([status, document.answer, document.limit], [0, "Forty-two", 12_000], stderr)
-      assert.isAbove(document.compressions.length, 0)
-      assert.match(stderr, /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of 12,000 tokens/)
-    })
-  )
-
-  for (const [rule, settings, experiment, args, compressions] of [
-    ["an experiment's value", {}, 0.2, [], 1],
-    ["the flag's value over the settings", { compressionThreshold: 0.9 }, undefined, ["--threshold", "20%"], 1],
-    ["not 0, from any source", { compressionThreshold: 0 }, 0.2, ["--threshold", "0"], 1]
-  ] as const) {
-    it.effect(`compresses a conversation from the threshold on: ${rule}`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeGemini.make(({ method }) =>
-          method === "countTokens" ? FakeGemini.tokens(16_000) : answer
-        )
-        // The conversation takes about 15,000 tokens.
-        const own = yield* folders(`share-${rule}`, {
-          settings: JSON.stringify({ window: 40_000, prompt: { size: "none" }, ...settings })
-        })
-        const file = path.join(own.home, "exp.json")
-        if (experiment !== undefined) writeFileSync(file, JSON.stringify({ compressionThreshold: experiment }))
-        yield* asking(fake, own, ["sessions", "import", example])
-        const { stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--continue", ...args], {
-          env: { GEMINI_EXP: file }
-        })
-        assert.strictEqual(JSON.parse(String(stdout)).compressions.length, compressions)
-      })
+  it.effect("compresses a conversation that is too long, and reports it on stderr", function* () {
+    // The estimator says about 15,000 of the conversation; the API's count decides.
+    const fake = yield* FakeGemini.make(({ body, method }) =>
+      method === "countTokens" ? FakeGemini.tokens(Math.ceil(JSON.stringify(body).length / 4)) : answer
     )
-  }
+    const own = yield* folders("compressed", { settings: `{"window": 12000}` })
+    const imported = yield* asking(fake, own, ["sessions", "import", example])
+    const { status, stderr, stdout } = yield* asking(fake, own, [
+      "ask",
+      "And now?",
+      "--json",
+      "--resume",
+      String(imported.stdout).trim()
+    ])
+    const document = JSON.parse(String(stdout))
+    assert.deepStrictEqual([status, document.answer, document.limit], [0, "Forty-two", 12_000], stderr)
+    assert.isAbove(document.compressions.length, 0)
+    assert.match(stderr, /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of 12,000 tokens/)
+  })
 
-  it.effect("deletes sessions older than the user's settings allow, and reports it", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => answer)
-      const own = yield* folders("retention", { settings: `{"sessionRetention": {"maxAge": "30d"}}` })
-      yield* asking(fake, own, ["ask", "x", "--session", "old"])
-      yield* asking(fake, own, ["ask", "x", "--session", "young"])
-      const file = path.join(own.home, "sessions", "old.jsonl")
-      utimesSync(file, longAgo, longAgo)
-      const { status, stderr } = yield* asking(fake, own, ["ask", "x", "--session", "new"])
-      assert.deepStrictEqual(
-        [status, stderr],
-        [0, "palimpsest: 1 session was deleted, as sessionRetention says: old\n"]
-      )
-      assert.deepStrictEqual(sessionsIn(own).sort(), ["new.jsonl", "young.jsonl"])
-    })
-  )
+  it.effect("compresses a conversation from the flag's threshold on, over the settings", function* () {
+    const fake = yield* FakeGemini.make(({ method }) => (method === "countTokens" ? FakeGemini.tokens(16_000) : answer))
+    // The conversation takes about 15,000 tokens.
+    const settings = { window: 40_000, prompt: { size: "none" }, compressionThreshold: 0.9 }
+    const own = yield* folders("share", { settings: JSON.stringify(settings) })
+    yield* asking(fake, own, ["sessions", "import", example])
+    const { stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--continue", "--threshold", "20%"])
+    assert.lengthOf(JSON.parse(String(stdout)).compressions, 1)
+  })
+
+  it.effect("deletes sessions older than the user's settings allow, and reports it", function* () {
+    const fake = yield* FakeGemini.make(() => answer)
+    const own = yield* folders("retention", { settings: `{"sessionRetention": {"maxAge": "30d"}}` })
+    yield* asking(fake, own, ["ask", "x", "--session", "old"])
+    yield* asking(fake, own, ["ask", "x", "--session", "young"])
+    const file = path.join(own.home, "sessions", "old.jsonl")
+    utimesSync(file, longAgo, longAgo)
+    const { status, stderr } = yield* asking(fake, own, ["ask", "x", "--session", "new"])
+    assert.deepStrictEqual([status, stderr], [0, "palimpsest: 1 session was deleted, as sessionRetention says: old\n"])
+    assert.deepStrictEqual(sessionsIn(own).sort(), ["new.jsonl", "young.jsonl"])
+  })
 })
 
 const onTerminal = () => {
@@ -460,44 +362,27 @@ const onTerminal = () => {
     })
   })
 
-  it.live("retries a failing model as often as the settings say", () =>
-    Effect.gen(function* () {
-      const where = yield* folders("attempts", { settings: `{"attempts": {"calls": 1}}` })
-      const fake = yield* FakeGemini.make(() => FakeGemini.failure(503, "overloaded", { retryAfter: "0" }))
-      const { status } = yield* asking(fake, where, ["ask", "hello", "--no-tools"])
-      assert.strictEqual(status, 1)
-      assert.lengthOf(
-        (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent"),
-        1
-      )
-    })
-  )
+  it.live("shows the answer as it streams, without terminal escapes", function* () {
+    const seenFirst = yield* Deferred.make<void>()
+    const fake = yield* FakeGemini.make(() => [
+      FakeGemini.streamHead,
+      FakeGemini.event(piece("Forty\u001b[2J\u0007")),
+      FakeGemini.wait(Deferred.await(seenFirst)),
+      FakeGemini.event(said("-two"))
+    ])
+    const screen = yield* shown(fake, yield* folders("terminal"))
+    yield* screen.until("Forty\\u{1b}[2J")
+    yield* Deferred.succeed(seenFirst, undefined)
+    assert.match(yield* screen.until("-two"), /^Forty\\u\{1b\}\[2J\\u\{7\}-two/)
+  })
 
-  it.live("shows the answer as it streams, without terminal escapes", () =>
-    Effect.gen(function* () {
-      const seenFirst = yield* Deferred.make<void>()
-      const fake = yield* FakeGemini.make(() => [
-        FakeGemini.streamHead,
-        FakeGemini.event(piece("Forty\u001b[2J\u0007")),
-        FakeGemini.wait(Deferred.await(seenFirst)),
-        FakeGemini.event(said("-two"))
-      ])
-      const screen = yield* shown(fake, yield* folders("terminal"))
-      yield* screen.until("Forty\\u{1b}[2J")
-      yield* Deferred.succeed(seenFirst, undefined)
-      assert.match(yield* screen.until("-two"), /^Forty\\u\{1b\}\[2J\\u\{7\}-two/)
-    })
-  )
-
-  it.live("leaves a discarded attempt on its own line, and begins the answer on the next", () =>
-    Effect.gen(function* () {
-      const empty = FakeGemini.sse(piece("void"), FakeGemini.response([], { finishReason: null }))
-      const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))
-      const screen = yield* shown(fake, yield* folders("terminal-retry"))
-      const shownAtEnd = yield* screen.until("Forty-two")
-      assert.match(shownAtEnd, /^void\npalimpsest: [^;\n]+; retrying [^;\n]+ \(attempt 2\)\nForty-two/)
-    })
-  )
+  it.live("leaves a discarded attempt on its own line, and begins the answer on the next", function* () {
+    const empty = FakeGemini.sse(piece("void"), FakeGemini.response([], { finishReason: null }))
+    const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))
+    const screen = yield* shown(fake, yield* folders("terminal-retry"))
+    const shownAtEnd = yield* screen.until("Forty-two")
+    assert.match(shownAtEnd, /^void\npalimpsest: [^;\n]+; retrying [^;\n]+ \(attempt 2\)\nForty-two/)
+  })
 }
 
 needs("tmux")("ask on a terminal", onTerminal)

@@ -1,10 +1,10 @@
-import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
 import { sessionFile } from "../support/sessions.ts"
+import { assert, describe, expect, it } from "../support/vitest.ts"
 import { program, run } from "./program.ts"
 import * as Tmux from "./tmux.ts"
 
@@ -206,592 +206,513 @@ const only = Effect.fnUntraced(function* (home: string) {
 const terminal = needs("tmux")
 
 terminal("a chat on a terminal", () => {
-  it.live("streams the answer; Ctrl+C cancels only the current turn", () =>
-    Effect.gen(function* () {
-      const gate = yield* Deferred.make<void>()
-      const summarizing = yield* Deferred.make<void>()
-      const fake = yield* serve({
-        answer: (text) => {
-          if (text === "stream") {
-            return [
+  it.live("streams the answer; Ctrl+C cancels only the current turn", function* () {
+    const gate = yield* Deferred.make<void>()
+    const summarizing = yield* Deferred.make<void>()
+    const fake = yield* serve({
+      answer: (text) => {
+        if (text === "stream") {
+          return [
+            FakeGemini.streamHead,
+            part("# Title\n\nsome **bold** words "),
+            FakeGemini.wait(Deferred.await(gate)),
+            last("and more")
+          ]
+        }
+        if (text === "hold") return [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall]
+        if (text === "busy") return FakeGemini.failure(503, "overloaded", { retryAfter: "300" })
+        return undefined
+      },
+      summary: () => [FakeGemini.wait(Deferred.succeed(summarizing, undefined)), FakeGemini.stall]
+    })
+    const home = yield* homeOf("cancel")
+    const { press, prompt, say, type, until } = yield* chat({ home, fake })
+    yield* prompt()
+
+    // A turn is rendered while it comes, and what is typed meanwhile is the next message.
+    yield* say("stream")
+    yield* until("some bold")
+    yield* say("typed ahead")
+    yield* Deferred.succeed(gate, undefined)
+    const streamed = yield* until("You said: typed ahead")
+    assert.include(streamed, "> stream\nTitle\n\nsome bold words and more\n\n> typed ahead\n")
+    yield* prompt()
+
+    // A turn is cancelled; its message is edited and sent, and nobody has heard of the first. What was typed for after
+    // it is shown below the answer, comes back behind it, and is not sent.
+    yield* say("hold")
+    yield* until("I begin and")
+    yield* say("next")
+    yield* type("later")
+    const ahead = yield* until("> later")
+    assert.match(
+      ahead,
+      /\nI begin and then\n\n. thinking · [^\n]*Esc cancels\nqueued: next\n↑ takes back\n[^]*\n> later$/
+    )
+    yield* press("C-c")
+    const cancelled = yield* prompt("hold\n  next\n  later")
+    assert.notInclude(cancelled, "You said: next")
+    yield* press(..." next later".split("").map(() => "BSpace"))
+    yield* prompt("hold")
+    yield* say(" it")
+    yield* until("You said: hold it")
+    assert.deepStrictEqual(
+      (yield* turnsOf(fake)).at(-1)?.filter((text) => text.startsWith("hold")),
+      ["hold it"]
+    )
+
+    // A pause before the next attempt.
+    yield* prompt()
+    yield* say("busy")
+    yield* until("retrying in 300 s.")
+    yield* press("C-c")
+    yield* prompt("busy")
+    yield* press("C-c")
+    yield* prompt()
+
+    // A compression.
+    yield* say("/compress")
+    yield* Deferred.await(summarizing)
+    yield* press("Escape")
+    yield* until("> /compress\nCancelled. The conversation is unchanged.")
+    for (const { index } of yield* summariesOf(fake)) assert.isFalse(yield* fake.closed(index))
+    yield* prompt()
+    yield* say("after all")
+    yield* until("You said: after all")
+    const heard = (yield* turnsOf(fake)).at(-1)
+    assert.deepStrictEqual(heard?.slice(-4), ["stream", "typed ahead", "hold it", "after all"])
+    yield* prompt()
+
+    // Leaving.
+    yield* press("C-c")
+    yield* until(/\n> +press Ctrl\+C again to leave$/)
+    yield* press("C-c")
+    const ended = yield* until(/^-?icanon$/m)
+    const { id } = yield* only(home)
+    assert.include(ended, `This session is kept: palimpsest chat --resume\n${id}\nstatus 0\nicanon`)
+
+    // The command that was told goes on with it, and the messages can be recalled.
+    const again = yield* chat({ home, fake, args: ["--resume", id] })
+    yield* again.until(/Resumed "A talk about tests"\.\n\n[^\n]*gemini-2\.5-flash · [1-9][\d,]*k? of /)
+    yield* again.press("Up")
+    yield* again.prompt("after all")
+  })
+
+  it.live("keeps an answer whole when the screen is resized while it comes", function* () {
+    const gates = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+    const fake = yield* serve({
+      answer: (text) =>
+        text === "stream"
+          ? [
               FakeGemini.streamHead,
-              part("# Title\n\nsome **bold** words "),
-              FakeGemini.wait(Deferred.await(gate)),
-              last("and more")
+              part("The first paragraph has so many words that it takes two rows on a narrow screen.\n\n"),
+              FakeGemini.wait(Deferred.await(gates[0])),
+              part("| one | two |\n|---|---|\n| 中文 | b |\n\nThe second paragraph "),
+              FakeGemini.wait(Deferred.await(gates[1])),
+              last("ends.")
             ]
-          }
-          if (text === "hold") return [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall]
-          if (text === "busy") return FakeGemini.failure(503, "overloaded", { retryAfter: "300" })
-          return undefined
-        },
-        summary: () => [FakeGemini.wait(Deferred.succeed(summarizing, undefined)), FakeGemini.stall]
-      })
-      const home = yield* homeOf("cancel")
-      const { press, prompt, say, type, until } = yield* chat({ home, fake })
-      yield* prompt()
-
-      // A turn is rendered while it comes, and what is typed meanwhile is the next message.
-      yield* say("stream")
-      yield* until("some bold")
-      yield* say("typed ahead")
-      yield* Deferred.succeed(gate, undefined)
-      const streamed = yield* until("You said: typed ahead")
-      assert.include(streamed, "> stream\nTitle\n\nsome bold words and more\n\n> typed ahead\n")
-      yield* prompt()
-
-      // A turn is cancelled; its message is edited and sent, and nobody has heard of the first. What was typed for after
-      // it is shown below the answer, comes back behind it, and is not sent.
-      yield* say("hold")
-      yield* until("I begin and")
-      yield* say("next")
-      yield* type("later")
-      const ahead = yield* until("> later")
-      assert.match(
-        ahead,
-        /\nI begin and then\n\n. thinking · [^\n]*Esc cancels\nqueued: next\n↑ takes back\n[^]*\n> later$/
-      )
-      yield* press("C-c")
-      const cancelled = yield* prompt("hold\n  next\n  later")
-      assert.notInclude(cancelled, "You said: next")
-      yield* press(..." next later".split("").map(() => "BSpace"))
-      yield* prompt("hold")
-      yield* say(" it")
-      yield* until("You said: hold it")
-      assert.deepStrictEqual(
-        (yield* turnsOf(fake)).at(-1)?.filter((text) => text.startsWith("hold")),
-        ["hold it"]
-      )
-
-      // A pause before the next attempt.
-      yield* prompt()
-      yield* say("busy")
-      yield* until("retrying in 300 s.")
-      yield* press("C-c")
-      yield* prompt("busy")
-      yield* press("C-c")
-      yield* prompt()
-
-      // A compression.
-      yield* say("/compress")
-      yield* Deferred.await(summarizing)
-      yield* press("Escape")
-      yield* until("> /compress\nCancelled. The conversation is unchanged.")
-      for (const { index } of yield* summariesOf(fake)) assert.isFalse(yield* fake.closed(index))
-      yield* prompt()
-      yield* say("after all")
-      yield* until("You said: after all")
-      const heard = (yield* turnsOf(fake)).at(-1)
-      assert.deepStrictEqual(heard?.slice(-4), ["stream", "typed ahead", "hold it", "after all"])
-      yield* prompt()
-
-      // Leaving.
-      yield* press("C-c")
-      yield* until(/\n> +press Ctrl\+C again to leave$/)
-      yield* press("C-c")
-      const ended = yield* until(/^-?icanon$/m)
-      const { id } = yield* only(home)
-      assert.include(ended, `This session is kept: palimpsest chat --resume\n${id}\nstatus 0\nicanon`)
-
-      // The command that was told goes on with it, and the messages can be recalled.
-      const again = yield* chat({ home, fake, args: ["--resume", id] })
-      yield* again.until(/Resumed "A talk about tests"\.\n\n[^\n]*gemini-2\.5-flash · [1-9][\d,]*k? of /)
-      yield* again.press("Up")
-      yield* again.prompt("after all")
+          : undefined
     })
-  )
+    const home = yield* homeOf("resized")
+    const { press, prompt, resize, say, type, until } = yield* chat({ home, fake, width: 120, height: 40 })
+    yield* prompt()
+    yield* say("stream")
+    yield* until("takes two rows")
+    yield* type("half a message")
+    yield* resize(40, 20)
+    yield* until(/\nthat it takes two rows[^]*\n> half a message$/)
+    yield* Deferred.succeed(gates[0], undefined)
+    yield* until(/│ 中文 │ b +│/)
+    yield* resize(80, 24)
+    yield* Deferred.succeed(gates[1], undefined)
+    yield* until(
+      /> stream\nThe first paragraph has [^\n]* on a narrow screen\.\n\n┌[^]*paragraph ends\.[^]*\n> half a message$/
+    )
+    yield* prompt("half a message")
+    yield* press("C-c")
+    yield* prompt()
+  })
 
-  it.live("keeps an answer whole when the screen is resized while it comes", () =>
-    Effect.gen(function* () {
-      const gates = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+  it.live("goes back to a message, and puts its text into the input line", function* () {
+    const fake = yield* serve()
+    const home = yield* homeOf("tree")
+    const { press, prompt, say, until } = yield* chat({ home, fake, height: 60 })
+    yield* prompt()
+    yield* say("first of all")
+    yield* until("You said: first of all")
+    yield* prompt()
+    yield* say("then the docs")
+    yield* until("You said: then the docs")
+    yield* prompt()
+    yield* say("/tree e3")
+    yield* until("Went to before e3; its text is in the input line. /tree e4 goes back.")
+    yield* prompt("then the docs")
+    yield* press("C-c")
+    yield* say("then the tests")
+    yield* until("You said: then the tests")
+    yield* prompt()
+    yield* say("/label e4 docs")
+    yield* until("Labelled e4.")
+    yield* say("/tree")
+    yield* until("├ e3  user: then the docs")
+    yield* until("│ e4  model: You said: then the docs  [docs]")
+    yield* until("└ e5  user: then the tests")
+    yield* say("/tree e4 --summary")
+    yield* until("is a summary of what you left.")
+  })
+
+  it.live("runs commands, and resumes a session", function* () {
+    const fake = yield* serve()
+    const home = yield* homeOf("commands")
+    const { capture, clipboard, press, prompt, say, told, type, until } = yield* chat({ home, fake, height: 100 })
+    yield* prompt()
+
+    // An empty session.
+    for (const [command, answer] of [
+      ["/compress", "Nothing to compress."],
+      ["/undo", "There is no compression to undo."],
+      ["/redo", "There is nothing to redo."],
+      ["/recall", "Give a handle or a pattern, for example: /recall timeout"],
+      ["/recall spoon", "No match in the 0 parts that left the window."],
+      ["/pin", "There is no message to pin yet."],
+      ["/tree", "There are no messages yet."],
+      ["/tree first", "Name a message as /tree shows it, for example: /tree e12, or /tree e12 --summary"],
+      ["/label", "Name a message as /tree shows it, for example: /label e12 before the rewrite"],
+      ["/copy", "There is no answer yet."]
+    ] as const) {
+      yield* say(command)
+      yield* until(`> ${command}\n${answer}\n\n`)
+      yield* prompt()
+    }
+    yield* say("/model")
+    yield* until(/The model is gemini-2\.5-flash, with a window of 1,048,576 tokens\.[^]*\nModel\n[^]*Esc leaves$/)
+    yield* press("Escape")
+    yield* prompt()
+    yield* say("!echo one; exit 3")
+    yield* until(/✗ echo one; exit 3 · exit code 3\n {2}one\n[^]*next message\?/)
+    yield* say("maybe")
+    yield* until(/"maybe" is not an answer; type y or n\.[^]*\nadd\?$/)
+    yield* press("y")
+    yield* until(/> \$ echo one; exit 3\n {2}one\n {2}exit code 3$/)
+    yield* press("C-c")
+    assert.deepStrictEqual(yield* fake.requests, [])
+
+    // What is a command, and what is none.
+    yield* say("/contetx")
+    yield* until("Unknown command /contetx. Did you mean /context? /help lists all commands.")
+    yield* prompt("/contetx")
+    yield* press("C-c")
+    yield* say("//comment")
+    yield* until("You said: /comment")
+    yield* prompt()
+    yield* say("/usr/bin/env is a path")
+    yield* until("You said: /usr/bin/env is a path")
+    yield* prompt()
+    yield* type("/con")
+    yield* until("→ /context")
+    yield* press("Tab")
+    yield* until("> /context")
+    yield* press("Enter")
+    yield* until("1,048,576 tokens\n  | 50 %")
+    yield* prompt()
+
+    // Compressing, with what matters; again at once there is nothing to pay for.
+    yield* say("tell me more")
+    yield* until("Line 149")
+    yield* prompt()
+    yield* say("/pin usr/bin")
+    yield* until('Pinned "usr/bin": every snapshot keeps it word for word.')
+    yield* say("/pin always use tabs")
+    yield* told('Pinned "always use tabs" as a message of yours; the model reads it with your next one')
+    yield* say("/compress the wooden spoon")
+    const compressed = yield* until(/Compressed from ([\d,]+) to [\d,]+ tokens/)
+    assert.match(compressed.replaceAll("\n", " "), /It took 2 calls .*\/undo reverses it\./)
+    const summaries = yield* summariesOf(fake)
+    assert.include(JSON.stringify(summaries[0]?.body), "the wooden spoon")
+    yield* prompt()
+    yield* say("/recall ^/comment")
+    const [, handle = ""] =
+      /(h_\w+) {2}e\d+ {2}[^\n]* {2}user\n {2}1: \/comment\n/.exec(yield* until("  1: /comment\n")) ?? []
+    yield* say(`/recall ${handle}`)
+    yield* until(`> /recall ${handle}\n/comment\n`)
+    yield* prompt()
+    yield* say("/compress")
+    yield* until("Nothing to compress: no new messages since the last compression.")
+    assert.strictEqual((yield* summariesOf(fake)).length, summaries.length)
+    yield* say("/undo")
+    yield* until(/Undid the last compression: from [\d,]+ to [\d,]+ tokens/)
+    yield* say("/redo")
+    yield* until(/Redid the compression: from/)
+    yield* prompt()
+
+    // The rest.
+    yield* say("/copy")
+    yield* until("Copied the last answer to the clipboard.")
+    assert.include(yield* clipboard, "Line 149 of a long answer")
+    yield* say("/save talk.txt")
+    yield* told("Not saved: no format is written to .txt; end it in .md (Markdown, for reading), .json")
+    yield* say("/save talk.md")
+    yield* told("Saved to talk.md as Markdown, for reading")
+    const page = readFileSync(path.join(home, "talk.md"), "utf8")
+    assert.match(page, /^# [^]*\n## User\n\n\/comment\n\n## Model\n\nYou said: \/comment\n/)
+    assert.include(page, "## User\n\nalways use tabs\n")
+    yield* say("/save talk.jsonl claude")
+    yield* until("Saved to talk.jsonl as claude.")
+    const inspected = yield* run(["inspect", path.join(home, "talk.jsonl")])
+    assert.deepStrictEqual([inspected.status, inspected.stderr], [0, ""])
+    assert.match(String(inspected.stdout), /format\s+claude/)
+    yield* say("/stats")
+    const costs = yield* until(/compressions {2}1\n[^]* summaries {5}2 calls of that: [1-9]/)
+    // Those of the summaries are part of all that was sent.
+    const sentIn = (row: RegExp) => Number((row.exec(costs)?.[1] ?? "").replaceAll(",", ""))
+    assert.isAbove(sentIn(/usage +([\d,]+) tokens sent/), sentIn(/calls of that: ([\d,]+) tokens sent/))
+    yield* say("/model gemma-4-31b")
+    yield* until("The model is now gemma-4-31b, with a window of 256,000 tokens.")
+    yield* say("/sessions")
+    yield* until(/A talk about tests +just now +this one/)
+    const { id } = yield* only(home)
+    yield* say(`/resume ${id.slice(0, 8)}`)
+    yield* until("You are already in this session.")
+    yield* say("/resume nothing")
+    yield* until("No session nothing;")
+    yield* press("C-l")
+    yield* say("/clear")
+    yield* until(/· new session[^\n]*\n>/)
+    yield* prompt()
+    assert.include(yield* capture, `--resume\n${id}`)
+    yield* say("another talk")
+    yield* until("You said: another talk")
+    yield* prompt()
+    yield* say("/sessions")
+    yield* until(/2 {2}A talk about tests/)
+
+    // Back, and it is as it was.
+    yield* say(`/resume ${id}`)
+    yield* until('Resumed "A talk about tests".')
+    const resumed = yield* until(/gemma-4-31b · [1-9][^\n]+A talk about tests[^\n]*\n>$/)
+    assert.notMatch(resumed, /gemma-4-31b · 0 of/)
+    yield* press("Up", "Up")
+    yield* prompt("/sessions")
+    yield* press("C-c", "C-d")
+    yield* until("status 0")
+
+    // The command that was told on leaving, by another program.
+    const again = yield* run(["chat", "--resume", id], { input: "are you there?\n", env: environment(home, fake) })
+    assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: are you there?\n"])
+    assert.include((yield* turnsOf(fake)).at(-1)?.join("\n"), "usr/bin")
+    assert.strictEqual((yield* rows(home)).find((row) => row.id === id)?.title, "A talk about tests")
+  })
+
+  it.live("does not send what does not fit, and compresses for a smaller window", function* () {
+    const fake = yield* serve({
+      answer: (text, request) =>
+        text === "tell me more again" ? said(`${words(150)}\nThat is all.`, request) : undefined
+    })
+    const home = yield* homeOf("window", { window: 4_000 })
+    const { paste, press, prompt, say, until } = yield* chat({ home, fake, args: ["--no-tools"], height: 100 })
+    yield* prompt()
+    yield* paste("far too many words ".repeat(2_000).trim())
+    yield* press("Enter")
+    const shown = yield* until("Nothing was sent.")
+    assert.match(
+      shown.replaceAll("\n", " "),
+      /This message alone is too large: it has about [\d,]+ tokens, the whole window [\d,]+\. Nothing was sent\. Shorten it, or use a model with a larger window \(\/model\)\./
+    )
+    assert.isEmpty(yield* turnsOf(fake))
+    yield* until(/> \[paste #\d+ [^\]]+\]$/)
+    yield* press("C-c")
+    yield* say("tell me more")
+    yield* until("Line 149")
+    yield* prompt()
+    yield* say("tell me more again")
+    yield* until("That is all.")
+    yield* prompt()
+    yield* press("C-l")
+    yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
+    yield* say("short")
+    yield* until("You said: short")
+    const all = (yield* until(/\n>$/)).replaceAll("\n", " ")
+    assert.match(all, /Compressed to make room: from [\d,]+ to [\d,]+ tokens/)
+    for (const request of yield* fake.requests) {
+      if (request.method === "streamGenerateContent") assert.isAtMost(sizeOf(request), 4_000)
+    }
+  })
+
+  it.live("SIGHUP during a turn exits with 129 and leaves the terminal and the session intact", function* () {
+    const fake = yield* serve({
+      answer: (text) =>
+        text === "hold" ? [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall] : undefined
+    })
+    const home = yield* homeOf("signal")
+    const { prompt, say, until } = yield* chat({ home, fake })
+    yield* prompt()
+    yield* say("hello")
+    yield* until("You said: hello")
+    yield* prompt()
+    yield* say("hold")
+    yield* until("I begin and")
+    const { id, inUse } = yield* only(home)
+    // Meanwhile nobody else may write it.
+    const second = yield* run(["chat", "--resume", id], { input: "hello\n", env: environment(home, fake) })
+    assert.strictEqual(second.status, 1)
+    assert.include(second.stderr, `session ${id} is in use by process ${inUse?.pid}`)
+    const other = yield* run(["chat"], { input: `/resume ${id}\n`, env: environment(home, fake) })
+    assert.strictEqual(
+      other.stderr,
+      `That session is in use by process ${inUse?.pid}. End that process, or choose another session.\n`
+    )
+    process.kill(inUse?.pid ?? process.pid, "SIGHUP")
+    yield* until("status 129\nicanon")
+    assert.isNull((yield* only(home)).inUse)
+    const third = yield* run(["chat", "--resume", id], { input: "again\n", env: environment(home, fake) })
+    assert.deepStrictEqual([third.status, String(third.stdout)], [0, "You said: again\n"])
+    assert.deepStrictEqual((yield* turnsOf(fake)).at(-1)?.slice(-2), ["hello", "again"])
+  })
+
+  for (const width of [40]) {
+    // A screen that is meant to look different now is taken again: `vitest run test/cli/chat.e2e.test.ts -u`, and looked at.
+    it.live(`matches the recorded screen on ${width} columns`, function* () {
       const fake = yield* serve({
-        answer: (text) =>
-          text === "stream"
-            ? [
-                FakeGemini.streamHead,
-                part("The first paragraph has so many words that it takes two rows on a narrow screen.\n\n"),
-                FakeGemini.wait(Deferred.await(gates[0])),
-                part("| one | two |\n|---|---|\n| 中文 | b |\n\nThe second paragraph "),
-                FakeGemini.wait(Deferred.await(gates[1])),
-                last("ends.")
-              ]
-            : undefined
+        answer: (text, request) => (text === "show all" ? said(document, request) : undefined),
+        title: FakeGemini.failure(500, "no title today")
       })
-      const home = yield* homeOf("resized")
-      const { press, prompt, resize, say, type, until } = yield* chat({ home, fake, width: 120, height: 40 })
+      const home = yield* homeOf(`screens-${width}`, { window: 5_000 })
+      const { paste, press, prompt, say, until } = yield* chat({
+        home,
+        fake,
+        args: ["--no-tools"],
+        width,
+        height: 90
+      })
+      const taken: Array<string> = []
+      /** Keeps what is shown once the status line has the share of the window that is in use, and wipes it. */
+      const take = (name: string, share: number) =>
+        Effect.gen(function* () {
+          const status = new RegExp(`[ (]${share} %[^\\n]* · show all[^\\n]*\\n>[^\\n]*$`)
+          const shown = (yield* until((screen) => Tmux.isIdle(screen) && status.test(screen)))
+            .replace(/\d\.\d kB/g, "1.0 kB")
+            .replace(
+              /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g,
+              "00000000-0000-7000-8000-000000000000"
+            )
+          taken.push(`===== ${name}\n${shown}\n`)
+          yield* press("C-l")
+          yield* until((screen) => screen.split("\n").length === 3)
+        })
       yield* prompt()
-      yield* say("stream")
-      yield* until("takes two rows")
-      yield* type("half a message")
-      yield* resize(40, 20)
-      yield* until(/\nthat it takes two rows[^]*\n> half a message$/)
-      yield* Deferred.succeed(gates[0], undefined)
-      yield* until(/│ 中文 │ b +│/)
-      yield* resize(80, 24)
-      yield* Deferred.succeed(gates[1], undefined)
-      yield* until(
-        /> stream\nThe first paragraph has [^\n]* on a narrow screen\.\n\n┌[^]*paragraph ends\.[^]*\n> half a message$/
-      )
-      yield* prompt("half a message")
-      yield* press("C-c")
-      yield* prompt()
-    })
-  )
-
-  it.live("goes back to a message, and puts its text into the input line", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve()
-      const home = yield* homeOf("tree")
-      const { press, prompt, say, until } = yield* chat({ home, fake, height: 60 })
-      yield* prompt()
-      yield* say("first of all")
-      yield* until("You said: first of all")
-      yield* prompt()
-      yield* say("then the docs")
-      yield* until("You said: then the docs")
-      yield* prompt()
-      yield* say("/tree e3")
-      yield* until("Went to before e3; its text is in the input line. /tree e4 goes back.")
-      yield* prompt("then the docs")
-      yield* press("C-c")
-      yield* say("then the tests")
-      yield* until("You said: then the tests")
-      yield* prompt()
-      yield* say("/label e4 docs")
-      yield* until("Labelled e4.")
-      yield* say("/tree")
-      yield* until("├ e3  user: then the docs")
-      yield* until("│ e4  model: You said: then the docs  [docs]")
-      yield* until("└ e5  user: then the tests")
-      yield* say("/tree e4 --summary")
-      yield* until("is a summary of what you left.")
-    })
-  )
-
-  it.live("runs commands, and resumes a session", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve()
-      const home = yield* homeOf("commands")
-      const { capture, clipboard, press, prompt, say, told, type, until } = yield* chat({ home, fake, height: 100 })
-      yield* prompt()
-
-      // An empty session.
-      for (const [command, answer] of [
-        ["/compress", "Nothing to compress."],
-        ["/undo", "There is no compression to undo."],
-        ["/redo", "There is nothing to redo."],
-        ["/recall", "Give a handle or a pattern, for example: /recall timeout"],
-        ["/recall spoon", "No match in the 0 parts that left the window."],
-        ["/pin", "There is no message to pin yet."],
-        ["/tree", "There are no messages yet."],
-        ["/tree first", "Name a message as /tree shows it, for example: /tree e12, or /tree e12 --summary"],
-        ["/label", "Name a message as /tree shows it, for example: /label e12 before the rewrite"],
-        ["/copy", "There is no answer yet."]
-      ] as const) {
-        yield* say(command)
-        yield* until(`> ${command}\n${answer}\n\n`)
-        yield* prompt()
-      }
-      yield* say("/model")
-      yield* until(/The model is gemini-2\.5-flash, with a window of 1,048,576 tokens\.[^]*\nModel\n[^]*Esc leaves$/)
-      yield* press("Escape")
-      yield* prompt()
-      yield* say("!echo one; exit 3")
-      yield* until(/✗ echo one; exit 3 · exit code 3\n {2}one\n[^]*next message\?/)
-      yield* say("maybe")
-      yield* until(/"maybe" is not an answer; type y or n\.[^]*\nadd\?$/)
-      yield* press("y")
-      yield* until(/> \$ echo one; exit 3\n {2}one\n {2}exit code 3$/)
-      yield* press("C-c")
-      assert.deepStrictEqual(yield* fake.requests, [])
-
-      // What is a command, and what is none.
-      yield* say("/contetx")
-      yield* until("Unknown command /contetx. Did you mean /context? /help lists all commands.")
-      yield* prompt("/contetx")
-      yield* press("C-c")
-      yield* say("//comment")
-      yield* until("You said: /comment")
-      yield* prompt()
-      yield* say("/usr/bin/env is a path")
-      yield* until("You said: /usr/bin/env is a path")
-      yield* prompt()
-      yield* type("/con")
-      yield* until("→ /context")
-      yield* press("Tab")
-      yield* until("> /context")
-      yield* press("Enter")
-      yield* until("1,048,576 tokens\n  | 50 %")
-      yield* prompt()
-
-      // Compressing, with what matters; again at once there is nothing to pay for.
-      yield* say("tell me more")
-      yield* until("Line 149")
-      yield* prompt()
-      yield* say("/pin usr/bin")
-      yield* until('Pinned "usr/bin": every snapshot keeps it word for word.')
-      yield* say("/pin always use tabs")
-      yield* told('Pinned "always use tabs" as a message of yours; the model reads it with your next one')
-      yield* say("/compress the wooden spoon")
-      const compressed = yield* until(/Compressed from ([\d,]+) to [\d,]+ tokens/)
-      assert.match(compressed.replaceAll("\n", " "), /It took 2 calls .*\/undo reverses it\./)
-      const summaries = yield* summariesOf(fake)
-      assert.include(JSON.stringify(summaries[0]?.body), "the wooden spoon")
-      yield* prompt()
-      yield* say("/recall ^/comment")
-      const [, handle = ""] =
-        /(h_\w+) {2}e\d+ {2}[^\n]* {2}user\n {2}1: \/comment\n/.exec(yield* until("  1: /comment\n")) ?? []
-      yield* say(`/recall ${handle}`)
-      yield* until(`> /recall ${handle}\n/comment\n`)
-      yield* prompt()
-      yield* say("/compress")
-      yield* until("Nothing to compress: no new messages since the last compression.")
-      assert.strictEqual((yield* summariesOf(fake)).length, summaries.length)
-      yield* say("/undo")
-      yield* until(/Undid the last compression: from [\d,]+ to [\d,]+ tokens/)
-      yield* say("/redo")
-      yield* until(/Redid the compression: from/)
-      yield* prompt()
-
-      // The rest.
-      yield* say("/copy")
-      yield* until("Copied the last answer to the clipboard.")
-      assert.include(yield* clipboard, "Line 149 of a long answer")
-      yield* say("/save talk.txt")
-      yield* told("Not saved: no format is written to .txt; end it in .md (Markdown, for reading), .json")
-      yield* say("/save talk.md")
-      yield* told("Saved to talk.md as Markdown, for reading")
-      const page = readFileSync(path.join(home, "talk.md"), "utf8")
-      assert.match(page, /^# [^]*\n## User\n\n\/comment\n\n## Model\n\nYou said: \/comment\n/)
-      assert.include(page, "## User\n\nalways use tabs\n")
-      yield* say("/save talk.jsonl claude")
-      yield* until("Saved to talk.jsonl as claude.")
-      const inspected = yield* run(["inspect", path.join(home, "talk.jsonl")])
-      assert.deepStrictEqual([inspected.status, inspected.stderr], [0, ""])
-      assert.match(String(inspected.stdout), /format\s+claude/)
+      yield* say("show all")
+      yield* until(/😀[^]*\n>$/)
+      yield* take("the start, and an answer", 1)
+      yield* say("/help")
+      yield* until(/Ctrl\+C[^]*\n>$/)
+      yield* take("/help", 1)
       yield* say("/stats")
-      const costs = yield* until(/compressions {2}1\n[^]* summaries {5}2 calls of that: [1-9]/)
-      // Those of the summaries are part of all that was sent.
-      const sentIn = (row: RegExp) => Number((row.exec(costs)?.[1] ?? "").replaceAll(",", ""))
-      assert.isAbove(sentIn(/usage +([\d,]+) tokens sent/), sentIn(/calls of that: ([\d,]+) tokens sent/))
-      yield* say("/model gemma-4-31b")
-      yield* until("The model is now gemma-4-31b, with a window of 256,000 tokens.")
+      yield* until(/cost[^]*\n>$/)
       yield* say("/sessions")
-      yield* until(/A talk about tests +just now +this one/)
-      const { id } = yield* only(home)
-      yield* say(`/resume ${id.slice(0, 8)}`)
-      yield* until("You are already in this session.")
-      yield* say("/resume nothing")
-      yield* until("No session nothing;")
-      yield* press("C-l")
-      yield* say("/clear")
-      yield* until(/· new session[^\n]*\n>/)
-      yield* prompt()
-      assert.include(yield* capture, `--resume\n${id}`)
-      yield* say("another talk")
-      yield* until("You said: another talk")
-      yield* prompt()
-      yield* say("/sessions")
-      yield* until(/2 {2}A talk about tests/)
-
-      // Back, and it is as it was.
-      yield* say(`/resume ${id}`)
-      yield* until('Resumed "A talk about tests".')
-      const resumed = yield* until(/gemma-4-31b · [1-9][^\n]+A talk about tests[^\n]*\n>$/)
-      assert.notMatch(resumed, /gemma-4-31b · 0 of/)
-      yield* press("Up", "Up")
-      yield* prompt("/sessions")
-      yield* press("C-c", "C-d")
-      yield* until("status 0")
-
-      // The command that was told on leaving, by another program.
-      const again = yield* run(["chat", "--resume", id], { input: "are you there?\n", env: environment(home, fake) })
-      assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: are you there?\n"])
-      assert.include((yield* turnsOf(fake)).at(-1)?.join("\n"), "usr/bin")
-      assert.strictEqual((yield* rows(home)).find((row) => row.id === id)?.title, "A talk about tests")
-    })
-  )
-
-  it.live("does not send what does not fit, and compresses for a smaller window", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve({
-        answer: (text, request) =>
-          text === "tell me more again" ? said(`${words(150)}\nThat is all.`, request) : undefined
-      })
-      const home = yield* homeOf("window", { window: 4_000 })
-      const { paste, press, prompt, say, until } = yield* chat({ home, fake, args: ["--no-tools"], height: 100 })
-      yield* prompt()
-      yield* paste("far too many words ".repeat(2_000).trim())
-      yield* press("Enter")
-      const shown = yield* until("Nothing was sent.")
-      assert.match(
-        shown.replaceAll("\n", " "),
-        /This message alone is too large: it has about [\d,]+ tokens, the whole window [\d,]+\. Nothing was sent\. Shorten it, or use a model with a larger window \(\/model\)\./
-      )
-      assert.isEmpty(yield* turnsOf(fake))
-      yield* until(/> \[paste #\d+ [^\]]+\]$/)
-      yield* press("C-c")
+      yield* until(/Updated[^]*\n>$/)
+      yield* take("/stats and /sessions", 1)
       yield* say("tell me more")
-      yield* until("Line 149")
-      yield* prompt()
-      yield* say("tell me more again")
-      yield* until("That is all.")
+      yield* until(/Line 149[^]*\n>$/)
       yield* prompt()
       yield* press("C-l")
       yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
-      yield* say("short")
-      yield* until("You said: short")
-      const all = (yield* until(/\n>$/)).replaceAll("\n", " ")
-      assert.match(all, /Compressed to make room: from [\d,]+ to [\d,]+ tokens/)
-      for (const request of yield* fake.requests) {
-        if (request.method === "streamGenerateContent") assert.isAtMost(sizeOf(request), 4_000)
-      }
-    })
-  )
-
-  it.live("compresses before the next message when the new model has a smaller window", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve()
-      const home = yield* homeOf("smaller")
-      const file = path.join(home, "large.json")
-      const contents = Array.from({ length: 40 }, (_, index) => ({
-        role: index % 2 === 0 ? "user" : "model",
-        parts: [{ text: `${index}: ${words(600)}` }]
-      }))
-      writeFileSync(file, JSON.stringify(contents))
-      yield* run(["sessions", "import", file], { env: environment(home) })
-      const { prompt, say, told, until } = yield* chat({ home, fake, args: ["--continue"], height: 24, width: 100 })
-      const before = yield* prompt()
-      assert.match(before, /gemini-2\.5-flash · 3\d\dk of 1M/)
-      yield* say("/model gemma-4-31b")
-      yield* told("The conversation is larger, so it is compressed before the next message.")
-      yield* say("hello")
-      yield* until("You said: hello")
-      const after = (yield* prompt()).replaceAll("\n", " ")
-      assert.match(after, /Compressed to make room: from [23]\d\d,\d{3} to \d{1,5}(?:,\d{3})? tokens/)
-      const sent = (yield* fake.requests).find(({ method }) => method === "streamGenerateContent")
-      assert.strictEqual(sent?.model, "gemma-4-31b")
-      assert.isAtMost(sent === undefined ? Infinity : sizeOf(sent), 256_000)
-    })
-  )
-
-  it.live("SIGHUP during a turn exits with 129 and leaves the terminal and the session intact", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve({
-        answer: (text) =>
-          text === "hold" ? [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall] : undefined
-      })
-      const home = yield* homeOf("signal")
-      const { prompt, say, until } = yield* chat({ home, fake })
-      yield* prompt()
-      yield* say("hello")
-      yield* until("You said: hello")
-      yield* prompt()
-      yield* say("hold")
-      yield* until("I begin and")
-      const { id, inUse } = yield* only(home)
-      // Meanwhile nobody else may write it.
-      const second = yield* run(["chat", "--resume", id], { input: "hello\n", env: environment(home, fake) })
-      assert.strictEqual(second.status, 1)
-      assert.include(second.stderr, `session ${id} is in use by process ${inUse?.pid}`)
-      const other = yield* run(["chat"], { input: `/resume ${id}\n`, env: environment(home, fake) })
-      assert.strictEqual(
-        other.stderr,
-        `That session is in use by process ${inUse?.pid}. End that process, or choose another session.\n`
-      )
-      process.kill(inUse?.pid ?? process.pid, "SIGHUP")
-      yield* until("status 129\nicanon")
-      assert.isNull((yield* only(home)).inUse)
-      const third = yield* run(["chat", "--resume", id], { input: "again\n", env: environment(home, fake) })
-      assert.deepStrictEqual([third.status, String(third.stdout)], [0, "You said: again\n"])
-      assert.deepStrictEqual((yield* turnsOf(fake)).at(-1)?.slice(-2), ["hello", "again"])
-    })
-  )
-
-  for (const width of [40, 120]) {
-    // A screen that is meant to look different now is taken again: `vitest run test/cli/chat.e2e.test.ts -u`, and looked at.
-    it.live(`matches the recorded screen on ${width} columns`, () =>
-      Effect.gen(function* () {
-        const fake = yield* serve({
-          answer: (text, request) => (text === "show all" ? said(document, request) : undefined),
-          title: FakeGemini.failure(500, "no title today")
-        })
-        const home = yield* homeOf(`screens-${width}`, { window: 5_000 })
-        const { paste, press, prompt, say, until } = yield* chat({
-          home,
-          fake,
-          args: ["--no-tools"],
-          width,
-          height: 90
-        })
-        const taken: Array<string> = []
-        /** Keeps what is shown once the status line has the share of the window that is in use, and wipes it. */
-        const take = (name: string, share: number) =>
-          Effect.gen(function* () {
-            const status = new RegExp(`[ (]${share} %[^\\n]* · show all[^\\n]*\\n>[^\\n]*$`)
-            const shown = (yield* until((screen) => Tmux.isIdle(screen) && status.test(screen)))
-              .replace(/\d\.\d kB/g, "1.0 kB")
-              .replace(
-                /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g,
-                "00000000-0000-7000-8000-000000000000"
-              )
-            taken.push(`===== ${name}\n${shown}\n`)
-            yield* press("C-l")
-            yield* until((screen) => screen.split("\n").length === 3)
-          })
-        yield* prompt()
-        yield* say("show all")
-        yield* until(/😀[^]*\n>$/)
-        yield* take("the start, and an answer", 1)
-        yield* say("/help")
-        yield* until(/Ctrl\+C[^]*\n>$/)
-        yield* take("/help", 1)
-        yield* say("/stats")
-        yield* until(/cost[^]*\n>$/)
-        yield* say("/sessions")
-        yield* until(/Updated[^]*\n>$/)
-        yield* take("/stats and /sessions", 1)
-        yield* say("tell me more")
-        yield* until(/Line 149[^]*\n>$/)
-        yield* prompt()
-        yield* press("C-l")
-        yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
-        yield* say("/context")
-        yield* until(/free[^]*\n>$/)
-        yield* take("/context", 36)
-        yield* say("/compress")
-        yield* until(/Compressed from[^]*\n>$/)
-        yield* say("/undo")
-        yield* until(/Undid the last[^]*\n>$/)
-        yield* take("a compression, taken back", 36)
-        yield* paste("far too many words ".repeat(2_000).trim())
-        yield* press("Enter")
-        yield* until(/Nothing was sent[^]*\n> \[paste #/)
-        yield* take("a message that does not fit", 36)
-        yield* Effect.promise(() =>
-          expect(withoutCounts(taken.join("\n"))).toMatchFileSnapshot(
-            path.join(import.meta.dirname, "screens", `chat-${width}.txt`)
-          )
+      yield* say("/context")
+      yield* until(/free[^]*\n>$/)
+      yield* take("/context", 36)
+      yield* say("/compress")
+      yield* until(/Compressed from[^]*\n>$/)
+      yield* say("/undo")
+      yield* until(/Undid the last[^]*\n>$/)
+      yield* take("a compression, taken back", 36)
+      yield* paste("far too many words ".repeat(2_000).trim())
+      yield* press("Enter")
+      yield* until(/Nothing was sent[^]*\n> \[paste #/)
+      yield* take("a message that does not fit", 36)
+      yield* Effect.promise(() =>
+        expect(withoutCounts(taken.join("\n"))).toMatchFileSnapshot(
+          path.join(import.meta.dirname, "screens", `chat-${width}.txt`)
         )
-        // A title that failed changes nothing: the session is called by its first words.
-        const { stdout } = yield* run(["sessions", "list"], { env: environment(home) })
-        assert.include(String(stdout), "show all")
-        assert.isNull((yield* only(home)).title)
-      })
-    )
+      )
+      // A title that failed changes nothing: the session is called by its first words.
+      const { stdout } = yield* run(["sessions", "list"], { env: environment(home) })
+      assert.include(String(stdout), "show all")
+      assert.isNull((yield* only(home)).title)
+    })
   }
 })
 
 describe("a chat on a pipe", () => {
-  it.effect("exits with 1 and prints one line when the last message gets no answer", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve({
-        answer: (text) => (text === "two" ? FakeGemini.failure(400, "I do not like this.") : undefined)
-      })
-      const home = yield* homeOf("unanswered")
-      const ended = yield* run(["chat"], { input: "one\ntwo\n", env: environment(home, fake) })
-      assert.deepStrictEqual([ended.status, String(ended.stdout)], [1, "You said: one\n"])
-      assert.match(ended.stderr, /^[^\n]*I do not like this[^\n]*\n$/)
-      const again = yield* run(["chat", "--continue"], { input: "two\nthree\n", env: environment(home, fake) })
-      assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: three\n"])
+  it.effect("exits with 1 and prints one line when the last message gets no answer", function* () {
+    const fake = yield* serve({
+      answer: (text) => (text === "two" ? FakeGemini.failure(400, "I do not like this.") : undefined)
     })
-  )
+    const home = yield* homeOf("unanswered")
+    const ended = yield* run(["chat"], { input: "one\ntwo\n", env: environment(home, fake) })
+    assert.deepStrictEqual([ended.status, String(ended.stdout)], [1, "You said: one\n"])
+    assert.match(ended.stderr, /^[^\n]*I do not like this[^\n]*\n$/)
+    const again = yield* run(["chat", "--continue"], { input: "two\nthree\n", env: environment(home, fake) })
+    assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: three\n"])
+  })
 
-  it.effect("exits with two messages when neither the given session nor the one before can be opened", () =>
-    Effect.gen(function* () {
-      const home = yield* homeOf("stuck")
-      const fake = yield* serve({
-        answer: () => {
-          // Somebody breaks the settings while the answer is on its way.
-          writeFileSync(path.join(home, "settings.json"), "{bad")
-          return undefined
-        }
-      })
-      const ended = yield* run(["chat"], { input: "one\n/clear\ntwo\n", env: environment(home, fake) })
-      assert.deepStrictEqual([ended.status, String(ended.stdout)], [2, "You said: one\n"])
-      assert.strictEqual(ended.stderr.trimEnd().split("\n").length, 2, ended.stderr)
+  it.effect("exits with two messages when neither the given session nor the one before can be opened", function* () {
+    const home = yield* homeOf("stuck")
+    const fake = yield* serve({
+      answer: () => {
+        // Somebody breaks the settings while the answer is on its way.
+        writeFileSync(path.join(home, "settings.json"), "{bad")
+        return undefined
+      }
     })
-  )
+    const ended = yield* run(["chat"], { input: "one\n/clear\ntwo\n", env: environment(home, fake) })
+    assert.deepStrictEqual([ended.status, String(ended.stdout)], [2, "You said: one\n"])
+    assert.strictEqual(ended.stderr.trimEnd().split("\n").length, 2, ended.stderr)
+  })
 
-  it.effect("asks about a recording in a single run, without suggesting to resume it", () =>
-    Effect.gen(function* () {
-      const home = yield* homeOf("recorded")
-      const recording = sessionFile("claude-code-tools")
-      const ended = yield* run(["chat", "--model", `replay:${recording}`], {
-        input: "start\n/cost\n/stats\n/quit\n",
-        env: environment(home)
-      })
-      assert.strictEqual(ended.status, 0)
-      assert.include(ended.stderr, "A recording answers: nothing was spent.")
-      assert.notInclude(ended.stderr + ended.stdout, "$")
-      assert.strictEqual((yield* only(home)).model, "gemini-2.5-flash")
+  it.effect("asks about a recording in a single run, without suggesting to resume it", function* () {
+    const home = yield* homeOf("recorded")
+    const recording = sessionFile("claude-code-tools")
+    const ended = yield* run(["chat", "--model", `replay:${recording}`], {
+      input: "start\n/cost\n/stats\n/quit\n",
+      env: environment(home)
     })
-  )
+    assert.strictEqual(ended.status, 0)
+    assert.include(ended.stderr, "A recording answers: nothing was spent.")
+    assert.notInclude(ended.stderr + ended.stdout, "$")
+    assert.strictEqual((yield* only(home)).model, "gemini-2.5-flash")
+  })
 
-  it.effect("compresses again after a pin, even without new messages", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve()
-      const home = yield* homeOf("pinned", { window: 5_000, titles: false })
-      const lines = ["tell me more", "/compress", "/compress", "/pin tell me", "/compress", "/quit"]
-      const { status, stderr } = yield* run(["chat", "--no-tools"], {
-        input: `${lines.join("\n")}\n`,
-        env: environment(home, fake)
-      })
-      assert.strictEqual(status, 0)
-      const [first = "", second = "", pinned = "", third = ""] = stderr.split("\n")
-      assert.match(first, /^Compressed from /)
-      assert.match(second, /^Nothing to compress: no new messages/)
-      assert.match(pinned, /^Pinned "tell me"/)
-      assert.notMatch(third, /nothing was said/)
-    })
-  )
+  it.effect("titles: false in the settings requests no titles", function* () {
+    const fake = yield* serve()
+    const home = yield* homeOf("untitled", { titles: false })
+    const { status } = yield* run(["chat"], { env: environment(home, fake), input: "hello\nagain\n" })
+    assert.strictEqual(status, 0)
+    assert.lengthOf(yield* turnsOf(fake), 2)
+    assert.isEmpty((yield* fake.requests).filter(isTitle))
+  })
 
-  it.effect("titles: false in the settings requests no titles", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve()
-      const home = yield* homeOf("untitled", { titles: false })
-      const { status } = yield* run(["chat"], { env: environment(home, fake), input: "hello\nagain\n" })
-      assert.strictEqual(status, 0)
-      assert.lengthOf(yield* turnsOf(fake), 2)
-      assert.isEmpty((yield* fake.requests).filter(isTitle))
+  it.effect("treats each line as a message and prints only the answers on stdout", function* () {
+    const fake = yield* serve()
+    const home = yield* homeOf("pipe")
+    const { status, stderr, stdout } = yield* run(["chat"], {
+      input: "one\n/model\ntwo\n/quit\nthree\n",
+      env: environment(home, fake)
     })
-  )
+    assert.deepStrictEqual(
+      [status, String(stdout), stderr],
+      [0, "You said: one\nYou said: two\n", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens.\n"]
+    )
+    assert.deepStrictEqual(yield* turnsOf(fake), [["one"], ["one", "two"]])
+  })
 
-  it.effect("treats each line as a message and prints only the answers on stdout", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve()
-      const home = yield* homeOf("pipe")
-      const { status, stderr, stdout } = yield* run(["chat"], {
-        input: "one\n/model\ntwo\n/quit\nthree\n",
-        env: environment(home, fake)
-      })
-      assert.deepStrictEqual(
-        [status, String(stdout), stderr],
-        [0, "You said: one\nYou said: two\n", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens.\n"]
-      )
-      assert.deepStrictEqual(yield* turnsOf(fake), [["one"], ["one", "two"]])
+  it.effect("ends quietly when the reader closes the pipe, and keeps the answers so far", function* () {
+    const fake = yield* serve()
+    const home = yield* homeOf("hang-up")
+    const { status, stderr } = yield* run(["chat"], {
+      input: "tell me more\ntwo\nthree\n",
+      env: environment(home, fake),
+      hangUp: true
     })
-  )
-
-  it.effect("ends quietly when the reader closes the pipe, and keeps the answers so far", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve()
-      const home = yield* homeOf("hang-up")
-      const { status, stderr } = yield* run(["chat"], {
-        input: "tell me more\ntwo\nthree\n",
-        env: environment(home, fake),
-        hangUp: true
-      })
-      assert.deepStrictEqual([status, stderr], [0, ""])
-      assert.isNull((yield* only(home)).inUse)
-    })
-  )
-
-  it.effect("without a key, explains in two lines how to get one and what works without", () =>
-    Effect.gen(function* () {
-      const home = yield* homeOf("no-key")
-      const { status, stderr, stdout } = yield* run(["chat"], { input: "one\n", env: environment(home) })
-      assert.deepStrictEqual([status, String(stdout)], [1, ""])
-      assert.match(stderr, /^palimpsest: [^\n]+GEMINI_API_KEY\npalimpsest: [^\n]+chat --model replay:FILE\n$/)
-    })
-  )
+    assert.deepStrictEqual([status, stderr], [0, ""])
+    assert.isNull((yield* only(home)).inUse)
+  })
 })

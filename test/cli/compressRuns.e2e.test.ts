@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { program, run } from "./program.ts"
 
 /** `compress` through the built program: what it asks a local server, what it tells hooks, and what comes of both. */
@@ -72,8 +72,9 @@ const methods = (fake: FakeGemini.FakeGemini) =>
 const gemini = ["--strategy", "gemini", "--summarizer", "model", "--force", "--limit", "100k"]
 
 describe("compress and the model", () => {
-  it.live("strategy gemini: reports a counting error, and changes nothing, when the API cannot count media", () =>
-    Effect.gen(function* () {
+  it.live(
+    "strategy gemini: reports a counting error, and changes nothing, when the API cannot count media",
+    function* () {
       const fake = yield* serving(false)
       const contents = turns(12, [picture])
       const { report, status, stderr } = yield* compress(yield* scene("uncounted", contents), gemini, keyed(fake))
@@ -82,30 +83,7 @@ describe("compress and the model", () => {
       assert.match(stderr, /^palimpsest: [^\n]*token[^\n]*\n$/)
       assert.strictEqual(report?.history.length, contents.length)
       assert.deepStrictEqual(yield* methods(fake), ["generateContent", "generateContent", "countTokens"])
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("strategy gemini: uses the API's count of media, and requests none without media", () =>
-    Effect.gen(function* () {
-      const fake = yield* serving(true)
-      const counted = yield* compress(yield* scene("counted", turns(12, [picture])), gemini, keyed(fake))
-      assert.deepStrictEqual(
-        [counted.status, counted.report?.status, (yield* methods(fake)).at(-1)],
-        [0, "COMPRESSED", "countTokens"]
-      )
-      const plain = yield* serving(false)
-      const without = yield* compress(yield* scene("plain", turns(12)), gemini, keyed(plain))
-      assert.strictEqual(without.report?.status, "COMPRESSED")
-      assert.deepStrictEqual(yield* methods(plain), ["generateContent", "generateContent"])
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("strategy gemini without a model requests no media count either", () =>
-    Effect.gen(function* () {
-      const args = ["--strategy", "gemini", "--force", "--limit", "100k"]
-      const { report } = yield* compress(yield* scene("offline", turns(40, [picture])), args)
-      assert.strictEqual(report?.status, "COMPRESSED")
-    })
+    }
   )
 
   it.live(
@@ -151,54 +129,50 @@ describe("compress and the model", () => {
 const hook = (command: string) => [{ hooks: [{ type: "command", name: "mine", command }] }]
 
 describe("compress and hooks", () => {
-  it.live("runs the user's PreCompress and PostCompress hooks in the current folder", () =>
-    Effect.gen(function* () {
-      const place = yield* scene("hooks", turns(30))
-      const settings = {
-        hooks: { PreCompress: hook("pwd >> hooks.log; cat >> pre.json"), PostCompress: hook("cat >> post.json") }
-      }
-      writeFileSync(path.join(place.home, "settings.json"), JSON.stringify(settings))
-      const { report, status } = yield* compress(place, ["--force", "--limit", "8k"])
-      assert.deepStrictEqual([status, report?.status], [0, "COMPRESSED"])
-      assert.strictEqual(readFileSync(path.join(place.work, "hooks.log"), "utf8"), `${place.work}\n`)
-      const pre = JSON.parse(readFileSync(path.join(place.work, "pre.json"), "utf8"))
-      assert.deepStrictEqual([pre.hook_event_name, pre.trigger, pre.cwd], ["PreCompress", "manual", place.work])
-      const post = JSON.parse(readFileSync(path.join(place.work, "post.json"), "utf8"))
-      assert.deepStrictEqual(
-        [post.status, post.tokens_before, post.tokens_after],
-        [report?.status, report?.tokens.before, report?.tokens.after]
-      )
-    })
-  )
+  it.live("runs the user's PreCompress and PostCompress hooks in the current folder", function* () {
+    const place = yield* scene("hooks", turns(30))
+    const settings = {
+      hooks: { PreCompress: hook("pwd >> hooks.log; cat >> pre.json"), PostCompress: hook("cat >> post.json") }
+    }
+    writeFileSync(path.join(place.home, "settings.json"), JSON.stringify(settings))
+    const { report, status } = yield* compress(place, ["--force", "--limit", "8k"])
+    assert.deepStrictEqual([status, report?.status], [0, "COMPRESSED"])
+    assert.strictEqual(readFileSync(path.join(place.work, "hooks.log"), "utf8"), `${place.work}\n`)
+    const pre = JSON.parse(readFileSync(path.join(place.work, "pre.json"), "utf8"))
+    assert.deepStrictEqual([pre.hook_event_name, pre.trigger, pre.cwd], ["PreCompress", "manual", place.work])
+    const post = JSON.parse(readFileSync(path.join(place.work, "post.json"), "utf8"))
+    assert.deepStrictEqual(
+      [post.status, post.tokens_before, post.tokens_after],
+      [report?.status, report?.tokens.before, report?.tokens.after]
+    )
+  })
 
-  it.live("runs a folder's hooks once it is trusted, including those of its Gemini CLI settings", () =>
-    Effect.gen(function* () {
-      const place = yield* scene("folder-hooks", turns(30))
-      mkdirSync(path.join(place.work, ".gemini"))
-      const log = path.join(place.work, "ran.log")
-      writeFileSync(
-        path.join(place.work, ".palimpsest", "settings.json"),
-        JSON.stringify({ hooks: { PreCompress: hook("echo own >> ran.log") } })
-      )
-      writeFileSync(
-        path.join(place.work, ".gemini", "settings.json"),
-        JSON.stringify({ hooks: { PreCompress: hook("echo gemini >> ran.log") }, model: { compressionThreshold: 0.9 } })
-      )
-      yield* compress(place, ["--force", "--limit", "8k"])
-      assert.isFalse(existsSync(log))
-      const trusted = yield* run(["trust", place.work], { cwd: place.work, env: { PALIMPSEST_HOME: place.home } })
-      assert.strictEqual(trusted.status, 0, trusted.stderr)
-      yield* compress(place, ["--force", "--limit", "8k"])
-      assert.deepStrictEqual(readFileSync(log, "utf8").trim().split("\n").sort(), ["gemini", "own"])
-      const listed = yield* run(["config", "list", "--all"], { cwd: place.work, env: { PALIMPSEST_HOME: place.home } })
-      assert.match(String(listed.stdout), /compressionThreshold +0\.9 +[^\n]*\.gemini\/settings\.json/)
-      writeFileSync(path.join(place.work, ".gemini", "settings.json"), `{"model": {"compressionThreshold": "high"}}`)
-      const broken = yield* compress(place, ["--force"])
-      assert.strictEqual(broken.status, 2)
-      assert.match(
-        broken.stderr,
-        /^palimpsest: [^\n]*\.gemini\/settings\.json, model\.compressionThreshold: expected [^\n]*\n$/
-      )
-    })
-  )
+  it.live("runs a folder's hooks once it is trusted, including those of its Gemini CLI settings", function* () {
+    const place = yield* scene("folder-hooks", turns(30))
+    mkdirSync(path.join(place.work, ".gemini"))
+    const log = path.join(place.work, "ran.log")
+    writeFileSync(
+      path.join(place.work, ".palimpsest", "settings.json"),
+      JSON.stringify({ hooks: { PreCompress: hook("echo own >> ran.log") } })
+    )
+    writeFileSync(
+      path.join(place.work, ".gemini", "settings.json"),
+      JSON.stringify({ hooks: { PreCompress: hook("echo gemini >> ran.log") }, model: { compressionThreshold: 0.9 } })
+    )
+    yield* compress(place, ["--force", "--limit", "8k"])
+    assert.isFalse(existsSync(log))
+    const trusted = yield* run(["trust", place.work], { cwd: place.work, env: { PALIMPSEST_HOME: place.home } })
+    assert.strictEqual(trusted.status, 0, trusted.stderr)
+    yield* compress(place, ["--force", "--limit", "8k"])
+    assert.deepStrictEqual(readFileSync(log, "utf8").trim().split("\n").sort(), ["gemini", "own"])
+    const listed = yield* run(["config", "list", "--all"], { cwd: place.work, env: { PALIMPSEST_HOME: place.home } })
+    assert.match(String(listed.stdout), /compressionThreshold +0\.9 +[^\n]*\.gemini\/settings\.json/)
+    writeFileSync(path.join(place.work, ".gemini", "settings.json"), `{"model": {"compressionThreshold": "high"}}`)
+    const broken = yield* compress(place, ["--force"])
+    assert.strictEqual(broken.status, 2)
+    assert.match(
+      broken.stderr,
+      /^palimpsest: [^\n]*\.gemini\/settings\.json, model\.compressionThreshold: expected [^\n]*\n$/
+    )
+  })
 })

@@ -1,7 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { CliOutput } from "effect/cli"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { gunzipSync } from "node:zlib"
 import { describe as text } from "../../src/cli/commands/inspect.ts"
@@ -14,6 +13,7 @@ import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
 import { Compression } from "../../src/services/compression/Compression.ts"
 import { HandleIndex } from "../../src/services/session/EntryBuilder.ts"
 import { lawOfPlayed, policyOf, property, scripts, thousand, worldOf } from "../support/generate.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { example, program, run } from "./program.ts"
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(Report)))
@@ -21,69 +21,48 @@ const fixture = (name: string) =>
   gunzipSync(readFileSync(path.join(import.meta.dirname, "..", "fixtures", "sessions", `${name}.jsonl.gz`)))
 
 describe("inspect", () => {
-  it.effect("--json prints one document that matches its schema", () =>
-    Effect.gen(function* () {
-      const { status, stderr, stdout } = yield* run(["inspect", example, "--json"])
-      assert.deepStrictEqual([status, stderr], [0, ""])
-      assert.strictEqual(String(stdout).split("\n").length, 2)
-      const report = decode(String(stdout))
-      assert.strictEqual(report.format, "claude")
-      assert.strictEqual(report.bytes, readFileSync(example).length)
-      assert.strictEqual(report.largest.length, 10)
-    })
-  )
+  it.effect("--json prints one document that matches its schema", function* () {
+    const { status, stderr, stdout } = yield* run(["inspect", example, "--json"])
+    assert.deepStrictEqual([status, stderr], [0, ""])
+    assert.strictEqual(String(stdout).split("\n").length, 2)
+    const report = decode(String(stdout))
+    assert.strictEqual(report.format, "claude")
+    assert.strictEqual(report.bytes, readFileSync(example).length)
+    assert.strictEqual(report.largest.length, 10)
+  })
 
-  for (const name of [
-    "pi-1019-lines",
-    "claude-code-1512-lines",
-    "claude-code-subagent",
-    "claude-code-tools",
-    "claude-code-short"
-  ]) {
-    it.effect(`has equal sums by role, by kind and in total: ${name}`, () =>
-      Effect.gen(function* () {
-        const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture(name)) })
-        const report = decode(String(stdout))
-        const total = (sums: ReadonlyArray<{ readonly tokens: number; readonly view: number }>) => ({
-          all: sums.reduce((sum, { tokens }) => sum + tokens, 0),
-          view: sums.reduce((sum, { view }) => sum + view, 0)
-        })
-        const { all, view } = report.tokens
-        assert.deepStrictEqual(total(report.roles), { all, view })
-        assert.deepStrictEqual(total(report.kinds), { all, view })
-        assert.strictEqual(report.growth.at(-1)?.tokens, view)
-        assert.strictEqual(report.growth.length, report.turns)
+  for (const name of ["pi-1019-lines", "claude-code-subagent"]) {
+    it.effect(`has equal sums by role, by kind and in total: ${name}`, function* () {
+      const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture(name)) })
+      const report = decode(String(stdout))
+      const total = (sums: ReadonlyArray<{ readonly tokens: number; readonly view: number }>) => ({
+        all: sums.reduce((sum, { tokens }) => sum + tokens, 0),
+        view: sums.reduce((sum, { view }) => sum + view, 0)
       })
-    )
+      const { all, view } = report.tokens
+      assert.deepStrictEqual(total(report.roles), { all, view })
+      assert.deepStrictEqual(total(report.kinds), { all, view })
+      assert.strictEqual(report.growth.at(-1)?.tokens, view)
+      assert.strictEqual(report.growth.length, report.turns)
+    })
   }
 
-  it.effect("reports past compactions", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture("claude-code-1512-lines")) })
-      const [compaction, another] = decode(String(stdout)).compactions
-      assert.isUndefined(another)
-      assert.isTrue(compaction !== undefined && compaction.tokens.after < compaction.tokens.before / 10)
-    })
-  )
-
-  it.effect("prints no terminal escapes, whatever the file holds", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const evil = "\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m"
-      const file = path.join(folder, "evil.json")
-      writeFileSync(
-        file,
-        JSON.stringify([
-          { role: "user", parts: [{ text: evil }] },
-          { role: "model", parts: [{ functionCall: { name: `run${evil}`, args: { [evil]: evil } } }] }
-        ])
-      )
-      const { status, stdout } = yield* run(["inspect", file])
-      assert.strictEqual(status, 0)
-      assert.notMatch(String(stdout), /[^\P{C}\n]/u)
-      assert.include(String(stdout), "without a response")
-    })
-  )
+  it.effect("prints no terminal escapes, whatever the file holds", function* () {
+    const { folder } = yield* program
+    const evil = "\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m"
+    const file = path.join(folder, "evil.json")
+    writeFileSync(
+      file,
+      JSON.stringify([
+        { role: "user", parts: [{ text: evil }] },
+        { role: "model", parts: [{ functionCall: { name: `run${evil}`, args: { [evil]: evil } } }] }
+      ])
+    )
+    const { status, stdout } = yield* run(["inspect", file])
+    assert.strictEqual(status, 0)
+    assert.notMatch(String(stdout), /[^\P{C}\n]/u)
+    assert.include(String(stdout), "without a response")
+  })
 
   const report: Report = {
     file: "f",
@@ -314,14 +293,6 @@ describe("inspect", () => {
       for (const part of shown.split("\n\n")) assert.isAtMost(part.split("\n").length, 21, part)
     })
   }
-
-  it.effect("fits 100 columns", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* run(["inspect", "-"], { input: String(fixture("claude-code-1512-lines")) })
-      for (const line of String(stdout).split("\n")) assert.isAtMost(CliOutput.displayWidth(line), 100, line)
-      assert.include(String(stdout), "By kind")
-    })
-  )
 })
 
 describe("the next compression", () => {
@@ -358,122 +329,68 @@ describe("inspect --prices", () => {
     return file
   })
 
-  it.effect("takes prices from a file, and names it", () =>
-    Effect.gen(function* () {
-      const file = yield* written("prices.json", '{"models": {"claude-opus": {"input": 1000, "output": 2000}}}')
-      const built = decode(String((yield* run(["inspect", example, "--json"])).stdout)).cost
-      const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
-      const { cost } = decode(String(stdout))
-      assert.strictEqual(status, 0)
-      assert.strictEqual(cost.table, file)
-      assert.notStrictEqual(cost.total, built.total)
-      assert.match(built.table, /^built in/)
-      assert.deepStrictEqual(built.unpriced, [])
-      const shown = yield* run(["inspect", example, "--prices", file])
-      assert.include(String(shown.stdout), "prices.json")
-    })
-  )
-
-  it.effect("reports no price for a model that the file does not name, and continues", () =>
-    Effect.gen(function* () {
-      const file = yield* written("others.json", '{"models": {"somebody": {"input": 1, "output": 1}}}')
-      const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
-      const { cost } = decode(String(stdout))
-      assert.deepStrictEqual([status, cost.total, cost.models[0]?.cost], [0, null, null])
-      assert.deepStrictEqual(
-        cost.unpriced,
-        cost.models.map(({ model }) => model)
-      )
-    })
-  )
+  it.effect("takes prices from a file, and names it", function* () {
+    const file = yield* written("prices.json", '{"models": {"claude-opus": {"input": 1000, "output": 2000}}}')
+    const built = decode(String((yield* run(["inspect", example, "--json"])).stdout)).cost
+    const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
+    const { cost } = decode(String(stdout))
+    assert.strictEqual(status, 0)
+    assert.strictEqual(cost.table, file)
+    assert.notStrictEqual(cost.total, built.total)
+    assert.match(built.table, /^built in/)
+    assert.deepStrictEqual(built.unpriced, [])
+    const shown = yield* run(["inspect", example, "--prices", file])
+    assert.include(String(shown.stdout), "prices.json")
+  })
 
   for (const [name, content, key] of [
     ["no JSON", "input = 1", "not JSON"],
-    ["nothing", "", "not JSON"],
-    ["a negative price", '{"models": {"m": {"input": -1, "output": 1}}}', "models.m.input: expected a number"],
     [
       "an unknown key",
       '{"models": {"m": {"input": 1, "output": 1, "x\\u001b[2J": 1}}}',
       "models.m.x: is not a known key"
-    ],
-    ["no model", '{"models": {}}', "models: is empty"]
+    ]
   ] as const) {
-    it.effect(`refuses ${name} in one line with the file, the key and what was expected`, () =>
-      Effect.gen(function* () {
-        const file = yield* written("bad.json", content)
-        const { status, stderr, stdout } = yield* run(["inspect", example, "--prices", file])
-        assert.deepStrictEqual([status, String(stdout)], [2, ""])
-        assert.match(stderr, /^palimpsest: [^\n]*\n$/)
-        assert.include(stderr, `${file}: `)
-        assert.include(stderr, key)
-        assert.include(stderr, "expected")
-        assert.notInclude(stderr, "\u001b")
-      })
-    )
-  }
-
-  it.effect("refuses a missing file, and a folder", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      for (const place of [path.join(folder, "nowhere.json"), folder]) {
-        const { status, stderr } = yield* run(["inspect", example, "--prices", place])
-        assert.strictEqual(status, 2)
-        assert.match(stderr, /^palimpsest: [^\n]*\n$/)
-        assert.include(stderr, place)
-      }
+    it.effect(`refuses ${name} in one line with the file, the key and what was expected`, function* () {
+      const file = yield* written("bad.json", content)
+      const { status, stderr, stdout } = yield* run(["inspect", example, "--prices", file])
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      assert.match(stderr, /^palimpsest: [^\n]*\n$/)
+      assert.include(stderr, `${file}: `)
+      assert.include(stderr, key)
+      assert.include(stderr, "expected")
+      assert.notInclude(stderr, "\u001b")
     })
-  )
+  }
 })
 
 describe("inspect --html", () => {
-  it.effect("writes the page, prints its path, and nothing else", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const file = path.join(folder, "page.html")
-      const { status, stderr, stdout } = yield* run(["inspect", example, "--html", file])
-      assert.deepStrictEqual([status, String(stdout), stderr], [0, "", `palimpsest: wrote the page to ${file}\n`])
-      assert.match(readFileSync(file, "utf8"), /^<!doctype html>/i)
-    })
-  )
+  it.effect("writes the page, prints its path, and nothing else", function* () {
+    const { folder } = yield* program
+    const file = path.join(folder, "page.html")
+    const { status, stderr, stdout } = yield* run(["inspect", example, "--html", file])
+    assert.deepStrictEqual([status, String(stdout), stderr], [0, "", `palimpsest: wrote the page to ${file}\n`])
+    assert.match(readFileSync(file, "utf8"), /^<!doctype html>/i)
+  })
 
-  it.effect("works together with --json", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const file = path.join(folder, "beside.html")
-      const { status, stderr, stdout } = yield* run(["inspect", example, "--html", file, "--json"])
-      assert.deepStrictEqual([status, stderr], [0, `palimpsest: wrote the page to ${file}\n`])
-      assert.strictEqual(decode(String(stdout)).format, "claude")
-      assert.isTrue(existsSync(file))
-    })
-  )
+  it.effect("does not overwrite the conversation", function* () {
+    const { folder } = yield* program
+    const file = path.join(folder, "talk.jsonl")
+    writeFileSync(file, readFileSync(example))
+    mkdirSync(path.join(folder, "inner"), { recursive: true })
+    const { status, stderr } = yield* run(["inspect", file, "--html", path.join(folder, "inner", "..", "talk.jsonl")])
+    assert.strictEqual(status, 2)
+    assert.include(stderr, "another file")
+    assert.deepStrictEqual(readFileSync(file), readFileSync(example))
+  })
 
-  it.effect("does not overwrite the conversation", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const file = path.join(folder, "talk.jsonl")
-      writeFileSync(file, readFileSync(example))
-      mkdirSync(path.join(folder, "inner"), { recursive: true })
-      const { status, stderr } = yield* run(["inspect", file, "--html", path.join(folder, "inner", "..", "talk.jsonl")])
-      assert.strictEqual(status, 2)
-      assert.include(stderr, "another file")
-      assert.deepStrictEqual(readFileSync(file), readFileSync(example))
-    })
-  )
-
-  it.effect("fails in one line where it cannot write", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const { status, stderr, stdout } = yield* run([
-        "inspect",
-        example,
-        "--html",
-        path.join(folder, "no", "page.html")
-      ])
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(
-        stderr,
-        /^palimpsest: [^\n]*no\/page\.html cannot be written: the folder [^\n]*\/no does not exist; [^\n]*\n$/
-      )
-    })
-  )
+  it.effect("fails in one line where it cannot write", function* () {
+    const { folder } = yield* program
+    const { status, stderr, stdout } = yield* run(["inspect", example, "--html", path.join(folder, "no", "page.html")])
+    assert.deepStrictEqual([status, String(stdout)], [2, ""])
+    assert.match(
+      stderr,
+      /^palimpsest: [^\n]*no\/page\.html cannot be written: the folder [^\n]*\/no does not exist; [^\n]*\n$/
+    )
+  })
 })

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
 import type * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { calls, chat, gone, lineOf, living, type Place, place, runs, says, serve } from "./scene.ts"
 
 /**
@@ -69,13 +69,6 @@ interface Scene {
 const scenes: ReadonlyArray<Scene> = [
   { name: "a command", answers: [calls(["run_shell_command", { command: tree }])] },
   {
-    name: "a command in the background, while another runs",
-    answers: [
-      calls(["run_shell_command", { command: tree, is_background: true }]),
-      calls(["run_shell_command", { command: "sleep 1000" }])
-    ]
-  },
-  {
     name: "what a command left running",
     answers: [
       calls(["run_shell_command", { command: "sh tree.sh >/dev/null 2>&1 &" }]),
@@ -97,57 +90,38 @@ const scenes: ReadonlyArray<Scene> = [
 
 describe("after kill -9 of `ask`", () => {
   for (const { answers, name, settings = {} } of scenes) {
-    it.live(`no process of ${name} survives`, () =>
-      Effect.gen(function* () {
-        const took: Array<number> = []
-        for (let time = 0; time < times; time += 1) {
-          const fake = yield* serve(...answers)
-          const where = yield* place(`killed-${scenes.findIndex((scene) => scene.name === name)}-${time}`, {
-            home: { "settings.json": settings },
-            work: { "tree.sh": script },
-            trust: "trusted"
-          })
-          took.push(yield* killed(where, fake, (spread * time) / times))
-        }
-        if (times > 2) {
-          const sorted = took.toSorted((one, other) => one - other)
-          const [middle = 0, last = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)]
-          yield* Effect.logInfo(
-            `${name}: ${times} kills, gone after ${middle.toFixed(0)} ms, at most ${last.toFixed(0)} ms`
-          )
-        }
-      })
-    )
-  }
-
-  it.live("what a hook started in the background ends too", () =>
-    Effect.gen(function* () {
-      const left = "sh -c 'echo $$ > left; exec sleep 1000' >/dev/null 2>&1 & while ! [ -s left ]; do sleep 0.02; done"
-      const fake = yield* serve(calls(["run_shell_command", { command: tree }]))
-      const where = yield* place("killed-left", {
-        home: { "settings.json": { hooks: { BeforeAgent: [{ hooks: [{ type: "command", command: left }] }] } } },
-        work: { "tree.sh": script },
-        trust: "trusted"
-      })
-      yield* killed(where, fake, 0)
-      const pid = Number(yield* lineOf(path.join(where.cwd, "left")))
-      yield* gone([pid])
+    it.live(`no process of ${name} survives`, function* () {
+      const took: Array<number> = []
+      for (let time = 0; time < times; time += 1) {
+        const fake = yield* serve(...answers)
+        const where = yield* place(`killed-${scenes.findIndex((scene) => scene.name === name)}-${time}`, {
+          home: { "settings.json": settings },
+          work: { "tree.sh": script },
+          trust: "trusted"
+        })
+        took.push(yield* killed(where, fake, (spread * time) / times))
+      }
+      if (times > 2) {
+        const sorted = took.toSorted((one, other) => one - other)
+        const [middle = 0, last = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)]
+        yield* Effect.logInfo(
+          `${name}: ${times} kills, gone after ${middle.toFixed(0)} ms, at most ${last.toFixed(0)} ms`
+        )
+      }
     })
-  )
+  }
 })
 
 needs("tmux")("after kill -9 of chat", () => {
-  it.live("no process of a command survives, and the terminal's own shell does", () =>
-    Effect.gen(function* () {
-      const fake = yield* serve(calls(["run_shell_command", { command: `echo $PPID > wrapper; ${tree}` }]))
-      const where = yield* place("killed-chat", { work: { "tree.sh": script }, trust: "trusted" })
-      const screen = yield* chat(fake, where, "--approve", "all")
-      yield* screen.prompt()
-      yield* screen.say("Do it")
-      yield* lineOf(path.join(where.cwd, "there"))
-      // The parent of the shell that wraps the command.
-      process.kill(parentOf(yield* lineOf(path.join(where.cwd, "wrapper"))), "SIGKILL")
-      yield* gone(pidsIn(where))
-    }).pipe(Effect.scoped)
-  )
+  it.live("no process of a command survives, and the terminal's own shell does", function* () {
+    const fake = yield* serve(calls(["run_shell_command", { command: `echo $PPID > wrapper; ${tree}` }]))
+    const where = yield* place("killed-chat", { work: { "tree.sh": script }, trust: "trusted" })
+    const screen = yield* chat(fake, where, "--approve", "all")
+    yield* screen.prompt()
+    yield* screen.say("Do it")
+    yield* lineOf(path.join(where.cwd, "there"))
+    // The parent of the shell that wraps the command.
+    process.kill(parentOf(yield* lineOf(path.join(where.cwd, "wrapper"))), "SIGKILL")
+    yield* gone(pidsIn(where))
+  })
 })

@@ -29,45 +29,41 @@ const written = (file: string, messages: number, words: string) => {
   closeSync(handle)
 }
 
-const logs: ReadonlyArray<readonly [name: string, messages: number, words: string]> = [
-  ["many small messages", 100_000, "said"],
-  ["long messages", 20_000, "some words of a message ".repeat(120)]
-]
+const messages = 20_000
+const words = "some words of a message ".repeat(120)
 
 describe("a log that does not fit in memory", () => {
-  for (const [name, messages, words] of logs) {
-    it.effect(
-      `is inspected in little memory, as text, JSON and a page: ${name}`,
-      () =>
-        Effect.gen(function* () {
-          const { folder } = yield* program
-          const file = path.join(folder, `large-${messages}.jsonl`)
-          const page = path.join(folder, `large-${messages}.html`)
-          yield* Effect.addFinalizer(() =>
-            Effect.sync(() => [file, page].forEach((each) => rmSync(each, { force: true })))
-          )
-          written(file, messages, words)
+  it.effect(
+    "is inspected in little memory, as text, JSON and a page",
+    () =>
+      Effect.gen(function* () {
+        const { folder } = yield* program
+        const file = path.join(folder, `large-${messages}.jsonl`)
+        const page = path.join(folder, `large-${messages}.html`)
+        yield* Effect.addFinalizer(() =>
+          Effect.sync(() => [file, page].forEach((each) => rmSync(each, { force: true })))
+        )
+        written(file, messages, words)
 
-          const text = yield* run(["inspect", file], { env })
-          assert.deepStrictEqual([text.status, text.stderr], [0, ""])
-          assert.include(String(text.stdout), `${messages.toLocaleString("en-US")} messages`)
+        const text = yield* run(["inspect", file], { env })
+        assert.deepStrictEqual([text.status, text.stderr], [0, ""])
+        assert.include(String(text.stdout), `${messages.toLocaleString("en-US")} messages`)
 
-          const { status, stderr, stdout } = yield* run(["inspect", file, "--json"], { env })
-          assert.deepStrictEqual([status, stderr], [0, ""])
-          const report = decode(String(stdout))
-          assert.deepStrictEqual(
-            [report.messages, report.turns, report.tokens.view, report.bytes, report.growth.length, report.next],
-            [messages, messages / 2, messages * words.length, statSync(file).size, messages / 2, null]
-          )
+        const { status, stderr, stdout } = yield* run(["inspect", file, "--json"], { env })
+        assert.deepStrictEqual([status, stderr], [0, ""])
+        const report = decode(String(stdout))
+        assert.deepStrictEqual(
+          [report.messages, report.turns, report.tokens.view, report.bytes, report.growth.length, report.next],
+          [messages, messages / 2, messages * words.length, statSync(file).size, messages / 2, null]
+        )
 
-          assert.strictEqual((yield* run(["inspect", file, "--html", page], { env })).status, 0)
-          const html = readFileSync(page, "utf8")
-          assert.include(html, "This log is too large to load")
-          assert.isBelow(html.length, 1_000_000)
-        }),
-      600_000
-    )
-  }
+        assert.strictEqual((yield* run(["inspect", file, "--html", page], { env })).status, 0)
+        const html = readFileSync(page, "utf8")
+        assert.include(html, "This log is too large to load")
+        assert.isBelow(html.length, 1_000_000)
+      }),
+    600_000
+  )
 
   it.effect(
     "is refused in one line before reading by commands that need all of it in memory",

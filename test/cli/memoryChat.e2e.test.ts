@@ -1,79 +1,72 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import { needs } from "../support/machine.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf } from "./scene.ts"
 
 /** Memory and settings through the built program: what is remembered, and what is said of files that cannot be used. */
 
 describe("memory in a run", () => {
-  it.live("names what is left out of a folder without a trust decision, and how to change that", () =>
-    Effect.gen(function* () {
-      const where = yield* place("memory-unknown", { work: { "GEMINI.md": "Rule: be blue.\n" } })
-      for (const command of ["show", "list", "refresh"]) {
-        const { status, stderr, stdout } = yield* runs(where, undefined, ["memory", command])
-        assert.strictEqual(status, 0)
-        assert.match(String(stdout), /^memory is empty here/)
-        assert.match(
-          stderr,
-          /^palimpsest: this folder is not trusted, so GEMINI\.md is not loaded; to trust it: palimpsest trust\n$/
-        )
+  it.live("names what is left out of a folder without a trust decision, and how to change that", function* () {
+    const where = yield* place("memory-unknown", { work: { "GEMINI.md": "Rule: be blue.\n" } })
+    for (const command of ["show", "list", "refresh"]) {
+      const { status, stderr, stdout } = yield* runs(where, undefined, ["memory", command])
+      assert.strictEqual(status, 0)
+      assert.match(String(stdout), /^memory is empty here/)
+      assert.match(
+        stderr,
+        /^palimpsest: this folder is not trusted, so GEMINI\.md is not loaded; to trust it: palimpsest trust\n$/
+      )
+    }
+  })
+
+  it.live("sends a folder's own memory once, with the first tool result that touches the folder", function* () {
+    const where = yield* place("memory-touch", {
+      trust: "trusted",
+      home: { "settings.json": { memory: { downward: false } } },
+      work: {
+        ".git/HEAD": "",
+        "sub/GEMINI.md": "Rule of sub: be green.\n",
+        "sub/a.txt": "one\n",
+        "sub/b.txt": "two\n"
       }
     })
-  )
+    const fake = yield* serve(
+      calls(["read_file", { file_path: "sub/a.txt" }]),
+      calls(["read_file", { file_path: "sub/b.txt" }]),
+      says("Read.")
+    )
+    assert.strictEqual((yield* runs(where, fake, ["ask", "Read"])).status, 0)
+    const [one, two, three] = yield* turnsOf(fake)
+    assert.notInclude(JSON.stringify(one?.body), "be green")
+    assert.include(JSON.stringify(results(two)), "be green")
+    assert.notInclude(JSON.stringify(results(three)), "be green")
+    assert.strictEqual(instructionOf(three), instructionOf(one))
+  })
 
-  it.live("sends a folder's own memory once, with the first tool result that touches the folder", () =>
-    Effect.gen(function* () {
-      const where = yield* place("memory-touch", {
-        trust: "trusted",
-        home: { "settings.json": { memory: { downward: false } } },
-        work: {
-          ".git/HEAD": "",
-          "sub/GEMINI.md": "Rule of sub: be green.\n",
-          "sub/a.txt": "one\n",
-          "sub/b.txt": "two\n"
-        }
-      })
-      const fake = yield* serve(
-        calls(["read_file", { file_path: "sub/a.txt" }]),
-        calls(["read_file", { file_path: "sub/b.txt" }]),
-        says("Read.")
-      )
-      assert.strictEqual((yield* runs(where, fake, ["ask", "Read"])).status, 0)
-      const [one, two, three] = yield* turnsOf(fake)
-      assert.notInclude(JSON.stringify(one?.body), "be green")
-      assert.include(JSON.stringify(results(two)), "be green")
-      assert.notInclude(JSON.stringify(results(three)), "be green")
-      assert.strictEqual(instructionOf(three), instructionOf(one))
-    })
-  )
-
-  it.live("without a terminal, the model must name the scope of a fact, and so must `memory add`", () =>
-    Effect.gen(function* () {
-      const where = yield* place("memory-add", { trust: "trusted", work: { ".git/HEAD": "" } })
-      const unsaid = yield* runs(where, undefined, ["memory", "add", "Tests run with make check."])
-      assert.strictEqual(unsaid.status, 2)
-      assert.match(unsaid.stderr, /^palimpsest: [^\n]*--scope[^\n]*\n$/)
-      const said = yield* runs(where, undefined, ["memory", "add", "Tests run with make check.", "--scope", "project"])
-      assert.strictEqual(said.status, 0)
-      const listed = yield* runs(where, undefined, ["memory", "list"])
-      assert.match(String(listed.stdout), /project +\S+\.md +\d+/)
-      const fake = yield* serve(
-        calls(["save_memory", { fact: "Wren likes tea." }]),
-        calls(["save_memory", { fact: "Wren likes tea.", scope: "global" }]),
-        says("Noted.")
-      )
-      const asked = yield* runs(where, fake, ["ask", "Note it", "--approve", "edits"])
-      assert.strictEqual(asked.status, 0)
-      const [one, two] = yield* turnsOf(fake)
-      assert.include(instructionOf(one), "Tests run with make check.")
-      assert.match(String(results(two)[0]?.["error"]), /project.*global/)
-      const shown = yield* runs(where, undefined, ["memory", "show"])
-      assert.include(String(shown.stdout), "Tests run with make check.")
-    })
-  )
+  it.live("without a terminal, the model must name the scope of a fact, and so must `memory add`", function* () {
+    const where = yield* place("memory-add", { trust: "trusted", work: { ".git/HEAD": "" } })
+    const unsaid = yield* runs(where, undefined, ["memory", "add", "Tests run with make check."])
+    assert.strictEqual(unsaid.status, 2)
+    assert.match(unsaid.stderr, /^palimpsest: [^\n]*--scope[^\n]*\n$/)
+    const said = yield* runs(where, undefined, ["memory", "add", "Tests run with make check.", "--scope", "project"])
+    assert.strictEqual(said.status, 0)
+    const listed = yield* runs(where, undefined, ["memory", "list"])
+    assert.match(String(listed.stdout), /project +\S+\.md +\d+/)
+    const fake = yield* serve(
+      calls(["save_memory", { fact: "Wren likes tea." }]),
+      calls(["save_memory", { fact: "Wren likes tea.", scope: "global" }]),
+      says("Noted.")
+    )
+    const asked = yield* runs(where, fake, ["ask", "Note it", "--approve", "edits"])
+    assert.strictEqual(asked.status, 0)
+    const [one, two] = yield* turnsOf(fake)
+    assert.include(instructionOf(one), "Tests run with make check.")
+    assert.match(String(results(two)[0]?.["error"]), /project.*global/)
+    const shown = yield* runs(where, undefined, ["memory", "show"])
+    assert.include(String(shown.stdout), "Tests run with make check.")
+  })
 })
 
 describe("settings in a run", () => {
@@ -84,37 +77,33 @@ describe("settings in a run", () => {
       0,
       /settings\.json: [^\n]*windw \(did you mean window\?\)/
     ],
-    ["a wrong type", `{"window": "big"}`, 2, /settings\.json, window: expected a whole number/],
     ["half a file", `{"window": `, 2, /settings\.json: [^\n]*line 1/],
     ["hooks that are no list", `{"hooks": {"BeforeTool": {}}}`, 0, /hooks\.BeforeTool/]
   ] as const) {
-    it.live(`${rule}: ${status === 0 ? "the run continues" : "status 2 and one line, nothing is sent"}`, () =>
-      Effect.gen(function* () {
-        const where = yield* place(`settings-${rule.replaceAll(/\W+/g, "-")}`, { home: { "settings.json": text } })
-        const fake = yield* serve(says("Hello."))
-        const ended = yield* runs(where, fake, ["ask", "Hello"])
-        assert.deepStrictEqual([ended.status, String(ended.stdout)], [status, status === 0 ? "Hello.\n" : ""])
-        assert.match(ended.stderr, told)
-        assert.match(ended.stderr, /^(?:palimpsest: [^\n]+\n)?$/)
-        assert.lengthOf(yield* turnsOf(fake), status === 0 ? 1 : 0)
-      })
-    )
+    it.live(`${rule}: ${status === 0 ? "the run continues" : "status 2 and one line, nothing is sent"}`, function* () {
+      const where = yield* place(`settings-${rule.replaceAll(/\W+/g, "-")}`, { home: { "settings.json": text } })
+      const fake = yield* serve(says("Hello."))
+      const ended = yield* runs(where, fake, ["ask", "Hello"])
+      assert.deepStrictEqual([ended.status, String(ended.stdout)], [status, status === 0 ? "Hello.\n" : ""])
+      assert.match(ended.stderr, told)
+      assert.match(ended.stderr, /^(?:palimpsest: [^\n]+\n)?$/)
+      assert.lengthOf(yield* turnsOf(fake), status === 0 ? 1 : 0)
+    })
   }
 
-  it.live("does not open a pipe in place of the file", () =>
-    Effect.gen(function* () {
-      const where = yield* place("settings-fifo")
-      execFileSync("mkfifo", [path.join(where.home, "settings.json")])
-      const { status, stderr } = yield* runs(where, undefined, ["config", "get", "model"])
-      assert.strictEqual(status, 2)
-      assert.match(stderr, /^palimpsest: [^\n]*settings\.json[^\n]*\n$/)
-    })
-  )
+  it.live("does not open a pipe in place of the file", function* () {
+    const where = yield* place("settings-fifo")
+    execFileSync("mkfifo", [path.join(where.home, "settings.json")])
+    const { status, stderr } = yield* runs(where, undefined, ["config", "get", "model"])
+    assert.strictEqual(status, 2)
+    assert.match(stderr, /^palimpsest: [^\n]*settings\.json[^\n]*\n$/)
+  })
 })
 
 needs("tmux")("memory in a chat", () => {
-  it.live("can be shown and extended in a chat; the model asks for the scope; the next request has all of it", () =>
-    Effect.gen(function* () {
+  it.live(
+    "can be shown and extended in a chat; the model asks for the scope; the next request has all of it",
+    function* () {
       const where = yield* place("memory-chat", {
         trust: "trusted",
         work: { ".git/HEAD": "", "GEMINI.md": "Rule: be blue.\n" }
@@ -151,20 +140,6 @@ needs("tmux")("memory in a chat", () => {
       yield* screen.prompt()
       yield* screen.say("/memory show")
       yield* screen.until(/global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/)
-    })
-  )
-
-  it.live("asks about a fact that begins with a scope's name like any other, and keeps it whole", () =>
-    Effect.gen(function* () {
-      const where = yield* place("memory-word", { trust: "trusted", work: { ".git/HEAD": "" } })
-      const screen = yield* chat(yield* serve(), where)
-      yield* screen.prompt()
-      yield* screen.say("/memory add global variables are forbidden")
-      yield* screen.until("Put a scope before the fact")
-      yield* screen.prompt("/memory add project: global variables are forbidden")
-      yield* screen.press("Enter")
-      yield* screen.until(/Saved to/)
-      assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "global variables are forbidden")
-    })
+    }
   )
 })

@@ -1,7 +1,7 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { bodyOf, calls, chat, place, results, runs, says, serve, textsOf, turnsOf } from "./scene.ts"
 
 /** Files that a message names with `@`, through the built program. */
@@ -47,8 +47,9 @@ const recalling = Effect.fnUntraced(function* () {
 })
 
 describe("@ references of `ask`", () => {
-  it.live("reads text, images, folders, globs, quoted and escaped names once, and sends them after the message", () =>
-    Effect.gen(function* () {
+  it.live(
+    "reads text, images, folders, globs, quoted and escaped names once, and sends them after the message",
+    function* () {
       const where = yield* place("at-all", { work: files })
       const fake = yield* serve(says("Compared."), says("Still the same."))
       const first = yield* runs(where, fake, ["ask", message, "--session", "s"])
@@ -76,11 +77,12 @@ describe("@ references of `ask`", () => {
         JSON.stringify(bodyOf(two).contents.slice(1, 1 + bodyOf(one).contents.length - 1)),
         JSON.stringify(bodyOf(one).contents.slice(1))
       )
-    })
+    }
   )
 
-  it.live("resolves references only in the user's text, and searches by name only in an interactive chat", () =>
-    Effect.gen(function* () {
+  it.live(
+    "resolves references only in the user's text, and searches by name only in an interactive chat",
+    function* () {
       const where = yield* place("at-typed", { work: files })
       const fake = yield* serve(says("Compared."), says("Nothing."))
       const given = "diff @src/a.ts\n@one.md, @someone"
@@ -98,49 +100,46 @@ describe("@ references of `ask`", () => {
       assert.include(texts, "first words")
       for (const word of ["fourth words", "sixth words"]) assert.notInclude(texts, word)
       assert.include(textsOf(two), given)
-    })
+    }
   )
 
-  it.live("reports up to five omissions, then counts them; fails when nothing could be read", () =>
-    Effect.gen(function* () {
-      const where = yield* place("at-none", { work: files })
-      const fake = yield* serve(says("What?"))
-      const { status, stderr } = yield* runs(where, fake, ["ask", "@q1 @q2 @q3 @q4 @hidden.log @q5 @q6"])
-      assert.strictEqual(status, 0)
-      assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
-        "palimpsest: ✗ @q1 @q2 @q3 @q4 @hidden.log @q5 @q6 · 6 not found; 1 left out",
-        ...["q1", "q2", "q3", "q4"].map((name) => `palimpsest: @${name} matches no file here`),
-        "palimpsest: hidden.log was left out: ignored by git",
-        "palimpsest: 2 more were not read, or only in part"
-      ])
-    })
-  )
+  it.live("reports up to five omissions, then counts them; fails when nothing could be read", function* () {
+    const where = yield* place("at-none", { work: files })
+    const fake = yield* serve(says("What?"))
+    const { status, stderr } = yield* runs(where, fake, ["ask", "@q1 @q2 @q3 @q4 @hidden.log @q5 @q6"])
+    assert.strictEqual(status, 0)
+    assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
+      "palimpsest: ✗ @q1 @q2 @q3 @q4 @hidden.log @q5 @q6 · 6 not found; 1 left out",
+      ...["q1", "q2", "q3", "q4"].map((name) => `palimpsest: @${name} matches no file here`),
+      "palimpsest: hidden.log was left out: ignored by git",
+      "palimpsest: 2 more were not read, or only in part"
+    ])
+  })
 
-  it.live("reports sizes before sending what does not fit, sends it shortened, and can recall the whole", () =>
-    Effect.gen(function* () {
-      const where = yield* place("at-big", { home: { "settings.json": small }, work: { "big.txt": big } })
-      const fake = yield* recalling()
-      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Sum up @big.txt now"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "It is all there.\n"], stderr)
-      assert.match(
-        stderr,
-        /\npalimpsest: This does not fit: 1 file, [\d,]+ tokens, [\d,]+ remain: big\.txt \([\d,]+, of which [\d,]+ would fit\)\n/
-      )
-      assert.match(stderr, /\npalimpsest: They are sent shortened; [^\n]*recalled[^\n]*\n/)
-      const [one, two] = yield* turnsOf(fake)
-      const texts = textsOf(one).join("\n")
-      assert.include(texts, lineOfBig(0))
-      assert.include(texts, lineOfBig(19_999))
-      assert.notInclude(texts, lineOfBig(10_000))
-      assert.isBelow(texts.length, 120_000)
-      assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
-    })
-  )
+  it.live("reports sizes before sending what does not fit, sends it shortened, and can recall the whole", function* () {
+    const where = yield* place("at-big", { home: { "settings.json": small }, work: { "big.txt": big } })
+    const fake = yield* recalling()
+    const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Sum up @big.txt now"])
+    assert.deepStrictEqual([status, String(stdout)], [0, "It is all there.\n"], stderr)
+    assert.match(
+      stderr,
+      /\npalimpsest: This does not fit: 1 file, [\d,]+ tokens, [\d,]+ remain: big\.txt \([\d,]+, of which [\d,]+ would fit\)\n/
+    )
+    assert.match(stderr, /\npalimpsest: They are sent shortened; [^\n]*recalled[^\n]*\n/)
+    const [one, two] = yield* turnsOf(fake)
+    const texts = textsOf(one).join("\n")
+    assert.include(texts, lineOfBig(0))
+    assert.include(texts, lineOfBig(19_999))
+    assert.notInclude(texts, lineOfBig(10_000))
+    assert.isBelow(texts.length, 120_000)
+    assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
+  })
 })
 
 needs("tmux")("@ references of a chat", () => {
-  it.live("that do not fit are confirmed first: n and Ctrl+C return the message unsent, y sends it shortened", () =>
-    Effect.gen(function* () {
+  it.live(
+    "that do not fit are confirmed first: n and Ctrl+C return the message unsent, y sends it shortened",
+    function* () {
       const where = yield* place("at-chat-big", { home: { "settings.json": small }, work: { "big.txt": big } })
       const fake = yield* recalling()
       const screen = yield* chat(fake, where)
@@ -161,6 +160,6 @@ needs("tmux")("@ references of a chat", () => {
       yield* screen.until("It is all there.")
       const [, two] = yield* turnsOf(fake)
       assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
-    })
+    }
   )
 })

@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync } from "node:fs"
 import { readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { sessionText } from "../support/sessions.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { program, run } from "./program.ts"
 
 /** What is given to other people: the page and the text of `inspect`, without what is nobody else's. */
@@ -48,78 +48,67 @@ describe("inspect for other people", () => {
     )
   }
 
-  it.effect("--share, as text and JSON", () =>
-    Effect.gen(function* () {
-      for (const flags of [["--share"], ["--share", "--json"]]) {
-        const { status, stdout } = yield* run(["inspect", yield* recording, ...flags])
-        assert.strictEqual(status, 0)
-        assert.notMatch(String(stdout), own)
-        assert.include(String(stdout), "[redacted: home folder #1]/projects")
-      }
-    })
-  )
+  it.effect("--share, as text and JSON", function* () {
+    for (const flags of [["--share"], ["--share", "--json"]]) {
+      const { status, stdout } = yield* run(["inspect", yield* recording, ...flags])
+      assert.strictEqual(status, 0)
+      assert.notMatch(String(stdout), own)
+      assert.include(String(stdout), "[redacted: home folder #1]/projects")
+    }
+  })
 
-  it.effect("sessions export --redact, as a page", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* program
-      const html = path.join(folder, "session.html")
-      const env = { PALIMPSEST_HOME: path.join(folder, "share-home") }
-      yield* run(["sessions", "import", yield* recording], { env })
-      const { status, stderr } = yield* run(["sessions", "export", "latest", html, "--redact"], { env })
-      assert.strictEqual(status, 0, stderr)
-      const page = yield* Effect.promise(() => readFile(html, "utf8"))
-      assert.match(page, /<h1>Work on bead/)
-      assert.notMatch(page, own)
-    })
-  )
+  it.effect("sessions export --redact, as a page", function* () {
+    const { folder } = yield* program
+    const html = path.join(folder, "session.html")
+    const env = { PALIMPSEST_HOME: path.join(folder, "share-home") }
+    yield* run(["sessions", "import", yield* recording], { env })
+    const { status, stderr } = yield* run(["sessions", "export", "latest", html, "--redact"], { env })
+    assert.strictEqual(status, 0, stderr)
+    const page = yield* Effect.promise(() => readFile(html, "utf8"))
+    assert.match(page, /<h1>Work on bead/)
+    assert.notMatch(page, own)
+  })
 
   const refused: ReadonlyArray<readonly [flags: ReadonlyArray<string>, told: RegExp]> = [
     [["--redact-texts"], /--redact-texts needs --html/],
-    [["--redact-texts", "--no-redact", "--html", "x.html"], /either --redact-texts or --no-redact/],
     [["--beside", "other.jsonl", "--json"], /either --beside or --json/]
   ]
   for (const [flags, told] of refused) {
-    it.effect(`${flags.join(" ")} is refused`, () =>
-      Effect.gen(function* () {
-        const { status, stderr } = yield* run(["inspect", "talk.jsonl", ...flags])
-        assert.strictEqual(status, 2)
-        assert.match(stderr, told)
-      })
-    )
+    it.effect(`${flags.join(" ")} is refused`, function* () {
+      const { status, stderr } = yield* run(["inspect", "talk.jsonl", ...flags])
+      assert.strictEqual(status, 2)
+      assert.match(stderr, told)
+    })
   }
 })
 
 describe("export", () => {
-  it.effect("refuses an ending without a format, and writes nothing", () =>
-    Effect.gen(function* () {
-      for (const name of ["talk.html", "talk.txt", "talk"]) {
-        const file = path.join((yield* program).folder, name)
-        const { status, stderr } = yield* run(["export", yield* recording, file])
-        assert.strictEqual(status, 2)
-        assert.match(stderr, /^palimpsest: .+talk.*: (?:no format is written to|the name has no ending)/)
-        assert.isFalse(existsSync(file))
-      }
-    })
-  )
+  it.effect("refuses an ending without a format, and writes nothing", function* () {
+    for (const name of ["talk.html", "talk"]) {
+      const file = path.join((yield* program).folder, name)
+      const { status, stderr } = yield* run(["export", yield* recording, file])
+      assert.strictEqual(status, 2)
+      assert.match(stderr, /^palimpsest: .+talk.*: (?:no format is written to|the name has no ending)/)
+      assert.isFalse(existsSync(file))
+    }
+  })
 })
 
 describe("mcp", () => {
-  it.effect("answers a line that is no JSON with a parse error, and goes on", () =>
-    Effect.gen(function* () {
-      const initialize = {
-        jsonrpc: "2.0",
-        id: 1,
-        method: "initialize",
-        params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } }
-      }
-      const { status, stderr, stdout } = yield* run(["mcp"], { input: `garbage\n\n${JSON.stringify(initialize)}\n` })
-      const answers = String(stdout)
-        .trimEnd()
-        .split("\n")
-        .map((line): unknown => JSON.parse(line))
-      assert.deepStrictEqual([status, stderr], [0, ""])
-      assert.deepStrictEqual(answers[0], { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } })
-      assert.nestedPropertyVal(answers[1], "result.serverInfo.name", "palimpsest")
-    })
-  )
+  it.effect("answers a line that is no JSON with a parse error, and goes on", function* () {
+    const initialize = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "initialize",
+      params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } }
+    }
+    const { status, stderr, stdout } = yield* run(["mcp"], { input: `garbage\n\n${JSON.stringify(initialize)}\n` })
+    const answers = String(stdout)
+      .trimEnd()
+      .split("\n")
+      .map((line): unknown => JSON.parse(line))
+    assert.deepStrictEqual([status, stderr], [0, ""])
+    assert.deepStrictEqual(answers[0], { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } })
+    assert.nestedPropertyVal(answers[1], "result.serverInfo.name", "palimpsest")
+  })
 })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { conversationIn } from "./conversation.ts"
 import { program, run } from "./program.ts"
 
@@ -57,8 +57,9 @@ const asking = Effect.fnUntraced(function* (name: string, fake: FakeGemini.FakeG
 
 describe("a signal", () => {
   for (const [signal, status] of signals) {
-    it.effect(`${signal} during an answer leaves the session unchanged and unlocked, and the next turn works`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `${signal} during an answer leaves the session unchanged and unlocked, and the next turn works`,
+      function* () {
         const fake = yield* FakeGemini.make(({ index }) =>
           index === 1 ? [FakeGemini.streamHead, FakeGemini.stall] : answer
         )
@@ -76,12 +77,13 @@ describe("a signal", () => {
           said("model", "It is done."),
           said("user", "three")
         ])
-      })
+      }
     )
   }
 
-  it.effect("SIGTERM during a compression closes its request and leaves the session unchanged and unlocked", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "SIGTERM during a compression closes its request and leaves the session unchanged and unlocked",
+    function* () {
       // A conversation is streamed; what is asked whole is a snapshot.
       const fake = yield* FakeGemini.make(({ body, method }) =>
         method === "generateContent"
@@ -103,22 +105,6 @@ describe("a signal", () => {
         names().filter((name) => name !== "work.jsonl.blobs"),
         ["work.jsonl"]
       )
-    })
+    }
   )
-
-  for (const args of [
-    ["compress", "-"],
-    ["replay", "-", "--window", "16k"]
-  ]) {
-    it.effect(`SIGTERM while reading exits with 143 and prints nothing on stdout: ${args.join(" ")}`, () =>
-      Effect.gen(function* () {
-        const { status, stderr, stdout } = yield* run(args, {
-          input: `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hello"}}\n${" ".repeat(2_000_000)}`,
-          keepOpen: true,
-          signal: { name: "SIGTERM", after: "input" }
-        })
-        assert.deepStrictEqual([status, String(stdout), stderr], [143, "", ""])
-      })
-    )
-  }
 })

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
 import { postgres } from "../support/postgres.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { example, program, run } from "./program.ts"
 
 /** Sessions of the command line in each store: `PALIMPSEST_STORE` and `sessions copy --to`. */
@@ -86,31 +86,25 @@ describe("sessions", () => {
     ],
     ["an address of no store", "mongo:x", /^palimpsest: PALIMPSEST_STORE names no session store; expected .+\n$/]
   ] as const) {
-    it.effect(`of ${what} are one clear line`, () =>
-      Effect.gen(function* () {
-        const { status, stderr, stdout } = yield* at(yield* folderOf("none"), store)("sessions", "list")
-        assert.deepStrictEqual([status, stdout], [1, ""])
-        assert.match(stderr, message)
-      })
-    )
+    it.effect(`of ${what} are one clear line`, function* () {
+      const { status, stderr, stdout } = yield* at(yield* folderOf("none"), store)("sessions", "list")
+      assert.deepStrictEqual([status, stdout], [1, ""])
+      assert.match(stderr, message)
+    })
   }
 
-  it.effect("are not looked for in the files while settings that may name another store cannot be read", () =>
-    Effect.gen(function* () {
-      const folder = yield* folderOf("broken")
-      mkdirSync(path.join(folder, "home"))
-      writeFileSync(path.join(folder, "home", "settings.json"), '{ "store": "sqlite:sessions.db", ')
-      const { status, stderr, stdout } = yield* at(folder, undefined)("sessions", "list")
-      assert.deepStrictEqual([status, stdout], [1, ""])
-      assert.match(stderr, /^palimpsest: .*settings\.json: expected JSON.*\n$/)
-    })
-  )
+  it.effect("are not looked for in the files while settings that may name another store cannot be read", function* () {
+    const folder = yield* folderOf("broken")
+    mkdirSync(path.join(folder, "home"))
+    writeFileSync(path.join(folder, "home", "settings.json"), '{ "store": "sqlite:sessions.db", ')
+    const { status, stderr, stdout } = yield* at(folder, undefined)("sessions", "list")
+    assert.deepStrictEqual([status, stdout], [1, ""])
+    assert.match(stderr, /^palimpsest: .*settings\.json: expected JSON.*\n$/)
+  })
 })
 
 needs("PostgreSQL")("sessions", () => {
-  it.live("are carried from files to PostgreSQL and back", () =>
-    Effect.gen(function* () {
-      yield* roundTrip(yield* folderOf("postgres"), yield* postgres)
-    }).pipe(Effect.scoped)
-  )
+  it.live("are carried from files to PostgreSQL and back", function* () {
+    yield* roundTrip(yield* folderOf("postgres"), yield* postgres)
+  })
 })

@@ -1,10 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtemp, writeFile } from "node:fs/promises"
-import path from "node:path"
 import { strategies } from "../../src/domain/compression/strategies/Strategies.ts"
 import { sessionFile } from "../support/sessions.ts"
-import { example, program, run } from "./program.ts"
+import { assert, describe, it } from "../support/vitest.ts"
+import { example, run } from "./program.ts"
 
 /** `--strategy` and the setting `strategy` in the built program. */
 
@@ -12,55 +10,30 @@ const names = strategies.map(({ name }) => name)
 
 const recording = sessionFile("claude-code-1512-lines")
 
-const scratch = Effect.flatMap(program, ({ folder }) => Effect.promise(() => mkdtemp(path.join(folder, "strategies-"))))
-
 describe("strategies", () => {
-  for (const strategy of names) {
-    it.effect(`compress takes ${strategy}`, () =>
-      Effect.gen(function* () {
-        const args = ["compress", example, "--limit", "16k", "--force", "--summarizer", "extractive"]
-        const { status, stdout } = yield* run([...args, "--strategy", strategy, "--json"])
-        assert.deepStrictEqual([status, JSON.parse(String(stdout)).status], [0, "COMPRESSED"])
-      })
+  it.effect("compress says when a strategy leaves more than the window", function* () {
+    const args = ["compress", example, "--limit", "500", "--summarizer", "extractive"]
+    const noteOf = Effect.map(
+      run([...args, "--strategy", "pi"]),
+      ({ stdout }) => /^  note: .*$/m.exec(String(stdout))?.[0]
     )
-  }
+    assert.strictEqual(yield* noteOf, "  note: still larger than the window; --strategy palimpsest has stronger steps")
+    assert.notInclude(String((yield* run(args)).stdout), "still larger")
+  })
 
-  it.effect("compress says when a strategy leaves more than the window", () =>
-    Effect.gen(function* () {
-      const args = ["compress", example, "--limit", "500", "--summarizer", "extractive"]
-      const noteOf = Effect.map(
-        run([...args, "--strategy", "pi"]),
-        ({ stdout }) => /^  note: .*$/m.exec(String(stdout))?.[0]
-      )
-      assert.strictEqual(
-        yield* noteOf,
-        "  note: still larger than the window; --strategy palimpsest has stronger steps"
-      )
-      assert.notInclude(String((yield* run(args)).stdout), "still larger")
+  it.effect("eval measures all strategies, or those that are named", function* () {
+    const measured = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+      const { stdout } = yield* run(["eval", recording, "--budget", "2k", "--preserve", "0.3", ...args, "--json"])
+      const { sums }: { readonly sums: ReadonlyArray<{ readonly writer: string }> } = JSON.parse(String(stdout))
+      return sums.map(({ writer }) => writer).filter((writer) => writer !== "recorded")
     })
-  )
-
-  it.effect("eval measures all strategies, or those that are named", () =>
-    Effect.gen(function* () {
-      const measured = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-        const { stdout } = yield* run(["eval", recording, "--budget", "2k", "--preserve", "0.3", ...args, "--json"])
-        const { sums }: { readonly sums: ReadonlyArray<{ readonly writer: string }> } = JSON.parse(String(stdout))
-        return sums.map(({ writer }) => writer).filter((writer) => writer !== "recorded")
-      })
-      assert.deepStrictEqual(yield* measured(), names)
-      assert.deepStrictEqual(yield* measured("--strategy", "pi,palimpsest"), ["pi", "palimpsest"])
-    })
-  )
+    assert.deepStrictEqual(yield* measured(), names)
+    assert.deepStrictEqual(yield* measured("--strategy", "pi,palimpsest"), ["pi", "palimpsest"])
+  })
 
   const list = names.join(", ")
   for (const [what, args, says] of [
     ["compress", ["compress", example, "--strategy", "best"], `"best". Expected: one of ${list}`],
-    [
-      "compress with two",
-      ["compress", example, "--strategy", "pi,openclaw"],
-      `"pi,openclaw". Expected: one of ${list}`
-    ],
-    ["ask", ["ask", "--strategy", "best", "hi"], `"best". Expected: one of ${list}`],
     ["chat", ["chat", "--strategy", "pi,gemini"], `"pi,gemini". Expected: one of ${list}`],
     [
       "eval",
@@ -68,47 +41,28 @@ describe("strategies", () => {
       `"pi,best". Expected: strategies with commas between them, of ${list}`
     ]
   ] as const) {
-    it.effect(`${what} refuses an unknown strategy in one line that lists those that exist`, () =>
-      Effect.gen(function* () {
-        const { status, stderr, stdout } = yield* run(args)
-        assert.deepStrictEqual([status, String(stdout)], [2, ""])
-        const [line, ...rest] = stderr.split("\n")
-        assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
-        assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
-      })
-    )
+    it.effect(`${what} refuses an unknown strategy in one line that lists those that exist`, function* () {
+      const { status, stderr, stdout } = yield* run(args)
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      const [line, ...rest] = stderr.split("\n")
+      assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
+      assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
+    })
   }
 
   const share = "a share from 0 to 1, such as 0.5 or 50%"
   const count = "a whole number, such as 64000, 64k or 1.5M"
   for (const [flag, value, expected] of [
     ["--threshold", "2", share],
-    ["--preserve", "150%", share],
-    ["--min-gain", "-1", share],
-    ["--tool-budget", "-1", count],
-    ["--budget", "much", count],
     ["--limit", "-5", count],
     ["--tool-output-form", "first-lines", `"last-lines" | "head-tail-chars" | "head-tail-lines"`],
     ["--model", ",", "the name of a model, or names with commas between them"]
   ] as const) {
-    it.effect(`compress refuses ${flag} ${value} in one line`, () =>
-      Effect.gen(function* () {
-        const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
-        assert.deepStrictEqual([status, String(stdout)], [2, ""])
-        const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
-        assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
-      })
-    )
-  }
-
-  it.effect("settings with an unknown strategy are refused in one line that lists those that exist", () =>
-    Effect.gen(function* () {
-      const home = yield* scratch
-      yield* Effect.promise(() => writeFile(path.join(home, "settings.json"), `{"strategy": "best"}`))
-      const { status, stderr } = yield* run(["ask", "hi"], { env: { PALIMPSEST_HOME: home, GEMINI_API_KEY: "k" } })
-      assert.strictEqual(status, 2)
-      const expected = names.map((name) => `"${name}"`).join(" or ")
-      assert.match(stderr, new RegExp(`^palimpsest: [^\n]*settings.json, strategy: expected ${expected}\n$`))
+    it.effect(`compress refuses ${flag} ${value} in one line`, function* () {
+      const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
+      assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
     })
-  )
+  }
 })

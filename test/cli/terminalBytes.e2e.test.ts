@@ -1,4 +1,3 @@
-import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -7,6 +6,7 @@ import path from "node:path"
 import { handleOf, hashOf } from "../../src/domain/content/Handle.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs, programOf } from "../support/machine.ts"
+import { assert, it } from "../support/vitest.ts"
 import { program } from "./program.ts"
 import { calls, chat, environment, place, type Place, runs, says, serve } from "./scene.ts"
 
@@ -104,98 +104,89 @@ const scene = Effect.fnUntraced(function* (name: string) {
 })
 
 needs("a pseudo-terminal by script")("on a terminal", () => {
-  it.live("no command prints terminal escapes from other people's text", () =>
-    Effect.gen(function* () {
-      const { file, where } = yield* scene("terminal-bytes")
-      const commands: ReadonlyArray<ReadonlyArray<string>> = [
-        ["recall", file, handle],
-        ["recall", file, handle, "--lines", "1-2"],
-        ["recall", file, "h_nothing" + hostile],
-        ["inspect", file],
-        ["inspect", file, "--json"],
-        ["compress", file, "--force", "--summarizer", "extractive"],
-        ["compress", file, "--force", "--summarizer", "extractive", "--json"],
-        ["compress", file, "--force", "--dry-run"],
-        ["replay", file],
-        ["eval", file],
-        ["sessions", "list"],
-        ["sessions", "show", "1"],
-        ["sessions", "rename", "1", `title ${hostile}`],
-        ["sessions", "list"],
-        ["sessions", "export", "1", `out${named}.json`],
-        ["sessions", "delete", `x${hostile}`],
-        ["agents", "list"],
-        ["agents", "show", "odd"],
-        ["agents", "show", `none${hostile}`],
-        ["memory", "show"],
-        ["memory", "list"],
-        ["memory", "refresh"],
-        ["memory", "add", `a fact ${hostile}`],
-        ["prompt"],
-        ["config", "list"],
-        ["config", "get", "passEnvironment"],
-        ["config", "path"],
-        ["config", "doctor"],
-        ["config", "set", "passEnvironment", hostile],
-        ["config", "get", `no${hostile}`],
-        ["trust", "--list"],
-        ["trust", "."],
-        ["ask", "hi", "--session", `x${hostile}`],
-        [`no-such-command${hostile}`],
-        ["inspect", `--no-such-flag${hostile}`],
-        ["inspect", `missing${hostile}`]
-      ]
-      const faults = yield* Effect.forEach(
-        commands,
-        (command) =>
-          Effect.map(onTerminal(where, command), ({ bytes }) => {
-            assert.isNotEmpty(bytes, command.join(" "))
-            const found = [...new Set(steering(bytes))]
-            return found.length === 0 ? [] : [`${command.join(" ")}: ${found.join(" ")}`]
-          }),
-        { concurrency: 3 }
-      )
-      assert.deepStrictEqual(faults.flat(), [])
-    })
-  )
+  it.live("no command prints terminal escapes from other people's text", function* () {
+    const { file, where } = yield* scene("terminal-bytes")
+    const commands: ReadonlyArray<ReadonlyArray<string>> = [
+      ["recall", file, handle],
+      ["recall", file, handle, "--lines", "1-2"],
+      ["recall", file, "h_nothing" + hostile],
+      ["inspect", file],
+      ["inspect", file, "--json"],
+      ["compress", file, "--force", "--summarizer", "extractive"],
+      ["compress", file, "--force", "--summarizer", "extractive", "--json"],
+      ["compress", file, "--force", "--dry-run"],
+      ["replay", file],
+      ["eval", file],
+      ["sessions", "list"],
+      ["sessions", "show", "1"],
+      ["sessions", "rename", "1", `title ${hostile}`],
+      ["sessions", "list"],
+      ["sessions", "export", "1", `out${named}.json`],
+      ["sessions", "delete", `x${hostile}`],
+      ["agents", "list"],
+      ["agents", "show", "odd"],
+      ["agents", "show", `none${hostile}`],
+      ["memory", "show"],
+      ["memory", "list"],
+      ["memory", "refresh"],
+      ["memory", "add", `a fact ${hostile}`],
+      ["prompt"],
+      ["config", "list"],
+      ["config", "get", "passEnvironment"],
+      ["config", "path"],
+      ["config", "doctor"],
+      ["config", "set", "passEnvironment", hostile],
+      ["config", "get", `no${hostile}`],
+      ["trust", "--list"],
+      ["trust", "."],
+      ["ask", "hi", "--session", `x${hostile}`],
+      [`no-such-command${hostile}`],
+      ["inspect", `--no-such-flag${hostile}`],
+      ["inspect", `missing${hostile}`]
+    ]
+    const faults = yield* Effect.forEach(
+      commands,
+      (command) =>
+        Effect.map(onTerminal(where, command), ({ bytes }) => {
+          assert.isNotEmpty(bytes, command.join(" "))
+          const found = [...new Set(steering(bytes))]
+          return found.length === 0 ? [] : [`${command.join(" ")}: ${found.join(" ")}`]
+        }),
+      { concurrency: 3 }
+    )
+    assert.deepStrictEqual(faults.flat(), [])
+  })
 
-  it.live("nor do answers, events and tool output of ask, in any chunks", () =>
-    Effect.gen(function* () {
-      const { where } = yield* scene("terminal-ask")
-      writeFileSync(path.join(where.cwd, "odd.txt"), `${hostile}\n`)
-      const pieces = [...`Answer ${hostile} ends`].map((text) => FakeGemini.response([{ text }]))
-      for (const flags of [[], ["--stream-json"], ["--json"]]) {
-        const fake = yield* serve(
-          calls(
-            ["read_file", { file_path: "odd.txt" }],
-            ["run_shell_command", { command: `printf '%s' ${quoted(hostile)}` }]
-          ),
-          FakeGemini.sse(...pieces)
-        )
-        const { bytes } = yield* onTerminal(where, ["ask", "--approve", "all", ...flags, "look"], fake)
-        assert.deepStrictEqual(steering(bytes), [], `${flags.join(" ")}: ${JSON.stringify(bytes.toString())}`)
-        if (flags.length === 0) assert.include(bytes.toString(), "Answer \\u{1b}]52;c;cHduZWQ=\\u{7}")
-      }
-    })
-  )
+  it.live("nor do answers, events and tool output of ask, in any chunks", function* () {
+    const { where } = yield* scene("terminal-ask")
+    writeFileSync(path.join(where.cwd, "odd.txt"), `${hostile}\n`)
+    const pieces = [...`Answer ${hostile} ends`].map((text) => FakeGemini.response([{ text }]))
+    for (const flags of [[], ["--stream-json"], ["--json"]]) {
+      const fake = yield* serve(
+        calls(
+          ["read_file", { file_path: "odd.txt" }],
+          ["run_shell_command", { command: `printf '%s' ${quoted(hostile)}` }]
+        ),
+        FakeGemini.sse(...pieces)
+      )
+      const { bytes } = yield* onTerminal(where, ["ask", "--approve", "all", ...flags, "look"], fake)
+      assert.deepStrictEqual(steering(bytes), [], `${flags.join(" ")}: ${JSON.stringify(bytes.toString())}`)
+      if (flags.length === 0) assert.include(bytes.toString(), "Answer \\u{1b}]52;c;cHduZWQ=\\u{7}")
+    }
+  })
 })
 
 needs("tmux")("a question in the chat", () => {
-  it.live("shows exactly what is to be approved", () =>
-    Effect.gen(function* () {
-      const where = yield* place("terminal-approve", { trust: "trusted" })
-      const command = `ls ${"\u202e"}a${" ".repeat(300)}; rm -rf b\u001b[2J\u009b1A\u00a0c`
-      const fake = yield* serve(calls(["run_shell_command", { command }]), says("done"))
-      const screen = yield* chat(fake, where)
-      yield* screen.prompt()
-      yield* screen.say("go")
-      const shown = yield* screen.asked
-      assert.include(
-        shown.replace(/\s*\n\s*/g, " "),
-        "ls \\u{202e}a [300 blanks] ; rm -rf b\\u{1b}[2J\\u{9b}1A\\u{a0}c"
-      )
-      yield* screen.say("n")
-      yield* screen.until("done")
-    })
-  )
+  it.live("shows exactly what is to be approved", function* () {
+    const where = yield* place("terminal-approve", { trust: "trusted" })
+    const command = `ls ${"\u202e"}a${" ".repeat(300)}; rm -rf b\u001b[2J\u009b1A\u00a0c`
+    const fake = yield* serve(calls(["run_shell_command", { command }]), says("done"))
+    const screen = yield* chat(fake, where)
+    yield* screen.prompt()
+    yield* screen.say("go")
+    const shown = yield* screen.asked
+    assert.include(shown.replace(/\s*\n\s*/g, " "), "ls \\u{202e}a [300 blanks] ; rm -rf b\\u{1b}[2J\\u{9b}1A\\u{a0}c")
+    yield* screen.say("n")
+    yield* screen.until("done")
+  })
 })

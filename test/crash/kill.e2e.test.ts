@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { spawn } from "node:child_process"
@@ -18,6 +17,7 @@ import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
 import { illegal } from "../support/legal.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { bundledProgram } from "./bundledProgram.ts"
 import {
   chance,
@@ -334,16 +334,14 @@ describe("a killed process", () => {
     kills * 20_000
   )
 
-  it.effect("is detected when it acknowledges before it writes", () =>
-    Effect.gen(function* () {
-      const folder = path.join(fresh(), "sessions")
-      // The line that says that the first turn is done is its last.
-      const life = yield* live(
-        { folder, seed: 1, isHasty: true, death: { _tag: "line", kind: "ack", number: 2 } },
-        undefined
-      )
-      const { violations } = yield* look(folder, life, nothing(), 1)
-      assert.deepStrictEqual(violations, [`send was acknowledged, and of it there is ""`])
-    })
-  )
+  it.effect("is detected when it acknowledges before it writes", function* () {
+    const folder = path.join(fresh(), "sessions")
+    // The line that says that the first turn is done is its last.
+    const life = yield* live(
+      { folder, seed: 1, isHasty: true, death: { _tag: "line", kind: "ack", number: 2 } },
+      undefined
+    )
+    const { violations } = yield* look(folder, life, nothing(), 1)
+    assert.deepStrictEqual(violations, [`send was acknowledged, and of it there is ""`])
+  })
 })

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Scope } from "effect"
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { bundledProgram } from "./bundledProgram.ts"
 import { chance } from "./sight.ts"
 import { type Kind, kinds, layersOf, write } from "./writer.ts"
@@ -144,55 +144,51 @@ describe("processes that change the same files", () => {
   )
 
   for (const kind of kinds) {
-    it.live(`${kind}: ${2 * fibers} fibers over two layers, which stand for two processes, lose nothing`, () =>
-      Effect.gen(function* () {
-        const folder = fresh()
-        const names = Array.from({ length: 2 * fibers }, (_, index) => `n${index}`)
-        foldersFor(folder, names)
-        const both = [yield* Layer.build(layersOf(folder)), yield* Layer.build(layersOf(folder))]
-        yield* Effect.forEach(
-          names,
-          (name, index) => {
-            const context = both[index % 2]
-            return context === undefined
-              ? Effect.void
-              : Effect.provideContext(write(folder, kind, name), Context.omit(Scope.Scope)(context))
-          },
-          { concurrency: "unbounded", discard: true }
-        )
-        assert.deepStrictEqual(lost(folder, kind, names), [])
-        assert.deepStrictEqual(leftovers(folder), [])
-      }).pipe(Effect.scoped)
-    )
+    it.live(`${kind}: ${2 * fibers} fibers over two layers, which stand for two processes, lose nothing`, function* () {
+      const folder = fresh()
+      const names = Array.from({ length: 2 * fibers }, (_, index) => `n${index}`)
+      foldersFor(folder, names)
+      const both = [yield* Layer.build(layersOf(folder)), yield* Layer.build(layersOf(folder))]
+      yield* Effect.forEach(
+        names,
+        (name, index) => {
+          const context = both[index % 2]
+          return context === undefined
+            ? Effect.void
+            : Effect.provideContext(write(folder, kind, name), Context.omit(Scope.Scope)(context))
+        },
+        { concurrency: "unbounded", discard: true }
+      )
+      assert.deepStrictEqual(lost(folder, kind, names), [])
+      assert.deepStrictEqual(leftovers(folder), [])
+    })
   }
 
-  it.live("that create a session of the same name: exactly one succeeds", () =>
-    Effect.gen(function* () {
-      const folder = fresh()
-      const layers = yield* Effect.forEach([1, 2, 3, 4], () => Layer.build(layersOf(folder)))
-      for (const kind of ["session", "add"] as const) {
-        const held = yield* Effect.forEach(
-          layers,
-          (context) => {
-            const { add, create } = Context.get(context, SessionStore)
-            const started = { _tag: "Started", version: 1, at: 1, estimator: "x" } as const
-            const begun =
-              kind === "add"
-                ? add([{ ...started, session: "one" }])
-                : Effect.asVoid(create({ ...started, session: "two" }))
-            return Effect.result(begun)
-          },
-          { concurrency: "unbounded" }
-        )
-        assert.lengthOf(
-          held.filter(({ _tag }) => _tag === "Success"),
-          1
-        )
-        for (const one of held) {
-          if (one._tag === "Failure")
-            assert.match(one.failure.message, /^session (?:one|two) (?:exists already|is in use by process \d+; .*)$/)
-        }
+  it.live("that create a session of the same name: exactly one succeeds", function* () {
+    const folder = fresh()
+    const layers = yield* Effect.forEach([1, 2, 3, 4], () => Layer.build(layersOf(folder)))
+    for (const kind of ["session", "add"] as const) {
+      const held = yield* Effect.forEach(
+        layers,
+        (context) => {
+          const { add, create } = Context.get(context, SessionStore)
+          const started = { _tag: "Started", version: 1, at: 1, estimator: "x" } as const
+          const begun =
+            kind === "add"
+              ? add([{ ...started, session: "one" }])
+              : Effect.asVoid(create({ ...started, session: "two" }))
+          return Effect.result(begun)
+        },
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(
+        held.filter(({ _tag }) => _tag === "Success"),
+        1
+      )
+      for (const one of held) {
+        if (one._tag === "Failure")
+          assert.match(one.failure.message, /^session (?:one|two) (?:exists already|is in use by process \d+; .*)$/)
       }
-    }).pipe(Effect.scoped)
-  )
+    }
+  })
 })

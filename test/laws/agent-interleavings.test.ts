@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import {
   Arbitrary,
   type Context,
@@ -51,6 +50,7 @@ import { illegal } from "../support/legal.ts"
 import { watched } from "../support/processGroups.ts"
 import { runsOf, strideOf } from "../support/runs.ts"
 import { begin } from "../support/sending.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Whatever happens to the calls of an agent and around them: every call has exactly one answer, in the order of the calls,
@@ -369,29 +369,27 @@ describe("any interleaving", () => {
     "a call is answered twice": (answers) => [...answers, ...answers.slice(0, 1)]
   }
   for (const [what, mutate] of Object.entries(mutants)) {
-    it.effect(`is detected where ${what}`, () =>
-      Effect.gen(function* () {
-        const holds = ([given]: readonly [Case]) =>
-          Effect.map(
-            wrong(given, (chat) => ({
-              ...chat,
-              append: (drafts) =>
-                chat.append(
-                  drafts.map((draft) => ({
-                    ...draft,
-                    content: { ...draft.content, parts: mutate(draft.content.parts) }
-                  }))
-                )
-            })),
-            (problem) => problem === undefined
-          )
-        const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Schema.Tuple([Case])), holds, {
-          ...thousand,
-          maxShrinks: 0
-        })
-        assert.strictEqual(found._tag, "Falsified")
+    it.effect(`is detected where ${what}`, function* () {
+      const holds = ([given]: readonly [Case]) =>
+        Effect.map(
+          wrong(given, (chat) => ({
+            ...chat,
+            append: (drafts) =>
+              chat.append(
+                drafts.map((draft) => ({
+                  ...draft,
+                  content: { ...draft.content, parts: mutate(draft.content.parts) }
+                }))
+              )
+          })),
+          (problem) => problem === undefined
+        )
+      const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Schema.Tuple([Case])), holds, {
+        ...thousand,
+        maxShrinks: 0
       })
-    )
+      assert.strictEqual(found._tag, "Falsified")
+    })
   }
 })
 
@@ -429,102 +427,102 @@ const asksAgain = (contents: ReadonlyArray<Content>): boolean =>
   contents[contents.length - 1]?.parts.some((part) => part.text === "And now?") === true
 
 describe("interrupted at every suspension point", () => {
-  it.effect("an agent leaves no process, no temporary file and no lock, and every call has a response", () =>
-    Effect.gen(function* () {
-      let open = 0
-      const living = { now: 0, most: 0 }
-      const process: Tool = {
-        name: "process",
-        aliases: [],
-        description: "Holds a process for a while.",
-        parameters: { type: "object" },
-        kind: "execute",
-        isNeverMasked: false,
-        timeout: Duration.infinity,
-        call: () =>
-          Effect.succeed({
-            title: "process",
-            question: Effect.succeed({ detail: "process", grants: [], covers: "nothing else" }),
-            run: Effect.acquireUseRelease(
-              Effect.sync(() => {
-                living.now += 1
-                living.most = Math.max(living.most, living.now)
-              }),
-              () => Effect.as(Effect.yieldNow, { value: "ran" }),
-              () => Effect.sync(() => void (living.now -= 1))
-            )
-          })
-      }
-      const worlds: Array<Context.Context<Chats | FileSystem.FileSystem | Scripted.Script>> = []
-      const program = (k: number) =>
-        Effect.gen(function* () {
-          const disk = MemoryFileSystem.layer({ "/work/a.txt": "one\n" })
-          const files = FileWorkspace.layer({ root: "/work" }).pipe(Layer.provideMerge(Layer.merge(disk, Path.layer)))
-          const services = yield* Layer.build(
-            Layer.fresh(
-              Layer.mergeAll(
-                files,
-                Offline.layerWithModel(
-                  Scripted.layer(({ contents }, index) => (asksAgain(contents) ? "Done." : (busy[index] ?? "Done.")))
-                ),
-                Approval.layer({ mode: "all", granted: [] })
-              )
+  it.effect("an agent leaves no process, no temporary file and no lock, and every call has a response", function* () {
+    let open = 0
+    const living = { now: 0, most: 0 }
+    const process: Tool = {
+      name: "process",
+      aliases: [],
+      description: "Holds a process for a while.",
+      parameters: { type: "object" },
+      kind: "execute",
+      isNeverMasked: false,
+      timeout: Duration.infinity,
+      call: () =>
+        Effect.succeed({
+          title: "process",
+          question: Effect.succeed({ detail: "process", grants: [], covers: "nothing else" }),
+          run: Effect.acquireUseRelease(
+            Effect.sync(() => {
+              living.now += 1
+              living.most = Math.max(living.most, living.now)
+            }),
+            () => Effect.as(Effect.yieldNow, { value: "ran" }),
+            () => Effect.sync(() => void (living.now -= 1))
+          )
+        })
+    }
+    const worlds: Array<Context.Context<Chats | FileSystem.FileSystem | Scripted.Script>> = []
+    const program = (k: number) =>
+      Effect.gen(function* () {
+        const disk = MemoryFileSystem.layer({ "/work/a.txt": "one\n" })
+        const files = FileWorkspace.layer({ root: "/work" }).pipe(Layer.provideMerge(Layer.merge(disk, Path.layer)))
+        const services = yield* Layer.build(
+          Layer.fresh(
+            Layer.mergeAll(
+              files,
+              Offline.layerWithModel(
+                Scripted.layer(({ contents }, index) => (asksAgain(contents) ? "Done." : (busy[index] ?? "Done.")))
+              ),
+              Approval.layer({ mode: "all", granted: [] })
             )
           )
-          worlds[k] = services
+        )
+        worlds[k] = services
+        yield* Effect.gen(function* () {
+          const chat = yield* (yield* Chats).open("s")
+          const tools = [yield* readFile, yield* writeFile, yield* replace, process]
+          yield* Stream.runDrain(run({ name: "main", chat, tools }, "Do it."))
+        }).pipe(Effect.provide(services), Effect.scoped)
+      })
+    const points = yield* interruptSweep(
+      program,
+      (exit, k) =>
+        Effect.gen(function* () {
+          const services = worlds[k]
+          delete worlds[k]
+          assert.strictEqual(living.now, 0, `a process is left, interrupted at ${k}`)
+          if (services === undefined) return
           yield* Effect.gen(function* () {
+            const fs = yield* FileSystem.FileSystem
+            const left = yield* fs.readDirectory("/work")
+            assert.deepStrictEqual(
+              left.filter((name) => !["a.txt", "b.txt"].includes(name)),
+              [],
+              `interrupted at ${k}`
+            )
+            assert.include(["one\n", "two\n"], yield* fs.readFileString("/work/a.txt"))
+            // Opened again by another process: no lock is held.
             const chat = yield* (yield* Chats).open("s")
-            const tools = [yield* readFile, yield* writeFile, yield* replace, process]
-            yield* Stream.runDrain(run({ name: "main", chat, tools }, "Do it."))
+            const { conversation } = yield* chat.whole
+            const contents = entries(conversation).map(({ content }) => content)
+            const isOpen = contents[contents.length - 1]?.parts.some(isCall) === true
+            open += isOpen ? 1 : 0
+            assert.isUndefined(
+              illegal(contents) ?? disorder(isOpen ? contents.slice(0, -1) : contents),
+              `interrupted at ${k}`
+            )
+            // The next request has an answer to every call.
+            const [asked] = [
+              yield* Stream.runDrain(chat.send("And now?")),
+              yield* (yield* Scripted.Script).calls
+            ].slice(-1)
+            const sent = asked?.[asked.length - 1]?.request.contents ?? []
+            assert.isUndefined(illegal(sent) ?? disorder(sent), `interrupted at ${k}`)
+            if (Exit.isSuccess(exit)) assert.strictEqual(contents.length, 6)
           }).pipe(Effect.provide(services), Effect.scoped)
-        })
-      const points = yield* interruptSweep(
-        program,
-        (exit, k) =>
-          Effect.gen(function* () {
-            const services = worlds[k]
-            delete worlds[k]
-            assert.strictEqual(living.now, 0, `a process is left, interrupted at ${k}`)
-            if (services === undefined) return
-            yield* Effect.gen(function* () {
-              const fs = yield* FileSystem.FileSystem
-              const left = yield* fs.readDirectory("/work")
-              assert.deepStrictEqual(
-                left.filter((name) => !["a.txt", "b.txt"].includes(name)),
-                [],
-                `interrupted at ${k}`
-              )
-              assert.include(["one\n", "two\n"], yield* fs.readFileString("/work/a.txt"))
-              // Opened again by another process: no lock is held.
-              const chat = yield* (yield* Chats).open("s")
-              const { conversation } = yield* chat.whole
-              const contents = entries(conversation).map(({ content }) => content)
-              const isOpen = contents[contents.length - 1]?.parts.some(isCall) === true
-              open += isOpen ? 1 : 0
-              assert.isUndefined(
-                illegal(contents) ?? disorder(isOpen ? contents.slice(0, -1) : contents),
-                `interrupted at ${k}`
-              )
-              // The next request has an answer to every call.
-              const [asked] = [
-                yield* Stream.runDrain(chat.send("And now?")),
-                yield* (yield* Scripted.Script).calls
-              ].slice(-1)
-              const sent = asked?.[asked.length - 1]?.request.contents ?? []
-              assert.isUndefined(illegal(sent) ?? disorder(sent), `interrupted at ${k}`)
-              if (Exit.isSuccess(exit)) assert.strictEqual(contents.length, 6)
-            }).pipe(Effect.provide(services), Effect.scoped)
-          }),
-        strideOf(59, 31)
-      )
-      assert.isAbove(points, 1_000)
-      assert.strictEqual(open, 0)
-      assert.strictEqual(living.most, 1)
-    }).pipe(Effect.scoped)
-  )
+        }),
+      strideOf(59, 31)
+    )
+    assert.isAbove(points, 1_000)
+    assert.strictEqual(open, 0)
+    assert.strictEqual(living.most, 1)
+  })
 
-  it.live("with a real shell on a real disk: leaves no process group, no temporary file, no lock", () =>
-    Effect.gen(function* () {
+  it.live(
+    "with a real shell on a real disk: leaves no process group, no temporary file, no lock",
+    NodeServices.layer,
+    function* () {
       const { groups, layer: spawner, left: living } = yield* watched
       const steps: ReadonlyArray<Scripted.Step> = [
         {
@@ -593,6 +591,6 @@ describe("interrupted at every suspension point", () => {
       )
       assert.strictEqual(finished, 1)
       assert.isAbove(groups.length, 1)
-    }).pipe(Effect.provide(NodeServices.layer))
+    }
   )
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Effect } from "effect"
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
 import {
@@ -15,6 +14,7 @@ import {
   worldOf
 } from "../support/generate.ts"
 import { runsOf } from "../support/runs.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { progress, sendsLess } from "./alwaysProgress.ts"
 import { noForgedVoice, readsAsWritten } from "./noForgedVoice.ts"
 import { noSnapshotIsLost, nothingIsLost } from "./nothingIsLost.ts"
@@ -80,14 +80,12 @@ const testLaws = (
 ): void => {
   const brokenOnes = Effect.runSync(Effect.cached(brokenLaws(seed, from, laws)))
   for (const [name, judged] of Object.entries(laws)) {
-    it.effect(name, () =>
-      Effect.gen(function* () {
-        const violation = (yield* brokenOnes).get(name)
-        if (violation === undefined) return
-        const alone = Arbitrary.formatCheckFailure(yield* judgeAlone(seed, from, judged))
-        assert.fail(`${name}, seed "${seed}": ${alone ?? `only beside the other laws: ${violation}`}`)
-      })
-    )
+    it.effect(name, function* () {
+      const violation = (yield* brokenOnes).get(name)
+      if (violation === undefined) return
+      const alone = Arbitrary.formatCheckFailure(yield* judgeAlone(seed, from, judged))
+      assert.fail(`${name}, seed "${seed}": ${alone ?? `only beside the other laws: ${violation}`}`)
+    })
   }
   whenPlayed(brokenOnes)
 }

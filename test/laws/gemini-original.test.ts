@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import { firstCall, secondCall } from "../../src/domain/compression/strategies/gemini/Calls.ts"
 import { concluding, countedParts, layoutOf } from "../../src/domain/compression/strategies/gemini/Conclusion.ts"
@@ -31,6 +30,7 @@ import {
   oracleSplit
 } from "../support/geminiOracle.ts"
 import { runsOf } from "../support/runs.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** The strategy against a simple second version of Gemini CLI's compression, which knows nothing of `src`. */
 
@@ -375,23 +375,21 @@ describe("the strategy and a simple second version of the original", () => {
   it.effect("agree on 2,000 histories in every situation", () => compare(small, 2_000, 12, [...endings, ...paths]))
   it.effect("agree on histories of real size", () => compare(real, 16, 8, endings))
 
-  it.effect("agree on where to split", () =>
-    Effect.gen(function* () {
-      const result = yield* Arbitrary.checkEffect(
-        caseOf(30),
-        (made) => {
-          const history = historyOf(made, small)
-          for (const fraction of [0.01, 0.3, 0.5, 0.7, 0.99]) {
-            const [found, expected] = [splitPoint(history, fraction), oracleSplit(history, fraction)]
-            if (found !== expected) return Effect.fail(`${fraction}: ${shown(found)}, expected ${expected}`)
-          }
-          return Effect.succeed(true)
-        },
-        { runs: runsOf(2_000), seed: "split", size: 30, maxShrinks: 400 }
-      )
-      assert.isUndefined(Arbitrary.formatCheckFailure(result))
-    })
-  )
+  it.effect("agree on where to split", function* () {
+    const result = yield* Arbitrary.checkEffect(
+      caseOf(30),
+      (made) => {
+        const history = historyOf(made, small)
+        for (const fraction of [0.01, 0.3, 0.5, 0.7, 0.99]) {
+          const [found, expected] = [splitPoint(history, fraction), oracleSplit(history, fraction)]
+          if (found !== expected) return Effect.fail(`${fraction}: ${shown(found)}, expected ${expected}`)
+        }
+        return Effect.succeed(true)
+      },
+      { runs: runsOf(2_000), seed: "split", size: 30, maxShrinks: 400 }
+    )
+    assert.isUndefined(Arbitrary.formatCheckFailure(result))
+  })
 
   describe("differ when the strategy", () => {
     const onSummarize =

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, type Scope } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -12,6 +11,7 @@ import { Recall } from "../../src/services/effect-ai/RecallTool.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
 import { thousand } from "../support/generate.ts"
 import { answers, says } from "../support/prompts.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** Conversations with a key: stored, scoped, and the same after a restart. */
 
@@ -111,8 +111,9 @@ const grown = (history: Messages, tenant: string, turn: number): Messages => [
 ]
 
 describe("conversations with a key", () => {
-  it.effect("show handles that answer for their tenant only, also after a restart and without the history", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "show handles that answer for their tenant only, also after a restart and without the history",
+    function* () {
       const { problems, shown, started } = yield* world()
       const first = yield* started
       const tenants = Array.from({ length: 100 }, (_, n) => `tenant/${n}`)
@@ -132,11 +133,12 @@ describe("conversations with a key", () => {
       const [tenant = ""] = tenants
       assert.include((yield* second.search(tenant, "module0")).text, `${tenant} 0.`)
       assert.notInclude((yield* second.search(tenant, "module0")).text, `${tenants[1]} 0.`)
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.effect("continue after a restart with the bytes that were sent before, from a history that was read anew", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "continue after a restart with the bytes that were sent before, from a history that was read anew",
+    function* () {
       const { started } = yield* world()
       const first = yield* started
       let history: Messages = []
@@ -152,68 +154,62 @@ describe("conversations with a key", () => {
       )
       const after = yield* second.ask("a", read.content)
       assert.deepStrictEqual(after.map(messageText), before.map(messageText))
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.effect("lose nothing when they are dropped from memory", () =>
-    Effect.gen(function* () {
-      const { problems, shown, started } = yield* world({ memory: 1 })
-      const model = yield* started
-      const histories = new Map<string, Messages>()
-      const views = new Map<string, string>()
-      const tenants = ["a", "b", "c"]
-      for (let turn = 0; turn < 10; turn += 1) {
-        for (const tenant of tenants) {
-          const history = grown(histories.get(tenant) ?? [], tenant, turn)
-          histories.set(tenant, history)
-          yield* model.ask(tenant, history)
-          // Asked again, it sends the same.
-          views.set(tenant, JSON.stringify(yield* model.ask(tenant, history)))
-        }
-      }
+  it.effect("lose nothing when they are dropped from memory", function* () {
+    const { problems, shown, started } = yield* world({ memory: 1 })
+    const model = yield* started
+    const histories = new Map<string, Messages>()
+    const views = new Map<string, string>()
+    const tenants = ["a", "b", "c"]
+    for (let turn = 0; turn < 10; turn += 1) {
       for (const tenant of tenants) {
-        assert.strictEqual(JSON.stringify(yield* model.ask(tenant, histories.get(tenant) ?? [])), views.get(tenant))
+        const history = grown(histories.get(tenant) ?? [], tenant, turn)
+        histories.set(tenant, history)
+        yield* model.ask(tenant, history)
+        // Asked again, it sends the same.
+        views.set(tenant, JSON.stringify(yield* model.ask(tenant, history)))
       }
-      assert.deepStrictEqual(problems, [])
-      assert.deepStrictEqual(yield* violations(model, shown.values(), tenants), [])
-    }).pipe(Effect.scoped)
-  )
+    }
+    for (const tenant of tenants) {
+      assert.strictEqual(JSON.stringify(yield* model.ask(tenant, histories.get(tenant) ?? [])), views.get(tenant))
+    }
+    assert.deepStrictEqual(problems, [])
+    assert.deepStrictEqual(yield* violations(model, shown.values(), tenants), [])
+  })
 
-  it.effect("keep what was shown when the caller changes the beginning of the history", () =>
-    Effect.gen(function* () {
-      const { shown, started, stores } = yield* world()
-      const model = yield* started
+  it.effect("keep what was shown when the caller changes the beginning of the history", function* () {
+    const { shown, started, stores } = yield* world()
+    const model = yield* started
+    let history: Messages = []
+    for (let turn = 0; turn < 14; turn += 1) yield* model.ask("a", (history = grown(history, "a", turn)))
+    let other: Messages = [system, says("another beginning")]
+    for (let turn = 20; turn < 34; turn += 1) yield* model.ask("a", (other = grown(other, "a", turn)))
+    assert.deepStrictEqual(yield* violations(model, shown.values(), ["a", "b"]), [])
+    const ids = yield* Effect.provideContext(
+      SessionStore.use(({ list }) => list),
+      stores
+    )
+    assert.lengthOf(ids, 2)
+    assert.isAbove(shown.size, 6)
+    assert.deepStrictEqual(yield* violations(yield* started, shown.values(), ["a", "b"]), [])
+  })
+
+  it.effect("take calls at the same time", function* () {
+    const { problems, shown, started } = yield* world()
+    const model = yield* started
+    const tenants = ["a", "b"]
+    const histories = tenants.flatMap((tenant) => {
       let history: Messages = []
-      for (let turn = 0; turn < 14; turn += 1) yield* model.ask("a", (history = grown(history, "a", turn)))
-      let other: Messages = [system, says("another beginning")]
-      for (let turn = 20; turn < 34; turn += 1) yield* model.ask("a", (other = grown(other, "a", turn)))
-      assert.deepStrictEqual(yield* violations(model, shown.values(), ["a", "b"]), [])
-      const ids = yield* Effect.provideContext(
-        SessionStore.use(({ list }) => list),
-        stores
-      )
-      assert.lengthOf(ids, 2)
-      assert.isAbove(shown.size, 6)
-      assert.deepStrictEqual(yield* violations(yield* started, shown.values(), ["a", "b"]), [])
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("take calls at the same time", () =>
-    Effect.gen(function* () {
-      const { problems, shown, started } = yield* world()
-      const model = yield* started
-      const tenants = ["a", "b"]
-      const histories = tenants.flatMap((tenant) => {
-        let history: Messages = []
-        return Array.from({ length: 10 }, (_, turn) => ({ tenant, history: (history = grown(history, tenant, turn)) }))
-      })
-      yield* Effect.forEach(histories, ({ history, tenant }) => model.ask(tenant, history), {
-        concurrency: "unbounded"
-      })
-      assert.deepStrictEqual(yield* violations(yield* started, shown.values(), tenants), [])
-      assert.deepStrictEqual(problems, [])
-    }).pipe(Effect.scoped)
-  )
+      return Array.from({ length: 10 }, (_, turn) => ({ tenant, history: (history = grown(history, tenant, turn)) }))
+    })
+    yield* Effect.forEach(histories, ({ history, tenant }) => model.ask(tenant, history), {
+      concurrency: "unbounded"
+    })
+    assert.deepStrictEqual(yield* violations(yield* started, shown.values(), tenants), [])
+    assert.deepStrictEqual(problems, [])
+  })
 
   const Step = Schema.Struct({
     tenant: Schema.Literals(["a", "b", "c"]),

@@ -1,10 +1,10 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import type { Entry } from "../../src/domain/conversation/Conversation.ts"
 import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import { lawOfPlayed, notices, property, scripts, thousand, worldOf } from "../support/generate.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { nothingIsLost } from "./nothingIsLost.ts"
 
 /** Law 1 on files, and that its check notices what breaks it. */
@@ -49,30 +49,26 @@ describe("law 1: nothing is lost", () => {
   )
 
   describe("the checks detect", () => {
-    it.effect("a recall that cuts", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          chat: (chat) => ({
-            ...chat,
-            recall: (handle, selection) =>
-              Effect.map(chat.recall(handle, selection), (found) => ({ ...found, text: found.text.slice(0, 200) }))
-          })
+    it.effect("a recall that cuts", function* () {
+      const world = worldOf({
+        chat: (chat) => ({
+          ...chat,
+          recall: (handle, selection) =>
+            Effect.map(chat.recall(handle, selection), (found) => ({ ...found, text: found.text.slice(0, 200) }))
         })
-        assert.isTrue(yield* notices(law, world))
       })
-    )
+      assert.isTrue(yield* notices(law, world))
+    })
 
-    it.effect("a log that repairs broken text", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          log: (log) => ({
-            ...log,
-            append: (event) =>
-              log.append(event._tag === "Appended" ? changed(event, (text) => text.toWellFormed()) : event)
-          })
+    it.effect("a log that repairs broken text", function* () {
+      const world = worldOf({
+        log: (log) => ({
+          ...log,
+          append: (event) =>
+            log.append(event._tag === "Appended" ? changed(event, (text) => text.toWellFormed()) : event)
         })
-        assert.isTrue(yield* notices(law, world))
       })
-    )
+      assert.isTrue(yield* notices(law, world))
+    })
   })
 })

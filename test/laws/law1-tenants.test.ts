@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Result, Schema, type Scope } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -14,6 +13,7 @@ import * as CompressedLanguageModel from "../../src/services/effect-ai/Compresse
 import { Recall } from "../../src/services/effect-ai/RecallTool.ts"
 import { thousand } from "../support/generate.ts"
 import { answers, calls, result, results, says, wordsOf } from "../support/prompts.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Law 1 for many conversations in one language model: every handle that a request shows answers with its own text, in
@@ -260,18 +260,16 @@ describe("law 1, for many conversations in one language model", () => {
       Effect.orElseSucceed(real(handle, selection), () => ({ text: "", totalLines: 0, omittedLines: 0 }))
   }
   for (const [what, mutant] of Object.entries(mutants)) {
-    it.effect(`the checks detect a recall that ${what}`, () =>
-      Effect.gen(function* () {
-        const directly = yield* Effect.exit(property(mutant)(busy(12)))
-        if (directly._tag === "Failure") return
-        const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Script), property(mutant), {
-          runs: 100,
-          seed: "mutant",
-          maxShrinks: 0,
-          size: 24
-        })
-        assert.strictEqual(found._tag, "Falsified")
+    it.effect(`the checks detect a recall that ${what}`, function* () {
+      const directly = yield* Effect.exit(property(mutant)(busy(12)))
+      if (directly._tag === "Failure") return
+      const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Script), property(mutant), {
+        runs: 100,
+        seed: "mutant",
+        maxShrinks: 0,
+        size: 24
       })
-    )
+      assert.strictEqual(found._tag, "Falsified")
+    })
   }
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
 import {
   call,
@@ -22,6 +21,7 @@ import { Experiments } from "../../src/services/settings/Experiments.ts"
 import { Calibrations, overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
 import { runsOf } from "../support/runs.ts"
 import { begin, brief, endingOf, taken } from "../support/sending.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Law 3: no request is sent that is larger than the model's window, by the model's own count.
@@ -211,19 +211,17 @@ const notices = (replaced: Replaced, from = cases) =>
 
 describe("law 3: no request exceeds the window", () => {
   for (const counts of [true, false]) {
-    it.effect(`in any conversation, ${counts ? "with" : "without"} a model that counts`, () =>
-      Effect.gen(function* () {
-        const reached = { finished: 0 }
-        const result = yield* Arbitrary.checkEffect(cases, holds({ counts }, reached), {
-          runs,
-          seed: `law 3, ${counts}`,
-          maxShrinks: 200,
-          size: 24
-        })
-        assert.strictEqual(result._tag, "Passed", JSON.stringify(result).slice(0, 2_000))
-        assert.isAbove(reached.finished, 0.75 * runs, "and what fits is answered")
+    it.effect(`in any conversation, ${counts ? "with" : "without"} a model that counts`, function* () {
+      const reached = { finished: 0 }
+      const result = yield* Arbitrary.checkEffect(cases, holds({ counts }, reached), {
+        runs,
+        seed: `law 3, ${counts}`,
+        maxShrinks: 200,
+        size: 24
       })
-    )
+      assert.strictEqual(result._tag, "Passed", JSON.stringify(result).slice(0, 2_000))
+      assert.isAbove(reached.finished, 0.75 * runs, "and what fits is answered")
+    })
   }
 
   it.effect.each([1, 1.1])("the checks detect a runtime whose bound is %d of the plain estimate", (share) =>
@@ -254,8 +252,10 @@ const talk = (tokens: number): ReadonlyArray<{ readonly content: Content }> =>
   }))
 
 describe("law 3 at its limits", () => {
-  it.effect("one message too large: ContextOverflow, its text returned, nothing sent, nothing changed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "one message too large: ContextOverflow, its text returned, nothing sent, nothing changed",
+    scripted(exactly),
+    function* () {
       const { chat, events } = yield* begin({ window: 2_000 })
       const words = prose(1, 3_000)
       const { error, events: told } = yield* taken(chat.send(words))
@@ -270,20 +270,24 @@ describe("law 3 at its limits", () => {
       assert.isEmpty(yield* streams)
       assert.isEmpty(events)
       assert.strictEqual(endingOf((yield* taken(chat.send("short"))).events)?._tag, "Finished")
-    }).pipe(Effect.provide(scripted(exactly)))
+    }
   )
 
-  it.effect("instruction and tools too large: nothing is sent, and the message names what takes the room", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "instruction and tools too large: nothing is sent, and the message names what takes the room",
+    scripted(exactly),
+    function* () {
       const { chat } = yield* begin({ window: 1_000, systemInstruction: prose(1, 2_000) })
       const { error } = yield* taken(chat.send("hello"))
       assert.isTrue(error?._tag === "ContextOverflow" && error.stubborn[0]?.what === "system instruction and tools")
       assert.isEmpty(yield* streams)
-    }).pipe(Effect.provide(scripted(exactly)))
+    }
   )
 
-  it.effect("compresses before it sends, after a resume and after a switch to a smaller window", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "compresses before it sends, after a resume and after a switch to a smaller window",
+    scripted(exactly),
+    function* () {
       const { chat, events } = yield* begin({ window: 100_000 })
       yield* chat.append(talk(30_000))
       yield* taken(chat.send("one"))
@@ -301,24 +305,28 @@ describe("law 3 at its limits", () => {
       assert.isAbove(one ?? 0, 20_000)
       assert.isAtMost(two ?? Infinity, 20_000)
       assert.isAtMost(three ?? Infinity, 10_000)
-    }).pipe(Effect.provide(scripted(exactly)))
+    }
   )
 
   /** This model counts hexadecimal digits at twice the estimate, and everything else at the estimate. */
   const dense = (request: ModelRequest): number => countOf({ factor: 1, ofDigits: 2 }, request)
 
-  it.effect("the count of a failed message has no effect on the next", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "the count of a failed message has no effect on the next",
+    scripted(dense, () => refused),
+    function* () {
       const { chat } = yield* begin({ window: 10_000, threshold: 1 })
       yield* taken(chat.send(prose(1, 8_000)))
       const { error } = yield* taken(chat.send(digits(1, 8_050)))
       assert.strictEqual(error?._tag, "ContextOverflow")
       for (const request of yield* streams) assert.isAtMost(dense(request), 10_000)
-    }).pipe(Effect.provide(scripted(dense, () => refused)))
+    }
   )
 
-  it.effect("the count of a conversation has no effect after a compression and new growth", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "the count of a conversation has no effect after a compression and new growth",
+    scripted(dense),
+    function* () {
       const { chat } = yield* begin({ window: 10_000, threshold: 1 })
       yield* chat.append(talk(8_000))
       yield* taken(chat.send("one"))
@@ -329,7 +337,7 @@ describe("law 3 at its limits", () => {
       yield* chat.append([{ content: user(text(digits(1, measured + 30 - left))) }])
       yield* taken(chat.send("two"))
       for (const request of yield* streams) assert.isAtMost(dense(request), 10_000)
-    }).pipe(Effect.provide(scripted(dense)))
+    }
   )
 })
 
@@ -351,68 +359,60 @@ describe("the threshold", () => {
     ["1 is off, but for the guard", 1.1, 1, undefined, true]
   ]
   for (const [rule, share, local, experiment, due] of table) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const { chat } = yield* begin({ window: 20_000, threshold: local }).pipe(
-          Effect.provideService(Experiments, { number: () => Effect.succeed(experiment) })
-        )
-        yield* chat.append(talk(share * 20_000))
-        const { events } = yield* taken(chat.send("question"))
-        assert.strictEqual(endingOf(events)?._tag, "Finished")
-        assert.strictEqual(
-          events.some(({ _tag }) => _tag === "ChatCompressed"),
-          due
-        )
-      }).pipe(Effect.provide(scripted(exactly)))
-    )
+    it.effect(rule, scripted(exactly), function* () {
+      const { chat } = yield* begin({ window: 20_000, threshold: local }).pipe(
+        Effect.provideService(Experiments, { number: () => Effect.succeed(experiment) })
+      )
+      yield* chat.append(talk(share * 20_000))
+      const { events } = yield* taken(chat.send("question"))
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
+      assert.strictEqual(
+        events.some(({ _tag }) => _tag === "ChatCompressed"),
+        due
+      )
+    })
   }
 
-  it.effect("compresses a request of exactly the threshold", () =>
-    Effect.gen(function* () {
-      const window = 2 ** 15
-      const words = "question"
-      for (const [more, due] of [
-        [0, true],
-        [1, false]
-      ] as const) {
-        const { chat } = yield* begin({ window })
-        yield* chat.append(talk(10_000))
-        const { tokens } = yield* chat.usage
-        yield* chat.configure({ threshold: (tokens + estimateText(words) + more) / window })
-        const { events } = yield* taken(chat.send(words))
-        assert.strictEqual(
-          events.some(({ _tag }) => _tag === "ChatCompressed"),
-          due
-        )
-      }
-    }).pipe(Effect.provide(scripted(exactly)))
-  )
+  it.effect("compresses a request of exactly the threshold", scripted(exactly), function* () {
+    const window = 2 ** 15
+    const words = "question"
+    for (const [more, due] of [
+      [0, true],
+      [1, false]
+    ] as const) {
+      const { chat } = yield* begin({ window })
+      yield* chat.append(talk(10_000))
+      const { tokens } = yield* chat.usage
+      yield* chat.configure({ threshold: (tokens + estimateText(words) + more) / window })
+      const { events } = yield* taken(chat.send(words))
+      assert.strictEqual(
+        events.some(({ _tag }) => _tag === "ChatCompressed"),
+        due
+      )
+    }
+  })
 
-  it.effect("a factor of 0.95 allows a message that much of the remaining window", () =>
-    Effect.gen(function* () {
-      const words = prose(1, 970)
-      const size = estimateText(words)
-      assert.isTrue(size > 950 && size <= 1_000)
-      for (const [overflowFactor, fits] of [
-        [undefined, true],
-        [1, true],
-        [0.95, false],
-        [0, true]
-      ] as const) {
-        const { chat } = yield* begin({ window: 1_000, threshold: 1, overflowFactor })
-        const { events } = yield* taken(chat.send(words))
-        assert.strictEqual(endingOf(events)?._tag, fits ? "Finished" : "ContextWindowWillOverflow")
-      }
-    }).pipe(Effect.provide(scripted(exactly)))
-  )
+  it.effect("a factor of 0.95 allows a message that much of the remaining window", scripted(exactly), function* () {
+    const words = prose(1, 970)
+    const size = estimateText(words)
+    assert.isTrue(size > 950 && size <= 1_000)
+    for (const [overflowFactor, fits] of [
+      [undefined, true],
+      [1, true],
+      [0.95, false],
+      [0, true]
+    ] as const) {
+      const { chat } = yield* begin({ window: 1_000, threshold: 1, overflowFactor })
+      const { events } = yield* taken(chat.send(words))
+      assert.strictEqual(endingOf(events)?._tag, fits ? "Finished" : "ContextWindowWillOverflow")
+    }
+  })
 
-  it.effect("a factor of zero does not disable the guard", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin({ window: 1_000, overflowFactor: 0 })
-      yield* chat.append(talk(700))
-      yield* chat.append([{ content: model(call("f", {}, "1")) }])
-      yield* taken(chat.send([response("f", { output: digits(1, 3_000) }, "1")]))
-      for (const request of yield* streams) assert.isAtMost(exactly(request), 1_000)
-    }).pipe(Effect.provide(scripted(exactly)))
-  )
+  it.effect("a factor of zero does not disable the guard", scripted(exactly), function* () {
+    const { chat } = yield* begin({ window: 1_000, overflowFactor: 0 })
+    yield* chat.append(talk(700))
+    yield* chat.append([{ content: model(call("f", {}, "1")) }])
+    yield* taken(chat.send([response("f", { output: digits(1, 3_000) }, "1")]))
+    for (const request of yield* streams) assert.isAtMost(exactly(request), 1_000)
+  })
 })

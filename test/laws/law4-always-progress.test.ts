@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { text, user } from "../../src/domain/content/Content.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
@@ -17,6 +16,7 @@ import {
   thousand,
   worldOf
 } from "../support/generate.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { estimate, progress, recount, shrank } from "./alwaysProgress.ts"
 
 /** Law 4 with other summarizers and over many compressions, and that its checks notice what breaks it. */
@@ -69,31 +69,27 @@ describe("law 4: always progress", () => {
   )
 
   describe("the checks detect", () => {
-    it.effect("a counter that counts new messages lower than old ones", () =>
-      Effect.gen(function* () {
-        const counter = Layer.succeed(TokenCounter, {
-          count: (parts) =>
-            Effect.succeed(
-              parts.map((part) => Math.ceil(estimate([part]) / (part.text?.startsWith(runtimeMark) === true ? 2 : 1)))
+    it.effect("a counter that counts new messages lower than old ones", function* () {
+      const counter = Layer.succeed(TokenCounter, {
+        count: (parts) =>
+          Effect.succeed(
+            parts.map((part) => Math.ceil(estimate([part]) / (part.text?.startsWith(runtimeMark) === true ? 2 : 1)))
+          )
+      })
+      assert.isTrue(yield* notices(law, worldOf({ counter })))
+    })
+
+    it.effect("a compression that fails and adds a message", function* () {
+      const world = worldOf({
+        chat: (chat) => ({
+          ...chat,
+          compress: (options) =>
+            Effect.tap(chat.compress(options), (outcome) =>
+              shrank(outcome) ? Effect.void : Effect.orDie(chat.append([{ content: user(text("It failed.")) }]))
             )
         })
-        assert.isTrue(yield* notices(law, worldOf({ counter })))
       })
-    )
-
-    it.effect("a compression that fails and adds a message", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          chat: (chat) => ({
-            ...chat,
-            compress: (options) =>
-              Effect.tap(chat.compress(options), (outcome) =>
-                shrank(outcome) ? Effect.void : Effect.orDie(chat.append([{ content: user(text("It failed.")) }]))
-              )
-          })
-        })
-        assert.isTrue(yield* notices(law, world))
-      })
-    )
+      assert.isTrue(yield* notices(law, world))
+    })
   })
 })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { entryId, sequenceOf, view, type ViewItem } from "../../src/domain/conversation/Conversation.ts"
 import { projectMessages as realProject } from "../../src/domain/conversation/Projection.ts"
 import { lawOfPlayed, notices, property, swappedTalks, talks, thousand, worldOf } from "../support/generate.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { isLegal, partsNoPair, type Project } from "./validByConstruction.ts"
 
 /** Law 5 for messages in the wrong role, and that its checks notice what breaks it. */
@@ -19,32 +19,28 @@ describe("law 5: valid by construction", () => {
     const raw: Project = (conversation) =>
       view(conversation).map(({ entry }) => ({ entry: entry.id, content: entry.content }))
 
-    it.effect("a projection without repairs", () =>
-      Effect.gen(function* () {
-        assert.isTrue(yield* notices(lawOfPlayed(...isLegal(raw)), worldOf(), talks))
-      })
-    )
+    it.effect("a projection without repairs", function* () {
+      assert.isTrue(yield* notices(lawOfPlayed(...isLegal(raw)), worldOf(), talks))
+    })
 
-    it.effect("a patch that cuts through a pair", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          compression: (real) => ({
-            ...real,
-            compress: (request) =>
-              Effect.map(real.compress(request), (ended) => {
-                const { outcome } = ended
-                if (outcome._tag !== "Compressed" || outcome.patch.drop === undefined) return ended
-                const { from, to } = outcome.patch.drop
-                const next = view(request.conversation).find(
-                  (item: ViewItem) => sequenceOf(item.entry.id) === sequenceOf(to) + 1
-                )
-                const drop = { from, to: next === undefined ? to : entryId(sequenceOf(to) + 1) }
-                return { ...ended, outcome: { ...outcome, patch: { ...outcome.patch, drop } } }
-              })
-          })
+    it.effect("a patch that cuts through a pair", function* () {
+      const world = worldOf({
+        compression: (real) => ({
+          ...real,
+          compress: (request) =>
+            Effect.map(real.compress(request), (ended) => {
+              const { outcome } = ended
+              if (outcome._tag !== "Compressed" || outcome.patch.drop === undefined) return ended
+              const { from, to } = outcome.patch.drop
+              const next = view(request.conversation).find(
+                (item: ViewItem) => sequenceOf(item.entry.id) === sequenceOf(to) + 1
+              )
+              const drop = { from, to: next === undefined ? to : entryId(sequenceOf(to) + 1) }
+              return { ...ended, outcome: { ...outcome, patch: { ...outcome.patch, drop } } }
+            })
         })
-        assert.isTrue(yield* notices(lawOfPlayed(partsNoPair), world))
       })
-    )
+      assert.isTrue(yield* notices(lawOfPlayed(partsNoPair), world))
+    })
   })
 })

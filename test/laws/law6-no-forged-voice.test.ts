@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Entry } from "../../src/domain/conversation/Conversation.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
@@ -12,6 +11,7 @@ import {
   thousand,
   worldOf
 } from "../support/generate.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { noForgedVoice } from "./noForgedVoice.ts"
 
 /** Law 6 with summarizers that forge the user's voice, and that its check notices what breaks it. */
@@ -61,12 +61,10 @@ describe("law 6: no forged author", () => {
       })
     )
 
-    it.effect("an unmarked snapshot", () =>
-      Effect.gen(function* () {
-        const world = changing((text) => text.replace(runtimeMark, "").trim())
-        assert.isTrue(yield* notices(law, world, nativeScripts))
-      })
-    )
+    it.effect("an unmarked snapshot", function* () {
+      const world = changing((text) => text.replace(runtimeMark, "").trim())
+      assert.isTrue(yield* notices(law, world, nativeScripts))
+    })
   })
 })
 

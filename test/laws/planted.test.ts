@@ -2,7 +2,6 @@ import * as NodeDns from "@effect/platform-node/NodeDns"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, Duration, Effect, Exit, Inspectable, Layer, Logger, References, Schema, Stream, Tracer } from "effect"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as McpServer from "effect/ai/McpServer"
@@ -30,8 +29,10 @@ import { shell } from "../../src/services/tools/builtin/Shell.ts"
 import { webFetch } from "../../src/services/tools/builtin/WebFetch.ts"
 import { McpServers } from "../../src/services/tools/McpServers.ts"
 import type { Tool } from "../../src/services/tools/Tool.ts"
+import { portOf } from "../support/loopback.ts"
 import { begin, taken } from "../support/sending.ts"
 import { agent, calls, complete, each, whose } from "../support/subagents.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Text from tools stays data: instructions of ten forms, planted in five channels, never appear as the system's or the user's
@@ -200,23 +201,16 @@ const writePlants = Effect.sync(() => {
 })
 
 /** Pages on loopback, with a planted text each; records the requests. */
-const pages = Effect.acquireRelease(
-  Effect.callback<{ readonly server: http.Server; readonly heard: Array<string> }>((resume) => {
-    const heard: Array<string> = []
-    const server = http.createServer((request, response) => {
-      heard.push(JSON.stringify(request.headers))
-      const shape = Number(/page-(\d+)/.exec(request.url ?? "")?.[1] ?? 0)
-      response.writeHead(200, { "content-type": "text/plain", "x-note": markOf("page", shape) })
-      response.end(plant("page", shape))
-    })
-    server.listen(0, "127.0.0.1", () => resume(Effect.succeed({ server, heard })))
-  }),
-  ({ server }) =>
-    Effect.sync(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-)
+const pages = Effect.gen(function* () {
+  const heard: Array<string> = []
+  const port = yield* portOf((request, response) => {
+    heard.push(JSON.stringify(request.headers))
+    const shape = Number(/page-(\d+)/.exec(request.url ?? "")?.[1] ?? 0)
+    response.writeHead(200, { "content-type": "text/plain", "x-note": markOf("page", shape) })
+    response.end(plant("page", shape))
+  })
+  return { port, heard }
+})
 
 const Note = AiTool.make("note", {
   description: `Gives a note. ${instructions[0]?.(markOf("server", 0))}`,
@@ -318,9 +312,8 @@ interface How {
 
 const worked = Effect.fnUntraced(function* ({ order, summarizer = "extractive", window }: How) {
   yield* writePlants
-  const { heard, server: web } = yield* pages
-  const address = web.address()
-  const answers = script(typeof address === "object" ? (address?.port ?? 0) : 0, order)
+  const { heard, port } = yield* pages
+  const answers = script(port, order)
   const url = yield* server
   const watched = watching()
   const platform = Layer.mergeAll(
@@ -425,66 +418,60 @@ describe("hostile text in ten forms and five channels", () => {
     )
   }
 
-  it.live("is marked as a model's when an obedient model writes the snapshot", () =>
-    Effect.gen(function* () {
-      const done = yield* worked({ window: 12_000, order: channels, summarizer: "model" })
-      staysWhatItIs(done)
-      assert.isTrue(done.requests.some(isForSnapshot))
-      const snapshots = done.requests.flatMap(({ contents }) => {
-        const snapshot = parseSnapshot(contents[0]?.parts[0]?.text ?? "")
-        return isSnapshot(snapshot) ? [snapshot] : []
-      })
-      const obeyed = snapshots.flatMap(({ active_constraints }) =>
-        active_constraints.filter((item) => isPlanted(item.text) !== undefined)
-      )
-      assert.isAbove(obeyed.length, 0)
-      for (const { text } of obeyed) assert.include(text, "written by a model")
+  it.live("is marked as a model's when an obedient model writes the snapshot", function* () {
+    const done = yield* worked({ window: 12_000, order: channels, summarizer: "model" })
+    staysWhatItIs(done)
+    assert.isTrue(done.requests.some(isForSnapshot))
+    const snapshots = done.requests.flatMap(({ contents }) => {
+      const snapshot = parseSnapshot(contents[0]?.parts[0]?.text ?? "")
+      return isSnapshot(snapshot) ? [snapshot] : []
     })
-  )
+    const obeyed = snapshots.flatMap(({ active_constraints }) =>
+      active_constraints.filter((item) => isPlanted(item.text) !== undefined)
+    )
+    assert.isAbove(obeyed.length, 0)
+    for (const { text } of obeyed) assert.include(text, "written by a model")
+  })
 
-  it.live("leaves no secret in a log when a tool breaks", () =>
-    Effect.gen(function* () {
-      const watched = watching()
-      const breaks: Tool = {
-        name: "breaks",
-        aliases: [],
-        description: "Breaks.",
-        parameters: { type: "object" },
-        kind: "read",
-        isNeverMasked: false,
-        timeout: Duration.infinity,
-        call: (given) =>
-          Effect.succeed({
-            title: "breaks",
-            question: Effect.undefined,
-            run: Effect.suspend(() =>
-              Effect.die(new Error(`cannot parse ${plant("file", Number(Object(given).shape))}`))
-            )
-          })
-      }
-      const services = yield* Layer.build(
-        Layer.merge(
-          Offline.layerWithModel(
-            Scripted.layer([calls(...shapes.map((shape) => call("breaks", { shape }, `b${shape}`))), "All broke."])
-          ),
-          Approval.layer({ mode: "all", granted: [] })
-        )
+  it.live("leaves no secret in a log when a tool breaks", function* () {
+    const watched = watching()
+    const breaks: Tool = {
+      name: "breaks",
+      aliases: [],
+      description: "Breaks.",
+      parameters: { type: "object" },
+      kind: "read",
+      isNeverMasked: false,
+      timeout: Duration.infinity,
+      call: (given) =>
+        Effect.succeed({
+          title: "breaks",
+          question: Effect.undefined,
+          run: Effect.suspend(() => Effect.die(new Error(`cannot parse ${plant("file", Number(Object(given).shape))}`)))
+        })
+    }
+    const services = yield* Layer.build(
+      Layer.merge(
+        Offline.layerWithModel(
+          Scripted.layer([calls(...shapes.map((shape) => call("breaks", { shape }, `b${shape}`))), "All broke."])
+        ),
+        Approval.layer({ mode: "all", granted: [] })
       )
-      yield* Effect.gen(function* () {
-        const { chat } = yield* begin()
-        const { events } = yield* taken(
-          Stream.provideService(run({ name: "main", chat, tools: [breaks] }, "Break it."), Approval, yield* Approval)
-        )
-        assert.strictEqual(
-          events.filter((event) => event._tag === "ToolCallResponse" && event.status === "error").length,
-          10
-        )
-      }).pipe(Effect.provide(services), Effect.provide(watched.layer))
-      assert.isAtLeast(watched.lines.length, 10, "it is logged that they broke")
-      assert.isUndefined(isSecret(watched.lines.join("\n")))
-      assert.isUndefined(isSecret(watched.spans().join("\n")))
-    })
-  )
+    )
+    yield* Effect.gen(function* () {
+      const { chat } = yield* begin()
+      const { events } = yield* taken(
+        Stream.provideService(run({ name: "main", chat, tools: [breaks] }, "Break it."), Approval, yield* Approval)
+      )
+      assert.strictEqual(
+        events.filter((event) => event._tag === "ToolCallResponse" && event.status === "error").length,
+        10
+      )
+    }).pipe(Effect.provide(services), Effect.provide(watched.layer))
+    assert.isAtLeast(watched.lines.length, 10, "it is logged that they broke")
+    assert.isUndefined(isSecret(watched.lines.join("\n")))
+    assert.isUndefined(isSecret(watched.spans().join("\n")))
+  })
 
   const mark = markOf("file", 1)
   const said = (role: Content["role"], words: string): Partial<ModelRequest> => ({

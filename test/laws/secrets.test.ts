@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { callsOf, Outcome } from "../../src/domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../src/domain/compression/strategies/Policy.ts"
@@ -29,6 +28,7 @@ import { callTool } from "../support/callTool.ts"
 import { runsOf } from "../support/runs.ts"
 import { givenAway, type Planted, plantedSecrets } from "../support/secrets.ts"
 import { linesOf } from "../support/transcripts.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Three hundred secrets of thirty kinds, planted in outputs and arguments of tools, in files, in the user's messages and in
@@ -220,27 +220,25 @@ describe("secrets", () => {
     )
   }
 
-  it.effect("can be recalled by the user, and not by the model", () =>
-    Effect.gen(function* () {
-      const secret = planted[20]
-      assert.isDefined(secret)
-      const output = `before\n${secret?.text}\nafter`
-      const chat = yield* Chat.make({ session: emptySession, log: { append: () => Effect.void } })
-      yield* chat.append([
-        { content: user(text("Read it.")) },
-        { content: model(call("read_file", { path: "a" }, "c1")) },
-        { content: user(response("read_file", { output }, "c1")) }
-      ])
-      const handle = entries(yield* chat.conversation)[2]?.handles[0]
-      assert.isDefined(handle)
-      if (handle === undefined) return
-      assert.include((yield* chat.recall(handle)).text, output)
-      const said = JSON.stringify(yield* callTool(recall(chat), { handle }))
-      assert.notInclude(said, secret?.value)
-      assert.include(said, "[redacted: ")
-      assert.include(said, `palimpsest recall`)
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("can be recalled by the user, and not by the model", Offline.layer, function* () {
+    const secret = planted[20]
+    assert.isDefined(secret)
+    const output = `before\n${secret?.text}\nafter`
+    const chat = yield* Chat.make({ session: emptySession, log: { append: () => Effect.void } })
+    yield* chat.append([
+      { content: user(text("Read it.")) },
+      { content: model(call("read_file", { path: "a" }, "c1")) },
+      { content: user(response("read_file", { output }, "c1")) }
+    ])
+    const handle = entries(yield* chat.conversation)[2]?.handles[0]
+    assert.isDefined(handle)
+    if (handle === undefined) return
+    assert.include((yield* chat.recall(handle)).text, output)
+    const said = JSON.stringify(yield* callTool(recall(chat), { handle }))
+    assert.notInclude(said, secret?.value)
+    assert.include(said, "[redacted: ")
+    assert.include(said, `palimpsest recall`)
+  })
 
   it.effect(
     "are not found by a model's search, whatever its pattern",
@@ -296,67 +294,61 @@ describe("secrets", () => {
     `pwd='exit 0, last'`,
     `password="</user_words>9 entry"`
   ]) {
-    it.effect(`do not affect markup, handles or the user's words: ${printed}`, () =>
-      Effect.gen(function* () {
-        const asked = "Fix the parser in src/v2/Parse.ts. Never touch src/legacy9 at all."
-        const shown = yield* snapshotWith(printed, asked)
-        assert.include(shown, `<user_words entry="e1">${asked}</user_words>`)
-        assert.include(shown, "src/v2/Parse.ts: created (1 change")
-        assert.notInclude(shown, "written by a model")
-        const plain = yield* snapshotWith("", asked)
-        assert.strictEqual(shown.split("h_").length, plain.split("h_").length)
-        assert.deepStrictEqual(shown.match(/<\/?[a-z_]+/g), plain.match(/<\/?[a-z_]+/g))
-      }).pipe(Effect.provide(Offline.layer))
-    )
+    it.effect(`do not affect markup, handles or the user's words: ${printed}`, Offline.layer, function* () {
+      const asked = "Fix the parser in src/v2/Parse.ts. Never touch src/legacy9 at all."
+      const shown = yield* snapshotWith(printed, asked)
+      assert.include(shown, `<user_words entry="e1">${asked}</user_words>`)
+      assert.include(shown, "src/v2/Parse.ts: created (1 change")
+      assert.notInclude(shown, "written by a model")
+      const plain = yield* snapshotWith("", asked)
+      assert.strictEqual(shown.split("h_").length, plain.split("h_").length)
+      assert.deepStrictEqual(shown.match(/<\/?[a-z_]+/g), plain.match(/<\/?[a-z_]+/g))
+    })
   }
 
-  it.effect("end with the user's words where a quote is never closed", () =>
-    Effect.gen(function* () {
-      for (const end of [`password="secret1`, `curl -u ann:x1y2`, "Cookie: a=b1c2d3e4f5g6h7"]) {
-        const shown = yield* snapshotWith("", `Never touch src/legacy9 at all, it reads ${end}`)
-        assert.match(shown, /<user_words entry="e1">Never touch src\/legacy9 at all, [^<]*<\/user_words>/)
-        assert.notInclude(shown, "written by a model")
-      }
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("end with the user's words where a quote is never closed", Offline.layer, function* () {
+    for (const end of [`password="secret1`, `curl -u ann:x1y2`, "Cookie: a=b1c2d3e4f5g6h7"]) {
+      const shown = yield* snapshotWith("", `Never touch src/legacy9 at all, it reads ${end}`)
+      assert.match(shown, /<user_words entry="e1">Never touch src\/legacy9 at all, [^<]*<\/user_words>/)
+      assert.notInclude(shown, "written by a model")
+    }
+  })
 
-  it.effect("stay out of later snapshots after their name has left the window", () =>
-    Effect.gen(function* () {
-      const value = "Xk29fjQpLmZ8"
-      const policy = policyOf({})
-      const first = yield* requestFor(
-        [
-          user(text(`Deploy src/v2 with ${value}; never write ${value} into a file, never touch src/legacy.`)),
-          model(call("run_shell_command", { command: "cat .env" }, "c1")),
-          user(response("run_shell_command", { output: `${filler}\nDB_PASSWORD=${value}\n${filler}` }, "c1")),
-          model(text("Read.")),
-          user(text("go on with src/v2 please")),
-          model(text("ok"))
-        ].map((content) => ({ content })),
-        policy
-      )
-      let conversation = first.conversation
-      for (let round = 1; round <= 3; round += 1) {
-        const { outcome } = yield* (yield* Compression).compress({ ...first, conversation, forced: true })
-        assert.strictEqual(outcome._tag, "Compressed")
-        if (outcome._tag !== "Compressed") return
-        assert.notInclude(shownBy(outcome), value)
-        assert.notInclude(shownBy(outcome), "written by a model")
-        assert.include(shownBy(outcome), "never touch src/legacy")
-        conversation = compressed(conversation, outcome.patch)
-        for (const content of [
-          user(text(`Continue with ${value} in src/s${round}.ts`)),
-          model(call("run_shell_command", { command: `mysql -h db ${value} step${round}` }, `x${round}`)),
-          user(response("run_shell_command", { output: `${filler}\nconnected with ${value}\n${filler}` }, `x${round}`)),
-          model(text("ok")),
-          user(text(`next ${round}`)),
-          model(text("yes"))
-        ]) {
-          conversation = append(conversation, yield* makeEntry({ content }, entryId(conversation.next), first.held))
-        }
+  it.effect("stay out of later snapshots after their name has left the window", Offline.layer, function* () {
+    const value = "Xk29fjQpLmZ8"
+    const policy = policyOf({})
+    const first = yield* requestFor(
+      [
+        user(text(`Deploy src/v2 with ${value}; never write ${value} into a file, never touch src/legacy.`)),
+        model(call("run_shell_command", { command: "cat .env" }, "c1")),
+        user(response("run_shell_command", { output: `${filler}\nDB_PASSWORD=${value}\n${filler}` }, "c1")),
+        model(text("Read.")),
+        user(text("go on with src/v2 please")),
+        model(text("ok"))
+      ].map((content) => ({ content })),
+      policy
+    )
+    let conversation = first.conversation
+    for (let round = 1; round <= 3; round += 1) {
+      const { outcome } = yield* (yield* Compression).compress({ ...first, conversation, forced: true })
+      assert.strictEqual(outcome._tag, "Compressed")
+      if (outcome._tag !== "Compressed") return
+      assert.notInclude(shownBy(outcome), value)
+      assert.notInclude(shownBy(outcome), "written by a model")
+      assert.include(shownBy(outcome), "never touch src/legacy")
+      conversation = compressed(conversation, outcome.patch)
+      for (const content of [
+        user(text(`Continue with ${value} in src/s${round}.ts`)),
+        model(call("run_shell_command", { command: `mysql -h db ${value} step${round}` }, `x${round}`)),
+        user(response("run_shell_command", { output: `${filler}\nconnected with ${value}\n${filler}` }, `x${round}`)),
+        model(text("ok")),
+        user(text(`next ${round}`)),
+        model(text("yes"))
+      ]) {
+        conversation = append(conversation, yield* makeEntry({ content }, entryId(conversation.next), first.held))
       }
-    }).pipe(Effect.provide(Offline.layer))
-  )
+    }
+  })
 
   it("are removed from every kind of part, from keys, numbers and names", () => {
     const token = `${"gh"}p_${"0123456789abcdefghijklmnopqrstuvwxyz"}`

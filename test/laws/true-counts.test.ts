@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
 import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import { type Outcome, patchOf, tokensOf } from "../../src/domain/compression/Compression.ts"
@@ -19,6 +18,7 @@ import {
 import { overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
 import { runsOf } from "../support/runs.ts"
 import { begin, brief, endingOf, taken } from "../support/sending.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * The model's own count decides, whatever the estimate is. With servers that count much less or more than the estimate, no request
@@ -241,27 +241,25 @@ const runs = runsOf(200, 50)
 describe("learned counts", () => {
   for (const strategy of ["palimpsest", "gemini"] as const) {
     for (const factor of [0.7, 1.25, 1.4, 3]) {
-      it.effect(`${strategy}, a server that counts ${factor} of the estimate`, () =>
-        Effect.gen(function* () {
-          const seen: Seen = { refused: 0, compressed: 0, finished: 0, paid: 0 }
-          const result = yield* Arbitrary.checkEffect(
-            cases,
-            (given) =>
-              Effect.scoped(wrong(given, factor, strategy, seen)).pipe(
-                Effect.orDie,
-                Effect.flatMap((problem) =>
-                  problem === undefined ? Effect.succeed(true) : Effect.fail(`${problem} in ${JSON.stringify(given)}`)
-                )
-              ),
-            { runs, seed: `counts ${strategy} ${factor}`, maxShrinks: 200, size: 24 }
-          )
-          if (result._tag !== "Passed") return assert.fail(JSON.stringify(result))
-          assert.isAbove(seen.finished, 1.5 * runs)
-          assert.isAbove(seen.compressed, 0.3 * runs)
-          assert.isAbove(seen.paid, 0.3 * runs)
-          assert.isAbove(seen.refused, 0.1 * runs)
-        })
-      )
+      it.effect(`${strategy}, a server that counts ${factor} of the estimate`, function* () {
+        const seen: Seen = { refused: 0, compressed: 0, finished: 0, paid: 0 }
+        const result = yield* Arbitrary.checkEffect(
+          cases,
+          (given) =>
+            Effect.scoped(wrong(given, factor, strategy, seen)).pipe(
+              Effect.orDie,
+              Effect.flatMap((problem) =>
+                problem === undefined ? Effect.succeed(true) : Effect.fail(`${problem} in ${JSON.stringify(given)}`)
+              )
+            ),
+          { runs, seed: `counts ${strategy} ${factor}`, maxShrinks: 200, size: 24 }
+        )
+        if (result._tag !== "Passed") return assert.fail(JSON.stringify(result))
+        assert.isAbove(seen.finished, 1.5 * runs)
+        assert.isAbove(seen.compressed, 0.3 * runs)
+        assert.isAbove(seen.paid, 0.3 * runs)
+        assert.isAbove(seen.refused, 0.1 * runs)
+      })
     }
   }
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref, Stream } from "effect"
 import { patchOf, statusOf, tokensOf } from "../../src/domain/compression/Compression.ts"
 import { modelAlias } from "../../src/domain/compression/ModelPurpose.ts"
@@ -23,6 +22,7 @@ import { AuthenticationError, Model, ModelError, type ModelRequest } from "../..
 import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/session/TempStore.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { curate } from "../support/curate.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 import { generated, type GeminiCase, type OriginalRun } from "./GeminiCase.ts"
 import { original } from "./geminiCore.ts"
 
@@ -268,52 +268,50 @@ const atTheLimit = (one: GeminiCase, { after, status }: OriginalRun): ReadonlyAr
 
 describe("strategy gemini and Gemini CLI 0.61.0", () => {
   for (const seed of seeds) {
-    it.live(`${count} conversations of seed ${seed}`, () =>
-      Effect.gen(function* () {
-        const used = new Set<RuleName>()
-        const statuses: Record<string, number> = {}
-        const different: Array<string> = []
-        const misplaced: Array<string> = []
-        let compared = 0
-        const check = Effect.fnUntraced(function* (one: GeminiCase, theirs: OriginalRun, name: string) {
-          const environment = one.environment ? theirs.environment : undefined
-          const feeds = {
-            contents: draftsOf(one.contents, environment),
-            reader: readDrafts([...(environment === undefined ? [] : [environment]), ...one.contents])
-          }
-          statuses[theirs.status] = (statuses[theirs.status] ?? 0) + 1
-          compared += 1
-          const found: Array<string> = []
-          for (const [feed, drafts] of Object.entries(feeds)) {
-            const ours = yield* played(one, theirs.limit, drafts)
-            for (const line of differences(one, theirs, ours, used)) found.push(`${feed}: ${line}`)
-            for (const line of misplacedNotes(ours, one)) misplaced.push(`${name}, ${feed}: ${line}`)
-          }
-          if (found.length > 0) different.push(`${name}\n    ${found.join("\n    ")}`)
-        })
-        const cases = generated(seed, count)
-        for (let from = 0; from < cases.length; from += batch) {
-          const some = cases.slice(from, from + batch)
-          const theirs = yield* Effect.promise(() => original(some))
-          const close: Array<GeminiCase> = []
-          for (const [index, one] of some.entries()) {
-            const run = theirs[index]
-            if (run === undefined) return assert.fail("a case was lost")
-            yield* check(one, run, `seed ${seed}, case ${from + index}`)
-            if (index % 8 === 0 && one.environment) close.push(...atTheLimit(one, run))
-          }
-          const again = yield* Effect.promise(() => original(close))
-          for (const [index, one] of close.entries()) {
-            const run = again[index]
-            if (run !== undefined) yield* check(one, run, `seed ${seed}, after case ${from}, at the limit, ${index}`)
-          }
+    it.live(`${count} conversations of seed ${seed}`, function* () {
+      const used = new Set<RuleName>()
+      const statuses: Record<string, number> = {}
+      const different: Array<string> = []
+      const misplaced: Array<string> = []
+      let compared = 0
+      const check = Effect.fnUntraced(function* (one: GeminiCase, theirs: OriginalRun, name: string) {
+        const environment = one.environment ? theirs.environment : undefined
+        const feeds = {
+          contents: draftsOf(one.contents, environment),
+          reader: readDrafts([...(environment === undefined ? [] : [environment]), ...one.contents])
         }
-        process.stdout.write(
-          `seed ${seed}: ${compared - different.length} of ${compared} equal; theirs: ${JSON.stringify(statuses)}; rules used: ${[...used].join(", ")}\n`
-        )
-        assert.strictEqual(different.length, 0, `\n  ${different.slice(0, 12).join("\n  ")}\n`)
-        assert.strictEqual(misplaced.length, 0, `\n  ${misplaced.slice(0, 12).join("\n  ")}\n`)
+        statuses[theirs.status] = (statuses[theirs.status] ?? 0) + 1
+        compared += 1
+        const found: Array<string> = []
+        for (const [feed, drafts] of Object.entries(feeds)) {
+          const ours = yield* played(one, theirs.limit, drafts)
+          for (const line of differences(one, theirs, ours, used)) found.push(`${feed}: ${line}`)
+          for (const line of misplacedNotes(ours, one)) misplaced.push(`${name}, ${feed}: ${line}`)
+        }
+        if (found.length > 0) different.push(`${name}\n    ${found.join("\n    ")}`)
       })
-    )
+      const cases = generated(seed, count)
+      for (let from = 0; from < cases.length; from += batch) {
+        const some = cases.slice(from, from + batch)
+        const theirs = yield* Effect.promise(() => original(some))
+        const close: Array<GeminiCase> = []
+        for (const [index, one] of some.entries()) {
+          const run = theirs[index]
+          if (run === undefined) return assert.fail("a case was lost")
+          yield* check(one, run, `seed ${seed}, case ${from + index}`)
+          if (index % 8 === 0 && one.environment) close.push(...atTheLimit(one, run))
+        }
+        const again = yield* Effect.promise(() => original(close))
+        for (const [index, one] of close.entries()) {
+          const run = again[index]
+          if (run !== undefined) yield* check(one, run, `seed ${seed}, after case ${from}, at the limit, ${index}`)
+        }
+      }
+      process.stdout.write(
+        `seed ${seed}: ${compared - different.length} of ${compared} equal; theirs: ${JSON.stringify(statuses)}; rules used: ${[...used].join(", ")}\n`
+      )
+      assert.strictEqual(different.length, 0, `\n  ${different.slice(0, 12).join("\n  ")}\n`)
+      assert.strictEqual(misplaced.length, 0, `\n  ${misplaced.slice(0, 12).join("\n  ")}\n`)
+    })
   }
 })

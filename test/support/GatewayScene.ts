@@ -1,7 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { hash } from "node:crypto"
 import http from "node:http"
-import type { AddressInfo } from "node:net"
 import { limitsOfKeys } from "../../src/domain/gateway/GatewayAccess.ts"
 import type { GatewaySettings } from "../../src/domain/gateway/GatewaySettings.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
@@ -19,6 +18,7 @@ import { ApiTokens } from "../../src/services/serve/ApiTokens.ts"
 import { TenantLimiter } from "../../src/services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { type Answer, type Block, codecs, type Json } from "./GatewayDialects.ts"
+import { listening } from "./loopback.ts"
 import * as MemoryGatewayStore from "./MemoryGatewayStore.ts"
 import { connector, fetchFrom, isInMemory, requestOptions, serve } from "./memoryNet.ts"
 
@@ -62,17 +62,6 @@ const readBody = (message: http.IncomingMessage) =>
   })
 
 const isFault = (said: ReadonlyArray<Block> | Fault): said is Fault => !Array.isArray(said)
-
-/** Listens on loopback until the scope closes. Returns the address. */
-export const listening = Effect.fnUntraced(function* (handler: http.RequestListener) {
-  const server = http.createServer(handler)
-  yield* Effect.acquireRelease(
-    Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-    () => Effect.sync(() => void server.close().closeAllConnections())
-  )
-  const address = server.address() as AddressInfo
-  return `http://127.0.0.1:${address.port}`
-})
 
 /** A provider of all dialects, on loopback or in memory. It answers 400 to what a real one would refuse. */
 export const makeProvider = Effect.fnUntraced(function* (model: FakeModel, open: typeof listening = listening) {

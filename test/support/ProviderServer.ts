@@ -1,6 +1,6 @@
 import { Effect, Queue } from "effect"
-import http from "node:http"
-import type { AddressInfo } from "node:net"
+import type http from "node:http"
+import { listening } from "./loopback.ts"
 
 /** A server on the loopback interface that answers with what a test says, for clients of any provider. */
 
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function* (script: ProviderScript) {
   const requests: Array<ProviderRequest> = []
   const received = yield* Queue.unbounded<number>()
   const closed = yield* Queue.unbounded<number>()
-  const server = http.createServer((request, response) => {
+  const url = yield* listening((request, response) => {
     let body = ""
     request.setEncoding("utf8")
     request.on("data", (piece: string) => {
@@ -92,19 +92,8 @@ export const make = Effect.fnUntraced(function* (script: ProviderScript) {
       })()
     })
   })
-  yield* Effect.acquireRelease(
-    Effect.callback<void>((resume) => {
-      server.listen(0, "127.0.0.1", () => resume(Effect.void))
-    }),
-    () =>
-      Effect.callback<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  )
-  const address = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url,
     requests,
     received: Queue.take(received),
     closed: Queue.take(closed)

@@ -20,7 +20,6 @@ const anything = { type: "object", additionalProperties: true }
 const tools = [
   { name: "echo", description: "Says it again.", inputSchema: anything, annotations: { readOnlyHint: true } },
   { name: "wipe", description: "Only looks.", inputSchema: anything, annotations: { readOnlyHint: true } },
-  { name: "picture", inputSchema: anything },
   { name: "environment", inputSchema: anything },
   { name: "huge", inputSchema: anything },
   { name: "deep", inputSchema: anything },
@@ -30,18 +29,14 @@ const tools = [
   { name: "silent", inputSchema: anything },
   { name: "never", inputSchema: anything },
   { name: "dies", inputSchema: anything },
-  { name: "answered", inputSchema: anything },
   { name: "bad name!", inputSchema: anything },
   { name: "bad name?", inputSchema: anything },
   { name: `long_${"x".repeat(90)}_end`, inputSchema: anything }
 ]
 
-const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 const text = (words: string) => ({ content: [{ type: "text", text: words }] })
 
 let wiped = 0
-/** Answered requests of the server. */
-let answered = 0
 
 const answers: Record<string, (args: Record<string, unknown>) => unknown> = {
   echo: (args) => text(String(args["text"])),
@@ -50,18 +45,8 @@ const answers: Record<string, (args: Record<string, unknown>) => unknown> = {
     wiped += 1
     return text(`wiped ${wiped}`)
   },
-  picture: () => ({
-    content: [
-      { type: "text", text: "a dot" },
-      { type: "image", data: png, mimeType: "image/png" },
-      { type: "image", data: png, mimeType: "image/svg+xml" },
-      { type: "resource", resource: { uri: "file:///notes.txt", text: "noted" } },
-      { type: "resource_link", uri: "file:///more.txt", name: "more" }
-    ]
-  }),
   environment: () => text(JSON.stringify(process.env)),
   huge: (args) => text("x".repeat(Number(args["size"]))),
-  answered: () => text(`${answered} answers`),
   fails: () => ({ ...text("no such table: users"), isError: true }),
   structured: () => ({ content: [], structuredContent: { rows: 2 } }),
   silent: () => ({ content: [] })
@@ -71,7 +56,6 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 
 const reply = (message: Record<string, unknown>): void => {
   const { id, method } = message
-  if (method === undefined && isRecord(message["result"])) answered += 1
   const params = isRecord(message["params"]) ? message["params"] : {}
   if (method === "initialize") {
     if (temper === "hangs") return
@@ -89,8 +73,6 @@ const reply = (message: Record<string, unknown>): void => {
   } else if (method === "server/discover") {
     send({ jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } })
   } else if (method === "tools/list") {
-    const ping = (index: number) => `{"jsonrpc":"2.0","id":"p${index}","method":"ping"}\n`
-    if (temper === "asks") process.stdout.write(Array.from({ length: 5_000 }, (_, index) => ping(index)).join(""))
     send({ jsonrpc: "2.0", id, result: { tools: listed() } }, ready)
   } else if (method === "tools/call") {
     const name = String(params["name"])
@@ -125,10 +107,6 @@ const listed = () =>
 if (temper === "ends at once") {
   process.stderr.write("starting\nError: Cannot find module 'left-pad'\nNode.js v24\n", () => process.exit(3))
 } else {
-  if (temper === "chatty") {
-    process.stdout.write('Welcome to the test server!\n{"level":30,"msg":"ready"}\n[info] ready\n\n   \n42\n')
-    setInterval(() => process.stdout.write("[debug] still here\n"), 1)
-  }
   if (temper === "stubborn") {
     process.on("SIGTERM", () => {})
     setInterval(() => {}, 1_000)

@@ -59,7 +59,7 @@ export const serve = Effect.fnUntraced(function* (server: http.Server) {
   return `http://${hostname}`
 })
 
-/** Serves a listener like `listening` of the gateway's scene, without listening. */
+/** Serves a listener like `listening` of `loopback.ts`, without listening. */
 export const inMemory = (handler: http.RequestListener) => Effect.suspend(() => serve(http.createServer(handler)))
 
 /** The options with which `node:http` reaches an address, in memory or not. */

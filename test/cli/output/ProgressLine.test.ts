@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Sink, Stdio } from "effect"
 import { TestClock } from "effect/testing"
 import * as Output from "../../../src/cli/output/Output.ts"
 import { progressLine, type ProgressState } from "../../../src/cli/output/ProgressLine.ts"
 import { decode } from "../../../src/domain/text/Bytes.ts"
 import { ReportProgress } from "../../../src/services/platform/Progress.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the line of progress", () => {
   const state = { label: "reading a.jsonl", frame: 0, millis: 4_000, advance: undefined }
@@ -71,21 +71,17 @@ describe("progress on a terminal", () => {
   })
 
   for (const end of ["done", "failed", "interrupted"] as const) {
-    it.effect(`${end}: draws how far the work is, makes room for a notice, and wipes its line`, () =>
-      Effect.gen(function* () {
-        const written = yield* working(true, end)
-        const bar = `█████${"░".repeat(15)} 25 %, 1 of 4 turns: playing`
-        assert.strictEqual(written[0], `\r\u001b[?7l⠋ ${bar}\u001b[K\u001b[?7h`)
-        const notice = written.indexOf("palimpsest: something happened\n")
-        assert.deepStrictEqual([written[notice - 1], written.at(-1)], [wipe, wipe])
-        assert.isAbove(written.length, notice + 3)
-      })
-    )
+    it.effect(`${end}: draws how far the work is, makes room for a notice, and wipes its line`, function* () {
+      const written = yield* working(true, end)
+      const bar = `█████${"░".repeat(15)} 25 %, 1 of 4 turns: playing`
+      assert.strictEqual(written[0], `\r\u001b[?7l⠋ ${bar}\u001b[K\u001b[?7h`)
+      const notice = written.indexOf("palimpsest: something happened\n")
+      assert.deepStrictEqual([written[notice - 1], written.at(-1)], [wipe, wipe])
+      assert.isAbove(written.length, notice + 3)
+    })
   }
 
-  it.effect("a pipe gets the notice and nothing else", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* working(false, "done"), ["palimpsest: something happened\n"])
-    })
-  )
+  it.effect("a pipe gets the notice and nothing else", function* () {
+    assert.deepStrictEqual(yield* working(false, "done"), ["palimpsest: something happened\n"])
+  })
 })

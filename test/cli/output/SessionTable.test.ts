@@ -1,8 +1,7 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { columnsOf } from "../../../src/cli/output/Output.ts"
 import { headingOf, sessionTable } from "../../../src/cli/output/SessionTable.ts"
 import type { SessionSummary } from "../../../src/services/session/SessionStore.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const session = (id: string, change: Partial<SessionSummary> = {}): SessionSummary => ({
   id,
@@ -27,29 +26,25 @@ const sessions = [
 ]
 
 describe("the table of sessions", () => {
-  it.effect("shows all columns on a wide terminal", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(
-        yield* sessionTable(sessions.slice(0, 3), 120, undefined, "a"),
-        [
-          "#  Title                                             Model             Updated     Size  Id",
-          "1  Fix the build of the package that fails on Tues…  gemini-2.5-flash  just now  1.2 kB  a   this one",
-          "2  what is this?                                     gemini-2.5-flash  just now  1.2 kB  b   in use by 4711",
-          "3  (empty)                                           gemini-2.5-flash  just now  1.2 kB  c   cannot be opened"
-        ].join("\n")
-      )
-    })
-  )
+  it.effect("shows all columns on a wide terminal", function* () {
+    assert.strictEqual(
+      yield* sessionTable(sessions.slice(0, 3), 120, undefined, "a"),
+      [
+        "#  Title                                             Model             Updated     Size  Id",
+        "1  Fix the build of the package that fails on Tues…  gemini-2.5-flash  just now  1.2 kB  a   this one",
+        "2  what is this?                                     gemini-2.5-flash  just now  1.2 kB  b   in use by 4711",
+        "3  (empty)                                           gemini-2.5-flash  just now  1.2 kB  c   cannot be opened"
+      ].join("\n")
+    )
+  })
 
   for (const columns of [40, 60, 80, 109]) {
-    it.effect(`no line is wider than ${columns} columns`, () =>
-      Effect.gen(function* () {
-        const lines = (yield* sessionTable(sessions, columns, undefined, "d")).split("\n")
-        for (const line of lines) assert.isAtMost(columnsOf(line), columns, line)
-        assert.match(lines[4] ?? "", /語….*this/)
-        assert.match(lines[2] ?? "", columns < 60 ? /in use$/ : /in use by 4711$/)
-      })
-    )
+    it.effect(`no line is wider than ${columns} columns`, function* () {
+      const lines = (yield* sessionTable(sessions, columns, undefined, "d")).split("\n")
+      for (const line of lines) assert.isAtMost(columnsOf(line), columns, line)
+      assert.match(lines[4] ?? "", /語….*this/)
+      assert.match(lines[2] ?? "", columns < 60 ? /in use$/ : /in use by 4711$/)
+    })
   }
 
   it("names a session by its title, else by its first words, on one line", () => {

@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, expect, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { escape } from "effect/RegExp"
 import { createHash } from "node:crypto"
@@ -26,6 +25,7 @@ import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import { assert, describe, expect, it, layer } from "../../support/vitest.ts"
 
 /**
  * What code reads out of recorded conversations, against a second reading of the same files that shares nothing with it:
@@ -309,296 +309,238 @@ const skeleton = ({ text }: ExtractedSnapshot): Readonly<Record<string, Readonly
   )
 
 layer(services)((it) => {
+  /** A test of what was gathered from a recording. */
+  const holds = (rule: string, name: string, check: (found: Gathered) => void) =>
+    it.effect(rule, () => Effect.map(gathered(name), check))
+
   describe.each(fixtures)("%s: the whole", (name) => {
-    it.effect("changes only on purpose: take the new digests with `vitest -u` then", () =>
-      Effect.gen(function* () {
-        const { evidence, log } = yield* gathered(name)
-        const twice = gatheredTwice(log)
-        const said = evidence.requests
-        const options = {
-          kept: [log.at(-1)?.content.parts[0]?.text ?? ""],
-          focus: "the src tests and Parser",
-          cwd: "/Users/dev/project",
-          pins: { original: said[0], latest: said.at(-1), pinned: said.slice(1, 2) }
-        }
-        const snapshots = [
-          ...[700, 2_000, 6_000, ample].map((budget) => composed(evidence, budget)),
-          composed(twice, 3_000),
-          ...[1_500, 5_000].map((budget) => Work.runSync(composeSnapshot(twice, { ...options, budget })))
-        ]
-        const rows = [evidence, twice, ...snapshots.map(skeleton)].map((whole) =>
-          Object.entries(whole).map(([key, value]) => `${key} ${digest(value)}`)
-        )
-        const file = `../../golden/whole/${name}.txt`
-        const text = rows.map((row) => `${row.join(" ")}\n`).join("")
-        yield* Effect.promise(() => expect(text).toMatchFileSnapshot(file))
-      })
-    )
+    it.effect("changes only on purpose: take the new digests with `vitest -u` then", function* () {
+      const { evidence, log } = yield* gathered(name)
+      const twice = gatheredTwice(log)
+      const said = evidence.requests
+      const options = {
+        kept: [log.at(-1)?.content.parts[0]?.text ?? ""],
+        focus: "the src tests and Parser",
+        cwd: "/Users/dev/project",
+        pins: { original: said[0], latest: said.at(-1), pinned: said.slice(1, 2) }
+      }
+      const snapshots = [
+        ...[700, 2_000, 6_000, ample].map((budget) => composed(evidence, budget)),
+        composed(twice, 3_000),
+        ...[1_500, 5_000].map((budget) => Work.runSync(composeSnapshot(twice, { ...options, budget })))
+      ]
+      const rows = [evidence, twice, ...snapshots.map(skeleton)].map((whole) =>
+        Object.entries(whole).map(([key, value]) => `${key} ${digest(value)}`)
+      )
+      const file = `../../golden/whole/${name}.txt`
+      const text = rows.map((row) => `${row.join(" ")}\n`).join("")
+      yield* Effect.promise(() => expect(text).toMatchFileSnapshot(file))
+    })
   })
 
   describe.each(fixtures)("%s: evidence", (name) => {
-    it.effect("the original request", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        assert.strictEqual(evidence.requests[0]?.text, golden.originalRequest)
-      })
-    )
-    it.effect("the latest request, and only words of the user", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        assert.deepStrictEqual(
-          [...evidence.requests, ...evidence.constraints]
-            .map(({ text }) => text)
-            .filter((text) => !golden.said.some((said) => said.includes(text))),
-          []
-        )
-        assert.strictEqual(evidence.requests.at(-1)?.text, golden.latestRequest)
-      })
-    )
-    it.effect("files the tools, `>`, `rm` and `mv` touched: last state and counts", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const plain = filesWhere(golden, (fact) => !isSubtle(fact))
-        assert.deepStrictEqual(
-          filesIn(evidence, (path) => {
-            const fact = golden.files[path]
-            return fact === undefined || !isSubtle(fact)
-          }),
-          plain
-        )
-      })
-    )
-    it.effect("files that `cp`, `sed -i`, `tee` or a `replace` of nothing created or changed", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
+    holds("the original request", name, ({ evidence, golden }) => {
+      assert.strictEqual(evidence.requests[0]?.text, golden.originalRequest)
+    })
+    holds("the latest request, and only words of the user", name, ({ evidence, golden }) => {
+      assert.deepStrictEqual(
+        [...evidence.requests, ...evidence.constraints]
+          .map(({ text }) => text)
+          .filter((text) => !golden.said.some((said) => said.includes(text))),
+        []
+      )
+      assert.strictEqual(evidence.requests.at(-1)?.text, golden.latestRequest)
+    })
+    holds("files the tools, `>`, `rm` and `mv` touched: last state and counts", name, ({ evidence, golden }) => {
+      const plain = filesWhere(golden, (fact) => !isSubtle(fact))
+      assert.deepStrictEqual(
+        filesIn(evidence, (path) => {
+          const fact = golden.files[path]
+          return fact === undefined || !isSubtle(fact)
+        }),
+        plain
+      )
+    })
+    holds(
+      "files that `cp`, `sed -i`, `tee` or a `replace` of nothing created or changed",
+      name,
+      ({ evidence, golden }) => {
         const wanted = filesWhere(golden, isSubtle)
         assert.deepStrictEqual(
           filesIn(evidence, (path) => path in wanted),
           wanted
         )
-      })
+      }
     )
-    it.effect("shell commands with their last exit code and number of runs", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const found = new Map(
-          [...evidence.commands].map(([command, run]) => [command, { exit: run.exit ?? null, times: run.times }])
+    holds("shell commands with their last exit code and number of runs", name, ({ evidence, golden }) => {
+      const found = new Map(
+        [...evidence.commands].map(([command, run]) => [command, { exit: run.exit ?? null, times: run.times }])
+      )
+      const wanted = new Map(golden.commands.map(({ command, exit, times }) => [command, { exit, times }]))
+      const wrong = [...new Set([...found.keys(), ...wanted.keys()])].filter(
+        (command) => JSON.stringify(found.get(command)) !== JSON.stringify(wanted.get(command))
+      )
+      assert.deepStrictEqual(
+        wrong.map((command) => ({ command, found: found.get(command), wanted: wanted.get(command) })),
+        []
+      )
+    })
+    holds("every unresolved failure, in lines quoted from the response", name, ({ evidence, golden }) => {
+      const found = [...evidence.errors.values()].map(({ text }) => text.split("\n"))
+      for (const failure of golden.failures) {
+        assert.isTrue(
+          found.some((lines) => lines.length > 0 && lines.every((line) => isLineOf(failure.lines, line))),
+          `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
         )
-        const wanted = new Map(golden.commands.map(({ command, exit, times }) => [command, { exit, times }]))
-        const wrong = [...new Set([...found.keys(), ...wanted.keys()])].filter(
-          (command) => JSON.stringify(found.get(command)) !== JSON.stringify(wanted.get(command))
-        )
-        assert.deepStrictEqual(
-          wrong.map((command) => ({ command, found: found.get(command), wanted: wanted.get(command) })),
-          []
-        )
-      })
-    )
-    it.effect("every unresolved failure, in lines quoted from the response", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const found = [...evidence.errors.values()].map(({ text }) => text.split("\n"))
-        for (const failure of golden.failures) {
-          assert.isTrue(
-            found.some((lines) => lines.length > 0 && lines.every((line) => isLineOf(failure.lines, line))),
-            `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
-          )
-        }
-      })
-    )
-    it.effect("no failure that was resolved later", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const resolved = [...evidence.errors].filter(
-          ([, { text }]) =>
-            !golden.failures.some(({ lines }) => text.split("\n").every((line) => isLineOf(lines, line)))
-        )
-        assert.deepStrictEqual(
-          resolved.map(([what, { text }]) => `${what}: ${text}`),
-          []
-        )
-      })
-    )
-    it.effect("the last todo list", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        assert.deepStrictEqual(evidence.todos?.todos ?? null, golden.todos)
-      })
-    )
-    it.effect("the last actions, including failed ones", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        assert.deepStrictEqual(calls(evidence, golden), [...golden.recent])
-      })
-    )
+      }
+    })
+    holds("no failure that was resolved later", name, ({ evidence, golden }) => {
+      const resolved = [...evidence.errors].filter(
+        ([, { text }]) => !golden.failures.some(({ lines }) => text.split("\n").every((line) => isLineOf(lines, line)))
+      )
+      assert.deepStrictEqual(
+        resolved.map(([what, { text }]) => `${what}: ${text}`),
+        []
+      )
+    })
+    holds("the last todo list", name, ({ evidence, golden }) => {
+      assert.deepStrictEqual(evidence.todos?.todos ?? null, golden.todos)
+    })
+    holds("the last actions, including failed ones", name, ({ evidence, golden }) => {
+      assert.deepStrictEqual(calls(evidence, golden), [...golden.recent])
+    })
   })
 
   describe.each(fixtures)("%s: a snapshot without a size limit", (name) => {
-    it.effect("overall_goal: the original and the latest request, verbatim", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const words = userWordsIn(sectionsOf(composed(evidence, ample).text).overall_goal).map(({ text }) => text)
-        assert.include(words, golden.originalRequest)
-        assert.include(words, golden.latestRequest)
-      })
-    )
-    it.effect("every message of the user, word for word, and so every constraint", () =>
-      Effect.gen(function* () {
-        const { evidence } = yield* gathered(name)
-        const words = userWordsIn(sectionsOf(composed(evidence, ample).text).overall_goal).map(({ text }) => text)
-        assert.deepStrictEqual(
-          words,
-          evidence.requests.map(({ text }) => text)
+    holds("overall_goal: the original and the latest request, verbatim", name, ({ evidence, golden }) => {
+      const words = userWordsIn(sectionsOf(composed(evidence, ample).text).overall_goal).map(({ text }) => text)
+      assert.include(words, golden.originalRequest)
+      assert.include(words, golden.latestRequest)
+    })
+    holds("every message of the user, word for word, and so every constraint", name, ({ evidence }) => {
+      const words = userWordsIn(sectionsOf(composed(evidence, ample).text).overall_goal).map(({ text }) => text)
+      assert.deepStrictEqual(
+        words,
+        evidence.requests.map(({ text }) => text)
+      )
+      for (const { text } of evidence.constraints) {
+        assert.isTrue(
+          words.some((shown) => shown.includes(text)),
+          text
         )
-        for (const { text } of evidence.constraints) {
-          assert.isTrue(
-            words.some((shown) => shown.includes(text)),
-            text
-          )
-        }
-      })
-    )
-    it.effect("artifact_trail and file_system_state: every file in its section", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const sections = sectionsOf(composed(evidence, ample).text)
-        const shown = new Map(filesShown(sections))
-        for (const [path, fact] of Object.entries(golden.files)) {
-          if (!isSubtle(fact)) assert.strictEqual(shown.get(path), fact.state, path)
-        }
-      })
-    )
-    it.effect("recent_actions: every command, and the exit code of each that failed", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const section = sectionsOf(composed(evidence, ample).text).recent_actions
-        // The last run of a command counts, whatever was shown of its output; a commit is told by its subject.
-        const runs = new Map(golden.commands.map((run) => [commandShown(run.command), run]))
-        for (const [same, { command, exit }] of runs) {
-          if (/^\s*(?:ls|pwd|cd|echo|date)\b/.test(command)) continue
-          const commit = evidence.commits.find(({ subject }) => command.includes(subject))
-          const shown = commit === undefined ? `\n    ${same}` : `\n- commit ${commit.hash}: `
-          assert.include(section, shown)
-          if (exit === null || exit === 0) continue
-          const line = section.split("\n").find((each) => `\n${each}`.startsWith(shown) && each.includes(" → exit "))
-          assert.isDefined(line, command)
-        }
-      })
-    )
-    it.effect("task_state: the last action", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const last = golden.recent.at(-1)
-        const section = sectionsOf(composed(evidence, ample).text).task_state
-        const line = /^- last action \(e\d+\): (.+)$/m.exec(section)?.[1] ?? ""
-        assert.isTrue(line.startsWith(`${last?.tool ?? ""} `), line)
-        // A command that removed a file is told by what it did.
-        const target = line.includes(" deleted ") ? last?.target?.split(" ").at(-1) : last?.target
-        assert.include(line, oneLine(target ?? "", 100))
-      })
-    )
-    it.effect("task_state: the todo list, and every unresolved failure with its lines", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        const section = sectionsOf(composed(evidence, ample).text).task_state
-        for (const { status, text } of golden.todos ?? []) {
-          assert.include(section, `- [${status}] ${text.replaceAll("<", "&lt;")}`)
-        }
-        const shown = [...section.matchAll(/^- unresolved failure of [\s\S]+?\):\n((?: {4}.*(?:\n|$))+)/gm)].map(
-          ([, lines = ""]) =>
-            lines
-              .trimEnd()
-              .split("\n")
-              .map((line) => line.trim())
+      }
+    })
+    holds("artifact_trail and file_system_state: every file in its section", name, ({ evidence, golden }) => {
+      const sections = sectionsOf(composed(evidence, ample).text)
+      const shown = new Map(filesShown(sections))
+      for (const [path, fact] of Object.entries(golden.files)) {
+        if (!isSubtle(fact)) assert.strictEqual(shown.get(path), fact.state, path)
+      }
+    })
+    holds("recent_actions: every command, and the exit code of each that failed", name, ({ evidence, golden }) => {
+      const section = sectionsOf(composed(evidence, ample).text).recent_actions
+      // The last run of a command counts, whatever was shown of its output; a commit is told by its subject.
+      const runs = new Map(golden.commands.map((run) => [commandShown(run.command), run]))
+      for (const [same, { command, exit }] of runs) {
+        if (/^\s*(?:ls|pwd|cd|echo|date)\b/.test(command)) continue
+        const commit = evidence.commits.find(({ subject }) => command.includes(subject))
+        const shown = commit === undefined ? `\n    ${same}` : `\n- commit ${commit.hash}: `
+        assert.include(section, shown)
+        if (exit === null || exit === 0) continue
+        const line = section.split("\n").find((each) => `\n${each}`.startsWith(shown) && each.includes(" → exit "))
+        assert.isDefined(line, command)
+      }
+    })
+    holds("task_state: the last action", name, ({ evidence, golden }) => {
+      const last = golden.recent.at(-1)
+      const section = sectionsOf(composed(evidence, ample).text).task_state
+      const line = /^- last action \(e\d+\): (.+)$/m.exec(section)?.[1] ?? ""
+      assert.isTrue(line.startsWith(`${last?.tool ?? ""} `), line)
+      // A command that removed a file is told by what it did.
+      const target = line.includes(" deleted ") ? last?.target?.split(" ").at(-1) : last?.target
+      assert.include(line, oneLine(target ?? "", 100))
+    })
+    holds("task_state: the todo list, and every unresolved failure with its lines", name, ({ evidence, golden }) => {
+      const section = sectionsOf(composed(evidence, ample).text).task_state
+      for (const { status, text } of golden.todos ?? []) {
+        assert.include(section, `- [${status}] ${text.replaceAll("<", "&lt;")}`)
+      }
+      const shown = [...section.matchAll(/^- unresolved failure of [\s\S]+?\):\n((?: {4}.*(?:\n|$))+)/gm)].map(
+        ([, lines = ""]) =>
+          lines
+            .trimEnd()
+            .split("\n")
+            .map((line) => line.trim())
+      )
+      for (const failure of golden.failures) {
+        assert.isTrue(
+          shown.some((lines) => lines.every((line) => isLineOf(failure.lines, line))),
+          `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
         )
-        for (const failure of golden.failures) {
-          assert.isTrue(
-            shown.some((lines) => lines.every((line) => isLineOf(failure.lines, line))),
-            `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
-          )
-        }
-      })
-    )
-    it.effect("key_knowledge: an index of names that were used or shown, each once", () =>
-      Effect.gen(function* () {
-        const { evidence } = yield* gathered(name)
-        const names = indexedNames(composed(evidence, ample).snapshot).map((each) => each.name)
-        assert.isAbove(names.length, 0)
-        // A name without the variable before it: `point.toolUse` as `toolUse`.
-        // A path without what says nothing: `./lib/` as `lib`.
-        const known = new Set(
-          [...evidence.anchors.keys()].flatMap((word) => [
-            word,
-            word.split(".").at(-1) ?? word,
-            word.replace(/^\.\//, "").replace(/\/+$/, "")
-          ])
-        )
-        assert.deepStrictEqual(
-          names.filter((word) => !known.has(word)),
-          []
-        )
-        assert.strictEqual(new Set(names).size, names.length)
-      })
-    )
-    it.effect("does not contradict the golden facts", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        assert.deepStrictEqual(contradictions(composed(evidence, ample).text, golden), [])
-      })
-    )
+      }
+    })
+    holds("key_knowledge: an index of names that were used or shown, each once", name, ({ evidence }) => {
+      const names = indexedNames(composed(evidence, ample).snapshot).map((each) => each.name)
+      assert.isAbove(names.length, 0)
+      // A name without the variable before it: `point.toolUse` as `toolUse`.
+      // A path without what says nothing: `./lib/` as `lib`.
+      const known = new Set(
+        [...evidence.anchors.keys()].flatMap((word) => [
+          word,
+          word.split(".").at(-1) ?? word,
+          word.replace(/^\.\//, "").replace(/\/+$/, "")
+        ])
+      )
+      assert.deepStrictEqual(
+        names.filter((word) => !known.has(word)),
+        []
+      )
+      assert.strictEqual(new Set(names).size, names.length)
+    })
+    holds("does not contradict the golden facts", name, ({ evidence, golden }) => {
+      assert.deepStrictEqual(contradictions(composed(evidence, ample).text, golden), [])
+    })
   })
 
   describe.each(fixtures)("%s: compressed twice", (name) => {
-    it.effect("the original request remains first and the latest last", () =>
-      Effect.gen(function* () {
-        const { golden, log } = yield* gathered(name)
-        const words = userWordsIn(sectionsOf(composed(gatheredTwice(log), ample).text).overall_goal).map(
-          ({ text }) => text
+    holds("the original request remains first and the latest last", name, ({ golden, log }) => {
+      const words = userWordsIn(sectionsOf(composed(gatheredTwice(log), ample).text).overall_goal).map(
+        ({ text }) => text
+      )
+      assert.strictEqual(words[0], golden.originalRequest)
+      assert.strictEqual(words.at(-1), golden.latestRequest)
+    })
+    holds("every file is listed once in its last state", name, ({ golden, log }) => {
+      const sections = sectionsOf(composed(gatheredTwice(log), ample).text)
+      const shown = filesShown(sections)
+      assert.deepStrictEqual(
+        shown.map(([path, state]) => `${path}: ${state}`).toSorted(),
+        Object.entries(golden.files)
+          .filter(([path, fact]) => !isSubtle(fact) || shown.some(([one]) => one === path))
+          .map(([path, { state }]) => `${path}: ${state}`)
+          .toSorted()
+      )
+    })
+    holds("unresolved failures of the first half remain", name, ({ evidence, golden, log }) => {
+      const once = sectionsOf(composed(evidence, ample).text).task_state
+      const twice = sectionsOf(composed(gatheredTwice(log), ample).text).task_state
+      const shownIn = (section: string, line: string) => section.includes(`\n    ${line.slice(0, 200)}`)
+      for (const { lines, target, tool } of golden.failures) {
+        if (!lines.some((line) => shownIn(once, line))) continue
+        assert.isTrue(
+          lines.some((line) => shownIn(twice, line)),
+          `${tool} ${target ?? ""}`
         )
-        assert.strictEqual(words[0], golden.originalRequest)
-        assert.strictEqual(words.at(-1), golden.latestRequest)
-      })
-    )
-    it.effect("every file is listed once in its last state", () =>
-      Effect.gen(function* () {
-        const { golden, log } = yield* gathered(name)
-        const sections = sectionsOf(composed(gatheredTwice(log), ample).text)
-        const shown = filesShown(sections)
-        assert.deepStrictEqual(
-          shown.map(([path, state]) => `${path}: ${state}`).toSorted(),
-          Object.entries(golden.files)
-            .filter(([path, fact]) => !isSubtle(fact) || shown.some(([one]) => one === path))
-            .map(([path, { state }]) => `${path}: ${state}`)
-            .toSorted()
-        )
-      })
-    )
-    it.effect("unresolved failures of the first half remain", () =>
-      Effect.gen(function* () {
-        const { evidence, golden, log } = yield* gathered(name)
-        const once = sectionsOf(composed(evidence, ample).text).task_state
-        const twice = sectionsOf(composed(gatheredTwice(log), ample).text).task_state
-        const shownIn = (section: string, line: string) => section.includes(`\n    ${line.slice(0, 200)}`)
-        for (const { lines, target, tool } of golden.failures) {
-          if (!lines.some((line) => shownIn(once, line))) continue
-          assert.isTrue(
-            lines.some((line) => shownIn(twice, line)),
-            `${tool} ${target ?? ""}`
-          )
-        }
-      })
-    )
-    it.effect("does not contradict the golden facts", () =>
-      Effect.gen(function* () {
-        const { evidence, golden, log } = yield* gathered(name)
-        const text = composed(gatheredTwice(log), ample).text
-        const once = contradictions(composed(evidence, ample).text, golden)
-        assert.deepStrictEqual(
-          contradictions(text, golden).filter((wrong) => !once.includes(wrong)),
-          []
-        )
-      })
-    )
+      }
+    })
+    holds("does not contradict the golden facts", name, ({ evidence, golden, log }) => {
+      const text = composed(gatheredTwice(log), ample).text
+      const once = contradictions(composed(evidence, ample).text, golden)
+      assert.deepStrictEqual(
+        contradictions(text, golden).filter((wrong) => !once.includes(wrong)),
+        []
+      )
+    })
   })
 
   describe.each(fixtures)("%s: small snapshots", (name) => {
@@ -625,9 +567,10 @@ layer(services)((it) => {
         assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
       })
     )
-    it.effect("2,000 tokens: contains the beginning of both requests, and the file that was changed most", () =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
+    holds(
+      "2,000 tokens: contains the beginning of both requests, and the file that was changed most",
+      name,
+      ({ evidence, golden }) => {
         const sections = sectionsOf(composed(evidence, 2_000).text)
         const words = userWordsIn(sections.overall_goal).map(({ text }) => text)
         for (const request of [golden.originalRequest, golden.latestRequest]) {
@@ -641,7 +584,7 @@ layer(services)((it) => {
         if (changed !== undefined && changed[1].changes > 0) {
           assert.match(sections.artifact_trail, new RegExp(`^(?:- |    )${escape(changed[0])}(?::|$)`, "m"))
         }
-      })
+      }
     )
   })
 })

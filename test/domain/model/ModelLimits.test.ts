@@ -12,47 +12,10 @@ import {
   assumedWindow
 } from "../../../src/domain/model/ModelLimits.ts"
 import { builtInPrices, priceOf } from "../../../src/domain/tokens/Prices.ts"
+import { corpus } from "../../support/corpus.ts"
 
 /** A name as providers, gateways and transcripts write it, and the row that is meant. */
-const names: ReadonlyArray<readonly [name: string, key: string]> = [
-  ["gemini-2.5-pro", "gemini-2.5-pro"],
-  ["models/gemini-2.5-flash", "gemini-2.5-flash"],
-  ["google/gemini-2.5-pro", "gemini-2.5-pro"],
-  ["openrouter/google/gemini-2.5-pro-preview", "gemini-2.5-pro"],
-  ["publishers/google/models/gemini-2.0-flash-001", "gemini-2.0-flash"],
-  ["gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"],
-  ["gemini-2.5-flash-lite-preview-06-17", "gemini-2.5-flash-lite"],
-  ["gemini-2.5-pro-exp-03-25", "gemini-2.5-pro"],
-  ["gemini-3-pro-preview", "gemini-3-pro"],
-  ["gemini-3.1-pro-preview-customtools", "gemini-3.1-pro"],
-  ["gemini-flash-latest", "gemini-flash"],
-  ["gemini-1.5-pro-002", "gemini-1.5-pro"],
-  ["gemma-4-31b-it", "gemma-4-31b"],
-  ["google/gemma-4-26b-a4b-it:free", "gemma-4-26b-a4b"],
-  ["claude-sonnet-4-5-20250929", "claude-sonnet-4-5"],
-  ["anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"],
-  ["claude-sonnet-4-5@20250929", "claude-sonnet-4-5"],
-  ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"],
-  ["anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5-sonnet"],
-  ["claude-sonnet-4-5[1m]", "claude-sonnet-4-5"],
-  ["claude-sonnet-4-20250514", "claude-sonnet-4"],
-  ["claude-sonnet-4-0", "claude-sonnet-4"],
-  ["claude-opus-4-1-20250805", "claude-opus-4-1"],
-  ["claude-3-5-haiku-latest", "claude-3-5-haiku"],
-  ["Claude-Opus-4-6", "claude-opus-4-6"],
-  ["gpt-5-2025-08-07", "gpt-5"],
-  ["gpt-5.2-chat-latest", "gpt-5.2-chat"],
-  ["openai/gpt-5.1-codex", "gpt-5.1-codex"],
-  ["gpt-4o-2024-05-13", "gpt-4o-2024-05-13"],
-  ["gpt-4o-2024-11-20", "gpt-4o"],
-  ["gpt-4-0613", "gpt-4"],
-  ["o3-2025-04-16", "o3"],
-  ["o1-preview", "o1"],
-  ["meta-llama/llama-3.3-70b-instruct:free", "llama-3.3-70b"],
-  ["kimi-k2-0905-preview", "kimi-k2-0905"],
-  ["mistral-large-2512", "mistral-large"],
-  ["MiniMax-M2", "minimax-m2"]
-]
+const names = corpus<readonly [name: string, key: string]>("model-names")
 
 /** Names that are near a row and are other models, or none. */
 const strangers = [

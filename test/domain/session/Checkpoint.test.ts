@@ -1,5 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Effect } from "effect"
+import { Arbitrary } from "effect"
 import { text } from "../../../src/domain/content/Content.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
 import {
@@ -21,6 +20,7 @@ import {
   compressedBy
 } from "../../../src/layers/testing/SessionHistories.ts"
 import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const compressed = (
   sequence: number,
@@ -167,23 +167,21 @@ describe("a checkpoint", () => {
     { arbitrary: { runs: runsOf(1_000) } }
   )
 
-  it.effect("is made for most generated histories: the property above is not vacuous", () =>
-    Effect.gen(function* () {
-      const counts = { made: 0, refused: 0, shortened: 0 }
-      for (const history of yield* Arbitrary.sampleEffect(histories, { count: 300, seed: "checkpoints" })) {
-        const events = [started("s"), ...history]
-        for (const [index, checkpoint] of checkpoints(events).entries()) {
-          const event = events[index]
-          if (event === undefined || !replacesView(event)) continue
-          if (checkpoint === undefined) counts.refused += 1
-          else counts.made += 1
-          const { view } = visibleState(sessionOf(events.slice(0, index + 1)))
-          if (view.some((item) => item.parts !== item.entry.content.parts)) counts.shortened += 1
-        }
+  it.effect("is made for most generated histories: the property above is not vacuous", function* () {
+    const counts = { made: 0, refused: 0, shortened: 0 }
+    for (const history of yield* Arbitrary.sampleEffect(histories, { count: 300, seed: "checkpoints" })) {
+      const events = [started("s"), ...history]
+      for (const [index, checkpoint] of checkpoints(events).entries()) {
+        const event = events[index]
+        if (event === undefined || !replacesView(event)) continue
+        if (checkpoint === undefined) counts.refused += 1
+        else counts.made += 1
+        const { view } = visibleState(sessionOf(events.slice(0, index + 1)))
+        if (view.some((item) => item.parts !== item.entry.content.parts)) counts.shortened += 1
       }
-      assert.isAbove(counts.made, 300)
-      assert.isAbove(counts.shortened, 30)
-      assert.isBelow(counts.refused, counts.made / 10)
-    })
-  )
+    }
+    assert.isAbove(counts.made, 300)
+    assert.isAbove(counts.shortened, 30)
+    assert.isBelow(counts.refused, counts.made / 10)
+  })
 })

@@ -11,6 +11,7 @@ import {
   type SkipReason,
   skippedKeyText
 } from "../../../src/domain/settings/SkippedSetting.ts"
+import { corpus } from "../../support/corpus.ts"
 import { runsOf } from "../../support/runs.ts"
 
 type Json = Readonly<Record<string, unknown>>
@@ -24,69 +25,7 @@ const kept = ({ kept: rows }: Translation) =>
   )
 
 describe("imported keys", () => {
-  const cases: ReadonlyArray<readonly [from: string, value: unknown, to: string, becomes: unknown]> = [
-    ["model.name", "gemini-2.5-pro", "model", "gemini-2.5-pro"],
-    ["model", "gemini-2.5-pro", "model", "gemini-2.5-pro"],
-    ["model.compressionThreshold", 0.4, "compressionThreshold", 0.4],
-    ["model.chatCompression.contextPercentageThreshold", 0.4, "compressionThreshold", 0.4],
-    ["chatCompression.contextPercentageThreshold", 0.4, "compressionThreshold", 0.4],
-    ["model.maxSessionTurns", 20, "maxTurns", 20],
-    ["model.disableLoopDetection", true, "loopDetection", false],
-    [
-      "model.summarizeToolOutput.run_shell_command",
-      { tokenBudget: 9 },
-      "summarizeToolOutput.run_shell_command",
-      { tokenBudget: 9 }
-    ],
-    ["summarizeToolOutput.run_shell_command", {}, "summarizeToolOutput.run_shell_command", {}],
-    ["context.fileName", "AGENTS.md", "memory.fileNames", ["AGENTS.md"]],
-    ["contextFileName", ["A.md", "B.md"], "memory.fileNames", ["A.md", "B.md"]],
-    ["context.importFormat", "flat", "memory.importFormat", "flat"],
-    ["memoryImportFormat", "flat", "memory.importFormat", "flat"],
-    ["context.includeDirectoryTree", false, "environment.tree", false],
-    ["context.discoveryMaxDirs", 7, "memory.maxDirs", 7],
-    ["context.memoryBoundaryMarkers", [".hg"], "memory.boundaries", [".hg"]],
-    ["context.includeDirectories", ["../a"], "includeDirectories", ["../a"]],
-    ["context.loadMemoryFromIncludeDirectories", true, "loadMemoryFromIncludeDirectories", true],
-    ["context.fileFiltering.respectGitIgnore", false, "files.respectGitIgnore", false],
-    ["fileFiltering.respectGeminiIgnore", false, "files.respectGeminiIgnore", false],
-    ["tools.truncateToolOutputThreshold", 9, "toolOutput.most", 9],
-    ["tools.truncateToolOutputThreshold", -1, "toolOutput.most", 0],
-    ["tools.enableToolOutputTruncation", false, "toolOutput.most", 0],
-    ["tools.truncateToolOutputLines", 9, "toolOutput.lines", 9],
-    ["tools.shell.inactivityTimeout", 9, "shellIdle", 9],
-    ["tools.disableLLMCorrection", false, "editCorrection", true],
-    ["general.maxAttempts", 3, "attempts.calls", 3],
-    ["general.sessionRetention.maxAge", "30d", "sessionRetention.maxAge", "30d"],
-    ["general.sessionRetention.maxCount", 5, "sessionRetention.maxCount", 5],
-    ["hooksConfig.enabled", false, "hooksConfig.enabled", false],
-    ["hooks.disabled", ["a"], "hooksConfig.disabled", ["a"]],
-    ["agents.overrides.generalist.enabled", false, "agents.generalist", false],
-    ["agents.overrides.generalist.disabled", true, "agents.generalist", false],
-    ["experimental.codebaseInvestigatorSettings.enabled", false, "agents.codebase_investigator", false],
-    ["ideMode", false, "ide.enabled", false],
-    ["telemetry.outfile", "a.jsonl", "telemetry.file", "a.jsonl"],
-    ["telemetry.logPrompts", true, "telemetry.prompts", true],
-    ["security.folderTrust.enabled", true, "folderTrust", true],
-    [
-      "mcpServers.a",
-      { command: "x", args: ["y"], env: { K: "$K" } },
-      "mcpServers.a",
-      { command: "x", args: ["y"], env: { K: "$K" } }
-    ],
-    [
-      "mcpServers.a",
-      { httpUrl: "https://a.example", timeout: 5 },
-      "mcpServers.a",
-      { url: "https://a.example", timeout: 5 }
-    ],
-    [
-      "hooks.BeforeTool",
-      [{ hooks: [{ type: "command", command: "true" }] }],
-      "hooks.BeforeTool",
-      [{ hooks: [{ type: "command", command: "true" }] }]
-    ]
-  ]
+  const cases = corpus<readonly [from: string, value: unknown, to: string, becomes: unknown]>("gemini-settings")
   for (const [from, value, to, becomes] of cases) {
     it(`${from} = ${JSON.stringify(value)} is ${to}`, () => {
       const rows = translateGeminiSettings(settingsWith(from, value), {})

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { distance, edit, type EditStrategy } from "../../../src/domain/tools/Edit.ts"
+import { corpus } from "../../support/corpus.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const once = (content: string, oldText: string, newText: string) => edit(content, { oldText, newText, places: 1 })
@@ -11,59 +12,10 @@ const told = (result: ReturnType<typeof edit>): string =>
     ? `${result.success.strategy}: ${result.success.text}`
     : `${result.failure.type} ${result.failure.found}`
 
-const cases: ReadonlyArray<
-  readonly [rule: string, content: string, oldText: string, newText: string, strategy: EditStrategy, after: string]
-> = [
-  ["a part of a line", "let a = 1\n", "a = 1", "b = 2", "exact", "let b = 2\n"],
-  ["a dollar sign means itself", "cost: x\n", "x", "$& $1 $$", "exact", "cost: $& $1 $$\n"],
-  ["to nothing", "a\nb\nc\n", "b\n", "", "exact", "a\nc\n"],
-  ["CR LF is found by LF and restored", "a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "exact", "x\r\ny\r\nz\r\nc\r\n"],
-  ["LF stays LF", "a\nb\n", "a\r\nb", "x\r\ny", "exact", "x\ny\n"],
-  ["mixed ends stay where nothing is replaced", "a\r\nb\nc\r\nd\r\n", "b", "x", "exact", "a\r\nx\nc\r\nd\r\n"],
-  [
-    "other indentation, which is kept",
-    "if (x) {\n    one()\n      two()\n}\n",
-    "one()\n  two()",
-    "one()\n  three()",
-    "flexible",
-    "if (x) {\n    one()\n      three()\n}\n"
-  ],
-  [
-    "spaces for tabs",
-    "{\n\tfoo()\n\tbar()\n}\n",
-    "    foo()\n    bar()\n",
-    "    if (y) {\n      foo()\n    }\n",
-    "flexible",
-    "{\n\tif (y) {\n\t  foo()\n\t}\n}\n"
-  ],
-  ["white space at line ends", "a = 1  \nb = 2\t\n", "a = 1\nb = 2\n", "a = 3\n", "flexible", "a = 3\n"],
-  ["whole lines go with their breaks", "x\n  one \n  two\ny\n", "one\ntwo\n", "", "flexible", "x\ny\n"],
-  ["blank lines at the end of what is looked for count", "  a \n\nb\n", "a\n\n", "c\n\n", "flexible", "  c\n\nb\n"],
-  [
-    "other line breaks and spaces between tokens",
-    "  const f = ( a,\n      b ) => a+b;\nnext\n",
-    "const f = (a, b) => a + b;",
-    "const f = (a, b) => a * b;",
-    "regex",
-    "  const f = (a, b) => a * b;\nnext\n"
-  ],
-  [
-    "what was escaped once too often",
-    'say("hi")\nsay("you there")\n',
-    'say(\\"hi\\")\\nsay(\\"you there\\")',
-    'shout(\\"hi\\")\\n',
-    "unescaped",
-    'shout("hi")\n\n'
-  ],
-  [
-    "a slip in a longer text",
-    "  // The colour of the button that closes the window\n  color: red\n",
-    "// The color of the button that closes the window\ncolor: red",
-    "// The color of the button\ncolor: blue",
-    "fuzzy",
-    "  // The color of the button\n  color: blue\n"
-  ]
-]
+const cases =
+  corpus<
+    readonly [rule: string, content: string, oldText: string, newText: string, strategy: EditStrategy, after: string]
+  >("replaced-texts")
 
 describe("an edit", () => {
   for (const [rule, content, oldText, newText, strategy, after] of cases) {

@@ -10,6 +10,7 @@ import {
   widerGrants
 } from "../../../src/domain/tools/ShellCommand.ts"
 import { type Effects, usages } from "../../../src/domain/tools/ShellPrograms.ts"
+import { corpus } from "../../support/corpus.ts"
 import { root } from "../../support/paths.ts"
 import { everyday, grantsFor, isAsked, judged, treeOf } from "../../support/shellGrammar.ts"
 
@@ -117,277 +118,10 @@ describe("attacks under grants for every harmless command", () => {
     assert.isAbove(new Set(everyday.flatMap(grantsFor)).size, 50)
   })
 
-  const attacks: Readonly<Record<string, ReadonlyArray<string>>> = {
-    "an assignment": [
-      'RANDOM="1$PWD"; ls',
-      "A=1; ls",
-      "A=1 ls",
-      "A+=1 ls",
-      "A[0]=1 ls",
-      "A=(1) ls",
-      "export A=1; ls",
-      "declare -i A=1; ls",
-      "let A=1; ls"
-    ],
-    "a special file": [
-      "cat </dev/tcp/127.0.0.1/80",
-      "cat < /dev/fd/0",
-      "cat < /proc/self/environ",
-      "cat /proc/self/environ",
-      "cat /proc/1/environ",
-      "cat /./proc/1/environ",
-      "cat ../../../../proc/1/environ",
-      "cat /pro?/[0-9]*/environ",
-      "cat ../../../../p*/1/environ",
-      "cat ~/../../pro?/1/environ",
-      "cat /usr/../pro?/1/environ",
-      "cat /usr/../proc/1/environ",
-      "cat /de[v]/sda",
-      "wc --files0-from=/pro?/1/x",
-      "grep -ra KEY /",
-      "grep -ra KEY //.",
-      "grep -ra KEY ..",
-      "rg -uuu KEY /",
-      "grep -f../proc/1/environ x",
-      "grep -f/proc/1/environ x",
-      "grep --file=/proc/1/environ x",
-      "cat '</dev/tcp/127.0.0.1/80' < '/dev/tcp/127.0.0.1/80'",
-      "awk '{print}' /inet/tcp/0/127.0.0.1/80",
-      "ls >& /dev/tcp/127.0.0.1/80"
-    ],
-    "an expansion": [
-      "ls $x",
-      "ls $(id)",
-      'ls "$(id)"',
-      "ls $((a[1]))",
-      "ls $[1]",
-      "ls $'\\x3b'",
-      'ls $"x"',
-      "ls <(id)",
-      "ls >(id)",
-      "ls {a,b}",
-      "ls a{1..3}",
-      "ls ~root",
-      "ls ~+",
-      "ls a=~/x",
-      "ls @(a|b)",
-      "ls !!",
-      "ls 5$",
-      'echo "5$x$"',
-      'echo "$(id)$"'
-    ],
-    "grammar beyond lists": [
-      "for f in a; do ls; done",
-      "{ ls; }",
-      "(ls)",
-      "! ls",
-      "ls() { id; }; ls",
-      "[[ -v 'a[$(id)]' ]] && ls",
-      "[ -f x ] && ls",
-      "((a[1]))",
-      "ls & ls",
-      "ls |& head",
-      "ls &>/dev/null",
-      "cat <<E\n$(id)\nE",
-      "cat <<'E'\nx\nE",
-      "cat <<< x",
-      "ls ;; ls",
-      "ls ; ; ls",
-      "ls &&",
-      "&& ls",
-      "ls || || ls",
-      "| ls",
-      "> /dev/null"
-    ],
-    "output into files": [
-      "ls > out",
-      "ls >> out",
-      "ls >| out",
-      "ls <> out",
-      "ls >& out",
-      "ls > /dev/null/x",
-      "ls 3>&1",
-      "ls >&3",
-      "ls 2>&1out",
-      "ls >&-",
-      "ls 12>/dev/null"
-    ],
-    "what the shells read in different ways": [
-      "ls\\\n-l",
-      "ls \\ \n-l",
-      "# a \\\nls \\",
-      "l\\\ns",
-      "ls\r\nid",
-      "ls\u00a0-l",
-      "ls \u200bx",
-      "ls\u0000x",
-      "ls \u001b[2K",
-      "ls \u115fx",
-      "ls é|sort",
-      "ls é\\;id",
-      "ls é[a]",
-      "ls é*",
-      "ls à",
-      "ls \ud800",
-      'echo "é\\"; id; \\""',
-      "'ls",
-      'ls "a',
-      "ls \\",
-      "ls a'b",
-      `ls ${"a ".repeat(maxLineChars)}`
-    ],
-    "a built-in that runs, calculates or steers": [
-      "test -v 'a[$(id)]'",
-      "test 'a[$(id)]' -eq 1",
-      "test -R x",
-      "printf -v 'a[$(id)]' x",
-      "printf '%n' 'a[$(id)]'",
-      "printf '%d' 'a[$(id)]'",
-      "sleep 'a[$(id)]'",
-      "command id",
-      "command -p ls",
-      "cd",
-      "cd -",
-      "cd ~",
-      "cd $x && ls",
-      "ls; cd sub; ls",
-      "cd sub; ls",
-      "cd sub || ls",
-      "cd sub && ls; git commit -m x",
-      "cd sub | ls",
-      "cd a b && ls"
-    ],
-    "a program that runs programs": [
-      "ls | xargs rm",
-      "arch -x86_64 id",
-      "hostname -F x",
-      "cat x | node",
-      "echo id | python3 -",
-      "cat x | npm test"
-    ],
-    git: [
-      "git -c alias.x='!id' x",
-      "git -c core.fsmonitor=./x status",
-      "git --config-env=core.fsmonitor=A status",
-      "git --git-dir=x status",
-      "git -p status",
-      "git diff --ext-diff",
-      "git diff --ext-dif",
-      "git log -p --textconv",
-      "git grep -Oid x",
-      "git grep --open-files-in-pager=id x",
-      "git diff --no-index --output=x a b",
-      "git diff --output x",
-      "git log --outpu=x",
-      "git show '--output=x'",
-      "git show -- --x --output=y; git diff '--output'=x",
-      "git branch new",
-      "git branch --edit-description",
-      "git remote add x ext::id",
-      "git push --receive-pack=id",
-      "git rebase --exec id",
-      "git commit -m x --template=y",
-      "git commit -m x -e --trailer=a",
-      "git add -e",
-      "git reflog expire",
-      "git x",
-      "git -C sub commit -m x",
-      "git -C sub status",
-      "git -C a -C b status",
-      "git -C sub add a",
-      "git sta*",
-      "git -C x* status",
-      "git blame *"
-    ],
-    "tar, sort, find and others": [
-      "tar cf /dev/null --checkpoint=1 --checkpoint-action=exec=id .",
-      "sort -o x a",
-      "sort -ox a",
-      "sort a -o x",
-      "sort --output=x a",
-      "sort --compress-program=id -S1 a",
-      "sort --files0-from=x",
-      "sort -T /tmp a",
-      "sort *",
-      "sort ?x",
-      "uniq a b",
-      "find . -exec id ';'",
-      "find . -delete",
-      "find . -fprintf x y",
-      "find . '-exec' id \\;",
-      "find . -- -delete",
-      "find *",
-      "find . -name *",
-      "sed -i s/a/b/ x",
-      "sed -n 1e x",
-      "sed 1eid x",
-      "sed 's/a/b/e' x",
-      "sed 's/a/b/w x' y",
-      "sed -f x",
-      "sed s* y",
-      "sed 's/[/]/x/e;#/' y",
-      "awk 'BEGIN{system(\"id\")}'",
-      "awk '{print | \"id\"}' x",
-      "awk -f x",
-      "awk '{print}' FS=x a",
-      "awk -v a=b '{print}'",
-      "rg --pre id x",
-      "rg --hostname-bin id x",
-      "rg -z x",
-      "rg x *",
-      "diff -l a b",
-      "file -C -m x",
-      "file -z x",
-      "tree -o x",
-      "tree -Lo 1 x",
-      "tree -iPo '*' x y",
-      "tree -afLo 1 x",
-      "git tag -ld x",
-      "tree -R -L 1 -H x",
-      "date -s 0",
-      "date 01010000",
-      "fd -x id",
-      "jq -L . 'import \"a\" as a; .'",
-      "touch ~/.bashrc",
-      "touch .git/hooks/pre-commit",
-      "touch /etc/x",
-      "touch -- -x",
-      "touch ./-x",
-      "mkdir -",
-      "touch *",
-      "mkdir -m 777 a",
-      "ls | tee x",
-      "ps e",
-      "ps -auxe",
-      "ps -u e",
-      "ps -e -u x",
-      "ps -ef u",
-      "ps auxe"
-    ],
-    "build runners": [
-      "npm test --script-shell=./x",
-      "npm test --prefix=x",
-      "npm test -- --x",
-      "npm test x",
-      "npm run other",
-      "npm run",
-      "npm run '*'",
-      "cargo --config x build",
-      "cargo build --manifest-path x",
-      "cargo build -Zx",
-      "cargo test -- --logfile=x",
-      "cargo run",
-      "go test -exec id",
-      "go test /tmp/x",
-      "go build -o x",
-      "pytest @x",
-      "pytest -k @x",
-      "pytest -c x",
-      "pytest ../x",
-      "docker run -v /:/x y",
-      "docker -H x ps"
-    ]
-  }
+  const attacks = [
+    ...corpus<readonly [kind: string, line: string]>("shell-attacks"),
+    ["too long a line", `ls ${"a ".repeat(maxLineChars)}`]
+  ] as const
   /** Built-ins that steer the shell or evaluate words, and programs that run others: not even their exact words are granted. */
   const steering =
     "read eval exec . source trap set shopt enable hash unset exit return ulimit umask history pushd popd builtin compgen mapfile " +
@@ -406,14 +140,12 @@ describe("attacks under grants for every harmless command", () => {
     )
   })
 
-  for (const [kind, lines] of Object.entries(attacks)) {
-    it(`ask: ${kind}`, () => {
-      assert.deepStrictEqual(
-        lines.filter((line) => !isAsked(line)),
-        []
-      )
-    })
-  }
+  it.each([...Map.groupBy(attacks, ([kind]) => kind)])("ask: %s", (_, lines) => {
+    assert.deepStrictEqual(
+      lines.filter(([, line]) => !isAsked(line)),
+      []
+    )
+  })
 })
 
 describe("a grant", () => {

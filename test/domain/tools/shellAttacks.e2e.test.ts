@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { corpus } from "../../support/corpus.ts"
 import { type Kind, needs, programOf } from "../../support/machine.ts"
 import { isAsked } from "../../support/shellGrammar.ts"
 
@@ -43,71 +44,11 @@ const inBash = (line: string, { cwd }: Place): Promise<void> =>
   })
 
 /** Lines by what they need. EVIL is a program of the attacker's; what is written is called `made`. */
-const attacks: Readonly<Partial<Record<Kind, ReadonlyArray<string>>>> = {
-  bash: [
-    'NAMES RANDOM="1$PWD"; ls',
-    'RANDOM="${PWD##*/}"; ls',
-    "RANDOM='x[$(touch PWNED)]'; ls",
-    "OPTIND='x[$(touch PWNED)]'; ls",
-    "declare -i A='x[$(touch PWNED)]'; ls",
-    "test -v 'x[$(touch PWNED)]'",
-    "printf -v 'x[$(touch PWNED)]' 1",
-    "read 'x[$(touch PWNED)]' < a",
-    "let 'x[$(touch PWNED)]'",
-    "ls() { touch PWNED; }; ls",
-    "ls > made",
-    "touch PWNED & ls",
-    "ls | xargs -n1 EVIL"
-  ],
-  git: [
-    "git -c alias.x='!EVIL' x",
-    "git -c core.fsmonitor=EVIL status",
-    "GIT_EXTERNAL_DIFF=EVIL git diff",
-    "git -c diff.external=EVIL diff --ext-diff",
-    "git grep -OEVIL one",
-    "git grep --open-files=EVIL one",
-    "git diff --no-index --output=made a b",
-    "git diff --output=made",
-    "git rebase --exec EVIL --root",
-    "git -C sub -c core.fsmonitor=EVIL status"
-  ],
-  "GNU tar": [
-    "tar cf /dev/null --checkpoint=1 --checkpoint-action=exec=EVIL a",
-    "tar cf /dev/null --checkpoint=1 --checkpoint-act=exec=EVIL a",
-    "tar cf made --use-compress-program=EVIL a",
-    "tar -I EVIL -cf made a",
-    "tar cf t a; tar xf t --to-command=EVIL"
-  ],
-  "GNU sort": [
-    "sort -o made a",
-    "sort -uomade a",
-    "sort a --outp=made",
-    "sort -S 1k --compress-program=EVIL big",
-    "sort -S 1k --compress-prog EVIL big",
-    "touch -- -omade; sort *a*",
-    "uniq a made"
-  ],
-  "GNU find": [
-    "find . -exec EVIL \\;",
-    "find . -execdir EVIL \\;",
-    "find . -fprint made",
-    "find . -name a -fprintf made x",
-    "find . '-exec' EVIL {} +"
-  ],
-  "GNU sed": [
-    "sed 1eEVIL a",
-    "sed 's,one,EVIL,e' a",
-    "sed '1w made' a",
-    "sed -n -e '1e EVIL' a",
-    "sed 's/one/x/w made' a"
-  ],
-  awk: ["awk 'BEGIN{system(\"EVIL\")}'", "awk '{print > \"made\"}' a", "awk '{print | \"EVIL\"}' a"],
-  ripgrep: ["rg --pre EVIL one .", "rg --pre=EVIL one a"]
-}
+const attacks = Map.groupBy(corpus<readonly [Kind, line: string]>("shell-attacks-that-work"), ([kind]) => kind)
 
-for (const [kind, lines] of Object.entries(attacks)) {
-  needs(kind as Kind)(`${kind}: an attack that works is asked about`, () => {
-    it.each(lines)("%s", async (written) => {
+for (const [kind, lines] of attacks) {
+  needs(kind)(`${kind}: an attack that works is asked about`, () => {
+    it.each(lines)("%s: %s", async (_, written) => {
       const here = place()
       const { cwd, folder } = here
       const names = [...new Set(folder.match(/[A-Za-z_]\w*/g) ?? [])].map((name) => `${name}=1`).join(" ")

@@ -20,6 +20,7 @@ import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import type { ShellCommand, SyntaxNode } from "../../../src/domain/tools/ShellCommand.ts"
 import { usages } from "../../../src/domain/tools/ShellPrograms.ts"
 import { needs, programOf } from "../../support/machine.ts"
+import { root } from "../../support/paths.ts"
 import { judged, treeOf } from "../../support/shellGrammar.ts"
 
 /**
@@ -172,151 +173,10 @@ const dangerous =
     /\s+(?=(?:[^']*'[^']*')*[^']*$)/
   )
 
-const signs = [
-  [
-    "; ",
-    " && ",
-    " || ",
-    " | ",
-    "\n",
-    " & ",
-    " |& ",
-    ";",
-    "&&",
-    "|",
-    "\\\n",
-    "\r\n",
-    "\t",
-    "  ",
-    " \u00a0",
-    "\u2003",
-    "\u200b",
-    "\u0000",
-    "\u001b[2K",
-    " # ",
-    "#",
-    "\u0007"
-  ],
-  [
-    "'",
-    '"',
-    "\\",
-    "`",
-    "$",
-    "!",
-    "~",
-    "{a,b}",
-    "{",
-    "}",
-    "(",
-    ")",
-    "[",
-    "]",
-    "*",
-    "?",
-    "=",
-    "é",
-    "'é'",
-    '"é\\"',
-    "$'\\n'",
-    '$"x"',
-    ' "a$" ',
-    ' "(a|$)$ $"',
-    ' "$"',
-    " 日本",
-    "日",
-    " \\\n ",
-    " ! "
-  ],
-  [
-    "$(canary)",
-    "`canary`",
-    "${A:-$(canary)}",
-    "$((a[$(canary)]))",
-    "$PWD",
-    '"$PWD"',
-    "${PWD##*/}",
-    "$[1]",
-    "<(canary)",
-    ">(canary)",
-    "<<E\n$(canary)\nE\n",
-    "<<<x"
-  ],
-  [" *", " ?*", " -*", " [-]*", " ./*", " src/*", " *.txt", " {-exec,canary,\\;}", " @(a|b)", " ~+", " ~root", " a=~"],
-  [
-    " > made",
-    " >> made",
-    " 2> made",
-    " >| made",
-    " &> made",
-    " <> made",
-    " >& made",
-    " >/dev/null",
-    " 2>&1",
-    " 2>/dev/null",
-    " < a.txt",
-    " 1>&2",
-    " >&2",
-    "2>&1",
-    " 3>&1"
-  ],
-  [
-    " </dev/tcp/127.0.0.1/PORT",
-    " < /dev/udp/127.0.0.1/PORT",
-    " < /dev/fd/0",
-    " </proc/self/environ",
-    " < none",
-    " >/dev/tcp/127.0.0.1/PORT",
-    " < ../log",
-    " <sub/a.txt"
-  ],
-  [
-    "! ",
-    "time ",
-    "{ ",
-    "coproc ",
-    "if ",
-    "eval ",
-    "exec ",
-    ". ./",
-    "command ",
-    "builtin ",
-    "env ",
-    "nohup ",
-    "xargs ",
-    "canary; ",
-    "trap canary EXIT; ",
-    "alias ls=canary\n"
-  ],
-  [
-    "ls() { canary; }; ",
-    "function ls { canary; }; ",
-    "set -- ",
-    "shopt -s extglob; ",
-    "hash -p ./canary ls; ",
-    "enable -f x y; ",
-    "cd /; ",
-    "cd sub; ",
-    "cd .. && ",
-    "cd . && "
-  ],
-  [
-    "test -v 'a[$(canary)]' ; ",
-    "printf -v 'a[$(canary)]' x; ",
-    "printf '%n' 'a[$(canary)]'; ",
-    "printf %d 'a[$(canary)]'; ",
-    "[ -v 'a[$(canary)]' ]; ",
-    "[[ 'a[$(canary)]' -eq 1 ]]; "
-  ],
-  [
-    "let 'a[$(canary)]'; ",
-    "declare -i A='a[$(canary)]'; ",
-    "unset 'a[$(canary)]'; ",
-    "read 'a[$(canary)]' < a.txt; ",
-    "exit 'a[$(canary)]'",
-    "sleep 'a[$(canary)]'; "
-  ]
-].flat()
+/** What is put into a line, in groups: separators, quotes, expansions, names of files, redirections, words of the shell, and arithmetic. */
+const signs: ReadonlyArray<string> = JSON.parse(
+  readFileSync(path.join(root, "test", "fixtures", "shell-signs.json"), "utf8")
+).flat()
 
 /** `RANDOM="1$PWD"` with every name of the path set, so that no division fails. */
 const pathWords = (cwd: string): string =>

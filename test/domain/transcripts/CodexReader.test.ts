@@ -219,10 +219,8 @@ describe("call arguments", () => {
 
   it.each<readonly [string, string, object | undefined]>([
     ["an object", '{"a":[1,null]}', { a: [1, null] }],
-    ["an empty text", "", undefined],
     ["no JSON", '{"a": unfinished', { arguments: '{"a": unfinished' }],
     ["a list", "[1]", { arguments: "[1]" }],
-    ["a number", "12345678901234567890", { arguments: "12345678901234567890" }],
     ["a text in JSON", '"a"', { arguments: '"a"' }],
     ["null", "null", { arguments: "null" }]
   ])("that are %s", (_, args, expected) => {
@@ -289,12 +287,10 @@ describe("tool results", () => {
       { output: "see\nExit code: 1\nWall time: 1" }
     ],
     ["content and success", { content: "fine", success: true }, { output: "fine" }],
-    ["content without success", { content: "fine" }, { output: "fine" }],
     ["content and failure", { content: "boom", success: false }, { error: "boom" }],
     ["one text item", [items[0]], { output: "a" }],
     ["no item", [], { output: "" }],
     ["several items", items, { content: items }],
-    ["an image", [items[1]], { content: [items[1]] }],
     ["items and failure", { content: items, success: false }, { error: items }]
   ])("that are %s", (_, value, expected) => {
     assert.deepStrictEqual(responseTo(value), expected)
@@ -546,52 +542,19 @@ describe("problems have their position", () => {
     ["no type", { timestamp }, "type:"],
     ["a number for a type", { type: 5, payload: {} }, "type:"],
     ["a null payload", wrapped("response_item", null), "payload:"],
-    ["a list for a payload", wrapped("compacted", []), "payload:"],
-    ["an event without payload", { type: "event_msg" }, "payload:"],
-    ["a session without id", wrapped("session_meta", { cwd: "/w" }), "payload.id:"],
-    ["an item without type", item({ role: "user" }), "payload.type:"],
-    ["a message without role", item({ type: "message", content: [] }), "payload.role:"],
-    ["a message without content", item({ type: "message", role: "user" }), "payload.content:"],
     ["an invalid block", item(message("user", "text")), "payload.content[0]:"],
     ["a block without text", item(message("user", text("a"), { type: "input_text" })), "payload.content[1].text:"],
-    [
-      "an image without address",
-      item(message("user", { type: "input_image", image_url: 5 })),
-      "payload.content[0].image_url:"
-    ],
-    ["a summary that is no list", item({ type: "reasoning", summary: "hm" }), "payload.summary:"],
-    [
-      "a thought without text",
-      item({ type: "reasoning", summary: [{ type: "summary_text" }] }),
-      "payload.summary[0].text:"
-    ],
     ["a call without name", item({ type: "function_call", arguments: "{}", call_id: "c" }), "payload.name:"],
-    [
-      "arguments that are no text",
-      item({ type: "function_call", name: "f", arguments: {}, call_id: "c" }),
-      "payload.arguments:"
-    ],
-    ["a call without id", item({ type: "function_call", name: "f", arguments: "{}" }), "payload.call_id:"],
-    ["a custom call without input", item({ type: "custom_tool_call", name: "f", call_id: "c" }), "payload.input:"],
-    ["a shell call without action", item({ type: "local_shell_call", call_id: "c" }), "payload.action:"],
-    ["an answer without id", item({ type: "function_call_output", output: "x" }), "payload.call_id:"],
     ["an answer without output", item({ type: "function_call_output", call_id: "c" }), "payload.output:"],
-    ["an answer that is null", output("c", null), "payload.output:"],
-    ["items that are none", output("c", ["a"]), "payload.output:"],
     ["a number of turns that is none", event({ type: "thread_rolled_back", num_turns: "all" }), "payload.num_turns:"],
-    ["a compaction without message", wrapped("compacted", {}), "payload.message:"],
     ["a replacement that is no list", compacted("s", {}), "payload.replacement_history:"],
-    ["an invalid item of a replacement", compacted("s", [null]), "payload.replacement_history[0]:"],
     [
       "a broken item of a replacement",
       compacted("s", [message("user"), { type: "function_call" }]),
       "payload.replacement_history[1].name:"
     ],
-    ["a bare item that is broken", { type: "message", role: "user", content: [5] }, "content[0]:"],
     ["exact parts that are none", { ...user("a"), palimpsest: { parts: [{ text: 5 }] } }, "palimpsest.parts[0]:"],
-    ["exact parts in no list", { ...user("a"), palimpsest: { parts: 5 } }, "palimpsest.parts:"],
     ["escaped parts that are none", { ...user("a"), palimpsest: { escaped: ["{"] } }, "palimpsest.escaped:"],
-    ["a carrier without role", { ...item({ type: "other" }), palimpsest: { parts: [] } }, "payload.role:"],
     ["a layout without items", { ...compacted("s", []), palimpsest: { layout: [{}] } }, "palimpsest.layout:"],
     [
       "a layout that leaves parts over",

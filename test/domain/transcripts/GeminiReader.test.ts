@@ -85,7 +85,6 @@ describe("messages, in both forms", () => {
   type Case = readonly [rule: string, messages: ReadonlyArray<unknown>, told: ReadonlyArray<string>, skipped?: object]
   const cases: ReadonlyArray<Case> = [
     ["nothing", [], []],
-    ["a text", [user("1", "hello")], ["user: hello"]],
     ["texts and parts", [user("1", ["a", { text: "b" }])], ["user: a | b"]],
     ["a part without a list", [user("1", { text: "a" })], ["user: a"]],
     [
@@ -358,10 +357,7 @@ describe("messages, in both forms", () => {
     ["no counts", {}],
     ["no answer", { input: 1 }],
     ["a negative count", { input: -1, output: 2 }],
-    ["half a token", { input: 1.5, output: 2 }],
-    ["a text", { input: "1", output: 2 }],
-    ["too large a number", { input: 1e300, output: 2 }],
-    ["a list", [1, 2]]
+    ["a text", { input: "1", output: 2 }]
   ])("usage that says nothing is left out: %s", (_, tokens) => {
     assert.deepStrictEqual(
       drafts(records(gemini("1", "a", { tokens }))).map((draft) => draft.usage),
@@ -840,22 +836,12 @@ describe("problems", () => {
   const line = (record: unknown) => bad(readLines([JSON.stringify(metadata), JSON.stringify(record)]))
   const cases: ReadonlyArray<readonly [string, unknown, string]> = [
     ["a list", [], ""],
-    ["null", null, ""],
     ["a text", "x", ""],
     ["no type", { id: "1", content: "a" }, "type:"],
-    ["a type that is no text", { id: "1", type: 5, content: "a" }, "type:"],
     ["no id", { type: "user", content: "a" }, "id:"],
-    ["an id that is no text", { id: 5, type: "gemini", content: "a" }, "id:"],
     ["no content", { id: "1", type: "user" }, "content:"],
-    ["content null", user("1", null), "content:"],
-    ["content a number", gemini("1", 5), "content:"],
     ["an invalid part", user("1", ["a", 5]), "content[1]:"],
-    ["a part of wrong types", user("1", [{ text: 5 }]), "content[0]:"],
-    ["a call without a name", gemini("1", [{ functionCall: {} }]), "content[0]:"],
-    ["thoughts that are no list", gemini("1", "a", { thoughts: {} }), "thoughts:"],
     ["an invalid thought", gemini("1", "a", { thoughts: [{}, "x"] }), "thoughts[1]:"],
-    ["calls that are no list", gemini("1", "a", { toolCalls: {} }), "toolCalls:"],
-    ["an invalid call", gemini("1", "a", { toolCalls: [null] }), "toolCalls[0]:"],
     ["a tool without a name", gemini("1", "a", { toolCalls: [{ id: "c" }] }), "toolCalls[0].name:"],
     [
       "a response of wrong types",
@@ -863,12 +849,9 @@ describe("problems", () => {
       "toolCalls[0].result[0]:"
     ],
     ["exact parts that are none", { ...user("1", "a"), palimpsest: { parts: [5] } }, "palimpsest.parts[0]:"],
-    ["exact answers that are no list", { ...gemini("1", "a"), palimpsest: { answers: {} } }, "palimpsest.answers:"],
     ["a rewind to no id", { $rewindTo: 5 }, "$rewindTo:"],
     ["a $set of nothing", { $set: null }, "$set:"],
-    ["a $set of a list", { $set: [] }, "$set:"],
     ["messages that are no list", { $set: { messages: {} } }, "$set.messages:"],
-    ["messages null", { $set: { messages: null } }, "$set.messages:"],
     ["an invalid message", set(user("1", "a"), "x"), "$set.messages[1]:"],
     ["a message in a $set that is wrong", set(user("1", [null])), "$set.messages[0].content[0]:"]
   ]

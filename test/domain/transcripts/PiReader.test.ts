@@ -1,10 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { readFileSync } from "node:fs"
-import { gunzipSync } from "node:zlib"
-import { isCall, isResponse, isText, isThought, payload } from "../../../src/domain/content/Content.ts"
 import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { problemText } from "../../../src/domain/transcripts/Problem.ts"
-import { bad, contents, drafts, ok, reading, told } from "../../support/reading.ts"
+import { bad, drafts, ok, reading, told } from "../../support/reading.ts"
 
 const read = reading(piReader)
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))
@@ -254,49 +251,5 @@ describe("entries become messages", () => {
   ])("use that is %s", (_, usage, expected) => {
     const [draft] = drafts(records(header(), message({ role: "assistant", content: [], usage })))
     assert.deepStrictEqual(draft?.usage, expected)
-  })
-})
-
-it("real file: every message, call, result and text is read", () => {
-  const lines = gunzipSync(readFileSync(new URL("../../fixtures/sessions/pi-1019-lines.jsonl.gz", import.meta.url)))
-    .toString("utf8")
-    .split("\n")
-    .filter((line) => line !== "")
-  const transcript = ok(read(lines))
-  const records = lines.map((line) => JSON.parse(line))
-  const messages = records.filter((record) => record.type === "message").map((record) => record.message)
-  const blocks = messages.filter((one) => one.role !== "toolResult").flatMap((one) => one.content)
-  const parts = contents(transcript).flatMap((content) => [...content.parts])
-  assert.strictEqual(lines.length, 1019)
-  assert.deepStrictEqual(
-    parts.filter(isCall).map((part) => part.functionCall.id),
-    blocks.filter((block) => block.type === "toolCall").map((block) => block.id)
-  )
-  assert.deepStrictEqual(
-    parts.filter(isText).map((part) => part.text),
-    blocks.filter((block) => block.type === "text").map((block) => block.text)
-  )
-  assert.deepStrictEqual(
-    parts.filter(isResponse).map((part) => [part.functionResponse.id, payload(part).text]),
-    messages.filter((one) => one.role === "toolResult").map((one) => [one.toolCallId, one.content[0]?.text ?? ""])
-  )
-  assert.strictEqual(parts.filter(isThought).length, blocks.filter((block) => block.type === "thinking").length)
-  const runs = messages.filter((one, index) => one.role !== "toolResult" || messages[index - 1]?.role !== "toolResult")
-  assert.strictEqual(transcript.steps.length, runs.length)
-  const answers = messages.filter((one) => one.role === "assistant")
-  assert.deepStrictEqual(
-    drafts(transcript)
-      .filter((draft) => draft.content.role === "model")
-      .map((draft) => [draft.model, draft.usage]),
-    answers.map(({ model, usage: { cacheRead: cached, cacheWrite, input, output: answer } }) => [
-      model,
-      input + cached + cacheWrite + answer === 0
-        ? undefined
-        : { prompt: input + cached + cacheWrite, answer, thoughts: 0, cached, cacheWrite }
-    ])
-  )
-  assert.deepStrictEqual(transcript.skipped, {
-    model_change: records.filter((record) => record.type === "model_change").length,
-    thinking_level_change: records.filter((record) => record.type === "thinking_level_change").length
   })
 })

@@ -9,14 +9,15 @@ import {
   type RequestContext,
   ServerCallContext
 } from "@a2a-js/sdk/server"
-import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { TestClock } from "effect/testing"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Activity } from "../../../src/domain/chat/ChatEvent.ts"
 import * as A2aAgent from "../../../src/layers/agent/A2aAgent.ts"
 import type { Task } from "../../../src/services/agent/AgentRunner.ts"
+import { listening } from "../../support/loopback.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 // What an agent says
 
@@ -121,37 +122,19 @@ const bodyOf = (request: IncomingMessage): Promise<string> =>
   })
 
 /** A server that answers by `answer`; its address, and what it was asked. */
-const serve = (answer: (request: Request, response: ServerResponse, address: string) => void | Promise<void>) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly address: string; readonly requests: Array<Request>; readonly close: () => void }>(
-      (resume) => {
-        const requests: Array<Request> = []
-        let address = ""
-        const server = createServer((incoming, response) => {
-          void bodyOf(incoming).then((body) => {
-            const request = { url: incoming.url ?? "", headers: incoming.headers, body }
-            requests.push(request)
-            return answer(request, response, address)
-          })
-        })
-        server.listen(0, "127.0.0.1", () => {
-          const at = server.address()
-          address = `http://127.0.0.1:${typeof at === "object" && at !== null ? at.port : 0}`
-          resume(
-            Effect.succeed({
-              address,
-              requests,
-              close: () => {
-                server.closeAllConnections()
-                server.close()
-              }
-            })
-          )
-        })
-      }
-    ),
-    ({ close }) => Effect.sync(close)
-  )
+const serve = Effect.fnUntraced(function* (
+  answer: (request: Request, response: ServerResponse, address: string) => void | Promise<void>
+) {
+  const requests: Array<Request> = []
+  const address: string = yield* listening((incoming, response) => {
+    void bodyOf(incoming).then((body) => {
+      const request = { url: incoming.url ?? "", headers: incoming.headers, body }
+      requests.push(request)
+      return answer(request, response, address)
+    })
+  })
+  return { address, requests }
+})
 
 const json = (response: ServerResponse, status: number, value: unknown): void => {
   response.writeHead(status, { "content-type": "application/json" })
@@ -226,302 +209,249 @@ const { TASK_STATE_COMPLETED, TASK_STATE_FAILED, TASK_STATE_INPUT_REQUIRED, TASK
 
 describe("an agent over A2A", () => {
   for (const streaming of [true, false]) {
-    it.effect(`answers with a message${streaming ? ", streaming" : ""}`, () =>
-      Effect.gen(function* () {
-        const { address, requests } = yield* agentServer({
-          streaming,
-          execute: ({ asked, say }) => say(text(`you said ${asked}`))
-        })
-        const { duration, ...result } = yield* ask(address, "grüße")
-        assert.isAtLeast(duration, 0)
-        assert.deepStrictEqual(result, { text: "you said grüße", reason: "GOAL", turns: 1, session: undefined })
-        assert.deepStrictEqual(
-          requests.map(({ url }) => url),
-          ["/.well-known/agent-card.json", "/rpc"]
-        )
+    it.effect(`answers with a message${streaming ? ", streaming" : ""}`, function* () {
+      const { address, requests } = yield* agentServer({
+        streaming,
+        execute: ({ asked, say }) => say(text(`you said ${asked}`))
       })
-    )
-
-    it.effect(`answers with a task${streaming ? ", streaming" : ""}: its artifacts are the result`, () =>
-      Effect.gen(function* () {
-        const { address } = yield* agentServer({
-          streaming,
-          execute: ({ artifact, begin, status }) => {
-            begin()
-            status(TASK_STATE_WORKING, "I read the files")
-            artifact("report", [text("one ")])
-            artifact("report", [text("two")], true)
-            artifact("data", [
-              { ...text(""), content: { $case: "data", value: { n: 1 } } },
-              {
-                ...text(""),
-                content: { $case: "raw", value: Buffer.from("abc") },
-                filename: "a.png",
-                mediaType: "image/png"
-              },
-              { ...text(""), content: { $case: "url", value: "https://example.com/x" } }
-            ])
-            status(TASK_STATE_COMPLETED, "all done")
-          }
-        })
-        const { reason, text: said } = yield* ask(address)
-        assert.strictEqual(reason, "GOAL")
-        // A task that comes whole keeps the pieces of an artifact apart.
-        assert.match(said, /^one \n?two\n/)
-        assert.include(said, '"n": 1')
-        assert.include(said, "[a.png, image/png, 3 bytes]")
-        assert.include(said, "https://example.com/x")
-      })
-    )
-  }
-
-  it.effect("returns the last message of a task without artifacts", () =>
-    Effect.gen(function* () {
-      const { address } = yield* agentServer({
-        execute: ({ begin, status }) => {
-          begin()
-          status(TASK_STATE_WORKING, "hm")
-          status(TASK_STATE_COMPLETED, "forty-two")
-        }
-      })
-      assert.strictEqual((yield* ask(address)).text, "forty-two")
+      const { duration, ...result } = yield* ask(address, "grüße")
+      assert.isAtLeast(duration, 0)
+      assert.deepStrictEqual(result, { text: "you said grüße", reason: "GOAL", turns: 1, session: undefined })
+      assert.deepStrictEqual(
+        requests.map(({ url }) => url),
+        ["/.well-known/agent-card.json", "/rpc"]
+      )
     })
-  )
 
-  it.effect("reports status messages and artifacts as they arrive", () =>
-    Effect.gen(function* () {
-      const seen: Array<Activity> = []
+    it.effect(`answers with a task${streaming ? ", streaming" : ""}: its artifacts are the result`, function* () {
       const { address } = yield* agentServer({
+        streaming,
         execute: ({ artifact, begin, status }) => {
           begin()
           status(TASK_STATE_WORKING, "I read the files")
-          artifact("report", [text("one")])
-          status(TASK_STATE_COMPLETED)
-        }
-      })
-      const { start } = yield* toUrl(address)
-      yield* (yield* start({
-        ...quiet,
-        prompt: "x",
-        activity: (activity) => Effect.sync(() => void seen.push(activity))
-      })).result
-      assert.deepStrictEqual(seen, [
-        { _tag: "Thought", text: "I read the files" },
-        { _tag: "Thought", text: "writes report" }
-      ])
-    })
-  )
-
-  it.effect("returns a question as the result; the next message answers it, in the same task", () =>
-    Effect.gen(function* () {
-      const tasks: Array<string> = []
-      const contexts: Array<string> = []
-      const { address } = yield* agentServer({
-        execute: ({ asked, begin, contextId, status, taskId }) => {
-          tasks.push(taskId)
-          contexts.push(contextId)
-          begin()
-          if (asked === "book") status(TASK_STATE_INPUT_REQUIRED, "for which day?")
-          else status(TASK_STATE_COMPLETED, `booked for ${asked}`)
-        }
-      })
-      const { start } = yield* toUrl(address)
-      const first = yield* start({ ...quiet, prompt: "book" })
-      assert.include((yield* first.result).text, "for which day?")
-      assert.strictEqual(yield* first.send("Monday"), "booked for Monday")
-      const second = yield* start({ ...quiet, prompt: "Tuesday" })
-      assert.strictEqual((yield* second.result).text, "booked for Tuesday")
-      const [one, two, three] = tasks
-      assert.strictEqual(one, two)
-      assert.notStrictEqual(two, three)
-      assert.strictEqual(new Set(contexts).size, 1)
-    })
-  )
-
-  it.effect("reports why a task failed, with the result so far", () =>
-    Effect.gen(function* () {
-      const { address } = yield* agentServer({
-        execute: ({ artifact, begin, status }) => {
-          begin()
-          artifact("report", [text("half of it")])
-          status(TASK_STATE_FAILED, "the disk is full")
+          artifact("report", [text("one ")])
+          artifact("report", [text("two")], true)
+          artifact("data", [
+            { ...text(""), content: { $case: "data", value: { n: 1 } } },
+            {
+              ...text(""),
+              content: { $case: "raw", value: Buffer.from("abc") },
+              filename: "a.png",
+              mediaType: "image/png"
+            },
+            { ...text(""), content: { $case: "url", value: "https://example.com/x" } }
+          ])
+          status(TASK_STATE_COMPLETED, "all done")
         }
       })
       const { reason, text: said } = yield* ask(address)
-      assert.strictEqual(reason, "ERROR")
-      assert.include(said, "the disk is full")
-      assert.include(said, "half of it")
+      assert.strictEqual(reason, "GOAL")
+      // A task that comes whole keeps the pieces of an artifact apart.
+      assert.match(said, /^one \n?two\n/)
+      assert.include(said, '"n": 1')
+      assert.include(said, "[a.png, image/png, 3 bytes]")
+      assert.include(said, "https://example.com/x")
     })
-  )
+  }
 
-  it.effect("stops waiting for a task that needs a key, although the server keeps the connection open", () =>
-    Effect.gen(function* () {
-      const { address } = yield* agentServer({
-        execute: ({ begin, status }) => {
-          begin()
-          status(TaskState.TASK_STATE_AUTH_REQUIRED, "sign in at example.com")
-          return new Promise(() => {})
-        }
-      })
-      const { reason, text: said } = yield* ask(address)
-      assert.strictEqual(reason, "ERROR")
-      assert.include(said, "sign in at example.com")
-    })
-  )
-
-  it.effect("polls a task without updates until it is done", () =>
-    Effect.gen(function* () {
-      let looks = 0
-      const task = (state: string) => ({ id: "t1", contextId: "c1", status: { state }, artifacts: [], history: [] })
-      const { address } = yield* serve(({ body, url }, response, own) => {
-        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
-        const { id, method } = JSON.parse(body)
-        if (method === "GetTask") looks += 1
-        const state = looks > 2 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"
-        json(response, 200, { jsonrpc: "2.0", id, result: method === "GetTask" ? task(state) : { task: task(state) } })
-      })
-      const fiber = yield* Effect.forkChild(ask(address, "hello", { silenceTimeout: "1000 days" }))
-      while (fiber.pollUnsafe() === undefined) {
-        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        if (looks > 0) yield* TestClock.adjust("2 seconds")
+  it.effect("reports status messages and artifacts as they arrive", function* () {
+    const seen: Array<Activity> = []
+    const { address } = yield* agentServer({
+      execute: ({ artifact, begin, status }) => {
+        begin()
+        status(TASK_STATE_WORKING, "I read the files")
+        artifact("report", [text("one")])
+        status(TASK_STATE_COMPLETED)
       }
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "GOAL")
-      assert.strictEqual(looks, 3)
     })
-  )
+    const { start } = yield* toUrl(address)
+    yield* (yield* start({
+      ...quiet,
+      prompt: "x",
+      activity: (activity) => Effect.sync(() => void seen.push(activity))
+    })).result
+    assert.deepStrictEqual(seen, [
+      { _tag: "Thought", text: "I read the files" },
+      { _tag: "Thought", text: "writes report" }
+    ])
+  })
+
+  it.effect("returns a question as the result; the next message answers it, in the same task", function* () {
+    const tasks: Array<string> = []
+    const contexts: Array<string> = []
+    const { address } = yield* agentServer({
+      execute: ({ asked, begin, contextId, status, taskId }) => {
+        tasks.push(taskId)
+        contexts.push(contextId)
+        begin()
+        if (asked === "book") status(TASK_STATE_INPUT_REQUIRED, "for which day?")
+        else status(TASK_STATE_COMPLETED, `booked for ${asked}`)
+      }
+    })
+    const { start } = yield* toUrl(address)
+    const first = yield* start({ ...quiet, prompt: "book" })
+    assert.include((yield* first.result).text, "for which day?")
+    assert.strictEqual(yield* first.send("Monday"), "booked for Monday")
+    const second = yield* start({ ...quiet, prompt: "Tuesday" })
+    assert.strictEqual((yield* second.result).text, "booked for Tuesday")
+    const [one, two, three] = tasks
+    assert.strictEqual(one, two)
+    assert.notStrictEqual(two, three)
+    assert.strictEqual(new Set(contexts).size, 1)
+  })
+
+  it.effect("reports why a task failed, with the result so far", function* () {
+    const { address } = yield* agentServer({
+      execute: ({ artifact, begin, status }) => {
+        begin()
+        artifact("report", [text("half of it")])
+        status(TASK_STATE_FAILED, "the disk is full")
+      }
+    })
+    const { reason, text: said } = yield* ask(address)
+    assert.strictEqual(reason, "ERROR")
+    assert.include(said, "the disk is full")
+    assert.include(said, "half of it")
+  })
+
+  it.effect("stops waiting for a task that needs a key, although the server keeps the connection open", function* () {
+    const { address } = yield* agentServer({
+      execute: ({ begin, status }) => {
+        begin()
+        status(TaskState.TASK_STATE_AUTH_REQUIRED, "sign in at example.com")
+        return new Promise(() => {})
+      }
+    })
+    const { reason, text: said } = yield* ask(address)
+    assert.strictEqual(reason, "ERROR")
+    assert.include(said, "sign in at example.com")
+  })
+
+  it.effect("polls a task without updates until it is done", function* () {
+    let looks = 0
+    const task = (state: string) => ({ id: "t1", contextId: "c1", status: { state }, artifacts: [], history: [] })
+    const { address } = yield* serve(({ body, url }, response, own) => {
+      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+      const { id, method } = JSON.parse(body)
+      if (method === "GetTask") looks += 1
+      const state = looks > 2 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"
+      json(response, 200, { jsonrpc: "2.0", id, result: method === "GetTask" ? task(state) : { task: task(state) } })
+    })
+    const fiber = yield* Effect.forkChild(ask(address, "hello", { silenceTimeout: "1000 days" }))
+    while (fiber.pollUnsafe() === undefined) {
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      if (looks > 0) yield* TestClock.adjust("2 seconds")
+    }
+    assert.strictEqual((yield* Fiber.join(fiber)).reason, "GOAL")
+    assert.strictEqual(looks, 3)
+  })
 })
 
 describe("interruption", () => {
-  it.effect("cancels the remote task and closes the socket", () =>
-    Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const cancelled = yield* Deferred.make<string>()
-      const gone = yield* Deferred.make<void>()
-      let id = ""
-      const { address, requests } = yield* agentServer({
-        execute: ({ begin, status, taskId }) => {
-          id = taskId
-          begin()
-          status(TASK_STATE_WORKING, "this takes long")
-          return new Promise(() => {})
-        },
-        cancel: (taskId) => Deferred.doneUnsafe(cancelled, Exit.succeed(taskId)),
-        gone: () => Deferred.doneUnsafe(gone, Exit.void)
-      })
-      const scope = yield* Scope.make()
-      const { start } = yield* toUrl(address)
-      yield* Scope.provide(
-        start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
-        scope
-      )
-      yield* Deferred.await(begun)
-      yield* Scope.close(scope, Exit.void)
-      assert.strictEqual(yield* Deferred.await(cancelled), id)
-      yield* Deferred.await(gone)
-      assert.include(requests.at(-1)?.body ?? "", "CancelTask")
+  it.effect("cancels the remote task and closes the socket", function* () {
+    const begun = yield* Deferred.make<void>()
+    const cancelled = yield* Deferred.make<string>()
+    const gone = yield* Deferred.make<void>()
+    let id = ""
+    const { address, requests } = yield* agentServer({
+      execute: ({ begin, status, taskId }) => {
+        id = taskId
+        begin()
+        status(TASK_STATE_WORKING, "this takes long")
+        return new Promise(() => {})
+      },
+      cancel: (taskId) => Deferred.doneUnsafe(cancelled, Exit.succeed(taskId)),
+      gone: () => Deferred.doneUnsafe(gone, Exit.void)
     })
-  )
+    const scope = yield* Scope.make()
+    const { start } = yield* toUrl(address)
+    yield* Scope.provide(
+      start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
+      scope
+    )
+    yield* Deferred.await(begun)
+    yield* Scope.close(scope, Exit.void)
+    assert.strictEqual(yield* Deferred.await(cancelled), id)
+    yield* Deferred.await(gone)
+    assert.include(requests.at(-1)?.body ?? "", "CancelTask")
+  })
 
-  it.effect("waits a limited time for a server that does not confirm the cancel", () =>
-    Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const cancelling = yield* Deferred.make<void>()
-      const { address } = yield* serve(({ body, url }, response, own) => {
-        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
-        const { id, method } = JSON.parse(body)
-        if (method === "CancelTask") {
-          Deferred.doneUnsafe(cancelling, Exit.void)
-          return
-        }
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        const statusUpdate = {
-          taskId: "t1",
-          contextId: "c1",
-          status: { state: "TASK_STATE_WORKING", message: { parts: [{ text: "hm" }] } }
-        }
-        response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { statusUpdate } })}\n\n`)
-      })
-      const scope = yield* Scope.make()
-      const { start } = yield* toUrl(address)
-      yield* Scope.provide(
-        start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
-        scope
-      )
-      yield* Deferred.await(begun)
-      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
-      yield* Deferred.await(cancelling)
-      yield* TestClock.adjust("5 seconds")
-      assert.isTrue(Exit.isSuccess(yield* Fiber.await(closing)))
-    })
-  )
-
-  it.effect("closes the socket of a server that never answers", () =>
-    Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
-      const gone = yield* Deferred.make<void>()
-      const { address } = yield* serve(({ url }, response, own) => {
-        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
-        response.on("close", () => Deferred.doneUnsafe(gone, Exit.void))
-        Deferred.doneUnsafe(asked, Exit.void)
-      })
-      const fiber = yield* Effect.forkChild(ask(address))
-      yield* Deferred.await(asked)
-      yield* Fiber.interrupt(fiber)
-      yield* Deferred.await(gone)
-      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
-    })
-  )
-
-  it.effect("closes the socket of a server that hangs while it sends its card", () =>
-    Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
-      const gone = yield* Deferred.make<void>()
-      const { address } = yield* serve((_, response) => {
-        response.on("close", () => Deferred.doneUnsafe(gone, Exit.void))
-        response.writeHead(200, { "content-type": "application/json" })
-        response.write("{")
-        Deferred.doneUnsafe(asked, Exit.void)
-      })
-      const fiber = yield* Effect.forkChild(ask(address))
-      yield* Deferred.await(asked)
-      yield* Fiber.interrupt(fiber)
-      yield* Deferred.await(gone)
-      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
-    })
-  )
-
-  it.effect("gives up a server that falls silent, and keeps its messages", () =>
-    Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const { address } = yield* agentServer({
-        execute: ({ artifact, begin, status }) => {
-          begin()
-          artifact("report", [text("half of it")])
-          status(TASK_STATE_WORKING, "and now")
-          return new Promise(() => {})
-        }
-      })
-      const { start } = yield* toUrl(address, { silenceTimeout: "1 minute" })
-      const running = yield* start({
-        ...quiet,
-        prompt: "x",
-        activity: (activity) =>
-          activity._tag === "Thought" && activity.text === "and now"
-            ? Effect.asVoid(Deferred.succeed(begun, undefined))
-            : Effect.void
-      })
-      yield* Deferred.await(begun)
-      const fiber = yield* Effect.forkChild(running.result)
-      while (fiber.pollUnsafe() === undefined) {
-        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        yield* TestClock.adjust("1 second")
+  it.effect("waits a limited time for a server that does not confirm the cancel", function* () {
+    const begun = yield* Deferred.make<void>()
+    const cancelling = yield* Deferred.make<void>()
+    const { address } = yield* serve(({ body, url }, response, own) => {
+      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+      const { id, method } = JSON.parse(body)
+      if (method === "CancelTask") {
+        Deferred.doneUnsafe(cancelling, Exit.void)
+        return
       }
-      const { reason, text: said } = yield* Fiber.join(fiber)
-      assert.strictEqual(reason, "ERROR")
-      assert.include(said, "sent nothing for 1m")
-      assert.include(said, "half of it")
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      const statusUpdate = {
+        taskId: "t1",
+        contextId: "c1",
+        status: { state: "TASK_STATE_WORKING", message: { parts: [{ text: "hm" }] } }
+      }
+      response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { statusUpdate } })}\n\n`)
     })
-  )
+    const scope = yield* Scope.make()
+    const { start } = yield* toUrl(address)
+    yield* Scope.provide(
+      start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
+      scope
+    )
+    yield* Deferred.await(begun)
+    const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+    yield* Deferred.await(cancelling)
+    yield* TestClock.adjust("5 seconds")
+    assert.isTrue(Exit.isSuccess(yield* Fiber.await(closing)))
+  })
+
+  it.effect("closes the socket of a server that never answers", function* () {
+    const asked = yield* Deferred.make<void>()
+    const gone = yield* Deferred.make<void>()
+    const { address } = yield* serve(({ url }, response, own) => {
+      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+      response.on("close", () => Deferred.doneUnsafe(gone, Exit.void))
+      Deferred.doneUnsafe(asked, Exit.void)
+    })
+    const fiber = yield* Effect.forkChild(ask(address))
+    yield* Deferred.await(asked)
+    yield* Fiber.interrupt(fiber)
+    yield* Deferred.await(gone)
+    assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+  })
+
+  it.effect("gives up a server that falls silent, and keeps its messages", function* () {
+    const begun = yield* Deferred.make<void>()
+    const { address } = yield* agentServer({
+      execute: ({ artifact, begin, status }) => {
+        begin()
+        artifact("report", [text("half of it")])
+        status(TASK_STATE_WORKING, "and now")
+        return new Promise(() => {})
+      }
+    })
+    const { start } = yield* toUrl(address, { silenceTimeout: "1 minute" })
+    const running = yield* start({
+      ...quiet,
+      prompt: "x",
+      activity: (activity) =>
+        activity._tag === "Thought" && activity.text === "and now"
+          ? Effect.asVoid(Deferred.succeed(begun, undefined))
+          : Effect.void
+    })
+    yield* Deferred.await(begun)
+    const fiber = yield* Effect.forkChild(running.result)
+    while (fiber.pollUnsafe() === undefined) {
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      yield* TestClock.adjust("1 second")
+    }
+    const { reason, text: said } = yield* Fiber.join(fiber)
+    assert.strictEqual(reason, "ERROR")
+    assert.include(said, "sent nothing for 1m")
+    assert.include(said, "half of it")
+  })
 })
 
 describe("credentials", () => {
@@ -539,104 +469,82 @@ describe("credentials", () => {
       { type: "http", scheme: "basic", username: "$REMOTE_USER", password: "$REMOTE_PASSWORD" },
       "authorization",
       `Basic ${Buffer.from("ann:pässword").toString("base64")}`
-    ],
-    ["a value as it is", { type: "http", scheme: "Token", value: "x=1" }, "authorization", "Token x=1"]
+    ]
   ]
   for (const [name, auth, header, value] of cases) {
-    it.effect(`are sent as ${name}, with every request`, () =>
-      Effect.gen(function* () {
-        const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
-        assert.strictEqual((yield* ask(address, "x", { auth })).text, "ok")
-        assert.deepStrictEqual(
-          requests.map(({ headers }) => headers[header]),
-          [value, value]
-        )
-      }).pipe(Effect.provide(variables))
-    )
+    it.effect(`are sent as ${name}, with every request`, variables, function* () {
+      const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+      assert.strictEqual((yield* ask(address, "x", { auth })).text, "ok")
+      assert.deepStrictEqual(
+        requests.map(({ headers }) => headers[header]),
+        [value, value]
+      )
+    })
   }
 
-  it.effect("that are missing or invalid are reported before anything is sent", () =>
-    Effect.gen(function* () {
-      const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
-      assert.include(
-        yield* refusal(address, { auth: { type: "apiKey", key: "$NOWHERE" } }),
-        "NOWHERE, which is not set"
-      )
-      assert.include(yield* refusal(address, { auth: { type: "http", scheme: "Bearer" } }), "lacks token")
-      assert.include(yield* refusal(address, { auth: { type: "apiKey", key: "$ODD" } }), "cannot be sent")
-      assert.include(yield* refusal(address, { auth: { type: "oauth" } }), "not supported")
-      assert.deepStrictEqual(requests, [])
-    }).pipe(Effect.provide(variables))
-  )
+  it.effect("that are missing or invalid are reported before anything is sent", variables, function* () {
+    const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+    assert.include(yield* refusal(address, { auth: { type: "apiKey", key: "$NOWHERE" } }), "NOWHERE, which is not set")
+    assert.include(yield* refusal(address, { auth: { type: "http", scheme: "Bearer" } }), "lacks token")
+    assert.include(yield* refusal(address, { auth: { type: "apiKey", key: "$ODD" } }), "cannot be sent")
+    assert.include(yield* refusal(address, { auth: { type: "oauth" } }), "not supported")
+    assert.deepStrictEqual(requests, [])
+  })
 
-  it.effect("go to no other server and into no message", () =>
-    Effect.gen(function* () {
-      const elsewhere = yield* agentServer({ execute: ({ say }) => say(text("caught")) })
-      const { address } = yield* serve((_, response) => json(response, 200, card(`${elsewhere.address}/rpc`, true)))
-      const auth = { type: "apiKey", key: "$REMOTE_KEY" } as const
-      assert.include(yield* refusal(address, { auth }), "comes from another one")
-      const redirecting = yield* serve((_, response) => {
-        response.writeHead(302, { location: `${elsewhere.address}/.well-known/agent-card.json` })
-        response.end()
-      })
-      assert.include(yield* refusal(redirecting.address, { auth }), "redirects are not followed")
-      assert.deepStrictEqual(elsewhere.requests, [])
-      const echo = yield* serve(({ headers, url }, response, own) =>
-        url.endsWith("agent-card.json")
-          ? json(response, 200, card(`${own}/rpc`, true))
-          : json(response, 400, `no: ${String(headers["x-api-key"])}`)
-      )
-      assert.notInclude(yield* refusal(echo.address, { auth }), "key-123")
-    }).pipe(Effect.provide(variables))
-  )
-
-  it.effect("a forbidden address is not contacted, whether it has the card or is named in it", () =>
-    Effect.gen(function* () {
-      const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
-      const asked: Array<string> = []
-      const checkAddress = (url: URL) =>
-        Effect.andThen(
-          Effect.sync(() => asked.push(url.origin)),
-          Effect.fail({ message: `${url.host} is refused` })
-        )
-      const host = new URL(address).host
-      const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
-      assert.strictEqual(yield* refusal(address, { checkAddress }), `agent remote: ${host} is refused`)
-      assert.strictEqual(yield* refusal(address, { checkAddress, card: given }), `agent remote: ${host} is refused`)
-      assert.deepStrictEqual(asked, [address, address])
-      assert.deepStrictEqual(requests, [])
-      assert.strictEqual((yield* ask(address, "x", { checkAddress: () => Effect.void })).text, "ok")
+  it.effect("go to no other server and into no message", variables, function* () {
+    const elsewhere = yield* agentServer({ execute: ({ say }) => say(text("caught")) })
+    const { address } = yield* serve((_, response) => json(response, 200, card(`${elsewhere.address}/rpc`, true)))
+    const auth = { type: "apiKey", key: "$REMOTE_KEY" } as const
+    assert.include(yield* refusal(address, { auth }), "comes from another one")
+    const redirecting = yield* serve((_, response) => {
+      response.writeHead(302, { location: `${elsewhere.address}/.well-known/agent-card.json` })
+      response.end()
     })
-  )
+    assert.include(yield* refusal(redirecting.address, { auth }), "redirects are not followed")
+    assert.deepStrictEqual(elsewhere.requests, [])
+    const echo = yield* serve(({ headers, url }, response, own) =>
+      url.endsWith("agent-card.json")
+        ? json(response, 200, card(`${own}/rpc`, true))
+        : json(response, 400, `no: ${String(headers["x-api-key"])}`)
+    )
+    assert.notInclude(yield* refusal(echo.address, { auth }), "key-123")
+  })
 
-  it.effect("a card from the user may name any address", () =>
-    Effect.gen(function* () {
-      const { address } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
-      const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
-      assert.strictEqual((yield* ask(address, "x", { card: given })).text, "ok")
-    })
-  )
+  it.effect("a forbidden address is not contacted, whether it has the card or is named in it", function* () {
+    const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+    const asked: Array<string> = []
+    const checkAddress = (url: URL) =>
+      Effect.andThen(
+        Effect.sync(() => asked.push(url.origin)),
+        Effect.fail({ message: `${url.host} is refused` })
+      )
+    const host = new URL(address).host
+    const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
+    assert.strictEqual(yield* refusal(address, { checkAddress }), `agent remote: ${host} is refused`)
+    assert.strictEqual(yield* refusal(address, { checkAddress, card: given }), `agent remote: ${host} is refused`)
+    assert.deepStrictEqual(asked, [address, address])
+    assert.deepStrictEqual(requests, [])
+    assert.strictEqual((yield* ask(address, "x", { checkAddress: () => Effect.void })).text, "ok")
+  })
 })
 
 describe("errors are described", () => {
-  it.effect("for a card", () =>
-    Effect.gen(function* () {
-      const answering = (status: number, body: unknown) =>
-        Effect.flatMap(
-          serve((_, response) => json(response, status, body)),
-          ({ address }) => refusal(address)
-        )
-      assert.include(yield* answering(404, "no"), "no agent at that address")
-      assert.include(yield* answering(401, "no"), "requires authentication")
-      assert.include(yield* answering(500, "no"), "the server failed")
-      assert.include(yield* answering(200, "<html>"), "not A2A")
-      assert.include(yield* answering(200, { name: "x" }), "is not an agent card")
-      assert.include(yield* refusal("http://127.0.0.1:1"), "cannot be reached")
-      assert.include(yield* refusal("nowhere"), "the address of agent remote is invalid")
-      assert.include(yield* refusal("", { card: { json: "{" } }), "is not JSON")
-      assert.include(yield* refusal("", { card: { json: "[]" } }), "is not an agent card")
-    })
-  )
+  it.effect("for a card", function* () {
+    const answering = (status: number, body: unknown) =>
+      Effect.flatMap(
+        serve((_, response) => json(response, status, body)),
+        ({ address }) => refusal(address)
+      )
+    assert.include(yield* answering(404, "no"), "no agent at that address")
+    assert.include(yield* answering(401, "no"), "requires authentication")
+    assert.include(yield* answering(500, "no"), "the server failed")
+    assert.include(yield* answering(200, "<html>"), "not A2A")
+    assert.include(yield* answering(200, { name: "x" }), "is not an agent card")
+    assert.include(yield* refusal("http://127.0.0.1:1"), "cannot be reached")
+    assert.include(yield* refusal("nowhere"), "the address of agent remote is invalid")
+    assert.include(yield* refusal("", { card: { json: "{" } }), "is not JSON")
+    assert.include(yield* refusal("", { card: { json: "[]" } }), "is not an agent card")
+  })
 
   const sse = (response: ServerResponse, ...pieces: ReadonlyArray<string>) => {
     response.writeHead(200, { "content-type": "text/event-stream" })
@@ -659,7 +567,6 @@ describe("errors are described", () => {
     readonly [name: string, answer: (response: ServerResponse, id: unknown) => void, says: ReadonlyArray<string>]
   > = [
     ["a page", (response) => json(response, 200, "<html>"), ["not A2A"]],
-    ["broken JSON in an event", (response) => sse(response, "data: {\n\n"), ["not A2A"]],
     [
       "broken JSON after a piece",
       (response, id) => sse(response, working(id), "data: {\n\n"),
@@ -679,7 +586,6 @@ describe("errors are described", () => {
       (response, id) => json(response, 200, { jsonrpc: "2.0", id, error: { code: -32603, message: "out of memory" } }),
       ["out of memory"]
     ],
-    ["a refusal", (response) => json(response, 403, "{}"), ["requires authentication (HTTP 403)"]],
     [
       "a redirection",
       (response) => {
@@ -697,58 +603,52 @@ describe("errors are described", () => {
     ]
   ]
   for (const [name, answer, says] of answers) {
-    it.effect(`with ${name} as a response`, () =>
-      Effect.gen(function* () {
-        const { address } = yield* serve(({ body, url }, response, own) =>
-          url.endsWith("agent-card.json")
-            ? json(response, 200, card(`${own}/rpc`, true))
-            : answer(response, JSON.parse(body).id)
-        )
-        const said = yield* ask(address).pipe(
-          Effect.map(({ reason, text: words }) => `${reason} ${words}`),
-          Effect.catch((error) => Effect.succeed(error.message))
-        )
-        for (const words of says) assert.include(said, words)
-      })
-    )
+    it.effect(`with ${name} as a response`, function* () {
+      const { address } = yield* serve(({ body, url }, response, own) =>
+        url.endsWith("agent-card.json")
+          ? json(response, 200, card(`${own}/rpc`, true))
+          : answer(response, JSON.parse(body).id)
+      )
+      const said = yield* ask(address).pipe(
+        Effect.map(({ reason, text: words }) => `${reason} ${words}`),
+        Effect.catch((error) => Effect.succeed(error.message))
+      )
+      for (const words of says) assert.include(said, words)
+    })
   }
 
-  it.effect("and a huge response that does not stream is cut off", () =>
-    Effect.gen(function* () {
-      const { address } = yield* serve(({ url }, response, own) => {
-        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
-        json(response, 200, `{"jsonrpc":"2.0","id":1,"result":"${"x".repeat(40_000_000)}"}`)
-      })
-      assert.include(yield* refusal(address), "more than 32 MiB")
+  it.effect("and a huge response that does not stream is cut off", function* () {
+    const { address } = yield* serve(({ url }, response, own) => {
+      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+      json(response, 200, `{"jsonrpc":"2.0","id":1,"result":"${"x".repeat(40_000_000)}"}`)
     })
-  )
+    assert.include(yield* refusal(address), "more than 32 MiB")
+  })
 
-  it.effect("and a task that the server forgot is started again", () =>
-    Effect.gen(function* () {
-      const bodies: Array<string> = []
-      const { address } = yield* serve(({ body, url }, response, own) => {
-        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
-        bodies.push(body)
-        const { id } = JSON.parse(body)
-        const task: Pick<RemoteTask, "id" | "contextId"> = { id: "t1", contextId: "c1" }
-        json(
-          response,
-          200,
-          bodies.length === 1
-            ? { jsonrpc: "2.0", id, result: { task: { ...task, status: { state: "TASK_STATE_INPUT_REQUIRED" } } } }
-            : bodies.length === 2
-              ? { jsonrpc: "2.0", id, error: { code: -32001, message: "Task not found" } }
-              : { jsonrpc: "2.0", id, result: { task: { ...task, status: { state: "TASK_STATE_COMPLETED" } } } }
-        )
-      })
-      const { start } = yield* toUrl(address)
-      const { result, send } = yield* start({ ...quiet, prompt: "x" })
-      yield* result
-      assert.include((yield* Effect.flip(send("y"))).message, "no longer has this task")
-      yield* send("z")
-      assert.include(bodies[1] ?? "", '"taskId":"t1"')
-      assert.notInclude(bodies[2] ?? "", "t1")
-      assert.include(bodies[2] ?? "", '"contextId":"c1"')
+  it.effect("and a task that the server forgot is started again", function* () {
+    const bodies: Array<string> = []
+    const { address } = yield* serve(({ body, url }, response, own) => {
+      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+      bodies.push(body)
+      const { id } = JSON.parse(body)
+      const task: Pick<RemoteTask, "id" | "contextId"> = { id: "t1", contextId: "c1" }
+      json(
+        response,
+        200,
+        bodies.length === 1
+          ? { jsonrpc: "2.0", id, result: { task: { ...task, status: { state: "TASK_STATE_INPUT_REQUIRED" } } } }
+          : bodies.length === 2
+            ? { jsonrpc: "2.0", id, error: { code: -32001, message: "Task not found" } }
+            : { jsonrpc: "2.0", id, result: { task: { ...task, status: { state: "TASK_STATE_COMPLETED" } } } }
+      )
     })
-  )
+    const { start } = yield* toUrl(address)
+    const { result, send } = yield* start({ ...quiet, prompt: "x" })
+    yield* result
+    assert.include((yield* Effect.flip(send("y"))).message, "no longer has this task")
+    yield* send("z")
+    assert.include(bodies[1] ?? "", '"taskId":"t1"')
+    assert.notInclude(bodies[2] ?? "", "t1")
+    assert.include(bodies[2] ?? "", '"contextId":"c1"')
+  })
 })

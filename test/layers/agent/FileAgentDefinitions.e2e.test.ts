@@ -1,11 +1,11 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { localDefaults } from "../../../src/domain/agent/AgentDefinition.ts"
 import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
 import * as FileAgentDefinitions from "../../../src/layers/agent/FileAgentDefinitions.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
 import { AgentDefinitions, type KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const definition = (name: string, description: string) =>
   `---\nname: ${name}\ndescription: ${description}\n---\nYou do it.\n`
@@ -38,18 +38,22 @@ const read = Effect.gen(function* () {
 }).pipe(Effect.scoped)
 
 describe("agents from files", () => {
-  it.effect("override by name: built-in, workspace, user", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "override by name: built-in, workspace, user",
+    Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files)),
+    function* () {
       const { agents } = yield* read
       assert.deepStrictEqual(
         agents.map(({ definition: { description, name }, source }) => `${name}: ${source}, ${description ?? ""}`),
         ["five: user, user, data", "one: project, project, gemini", "three: user, user", "two: project, project, ours"]
       )
-    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
+    }
   )
 
-  it.effect("report a broken file by name, and load the rest; names with _ are ignored", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "report a broken file by name, and load the rest; names with _ are ignored",
+    Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files)),
+    function* () {
       const { problems } = yield* read
       assert.deepStrictEqual(problems, [
         {
@@ -72,19 +76,23 @@ describe("agents from files", () => {
       assert.deepStrictEqual(problems.map(unusableFileText), [
         "/work/.gemini/agents/broken.md: name: expected lower-case letters, digits, hyphens and underscores"
       ])
-    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
+    }
   )
 
-  it.effect("are the built-in ones without folders", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "are the built-in ones without folders",
+    Layer.merge(NodeServices.layer, MemoryFileSystem.layer()),
+    function* () {
       const { agents, problems } = yield* read
       assert.deepStrictEqual(agents, [builtIn])
       assert.deepStrictEqual(problems, [])
-    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer())))
+    }
   )
 
-  it.effect("are not read through a link into an untrusted folder, except the user's own", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "are not read through a link into an untrusted folder, except the user's own",
+    NodeServices.layer,
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const top = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
       for (const [name, text] of [
@@ -112,23 +120,21 @@ describe("agents from files", () => {
         `${top}/work/.gemini/agents/one.md: it is in ${top}/bad, which is not trusted; it was left out`,
         `${top}/work/.palimpsest/agents: it is in ${top}/bad/agents, which is not trusted; it was left out`
       ])
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }
   )
 
-  it.effect("are read once, on first use", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const places = yield* FileAgentDefinitions.folders("/data/palimpsest", "/work", "/home/me")
-      const services = yield* Layer.build(FileAgentDefinitions.layer([], places, trusted))
-      const all = AgentDefinitions.use((known) => known.all).pipe(Effect.provideContext(services))
-      const file = "/work/.gemini/agents/late.md"
-      yield* fs.makeDirectory("/work/.gemini/agents", { recursive: true })
-      yield* fs.writeFileString(file, definition("late", "first"))
-      assert.strictEqual((yield* all).agents[0]?.definition.description, "first")
-      yield* fs.writeFileString(file, definition("late", "second"))
-      assert.strictEqual((yield* all).agents[0]?.definition.description, "first")
-    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer())))
-  )
+  it.effect("are read once, on first use", Layer.merge(NodeServices.layer, MemoryFileSystem.layer()), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const places = yield* FileAgentDefinitions.folders("/data/palimpsest", "/work", "/home/me")
+    const services = yield* Layer.build(FileAgentDefinitions.layer([], places, trusted))
+    const all = AgentDefinitions.use((known) => known.all).pipe(Effect.provideContext(services))
+    const file = "/work/.gemini/agents/late.md"
+    yield* fs.makeDirectory("/work/.gemini/agents", { recursive: true })
+    yield* fs.writeFileString(file, definition("late", "first"))
+    assert.strictEqual((yield* all).agents[0]?.definition.description, "first")
+    yield* fs.writeFileString(file, definition("late", "second"))
+    assert.strictEqual((yield* all).agents[0]?.definition.description, "first")
+  })
 
   it.effect("report a file that is too large; a file in place of a folder is empty", () =>
     Effect.gen(function* () {

@@ -1,10 +1,10 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Path, Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import * as FileAgentSlots from "../../../src/layers/agent/FileAgentSlots.ts"
 import * as AgentSlots from "../../../src/services/agent/AgentSlots.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A folder of the test's own, and slots in it, as two processes would have them. */
 const shared = Effect.gen(function* () {
@@ -21,8 +21,10 @@ describe("slots", () => {
     ["of several processes", Effect.map(shared, ({ one, other }) => ({ one, other }))]
   ] as const
   for (const [name, made] of variants) {
-    it.effect(`${name} are taken up to their number, and free again when the scope closes`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `${name} are taken up to their number, and free again when the scope closes`,
+      NodeServices.layer,
+      function* () {
         const { one, other } = yield* made
         const scope = yield* Scope.make()
         assert.deepStrictEqual(
@@ -39,36 +41,36 @@ describe("slots", () => {
         yield* Scope.close(scope, Exit.void)
         assert.isTrue(yield* other.take(1))
         assert.isFalse(yield* one.take(1))
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+      }
     )
   }
 
-  it.effect("of a killed process are free, and what it left is removed", () =>
-    Effect.gen(function* () {
-      const { folder, fs, home, one } = yield* shared
-      const dead = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
-      yield* Effect.promise(() => once(dead, "spawn"))
-      yield* fs.makeDirectory(folder, { recursive: true })
-      const lock = JSON.stringify({ pid: dead.pid, since: 0, token: "t" })
-      for (const file of [`${one.name}-1.lock`, `${folder}/b2-1.lock`]) yield* fs.writeFileString(file, lock)
-      const living = yield* FileAgentSlots.make(home, one.name)
-      assert.isFalse(yield* living.take(1))
-      dead.kill("SIGKILL")
-      yield* Effect.promise(() => once(dead, "exit"))
-      assert.isTrue(yield* living.take(1))
-      assert.isFalse(yield* one.take(1))
-      assert.deepStrictEqual(yield* fs.readDirectory(folder), [`${one.name.slice(folder.length + 1)}-1.lock`])
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+  it.effect("of a killed process are free, and what it left is removed", NodeServices.layer, function* () {
+    const { folder, fs, home, one } = yield* shared
+    const dead = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
+    yield* Effect.promise(() => once(dead, "spawn"))
+    yield* fs.makeDirectory(folder, { recursive: true })
+    const lock = JSON.stringify({ pid: dead.pid, since: 0, token: "t" })
+    for (const file of [`${one.name}-1.lock`, `${folder}/b2-1.lock`]) yield* fs.writeFileString(file, lock)
+    const living = yield* FileAgentSlots.make(home, one.name)
+    assert.isFalse(yield* living.take(1))
+    dead.kill("SIGKILL")
+    yield* Effect.promise(() => once(dead, "exit"))
+    assert.isTrue(yield* living.take(1))
+    assert.isFalse(yield* one.take(1))
+    assert.deepStrictEqual(yield* fs.readDirectory(folder), [`${one.name.slice(folder.length + 1)}-1.lock`])
+  })
 
-  it.effect("without files are those of the process that named them; no other can take one", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "without files are those of the process that named them; no other can take one",
+    NodeServices.layer,
+    function* () {
       const { fs } = yield* shared
       const one = yield* FileAgentSlots.make(yield* fs.makeTempFileScoped(), undefined)
       assert.isTrue(yield* one.take(1))
       assert.isFalse(yield* one.take(1))
       const other = yield* FileAgentSlots.make("/nowhere", one.name)
       assert.include((yield* Effect.flip(other.take(8))).message, "running agents cannot be counted")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }
   )
 })

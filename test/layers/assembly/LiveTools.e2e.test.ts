@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, PlatformError, Schema } from "effect"
 import { Dns, NetAddress } from "effect/net"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
@@ -13,6 +12,7 @@ import type { Task } from "../../../src/services/agent/AgentRunner.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
 import { Settings } from "../../../src/services/settings/Settings.ts"
 import { Trust } from "../../../src/services/workspace/Trust.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }
 const share = { tools: [], model: "m" }
@@ -65,8 +65,9 @@ describe("an agent in its own process", () => {
     runner: "process"
   }
 
-  it.effect("is started with the spawner of the agent that starts it, which passes on the place of that agent", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is started with the spawner of the agent that starts it, which passes on the place of that agent",
+    function* () {
       const captured: Array<ChildProcess.Command> = []
       const { externalRunner } = yield* LiveTools.makePlatform.pipe(Effect.provide(machine(captured)))
       const commands: Array<ChildProcess.Command> = []
@@ -80,7 +81,7 @@ describe("an agent in its own process", () => {
         [["agents", "run", "--process", "one", "-"]]
       )
       assert.deepStrictEqual(captured, [])
-    }).pipe(Effect.scoped)
+    }
   )
 
   const unfit: ReadonlyArray<readonly [part: string, agent: Partial<KnownAgent>]> = [
@@ -92,12 +93,10 @@ describe("an agent in its own process", () => {
     ["inputs of its own", { definition: { ...definition, inputs: { word: Schema.String } } }]
   ]
   for (const [part, of] of unfit) {
-    it.effect(`has no ${part}, as they cannot be passed on`, () =>
-      Effect.gen(function* () {
-        const { externalRunner } = yield* LiveTools.makePlatform
-        assert.isUndefined(yield* externalRunner({ definition, source: "user", file: "x.md", ...of }))
-      }).pipe(Effect.provide(machine([])))
-    )
+    it.effect(`has no ${part}, as they cannot be passed on`, machine([]), function* () {
+      const { externalRunner } = yield* LiveTools.makePlatform
+      assert.isUndefined(yield* externalRunner({ definition, source: "user", file: "x.md", ...of }))
+    })
   }
 })
 
@@ -118,63 +117,57 @@ describe("the user's own files", () => {
     return { fs, ground, top }
   })
 
-  it.effect("are named by the home folder's settings, a folder's files by all settings", () =>
-    Effect.gen(function* () {
-      const { ground, top } = yield* laid({ "home/MINE.md": "mine", "home/key": "secret", "work/key": "theirs" })
-      const memory = yield* ground.memory({
-        root: `${top}/work`,
-        added: [],
-        settings: withDefaults({ memory: { fileNames: ["key"] } }),
-        own: withDefaults({ memory: { fileNames: ["MINE.md"] } })
-      })
-      const { blocks } = yield* memory.load
-      assert.deepStrictEqual(
-        blocks.filter(({ file }) => file.startsWith(top)).map(({ text }) => text),
-        ["mine", "theirs"]
-      )
-    }).pipe(Effect.scoped, Effect.provide(machine([])))
-  )
+  it.effect("are named by the home folder's settings, a folder's files by all settings", machine([]), function* () {
+    const { ground, top } = yield* laid({ "home/MINE.md": "mine", "home/key": "secret", "work/key": "theirs" })
+    const memory = yield* ground.memory({
+      root: `${top}/work`,
+      added: [],
+      settings: withDefaults({ memory: { fileNames: ["key"] } }),
+      own: withDefaults({ memory: { fileNames: ["MINE.md"] } })
+    })
+    const { blocks } = yield* memory.load
+    assert.deepStrictEqual(
+      blocks.filter(({ file }) => file.startsWith(top)).map(({ text }) => text),
+      ["mine", "theirs"]
+    )
+  })
 
-  it.effect("of the editor and of telemetry are relative to the home folder", () =>
-    Effect.gen(function* () {
-      const state = { workspaceState: { openFiles: [{ path: "/a.ts", timestamp: 1, isActive: true }] } }
-      const { fs, ground, top } = yield* laid({ "home/deep/editor.json": JSON.stringify(state) })
-      const { ide } = withDefaults({ ide: { file: "deep/editor.json" } })
-      const editor = yield* ground.ide(`${top}/work`, ide)
-      assert.deepStrictEqual(
-        (yield* editor.state)?.openFiles.map(({ path }) => path),
-        ["/a.ts"]
-      )
-      const sink = yield* ground.sink("deep/events.jsonl")
-      yield* sink({ name: "turn", at: 5, session: "s", attributes: {} })
-      assert.isTrue(yield* fs.exists(`${top}/home/deep/events.jsonl`))
-    }).pipe(Effect.scoped, Effect.provide(machine([])))
-  )
+  it.effect("of the editor and of telemetry are relative to the home folder", machine([]), function* () {
+    const state = { workspaceState: { openFiles: [{ path: "/a.ts", timestamp: 1, isActive: true }] } }
+    const { fs, ground, top } = yield* laid({ "home/deep/editor.json": JSON.stringify(state) })
+    const { ide } = withDefaults({ ide: { file: "deep/editor.json" } })
+    const editor = yield* ground.ide(`${top}/work`, ide)
+    assert.deepStrictEqual(
+      (yield* editor.state)?.openFiles.map(({ path }) => path),
+      ["/a.ts"]
+    )
+    const sink = yield* ground.sink("deep/events.jsonl")
+    yield* sink({ name: "turn", at: 5, session: "s", attributes: {} })
+    assert.isTrue(yield* fs.exists(`${top}/home/deep/events.jsonl`))
+  })
 
-  it.effect("links of a trusted folder bring no agents and skills of an untrusted one", () =>
-    Effect.gen(function* () {
-      const { fs, ground, top } = yield* laid({
-        "bad/agents/evil.md": "---\nname: evil\ndescription: x\n---\nx",
-        "bad/skills/evil/SKILL.md": "---\nname: evil\ndescription: x\n---\nx"
-      })
-      yield* fs.symlink("../bad", `${top}/work/.palimpsest`)
-      const read = Effect.gen(function* () {
-        const agents = yield* Effect.flatMap(ground.agents(`${top}/work`, true), ({ all }) => all)
-        const skills = yield* Effect.flatMap(ground.skills(`${top}/work`, true), ({ all }) => all)
-        return {
-          agents: agents.agents.filter(({ definition: { name } }) => name === "evil").length,
-          skills: skills.skills.filter(({ name }) => name === "evil").length,
-          told: [...agents.problems, ...skills.problems]
-            .map(unusableFileText)
-            .filter((line) => line.includes(`it is in ${top}/bad`)).length
-        }
-      })
-      assert.deepStrictEqual(yield* read, { agents: 0, skills: 0, told: 2 })
-      const { set } = yield* Trust
-      yield* set(`${top}/bad`, "trusted")
-      assert.deepStrictEqual(yield* read, { agents: 1, skills: 1, told: 0 })
-    }).pipe(Effect.scoped, Effect.provide(machine([])))
-  )
+  it.effect("links of a trusted folder bring no agents and skills of an untrusted one", machine([]), function* () {
+    const { fs, ground, top } = yield* laid({
+      "bad/agents/evil.md": "---\nname: evil\ndescription: x\n---\nx",
+      "bad/skills/evil/SKILL.md": "---\nname: evil\ndescription: x\n---\nx"
+    })
+    yield* fs.symlink("../bad", `${top}/work/.palimpsest`)
+    const read = Effect.gen(function* () {
+      const agents = yield* Effect.flatMap(ground.agents(`${top}/work`, true), ({ all }) => all)
+      const skills = yield* Effect.flatMap(ground.skills(`${top}/work`, true), ({ all }) => all)
+      return {
+        agents: agents.agents.filter(({ definition: { name } }) => name === "evil").length,
+        skills: skills.skills.filter(({ name }) => name === "evil").length,
+        told: [...agents.problems, ...skills.problems]
+          .map(unusableFileText)
+          .filter((line) => line.includes(`it is in ${top}/bad`)).length
+      }
+    })
+    assert.deepStrictEqual(yield* read, { agents: 0, skills: 0, told: 2 })
+    const { set } = yield* Trust
+    yield* set(`${top}/bad`, "trusted")
+    assert.deepStrictEqual(yield* read, { agents: 1, skills: 1, told: 0 })
+  })
 })
 
 describe("a remote agent", () => {
@@ -205,23 +198,17 @@ describe("a remote agent", () => {
     ["what its card names", named, "10.0.0.1 is an address of a private network"]
   ]
   for (const [rule, agent, words] of refused) {
-    it.effect(`defined in the workspace must be on the public internet: not ${rule}`, () =>
-      Effect.gen(function* () {
-        const message = yield* said(agent, "project")
-        assert.isTrue(message.startsWith(`agent one: ${words}`), message)
-      }).pipe(Effect.provide(machine([])))
-    )
+    it.effect(`defined in the workspace must be on the public internet: not ${rule}`, machine([]), function* () {
+      const message = yield* said(agent, "project")
+      assert.isTrue(message.startsWith(`agent one: ${words}`), message)
+    })
   }
 
-  it.effect("defined by the user may be anywhere", () =>
-    Effect.gen(function* () {
-      assert.include(yield* said(place, "user"), "cannot be reached")
-    }).pipe(Effect.provide(machine([])))
-  )
+  it.effect("defined by the user may be anywhere", machine([]), function* () {
+    assert.include(yield* said(place, "user"), "cannot be reached")
+  })
 
-  it.effect("defined in the workspace may be where the settings allow it", () =>
-    Effect.gen(function* () {
-      assert.include(yield* said(place, "project"), "cannot be reached")
-    }).pipe(Effect.provide(machine([], true)))
-  )
+  it.effect("defined in the workspace may be where the settings allow it", machine([], true), function* () {
+    assert.include(yield* said(place, "project"), "cannot be reached")
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { createHash } from "node:crypto"
 import type http from "node:http"
@@ -8,7 +7,6 @@ import { codecs } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
   type Fault,
-  listening,
   makeClient,
   makeGateway,
   makeProvider,
@@ -16,6 +14,8 @@ import {
   raw,
   small
 } from "../../support/GatewayScene.ts"
+import { listening } from "../../support/loopback.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What a gateway bears: providers and clients that are silent, slow, many, large or broken. After each it works as before. */
 
@@ -44,40 +44,37 @@ const stream = (response: http.ServerResponse, bytes: number, event: string, wri
   more()
 }
 
-describe.each(dialects)("a provider that sends nothing (%s)", (dialect) => {
+// They wait more than they compute.
+describe.concurrent.each(dialects)("a provider that sends nothing (%s)", (dialect) => {
   const silent: Fault = { write: () => {} }
   const silentAfterHeaders: Fault = {
     write: (response) => void response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
   }
 
-  it.live("is status 504", () =>
-    Effect.gen(function* () {
-      const { state, url } = yield* faultyProvider()
-      state.fault = silent
-      const gateway = yield* makeGateway(url, { silentSeconds: 0.05 })
-      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
-      const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, [], body)
-      assert.strictEqual(answer.status, 504)
-      assert.include(JSON.parse(answer.body).error.message, "nothing came for 0.05 s")
-      yield* healthy(gateway.url)
-    }).pipe(Effect.scoped)
-  )
+  it.live("is status 504", function* () {
+    const { state, url } = yield* faultyProvider()
+    state.fault = silent
+    const gateway = yield* makeGateway(url, { silentSeconds: 0.05 })
+    const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
+    const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, [], body)
+    assert.strictEqual(answer.status, 504)
+    assert.include(JSON.parse(answer.body).error.message, "nothing came for 0.05 s")
+    yield* healthy(gateway.url)
+  })
 
-  it.live("after its headers breaks the client's connection, compressed or not", () =>
-    Effect.gen(function* () {
-      const { state, url } = yield* faultyProvider()
-      const patient = yield* makeGateway(url, small)
-      const { history } = yield* compressedClient(dialect, patient.url)
-      state.fault = silentAfterHeaders
-      const gateway = yield* makeGateway(url, { ...small, silentSeconds: 0.05 }, patient.held)
-      const client = makeClient(dialect, gateway.url, true)
-      client.history.push(...history)
-      yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
-      const other = makeClient(dialect, gateway.url, true)
-      yield* Effect.flip(Effect.tryPromise(() => other.say("hello", () => "")))
-      yield* healthy(gateway.url)
-    }).pipe(Effect.scoped)
-  )
+  it.live("after its headers breaks the client's connection, compressed or not", function* () {
+    const { state, url } = yield* faultyProvider()
+    const patient = yield* makeGateway(url, small)
+    const { history } = yield* compressedClient(dialect, patient.url)
+    state.fault = silentAfterHeaders
+    const gateway = yield* makeGateway(url, { ...small, silentSeconds: 0.05 }, patient.held)
+    const client = makeClient(dialect, gateway.url, true)
+    client.history.push(...history)
+    yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
+    const other = makeClient(dialect, gateway.url, true)
+    yield* Effect.flip(Effect.tryPromise(() => other.say("hello", () => "")))
+    yield* healthy(gateway.url)
+  })
 })
 
 describe("an answer without an end", () => {
@@ -175,24 +172,17 @@ describe("a client that reads slowly", () => {
 })
 
 describe("a body of 100 MB", () => {
-  it.live("reaches the provider byte for byte", () =>
-    Effect.gen(function* () {
-      const url = yield* listening((request, response) => {
-        const hash = createHash("sha256")
-        request.on("data", (piece: Buffer) => void hash.update(piece))
-        request.on("end", () => response.end(hash.digest("hex")))
-      })
-      const gateway = yield* makeGateway(url)
-      const body = `{"messages":[{"role":"user","content":"${"0123456789".repeat(10_000_000)}"}]}`
-      for (const headers of [
-        ["Content-Length", String(body.length)],
-        ["Transfer-Encoding", "chunked"]
-      ]) {
-        const answer = yield* raw(`${gateway.url}/v1/messages`, headers, body)
-        assert.strictEqual(answer.body, createHash("sha256").update(body).digest("hex"))
-      }
-    }).pipe(Effect.scoped)
-  )
+  it.live("reaches the provider byte for byte", function* () {
+    const url = yield* listening((request, response) => {
+      const hash = createHash("sha256")
+      request.on("data", (piece: Buffer) => void hash.update(piece))
+      request.on("end", () => response.end(hash.digest("hex")))
+    })
+    const gateway = yield* makeGateway(url)
+    const body = `{"messages":[{"role":"user","content":"${"0123456789".repeat(10_000_000)}"}]}`
+    const answer = yield* raw(`${gateway.url}/v1/messages`, ["Transfer-Encoding", "chunked"], body)
+    assert.strictEqual(answer.body, createHash("sha256").update(body).digest("hex"))
+  })
 })
 
 describe("two clients in one conversation", () => {
@@ -221,54 +211,50 @@ describe("two clients in one conversation", () => {
 })
 
 describe("a client that leaves in the middle of an answer", () => {
-  it.live("ends the provider's answer, also where the gateway reads it", () =>
-    Effect.gen(function* () {
-      const { state, url } = yield* faultyProvider()
-      const gateway = yield* makeGateway(url, small)
-      const client = yield* compressedClient("anthropic", gateway.url)
-      const closed = yield* Deferred.make<void>()
-      state.fault = {
-        write: (response) => {
-          response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
-          response.writeHead(200, { "content-type": "text/event-stream" }).write("event: ping\ndata: {}\n\n")
-        }
+  it.live("ends the provider's answer, also where the gateway reads it", function* () {
+    const { state, url } = yield* faultyProvider()
+    const gateway = yield* makeGateway(url, small)
+    const client = yield* compressedClient("anthropic", gateway.url)
+    const closed = yield* Deferred.make<void>()
+    state.fault = {
+      write: (response) => {
+        response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
+        response.writeHead(200, { "content-type": "text/event-stream" }).write("event: ping\ndata: {}\n\n")
       }
-      const leaving = new AbortController()
-      const history = [...client.history, ...codecs.anthropic.user("and now?")]
-      const response = yield* Effect.promise(() =>
-        fetch(`${gateway.url}/v1/messages`, {
-          method: "POST",
-          headers: { authorization: "Bearer secret-key" },
-          body: JSON.stringify(codecs.anthropic.body(history, true)),
-          signal: leaving.signal
-        })
-      )
-      yield* Effect.promise(async () => response.body?.getReader().read())
-      leaving.abort()
-      yield* Deferred.await(closed)
-    }).pipe(Effect.scoped)
-  )
+    }
+    const leaving = new AbortController()
+    const history = [...client.history, ...codecs.anthropic.user("and now?")]
+    const response = yield* Effect.promise(() =>
+      fetch(`${gateway.url}/v1/messages`, {
+        method: "POST",
+        headers: { authorization: "Bearer secret-key" },
+        body: JSON.stringify(codecs.anthropic.body(history, true)),
+        signal: leaving.signal
+      })
+    )
+    yield* Effect.promise(async () => response.body?.getReader().read())
+    leaving.abort()
+    yield* Deferred.await(closed)
+  })
 })
 
 describe("a gateway that stops", () => {
-  it.live("lets a running answer end", () =>
-    Effect.gen(function* () {
-      let finish: () => void = () => {}
-      const url = yield* listening((request, response) => {
-        request.resume()
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write("data: first\n\n")
-        finish = () => void response.end("data: last\n\n")
-      })
-      const scope = yield* Scope.make()
-      const gateway = yield* Scope.provide(makeGateway(url), scope)
-      const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
-      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
-      // New connections are refused.
-      yield* Effect.flip(Effect.tryPromise(() => fetch(`${gateway.url}/health`))).pipe(Effect.retry({ times: 1_000 }))
-      finish()
-      assert.strictEqual(yield* Effect.promise(() => response.text()), "data: first\n\ndata: last\n\n")
-      yield* Fiber.join(stopping)
-    }).pipe(Effect.scoped)
-  )
+  it.live("lets a running answer end", function* () {
+    let finish: () => void = () => {}
+    const url = yield* listening((request, response) => {
+      request.resume()
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write("data: first\n\n")
+      finish = () => void response.end("data: last\n\n")
+    })
+    const scope = yield* Scope.make()
+    const gateway = yield* Scope.provide(makeGateway(url), scope)
+    const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
+    const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    // New connections are refused.
+    yield* Effect.flip(Effect.tryPromise(() => fetch(`${gateway.url}/health`))).pipe(Effect.retry({ times: 1_000 }))
+    finish()
+    assert.strictEqual(yield* Effect.promise(() => response.text()), "data: first\n\ndata: last\n\n")
+    yield* Fiber.join(stopping)
+  })
 })

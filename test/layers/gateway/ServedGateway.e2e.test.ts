@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { hash } from "node:crypto"
 import type { Provider } from "../../../src/domain/gateway/Dialect.ts"
@@ -8,6 +7,7 @@ import type { ServedGatewayOptions } from "../../../src/layers/assembly/LiveGate
 import { codecs } from "../../support/GatewayDialects.ts"
 import { type FakeModel, makeClient, makeProvider } from "../../support/GatewayScene.ts"
 import { newHome, startServer, tokens } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The gateway within `serve`. */
 
@@ -73,8 +73,9 @@ describe("the gateway within serve", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("accepts the client's own keys beside a token, where they are listed, or where all are allowed", () =>
-    Effect.gen(function* () {
+  it.live(
+    "accepts the client's own keys beside a token, where they are listed, or where all are allowed",
+    function* () {
       const provider = yield* makeProvider(noted)
       const closed = yield* start(provider.url)
       const own = { "x-api-key": "own" }
@@ -88,19 +89,17 @@ describe("the gateway within serve", () => {
       assert.strictEqual((yield* listed.ask({ "x-api-key": "other" })).status, 401)
       const open = yield* start(provider.url, { ownKeys: true })
       assert.strictEqual((yield* open.ask(own)).status, 200)
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.live("counts for the tenant, and says what is missing", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const { ask } = yield* start(provider.url, { providerKeys: {} })
-      const without = yield* ask({ "x-api-key": tokens.acme })
-      assert.strictEqual(without.status, 403)
-      assert.include(without.text, "this server has no key for anthropic")
-      const zeta = { "x-api-key": "own", "x-palimpsest-token": tokens.zeta }
-      assert.strictEqual((yield* ask(zeta)).status, 200)
-      assert.strictEqual((yield* ask(zeta)).status, 429)
-    }).pipe(Effect.scoped)
-  )
+  it.live("counts for the tenant, and says what is missing", function* () {
+    const provider = yield* makeProvider(noted)
+    const { ask } = yield* start(provider.url, { providerKeys: {} })
+    const without = yield* ask({ "x-api-key": tokens.acme })
+    assert.strictEqual(without.status, 403)
+    assert.include(without.text, "this server has no key for anthropic")
+    const zeta = { "x-api-key": "own", "x-palimpsest-token": tokens.zeta }
+    assert.strictEqual((yield* ask(zeta)).status, 200)
+    assert.strictEqual((yield* ask(zeta)).status, 429)
+  })
 })

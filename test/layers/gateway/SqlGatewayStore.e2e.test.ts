@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
@@ -8,6 +7,7 @@ import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
 import { GatewayStore } from "../../../src/services/gateway/GatewayStore.ts"
 import { needs } from "../../support/machine.ts"
 import { postgres } from "../../support/postgres.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const days = 86_400_000
 
@@ -49,10 +49,8 @@ describe("the tables of the gateway", () => {
 })
 
 needs("PostgreSQL")("the tables of the gateway in PostgreSQL", () => {
-  it.live("keep texts", () =>
-    Effect.gen(function* () {
-      const client = yield* PostgresClient.make(yield* postgres, 4)
-      yield* kept(client)
-    }).pipe(Effect.provide(Reactivity.layer), Effect.scoped)
-  )
+  it.live("keep texts", Reactivity.layer, function* () {
+    const client = yield* PostgresClient.make(yield* postgres, 4)
+    yield* kept(client)
+  })
 })

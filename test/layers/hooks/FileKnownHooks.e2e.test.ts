@@ -1,8 +1,8 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { type CommandHook, newHooksWarning } from "../../../src/domain/hooks/HookSettings.ts"
 import * as FileKnownHooks from "../../../src/layers/hooks/FileKnownHooks.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const hook = (fields: Partial<CommandHook> = {}): CommandHook => ({
   source: "workspace",
@@ -27,21 +27,21 @@ const toldOf = Effect.fnUntraced(function* (...seen: ReadonlyArray<ReadonlyArray
 })
 
 describe("a folder's hooks", () => {
-  it.effect("are reported once when new, with their commands, and stored only as hashes", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "are reported once when new, with their commands, and stored only as hashes",
+    NodeServices.layer,
+    function* () {
       const fs = yield* FileSystem.FileSystem
       assert.match((yield* toldOf([hook()])).told ?? "", /AfterTool on "edit": "lint" runs "node lint\.js"/)
       const { file, told } = yield* toldOf([hook()], [hook()])
       assert.isUndefined(told)
       assert.notMatch(yield* fs.readFileString(file), /secret|lint/)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }
   )
 
-  it.effect("are distinct from the user's, which are never reported", () =>
-    Effect.gen(function* () {
-      assert.isUndefined((yield* toldOf([hook({ source: "home" })])).told)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+  it.effect("are distinct from the user's, which are never reported", NodeServices.layer, function* () {
+    assert.isUndefined((yield* toldOf([hook({ source: "home" })])).told)
+  })
 
   const changes: ReadonlyArray<readonly [rule: string, fields: Partial<CommandHook>, told: RegExp]> = [
     ["event", { event: "SessionStart" }, /SessionStart on "edit": "lint" runs/],
@@ -50,12 +50,10 @@ describe("a folder's hooks", () => {
     ["variables", { env: { NODE_OPTIONS: "-r ./evil.js" } }, /with "NODE_OPTIONS=-r \.\/evil\.js"/]
   ]
   for (const [rule, fields, expected] of changes) {
-    it.effect(`are new when a known command has another ${rule}`, () =>
-      Effect.gen(function* () {
-        const { told = "" } = yield* toldOf([hook()], [hook(), hook(fields)])
-        assert.match(told, expected)
-        assert.match(told, /^This folder has a new hook,/)
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-    )
+    it.effect(`are new when a known command has another ${rule}`, NodeServices.layer, function* () {
+      const { told = "" } = yield* toldOf([hook()], [hook(), hook(fields)])
+      assert.match(told, expected)
+      assert.match(told, /^This folder has a new hook,/)
+    })
   }
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream } from "effect"
 import { inspect } from "node:util"
 import { call, isThought, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -16,6 +15,7 @@ import {
 } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
 import { strict } from "../../support/StrictProviders.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const key = "sk-the-key-nobody-may-see"
 
@@ -65,104 +65,92 @@ const failure = Effect.fnUntraced(function* (dialect: Dialect, answer: Server.Pr
 describe.each(allDialects.map((dialect) => [dialect.name, dialect] as const))("%s", (_, dialect) => {
   const { answer, error, usage } = dialect
 
-  it.live("generate returns text, finish reason and usage", () =>
-    Effect.gen(function* () {
-      const { model, server } = yield* against(dialect, () => answer([{ text: "Hello, world" }]))
-      assert.deepStrictEqual(yield* model.generate(question(dialect)), {
-        content: { role: "model", parts: [{ text: "Hello, world" }] },
-        finishReason: "STOP",
-        usage
-      })
-      const { headers } = server.requests[0] ?? assert.fail("no request")
-      assert.strictEqual(String(headers[dialect.keyHeader]).replace("Bearer ", ""), key)
+  it.live("generate returns text, finish reason and usage", function* () {
+    const { model, server } = yield* against(dialect, () => answer([{ text: "Hello, world" }]))
+    assert.deepStrictEqual(yield* model.generate(question(dialect)), {
+      content: { role: "model", parts: [{ text: "Hello, world" }] },
+      finishReason: "STOP",
+      usage
     })
-  )
+    const { headers } = server.requests[0] ?? assert.fail("no request")
+    assert.strictEqual(String(headers[dialect.keyHeader]).replace("Bearer ", ""), key)
+  })
 
-  it.live("streams text as it comes, and thoughts apart from it", () =>
-    Effect.gen(function* () {
-      const { model } = yield* against(dialect, () => answer([{ thought: "let me see" }, { text: "Hello, world" }]))
-      const chunks = yield* Stream.runCollect(model.stream(question(dialect)))
-      const parts = chunks.flatMap((chunk) => chunk.parts)
-      assert.strictEqual(
-        parts
-          .filter(isThought)
-          .map((part) => part.text)
-          .join(""),
-        "let me see"
-      )
-      const words = parts.filter((part) => !isThought(part) && part.text !== "")
-      assert.deepStrictEqual(words, [{ text: "Hello," }, { text: " world" }])
-      assert.strictEqual(chunks.find(({ finishReason }) => finishReason !== undefined)?.finishReason, "STOP")
-    })
-  )
+  it.live("streams text as it comes, and thoughts apart from it", function* () {
+    const { model } = yield* against(dialect, () => answer([{ thought: "let me see" }, { text: "Hello, world" }]))
+    const chunks = yield* Stream.runCollect(model.stream(question(dialect)))
+    const parts = chunks.flatMap((chunk) => chunk.parts)
+    assert.strictEqual(
+      parts
+        .filter(isThought)
+        .map((part) => part.text)
+        .join(""),
+      "let me see"
+    )
+    const words = parts.filter((part) => !isThought(part) && part.text !== "")
+    assert.deepStrictEqual(words, [{ text: "Hello," }, { text: " world" }])
+    assert.strictEqual(chunks.find(({ finishReason }) => finishReason !== undefined)?.finishReason, "STOP")
+  })
 
-  it.live("hands over parallel calls under the tools' own names", () =>
-    Effect.gen(function* () {
-      const { model } = yield* against(dialect, () =>
-        answer([
-          { text: "I look." },
-          { call: "look_up", args: { q: "a" }, id: "c1" },
-          { call: "look_up", args: { q: "b" }, id: "c2" }
-        ])
-      )
-      const { content, finishReason } = yield* model.generate(question(dialect))
-      assert.deepStrictEqual(content.parts, [
-        text("I look."),
-        call("look.up", { q: "a" }, "c1"),
-        call("look.up", { q: "b" }, "c2")
+  it.live("hands over parallel calls under the tools' own names", function* () {
+    const { model } = yield* against(dialect, () =>
+      answer([
+        { text: "I look." },
+        { call: "look_up", args: { q: "a" }, id: "c1" },
+        { call: "look_up", args: { q: "b" }, id: "c2" }
       ])
-      assert.strictEqual(finishReason, "STOP")
-    })
-  )
+    )
+    const { content, finishReason } = yield* model.generate(question(dialect))
+    assert.deepStrictEqual(content.parts, [
+      text("I look."),
+      call("look.up", { q: "a" }, "c1"),
+      call("look.up", { q: "b" }, "c2")
+    ])
+    assert.strictEqual(finishReason, "STOP")
+  })
 
-  it.live("thinking goes back with its signature", () =>
-    Effect.gen(function* () {
-      const { model, server } = yield* against(dialect, (_, index) =>
-        index === 0 ? answer([{ thought: "hm" }, { call: "look_up", args: {}, id: "c1" }]) : answer([{ text: "done" }])
-      )
-      const first = yield* model.generate(question(dialect))
-      const contents = [
-        user(text("hello")),
-        { ...first.content, parts: first.content.parts.filter((part) => !isThought(part)) },
-        user(response("look.up", { output: "seen" }, "c1"))
-      ]
-      yield* model.generate({ ...question(dialect), contents })
-      const sent = JSON.stringify(server.requests[1]?.body)
-      assert.strictEqual(sent.includes(dialect.signature("hm")), dialect !== chat)
-      assert.include(sent, `"name":"${dialect.lookUp}"`)
-      if (dialect.lookUp !== "look.up") assert.notInclude(sent, 'look.up"')
-    })
-  )
+  it.live("thinking goes back with its signature", function* () {
+    const { model, server } = yield* against(dialect, (_, index) =>
+      index === 0 ? answer([{ thought: "hm" }, { call: "look_up", args: {}, id: "c1" }]) : answer([{ text: "done" }])
+    )
+    const first = yield* model.generate(question(dialect))
+    const contents = [
+      user(text("hello")),
+      { ...first.content, parts: first.content.parts.filter((part) => !isThought(part)) },
+      user(response("look.up", { output: "seen" }, "c1"))
+    ]
+    yield* model.generate({ ...question(dialect), contents })
+    const sent = JSON.stringify(server.requests[1]?.body)
+    assert.strictEqual(sent.includes(dialect.signature("hm")), dialect !== chat)
+    assert.include(sent, `"name":"${dialect.lookUp}"`)
+    if (dialect.lookUp !== "look.up") assert.notInclude(sent, 'look.up"')
+  })
 
-  it.live("a call whose arguments are not JSON is reported, not made", () =>
-    Effect.gen(function* () {
-      const { model } = yield* against(dialect, () => answer([{ call: "look_up", args: '{"q": ', id: "c1" }]))
-      const { content, finishReason } = yield* model.generate(question(dialect))
-      assert.deepStrictEqual(content.parts, [])
-      assert.strictEqual(finishReason, "MALFORMED_FUNCTION_CALL")
-    })
-  )
+  it.live("a call whose arguments are not JSON is reported, not made", function* () {
+    const { model } = yield* against(dialect, () => answer([{ call: "look_up", args: '{"q": ', id: "c1" }]))
+    const { content, finishReason } = yield* model.generate(question(dialect))
+    assert.deepStrictEqual(content.parts, [])
+    assert.strictEqual(finishReason, "MALFORMED_FUNCTION_CALL")
+  })
 
-  it.live("no request holds half of a surrogate pair", () =>
-    Effect.gen(function* () {
-      const { model, server } = yield* against(dialect, () => answer([{ text: "done" }]))
-      const half = "M\ud83cller"
-      const contents = [
-        user(text(`go ${half}`)),
-        { role: "model" as const, parts: [call("look.up", { half }, "c1")] },
-        user(response("look.up", { output: half }, "c1"))
-      ]
-      const asked = { ...question(dialect), contents, systemInstruction: half }
-      yield* model.generate(asked)
-      yield* Stream.runDrain(model.stream(asked))
-      assert.lengthOf(server.requests, 2)
-      for (const { body } of server.requests) {
-        const sent = JSON.stringify(body)
-        assert.notMatch(sent, /\\ud83c/)
-        assert.lengthOf(sent.match(/M\ufffdller/g) ?? [], 4)
-      }
-    })
-  )
+  it.live("no request holds half of a surrogate pair", function* () {
+    const { model, server } = yield* against(dialect, () => answer([{ text: "done" }]))
+    const half = "M\ud83cller"
+    const contents = [
+      user(text(`go ${half}`)),
+      { role: "model" as const, parts: [call("look.up", { half }, "c1")] },
+      user(response("look.up", { output: half }, "c1"))
+    ]
+    const asked = { ...question(dialect), contents, systemInstruction: half }
+    yield* model.generate(asked)
+    yield* Stream.runDrain(model.stream(asked))
+    assert.lengthOf(server.requests, 2)
+    for (const { body } of server.requests) {
+      const sent = JSON.stringify(body)
+      assert.notMatch(sent, /\\ud83c/)
+      assert.lengthOf(sent.match(/M\ufffdller/g) ?? [], 4)
+    }
+  })
 
   // Gemini's API itself reports such a call as malformed.
   it.live.skipIf(dialect.name === "Gemini")("a call that broke off at the output limit has no arguments", () =>
@@ -177,176 +165,153 @@ describe.each(allDialects.map((dialect) => [dialect.name, dialect] as const))("%
     })
   )
 
-  it.live("an answer cut at its limit says so, and a filtered one fails", () =>
-    Effect.gen(function* () {
-      const cut = yield* against(dialect, () => answer([{ text: "Hel" }], "length"))
-      assert.strictEqual((yield* cut.model.generate(question(dialect))).finishReason, "MAX_TOKENS")
-      assert.deepInclude(yield* failure(dialect, answer([{ text: "Hel" }], "filtered")), { _tag: "ContentPolicyError" })
-    })
-  )
+  it.live("an answer cut at its limit says so, and a filtered one fails", function* () {
+    const cut = yield* against(dialect, () => answer([{ text: "Hel" }], "length"))
+    assert.strictEqual((yield* cut.model.generate(question(dialect))).finishReason, "MAX_TOKENS")
+    assert.deepInclude(yield* failure(dialect, answer([{ text: "Hel" }], "filtered")), { _tag: "ContentPolicyError" })
+  })
 
-  it.live("errors have a reason, and the delay that the server asks for", () =>
-    Effect.gen(function* () {
-      const of = (status: number, type: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
-        failure(dialect, Server.json(error(type, message), status, headers))
-      assert.deepInclude(yield* of(401, "authentication_error", `invalid key ${key}`), {
-        _tag: "AuthenticationError",
-        kind: "InvalidKey"
-      })
-      assert.deepInclude(yield* of(403, "permission_error", "no"), {
-        _tag: "AuthenticationError",
-        kind: "InsufficientPermissions"
-      })
-      assert.deepInclude(yield* of(429, "rate_limit_error", "slow", { "retry-after": "7" }), {
-        _tag: "RateLimitError",
-        retryAfter: 7_000
-      })
-      assert.deepInclude(yield* of(404, "not_found_error", "model: nope"), {
-        _tag: "InvalidRequestError",
-        detail: "model: nope"
-      })
-      assert.deepInclude(yield* of(529, "overloaded_error", "Overloaded", { "retry-after": "2" }), {
-        _tag: "InternalProviderError",
-        status: 529,
-        retryAfter: 2_000
-      })
-      assert.deepInclude(yield* of(500, "api_error", "context lost"), { _tag: "InternalProviderError", status: 500 })
-      assert.deepInclude(yield* of(413, "request_too_large", "too large"), { _tag: "RequestBytesError" })
-      const page = yield* failure(dialect, { status: 404, writes: ["<html>nothing here</html>"] })
-      assert.deepInclude(page, { _tag: "InvalidRequestError" })
-      assert.match(inspect(page), /_BASE_URL/)
-      const moved = yield* failure(dialect, { status: 302, headers: { location: "http://127.0.0.1:1/" }, writes: [] })
-      assert.deepInclude(moved, { _tag: "InvalidResponseError" })
+  it.live("errors have a reason, and the delay that the server asks for", function* () {
+    const of = (status: number, type: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
+      failure(dialect, Server.json(error(type, message), status, headers))
+    assert.deepInclude(yield* of(401, "authentication_error", `invalid key ${key}`), {
+      _tag: "AuthenticationError",
+      kind: "InvalidKey"
     })
-  )
+    assert.deepInclude(yield* of(403, "permission_error", "no"), {
+      _tag: "AuthenticationError",
+      kind: "InsufficientPermissions"
+    })
+    assert.deepInclude(yield* of(429, "rate_limit_error", "slow", { "retry-after": "7" }), {
+      _tag: "RateLimitError",
+      retryAfter: 7_000
+    })
+    assert.deepInclude(yield* of(404, "not_found_error", "model: nope"), {
+      _tag: "InvalidRequestError",
+      detail: "model: nope"
+    })
+    assert.deepInclude(yield* of(529, "overloaded_error", "Overloaded", { "retry-after": "2" }), {
+      _tag: "InternalProviderError",
+      status: 529,
+      retryAfter: 2_000
+    })
+    assert.deepInclude(yield* of(500, "api_error", "context lost"), { _tag: "InternalProviderError", status: 500 })
+    assert.deepInclude(yield* of(413, "request_too_large", "too large"), { _tag: "RequestBytesError" })
+    const page = yield* failure(dialect, { status: 404, writes: ["<html>nothing here</html>"] })
+    assert.deepInclude(page, { _tag: "InvalidRequestError" })
+    assert.match(inspect(page), /_BASE_URL/)
+    const moved = yield* failure(dialect, { status: 302, headers: { location: "http://127.0.0.1:1/" }, writes: [] })
+    assert.deepInclude(moved, { _tag: "InvalidResponseError" })
+  })
 
-  it.live("errors in the provider's own words have their reasons, and a request that is too long its size", () =>
-    Effect.gen(function* () {
+  it.live(
+    "errors in the provider's own words have their reasons, and a request that is too long its size",
+    function* () {
       for (const [answer, reason] of dialect.failures) assert.deepInclude(yield* failure(dialect, answer), reason)
-    })
+    }
   )
 
-  it.live("an answer that breaks off, ends early or is no protocol fails", () =>
-    Effect.gen(function* () {
-      assert.deepInclude(yield* failure(dialect, dialect.unfinished("drop")), { _tag: "NetworkError" })
-      assert.deepInclude(yield* failure(dialect, dialect.unfinished()), { _tag: "InvalidResponseError" })
-      assert.deepInclude(yield* failure(dialect, Server.events("{not json")), { _tag: "InvalidResponseError" })
-      assert.deepInclude(yield* failure(dialect, Server.events("[1]")), { _tag: "InvalidResponseError" })
-      assert.deepInclude(yield* failure(dialect, { writes: [] }), { _tag: "InvalidResponseError" })
-      const deep = "[".repeat(5_000) + "]".repeat(5_000)
-      assert.deepInclude(yield* failure(dialect, Server.events(`{"type":"x","a":${deep}}`)), {
-        _tag: "InvalidResponseError"
-      })
+  it.live("an answer that breaks off, ends early or is no protocol fails", function* () {
+    assert.deepInclude(yield* failure(dialect, dialect.unfinished("drop")), { _tag: "NetworkError" })
+    assert.deepInclude(yield* failure(dialect, dialect.unfinished()), { _tag: "InvalidResponseError" })
+    assert.deepInclude(yield* failure(dialect, Server.events("{not json")), { _tag: "InvalidResponseError" })
+    assert.deepInclude(yield* failure(dialect, Server.events("[1]")), { _tag: "InvalidResponseError" })
+    assert.deepInclude(yield* failure(dialect, { writes: [] }), { _tag: "InvalidResponseError" })
+    const deep = "[".repeat(5_000) + "]".repeat(5_000)
+    assert.deepInclude(yield* failure(dialect, Server.events(`{"type":"x","a":${deep}}`)), {
+      _tag: "InvalidResponseError"
     })
-  )
+  })
 
-  it.live("an error in the middle of an answer is the error of the call", () =>
-    Effect.gen(function* () {
-      const event = error("overloaded_error", `busy ${key}`)
-      const stream = {
-        ...dialect.unfinished(),
-        writes: [
-          ...dialect.unfinished().writes,
-          `data: ${JSON.stringify(dialect === responses ? { type: "error", code: "overloaded_error", message: "busy" } : event)}\n\n`
-        ]
-      }
-      const { model } = yield* against(dialect, () => stream)
-      const failed = yield* Effect.flip(Stream.runDrain(model.stream(question(dialect))))
-      assert.deepInclude(plain(failed.reason), { _tag: "InternalProviderError", status: 529 })
-      assert.notInclude(inspect(failed, { depth: 20 }), key)
-    })
-  )
+  it.live("an error in the middle of an answer is the error of the call", function* () {
+    const event = error("overloaded_error", `busy ${key}`)
+    const stream = {
+      ...dialect.unfinished(),
+      writes: [
+        ...dialect.unfinished().writes,
+        `data: ${JSON.stringify(dialect === responses ? { type: "error", code: "overloaded_error", message: "busy" } : event)}\n\n`
+      ]
+    }
+    const { model } = yield* against(dialect, () => stream)
+    const failed = yield* Effect.flip(Stream.runDrain(model.stream(question(dialect))))
+    assert.deepInclude(plain(failed.reason), { _tag: "InternalProviderError", status: 529 })
+    assert.notInclude(inspect(failed, { depth: 20 }), key)
+  })
 
-  it.live("an endless answer is ended, and its socket closed", () =>
-    Effect.gen(function* () {
-      const { model, server } = yield* against(dialect, () => dialect.endless("x".repeat(100_000)))
-      const error = yield* Effect.flip(Stream.runDrain(model.stream(question(dialect))))
-      assert.deepInclude(plain(error.reason), { _tag: "AnswerTooLargeError", unit: "bytes" })
+  it.live("an endless answer is ended, and its socket closed", function* () {
+    const { model, server } = yield* against(dialect, () => dialect.endless("x".repeat(100_000)))
+    const error = yield* Effect.flip(Stream.runDrain(model.stream(question(dialect))))
+    assert.deepInclude(plain(error.reason), { _tag: "AnswerTooLargeError", unit: "bytes" })
+    yield* server.closed
+  })
+
+  it.live("a long answer arrives whole", function* () {
+    const long = "0123456789".repeat(1024 * 1024)
+    const { model } = yield* against(dialect, () => answer([{ text: long }]))
+    const { content } = yield* model.generate(question(dialect))
+    assert.strictEqual(content.parts[0]?.text, long)
+  })
+
+  it.live("interruption closes the socket: before the head, and within an answer", function* () {
+    for (const script of [{ writes: ["stall"] }, dialect.unfinished("stall")]) {
+      const { model, server } = yield* against(dialect, () => script)
+      const fiber = yield* Effect.forkChild(model.generate(question(dialect)), { startImmediately: true })
+      yield* server.received
+      yield* Fiber.interrupt(fiber)
       yield* server.closed
-    })
-  )
+    }
+  })
 
-  it.live("a long answer arrives whole", () =>
-    Effect.gen(function* () {
-      const long = "0123456789".repeat(1024 * 1024)
-      const { model } = yield* against(dialect, () => answer([{ text: long }]))
-      const { content } = yield* model.generate(question(dialect))
-      assert.strictEqual(content.parts[0]?.text, long)
-    })
-  )
+  it.live("a stream that is no longer read closes its socket", function* () {
+    const { model, server } = yield* against(dialect, () => dialect.unfinished("stall"))
+    yield* Stream.runDrain(Stream.take(model.stream(question(dialect)), 1))
+    yield* server.closed
+  })
 
-  it.live("interruption closes the socket: before the head, and within an answer", () =>
-    Effect.gen(function* () {
-      for (const script of [{ writes: ["stall"] }, dialect.unfinished("stall")]) {
-        const { model, server } = yield* against(dialect, () => script)
-        const fiber = yield* Effect.forkChild(model.generate(question(dialect)), { startImmediately: true })
-        yield* server.received
-        yield* Fiber.interrupt(fiber)
-        yield* server.closed
-      }
+  it.live("the key is in no error, log or span", function* () {
+    const lines: Array<string> = []
+    const logger = Logger.make((options) => {
+      lines.push(inspect(options, { depth: 9 }))
     })
-  )
+    const exit = yield* Effect.gen(function* () {
+      const { model } = yield* against(dialect, () => Server.json(error("x", `the key ${key} is bad`), 400))
+      return yield* Effect.exit(Effect.tapCause(model.generate(question(dialect)), (cause) => Effect.logError(cause)))
+    }).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "All"))
+    assert.isTrue(Exit.isFailure(exit))
+    const shown =
+      inspect(exit, { depth: 20, showHidden: true }) +
+      lines.join() +
+      (Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "")
+    assert.include(shown, "<key>")
+    assert.notInclude(shown, key)
+  })
 
-  it.live("a stream that is no longer read closes its socket", () =>
-    Effect.gen(function* () {
-      const { model, server } = yield* against(dialect, () => dialect.unfinished("stall"))
-      yield* Stream.runDrain(Stream.take(model.stream(question(dialect)), 1))
-      yield* server.closed
-    })
-  )
+  it.live("a server that is not running is a network error", function* () {
+    const model = yield* Effect.provide(Model, yield* Layer.build(dialect.layer("http://127.0.0.1:1", key)))
+    const error = yield* Effect.flip(model.generate(question(dialect)))
+    assert.deepInclude(plain(error.reason), { _tag: "NetworkError" })
+    assert.notInclude(inspect(error, { depth: 20 }), key)
+  })
 
-  it.live("the key is in no error, log or span", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const logger = Logger.make((options) => {
-        lines.push(inspect(options, { depth: 9 }))
-      })
-      const exit = yield* Effect.gen(function* () {
-        const { model } = yield* against(dialect, () => Server.json(error("x", `the key ${key} is bad`), 400))
-        return yield* Effect.exit(Effect.tapCause(model.generate(question(dialect)), (cause) => Effect.logError(cause)))
-      }).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "All"))
-      assert.isTrue(Exit.isFailure(exit))
-      const shown =
-        inspect(exit, { depth: 20, showHidden: true }) +
-        lines.join() +
-        (Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "")
-      assert.include(shown, "<key>")
-      assert.notInclude(shown, key)
-    })
-  )
-
-  it.live("a server that is not running is a network error", () =>
-    Effect.gen(function* () {
-      const model = yield* Effect.provide(Model, yield* Layer.build(dialect.layer("http://127.0.0.1:1", key)))
-      const error = yield* Effect.flip(model.generate(question(dialect)))
-      assert.deepInclude(plain(error.reason), { _tag: "NetworkError" })
-      assert.notInclude(inspect(error, { depth: 20 }), key)
-    })
-  )
-
-  it.live("another provider's tools are refused before a request is made", () =>
-    Effect.gen(function* () {
-      if (dialect === gemini) return
-      const { model, server } = yield* against(dialect, () => answer([]))
-      const error = yield* Effect.flip(model.generate({ ...question(dialect), tools: [{ googleSearch: {} }] }))
-      assert.deepInclude(plain(error.reason), { _tag: "InvalidRequestError" })
-      assert.lengthOf(server.requests, 0)
-    })
-  )
+  it.live("another provider's tools are refused before a request is made", function* () {
+    if (dialect === gemini) return
+    const { model, server } = yield* against(dialect, () => answer([]))
+    const error = yield* Effect.flip(model.generate({ ...question(dialect), tools: [{ googleSearch: {} }] }))
+    assert.deepInclude(plain(error.reason), { _tag: "InvalidRequestError" })
+    assert.lengthOf(server.requests, 0)
+  })
 })
 
 describe("counting", () => {
-  it.live("Anthropic counts; others are estimated", () =>
-    Effect.gen(function* () {
-      const { model, server } = yield* against(anthropic, () => Server.json({ input_tokens: 42 }))
-      assert.strictEqual(yield* model.countTokens(question(anthropic)), 42)
-      assert.strictEqual(server.requests[0]?.path, "/v1/messages/count_tokens")
-      assert.hasAllKeys(server.requests[0]?.body, ["model", "messages"])
-      const other = yield* against(chat, () => Server.json({}))
-      assert.isAbove(yield* other.model.countTokens(question(chat)), 0)
-      assert.lengthOf(other.server.requests, 0)
-    })
-  )
+  it.live("Anthropic counts; others are estimated", function* () {
+    const { model, server } = yield* against(anthropic, () => Server.json({ input_tokens: 42 }))
+    assert.strictEqual(yield* model.countTokens(question(anthropic)), 42)
+    assert.strictEqual(server.requests[0]?.path, "/v1/messages/count_tokens")
+    assert.hasAllKeys(server.requests[0]?.body, ["model", "messages"])
+    const other = yield* against(chat, () => Server.json({}))
+    assert.isAbove(yield* other.model.countTokens(question(chat)), 0)
+    assert.lengthOf(other.server.requests, 0)
+  })
 })
 
 describe("configuration", () => {
@@ -357,57 +322,45 @@ describe("configuration", () => {
       return yield* made.generate({ model, contents: [user(text("q"))] })
     })
 
-  it.live("keys and addresses come from the environment", () =>
-    Effect.gen(function* () {
-      const one = yield* Server.make(() => anthropic.answer([{ text: "a" }]))
-      yield* ask(
-        AnthropicModel.layerConfig,
-        { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: one.url },
-        "claude-sonnet-4-5"
-      )
-      assert.strictEqual(one.requests[0]?.path, "/v1/messages")
-      assert.strictEqual(one.requests[0]?.headers["anthropic-version"], "2023-06-01")
-      const other = yield* Server.make(() => chat.answer([{ text: "a" }]))
-      yield* ask(OpenAiModel.layerConfig, { OPENAI_BASE_URL: `${other.url}/v1` }, "llama3.1")
-      assert.strictEqual(other.requests[0]?.path, "/v1/chat/completions")
-      assert.notProperty(other.requests[0]?.headers, "authorization")
-    })
-  )
+  it.live("keys and addresses come from the environment", function* () {
+    const one = yield* Server.make(() => anthropic.answer([{ text: "a" }]))
+    yield* ask(AnthropicModel.layerConfig, { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: one.url }, "claude-sonnet-4-5")
+    assert.strictEqual(one.requests[0]?.path, "/v1/messages")
+    assert.strictEqual(one.requests[0]?.headers["anthropic-version"], "2023-06-01")
+    const other = yield* Server.make(() => chat.answer([{ text: "a" }]))
+    yield* ask(OpenAiModel.layerConfig, { OPENAI_BASE_URL: `${other.url}/v1` }, "llama3.1")
+    assert.strictEqual(other.requests[0]?.path, "/v1/chat/completions")
+    assert.notProperty(other.requests[0]?.headers, "authorization")
+  })
 
-  it.live("without a valid key, no request is made", () =>
-    Effect.gen(function* () {
-      for (const [layer, variable] of [
-        [AnthropicModel.layerConfig, "ANTHROPIC_API_KEY"],
-        [OpenAiModel.layerConfig, "OPENAI_API_KEY"]
-      ] as const) {
-        const missing = yield* Effect.flip(ask(layer, {}, "m"))
-        assert.instanceOf(missing, ModelError)
-        assert.deepStrictEqual(plain(missing.reason), { _tag: "AuthenticationError", kind: "MissingKey", variable })
-        const broken = yield* Effect.flip(ask(layer, { [variable]: "a b\nc" }, "m"))
-        assert.instanceOf(broken, ModelError)
-        assert.deepInclude(plain(broken.reason), { kind: "InvalidKey" })
-      }
-    })
-  )
+  it.live("without a valid key, no request is made", function* () {
+    for (const [layer, variable] of [
+      [AnthropicModel.layerConfig, "ANTHROPIC_API_KEY"],
+      [OpenAiModel.layerConfig, "OPENAI_API_KEY"]
+    ] as const) {
+      const missing = yield* Effect.flip(ask(layer, {}, "m"))
+      assert.instanceOf(missing, ModelError)
+      assert.deepStrictEqual(plain(missing.reason), { _tag: "AuthenticationError", kind: "MissingKey", variable })
+      const broken = yield* Effect.flip(ask(layer, { [variable]: "a b\nc" }, "m"))
+      assert.instanceOf(broken, ModelError)
+      assert.deepInclude(plain(broken.reason), { kind: "InvalidKey" })
+    }
+  })
 
-  it.live("a configured model replaces the requested one", () =>
-    Effect.gen(function* () {
-      const server = yield* Server.make(() => chat.answer([{ text: "a" }]))
-      yield* ask(OpenAiModel.layer({ baseUrl: server.url, model: "qwen3:8b" }), {}, "gemini-2.5-pro")
-      assert.strictEqual(server.requests[0]?.body["model"], "qwen3:8b")
-      assert.strictEqual(server.requests[0]?.path, "/chat/completions")
-    })
-  )
+  it.live("a configured model replaces the requested one", function* () {
+    const server = yield* Server.make(() => chat.answer([{ text: "a" }]))
+    yield* ask(OpenAiModel.layer({ baseUrl: server.url, model: "qwen3:8b" }), {}, "gemini-2.5-pro")
+    assert.strictEqual(server.requests[0]?.body["model"], "qwen3:8b")
+    assert.strictEqual(server.requests[0]?.path, "/chat/completions")
+  })
 })
 
 describe("an address that is not the API's", () => {
   for (const dialect of [anthropic, chat, responses]) {
-    it.effect(`is named where a web page answers ${dialect.name}`, () =>
-      Effect.gen(function* () {
-        const page = { headers: { "content-type": "text/html; charset=utf-8" }, writes: ["<h1>Welcome</h1>"] }
-        const reason = yield* failure(dialect, page)
-        assert.match(JSON.stringify(reason), /"InvalidRequestError".+answers with a web page.+; check \w+_BASE_URL/)
-      }).pipe(Effect.scoped)
-    )
+    it.effect(`is named where a web page answers ${dialect.name}`, function* () {
+      const page = { headers: { "content-type": "text/html; charset=utf-8" }, writes: ["<h1>Welcome</h1>"] }
+      const reason = yield* failure(dialect, page)
+      assert.match(JSON.stringify(reason), /"InvalidRequestError".+answers with a web page.+; check \w+_BASE_URL/)
+    })
   }
 })

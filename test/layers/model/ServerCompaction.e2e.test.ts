@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Predicate, Stream } from "effect"
 import { Chat as AiChat } from "effect/ai"
 import { mkdtempSync } from "node:fs"
@@ -14,6 +13,7 @@ import { makeResponsesReader } from "../../../src/layers/model/OpenAiAnswer.ts"
 import type { EventReader } from "../../../src/layers/model/ProviderExchange.ts"
 import { anthropic, type Dialect, responses } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const names = toolNames([])
 const provided = { key: "KEY", baseUrl: "URL", api: "API" }
@@ -29,65 +29,61 @@ const said = (parts: Content["parts"]): ReadonlyArray<Content> => [
 ]
 
 describe("what a provider's server compacted", () => {
-  it.effect("goes back to Anthropic as it came, with the header that it needs", () =>
-    Effect.gen(function* () {
-      const parts = yield* partsOf(
-        makeReader({
-          tools: names,
-          names: provided,
-          hide: (text) => text,
-          target: { dialect: "anthropic", server: "api", model: "m" }
-        }),
-        [
-          {
-            type: "content_block_start",
-            index: 0,
-            content_block: { type: "compaction", content: null, later: { a: 1 } }
-          },
-          { type: "content_block_delta", index: 0, delta: { type: "compaction_delta", content: "The user built " } },
-          {
-            type: "content_block_delta",
-            index: 0,
-            delta: { type: "compaction_delta", content: "a site.", sealed: "x" }
-          },
-          { type: "content_block_stop", index: 0 },
-          { type: "content_block_start", index: 1, content_block: { type: "text", text: "" } },
-          { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "Done." } },
-          { type: "content_block_stop", index: 1 }
-        ]
-      )
-      const block = { type: "compaction", content: "The user built a site.", later: { a: 1 }, sealed: "x" }
-      const request = { model: "claude-opus-5", server: "api", contents: said(parts), tools: [], maxTokens: 100 }
-      const { messages } = requestBody(request, names) as { readonly messages: ReadonlyArray<{ content: unknown }> }
-      assert.deepStrictEqual(messages[1]?.content, [block, { type: "text", text: "Done." }])
-      assert.strictEqual(betaOf(request), "compact-2026-01-12")
-      assert.isUndefined(betaOf({ ...request, contents: said([{ text: "Done." }]) }))
-      // Nothing but the compaction is an answer too.
-      const alone = requestBody({ ...request, contents: said(parts.slice(0, 1)) }, names)["messages"]
-      assert.deepInclude(alone, { role: "assistant", content: [block] })
-    })
-  )
+  it.effect("goes back to Anthropic as it came, with the header that it needs", function* () {
+    const parts = yield* partsOf(
+      makeReader({
+        tools: names,
+        names: provided,
+        hide: (text) => text,
+        target: { dialect: "anthropic", server: "api", model: "m" }
+      }),
+      [
+        {
+          type: "content_block_start",
+          index: 0,
+          content_block: { type: "compaction", content: null, later: { a: 1 } }
+        },
+        { type: "content_block_delta", index: 0, delta: { type: "compaction_delta", content: "The user built " } },
+        {
+          type: "content_block_delta",
+          index: 0,
+          delta: { type: "compaction_delta", content: "a site.", sealed: "x" }
+        },
+        { type: "content_block_stop", index: 0 },
+        { type: "content_block_start", index: 1, content_block: { type: "text", text: "" } },
+        { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "Done." } },
+        { type: "content_block_stop", index: 1 }
+      ]
+    )
+    const block = { type: "compaction", content: "The user built a site.", later: { a: 1 }, sealed: "x" }
+    const request = { model: "claude-opus-5", server: "api", contents: said(parts), tools: [], maxTokens: 100 }
+    const { messages } = requestBody(request, names) as { readonly messages: ReadonlyArray<{ content: unknown }> }
+    assert.deepStrictEqual(messages[1]?.content, [block, { type: "text", text: "Done." }])
+    assert.strictEqual(betaOf(request), "compact-2026-01-12")
+    assert.isUndefined(betaOf({ ...request, contents: said([{ text: "Done." }]) }))
+    // Nothing but the compaction is an answer too.
+    const alone = requestBody({ ...request, contents: said(parts.slice(0, 1)) }, names)["messages"]
+    assert.deepInclude(alone, { role: "assistant", content: [block] })
+  })
 
-  it.effect("goes back to the Responses API as it came, and to no other dialect", () =>
-    Effect.gen(function* () {
-      const item = { type: "compaction", id: "cmp_1", encrypted_content: "b64", created_by: "server" }
-      const parts = yield* partsOf(
-        makeResponsesReader({
-          tools: names,
-          names: provided,
-          hide: (text) => text,
-          target: { dialect: "responses", server: "api", model: "m" }
-        }),
-        [{ type: "response.output_item.done", item }]
-      )
-      const request = { model: "gpt-5.5", server: "api", contents: said(parts), tools: [] }
-      const input = responsesBody(request, names)["input"]
-      assert.deepInclude(input, item)
-      assert.notInclude(JSON.stringify(chatBody(request, names, true)), "b64")
-      assert.notInclude(JSON.stringify(requestBody({ ...request, maxTokens: 100 }, names)), "b64")
-      assert.deepInclude(chatBody(request, names, true)["messages"], { role: "assistant", content: "(no answer)" })
-    })
-  )
+  it.effect("goes back to the Responses API as it came, and to no other dialect", function* () {
+    const item = { type: "compaction", id: "cmp_1", encrypted_content: "b64", created_by: "server" }
+    const parts = yield* partsOf(
+      makeResponsesReader({
+        tools: names,
+        names: provided,
+        hide: (text) => text,
+        target: { dialect: "responses", server: "api", model: "m" }
+      }),
+      [{ type: "response.output_item.done", item }]
+    )
+    const request = { model: "gpt-5.5", server: "api", contents: said(parts), tools: [] }
+    const input = responsesBody(request, names)["input"]
+    assert.deepInclude(input, item)
+    assert.notInclude(JSON.stringify(chatBody(request, names, true)), "b64")
+    assert.notInclude(JSON.stringify(requestBody({ ...request, maxTokens: 100 }, names)), "b64")
+    assert.deepInclude(chatBody(request, names, true)["messages"], { role: "assistant", content: "(no answer)" })
+  })
 })
 
 /** Each dialect with a compaction as its server streams it, and as a request has to carry it. */
@@ -137,38 +133,34 @@ describe.each(compacting.map((each) => [each.dialect.name, each] as const))("%s"
       .flat()
       .flatMap((message) => (Predicate.hasProperty(message, "content") ? message.content : message))
 
-  it.live("is kept in a stored session, and sent again by the next process", () =>
-    Effect.gen(function* () {
-      const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "compacted-"))
-      const server = yield* compactingServer(each)
-      const ask = (question: string) =>
-        Effect.flatMap(Chats.open("one"), (chat) => Stream.runDrain(chat.send(question))).pipe(
-          Effect.scoped,
-          Effect.provide(
-            Layer.fresh(
-              Palimpsest.layer({ model: dialect.layer(server.url, "key"), home, chat: { model: dialect.model } })
-            )
+  it.live("is kept in a stored session, and sent again by the next process", function* () {
+    const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "compacted-"))
+    const server = yield* compactingServer(each)
+    const ask = (question: string) =>
+      Effect.flatMap(Chats.open("one"), (chat) => Stream.runDrain(chat.send(question))).pipe(
+        Effect.scoped,
+        Effect.provide(
+          Layer.fresh(
+            Palimpsest.layer({ model: dialect.layer(server.url, "key"), home, chat: { model: dialect.model } })
           )
         )
-      yield* ask("first")
-      yield* ask("second")
-      assert.deepInclude(blocksOf(server.requests[1]), item)
-    })
-  )
-
-  it.live("is kept in an effect/ai history, also after its export", () =>
-    Effect.gen(function* () {
-      const server = yield* compactingServer(each)
-      const layer = Models.layerLanguageModel({ model: dialect.model }).pipe(
-        Layer.provide(dialect.layer(server.url, "key"))
       )
-      yield* Effect.gen(function* () {
-        const chat = yield* AiChat.fromPrompt([])
-        yield* Stream.runDrain(chat.streamText({ prompt: "first" }))
-        const again = yield* AiChat.fromJson(yield* chat.exportJson)
-        yield* again.generateText({ prompt: "second" })
-      }).pipe(Effect.provide(layer))
-      assert.deepInclude(blocksOf(server.requests[1]), item)
-    })
-  )
+    yield* ask("first")
+    yield* ask("second")
+    assert.deepInclude(blocksOf(server.requests[1]), item)
+  })
+
+  it.live("is kept in an effect/ai history, also after its export", function* () {
+    const server = yield* compactingServer(each)
+    const layer = Models.layerLanguageModel({ model: dialect.model }).pipe(
+      Layer.provide(dialect.layer(server.url, "key"))
+    )
+    yield* Effect.gen(function* () {
+      const chat = yield* AiChat.fromPrompt([])
+      yield* Stream.runDrain(chat.streamText({ prompt: "first" }))
+      const again = yield* AiChat.fromJson(yield* chat.exportJson)
+      yield* again.generateText({ prompt: "second" })
+    }).pipe(Effect.provide(layer))
+    assert.deepInclude(blocksOf(server.requests[1]), item)
+  })
 })

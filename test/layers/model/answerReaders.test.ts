@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
@@ -7,6 +6,7 @@ import * as AnthropicAnswer from "../../../src/layers/model/AnthropicAnswer.ts"
 import * as OpenAiAnswer from "../../../src/layers/model/OpenAiAnswer.ts"
 import { type ProviderNames, reasonOfEvent } from "../../../src/layers/model/ProviderErrors.ts"
 import type { EventReader } from "../../../src/layers/model/ProviderExchange.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The events of an answer, cut at every place where a server may cut them, and what each kind of failure in them is. */
 
@@ -102,126 +102,120 @@ describe("an answer of the Messages API", () => {
     usage: { prompt: 15, answer: 7, thoughts: 0, cached: 3, cacheWrite: 2 }
   }
 
-  it.effect("is the same for any cut of its texts, signatures and arguments", () =>
-    Effect.gen(function* () {
-      for (let at = 0; at < cuts(args).length; at += 1) {
-        const cut = (text: string) => cuts(text)[at] ?? cuts(text).at(-1) ?? [text]
-        const reader = AnthropicAnswer.makeReader({
-          tools: names,
-          names: provided,
-          hide: (text) => text,
-          target: { dialect: "anthropic", server: "api", model: "m" }
-        })
-        assert.deepStrictEqual(yield* read(reader, eventsOf(cut)), whole)
-      }
-    })
-  )
+  it.effect("is the same for any cut of its texts, signatures and arguments", function* () {
+    for (let at = 0; at < cuts(args).length; at += 1) {
+      const cut = (text: string) => cuts(text)[at] ?? cuts(text).at(-1) ?? [text]
+      const reader = AnthropicAnswer.makeReader({
+        tools: names,
+        names: provided,
+        hide: (text) => text,
+        target: { dialect: "anthropic", server: "api", model: "m" }
+      })
+      assert.deepStrictEqual(yield* read(reader, eventsOf(cut)), whole)
+    }
+  })
 })
 
 describe("an answer of the Responses API", () => {
-  it.effect("is the same for any cut of its texts", () =>
-    Effect.gen(function* () {
-      const reasoning = { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
-      for (const pieces of cuts("It is so.")) {
-        const reader = OpenAiAnswer.makeResponsesReader({
-          tools: names,
-          names: provided,
-          hide: (text) => text,
-          target: { dialect: "responses", server: "api", model: "m" }
-        })
-        const said = yield* read(reader, [
-          { type: "response.reasoning_text.delta", delta: "I " },
-          { type: "response.reasoning_summary_text.delta", delta: "think." },
-          { type: "response.output_item.done", item: reasoning },
-          ...pieces.map((delta, at) => ({
-            type: at === 0 ? "response.output_text.delta" : "response.refusal.delta",
-            delta
-          })),
-          {
-            type: "response.output_item.done",
-            item: { type: "function_call", call_id: "c1", name: "look", arguments: args }
-          },
-          {
-            type: "response.completed",
-            response: {
-              usage: {
-                input_tokens: 10,
-                output_tokens: 7,
-                input_tokens_details: { cached_tokens: 3 },
-                output_tokens_details: { reasoning_tokens: 5 }
-              }
+  it.effect("is the same for any cut of its texts", function* () {
+    const reasoning = { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
+    for (const pieces of cuts("It is so.")) {
+      const reader = OpenAiAnswer.makeResponsesReader({
+        tools: names,
+        names: provided,
+        hide: (text) => text,
+        target: { dialect: "responses", server: "api", model: "m" }
+      })
+      const said = yield* read(reader, [
+        { type: "response.reasoning_text.delta", delta: "I " },
+        { type: "response.reasoning_summary_text.delta", delta: "think." },
+        { type: "response.output_item.done", item: reasoning },
+        ...pieces.map((delta, at) => ({
+          type: at === 0 ? "response.output_text.delta" : "response.refusal.delta",
+          delta
+        })),
+        {
+          type: "response.output_item.done",
+          item: { type: "function_call", call_id: "c1", name: "look", arguments: args }
+        },
+        {
+          type: "response.completed",
+          response: {
+            usage: {
+              input_tokens: 10,
+              output_tokens: 7,
+              input_tokens_details: { cached_tokens: 3 },
+              output_tokens_details: { reasoning_tokens: 5 }
             }
           }
-        ])
-        assert.deepStrictEqual(said, {
-          parts: [
-            { text: "I think.", thought: true },
-            { text: "It is so." },
-            {
-              text: "",
-              thoughtSignature: carriedState({ dialect: "responses", server: "api", model: "m" }, reasoning)
-            },
-            call
-          ],
-          finishReason: "STOP",
-          usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
-        })
-      }
-    })
-  )
+        }
+      ])
+      assert.deepStrictEqual(said, {
+        parts: [
+          { text: "I think.", thought: true },
+          { text: "It is so." },
+          {
+            text: "",
+            thoughtSignature: carriedState({ dialect: "responses", server: "api", model: "m" }, reasoning)
+          },
+          call
+        ],
+        finishReason: "STOP",
+        usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
+      })
+    }
+  })
 })
 
 describe("an answer of Chat Completions", () => {
-  it.effect("is the same for any cut of its texts and of the arguments of two calls", () =>
-    Effect.gen(function* () {
-      for (const pieces of cuts(args)) {
-        const delta = (more: object) => ({ choices: [{ delta: more }] })
-        const called = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
-        const reader = OpenAiAnswer.makeChatReader({
-          tools: names,
-          names: provided,
-          hide: (text) => text,
-          target: { dialect: "chat", server: "api", model: "m" }
-        })
-        const said = yield* read(reader, [
-          delta({ reasoning_content: "I " }),
-          delta({ reasoning: "think." }),
-          delta({ content: "It is " }),
-          delta({ refusal: "so." }),
-          called(0, { id: "c1", function: { name: "look", arguments: "" } }),
-          called(1, { id: "c2", function: { name: "list", arguments: "{}" } }),
-          ...pieces.map((piece) => called(0, { function: { arguments: piece } })),
-          { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
-          {
-            choices: [],
-            usage: {
-              prompt_tokens: 10,
-              completion_tokens: 7,
-              prompt_tokens_details: { cached_tokens: 3 },
-              completion_tokens_details: { reasoning_tokens: 5 }
-            }
+  it.effect("is the same for any cut of its texts and of the arguments of two calls", function* () {
+    for (const pieces of cuts(args)) {
+      const delta = (more: object) => ({ choices: [{ delta: more }] })
+      const called = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
+      const reader = OpenAiAnswer.makeChatReader({
+        tools: names,
+        names: provided,
+        hide: (text) => text,
+        target: { dialect: "chat", server: "api", model: "m" }
+      })
+      const said = yield* read(reader, [
+        delta({ reasoning_content: "I " }),
+        delta({ reasoning: "think." }),
+        delta({ content: "It is " }),
+        delta({ refusal: "so." }),
+        called(0, { id: "c1", function: { name: "look", arguments: "" } }),
+        called(1, { id: "c2", function: { name: "list", arguments: "{}" } }),
+        ...pieces.map((piece) => called(0, { function: { arguments: piece } })),
+        { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
+        {
+          choices: [],
+          usage: {
+            prompt_tokens: 10,
+            completion_tokens: 7,
+            prompt_tokens_details: { cached_tokens: 3 },
+            completion_tokens_details: { reasoning_tokens: 5 }
           }
-        ])
-        assert.deepStrictEqual(said, {
-          parts: [
-            { text: "I think.", thought: true },
-            { text: "It is so." },
-            {
-              text: "",
-              thoughtSignature: carriedState(
-                { dialect: "chat", server: "api", model: "m" },
-                { reasoning_content: "I ", reasoning: "think." }
-              )
-            },
-            call,
-            { functionCall: { id: "c2", name: "list", args: {} } }
-          ],
-          finishReason: "STOP",
-          usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
-        })
-      }
-    })
-  )
+        }
+      ])
+      assert.deepStrictEqual(said, {
+        parts: [
+          { text: "I think.", thought: true },
+          { text: "It is so." },
+          {
+            text: "",
+            thoughtSignature: carriedState(
+              { dialect: "chat", server: "api", model: "m" },
+              { reasoning_content: "I ", reasoning: "think." }
+            )
+          },
+          call,
+          { functionCall: { id: "c2", name: "list", args: {} } }
+        ],
+        finishReason: "STOP",
+        usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
+      })
+    }
+  })
 })
 
 describe("a server that repeats the key", () => {
@@ -254,34 +248,32 @@ describe("a server that repeats the key", () => {
     })
   )
 
-  it.effect("does not get it into a failure", () =>
-    Effect.gen(function* () {
-      const error = { type: "invalid_request_error", message: "no sk-secret" }
-      for (const reader of [
-        AnthropicAnswer.makeReader({
-          tools: names,
-          names: provided,
-          hide,
-          target: { dialect: "anthropic", server: "api", model: "m" }
-        }),
-        OpenAiAnswer.makeResponsesReader({
-          tools: names,
-          names: provided,
-          hide,
-          target: { dialect: "responses", server: "api", model: "m" }
-        }),
-        OpenAiAnswer.makeChatReader({
-          tools: names,
-          names: provided,
-          hide,
-          target: { dialect: "chat", server: "api", model: "m" }
-        })
-      ]) {
-        const { message } = yield* Effect.flip(read(reader, [{ type: "error", error }]))
-        assert.include(message, "no …")
-      }
-    })
-  )
+  it.effect("does not get it into a failure", function* () {
+    const error = { type: "invalid_request_error", message: "no sk-secret" }
+    for (const reader of [
+      AnthropicAnswer.makeReader({
+        tools: names,
+        names: provided,
+        hide,
+        target: { dialect: "anthropic", server: "api", model: "m" }
+      }),
+      OpenAiAnswer.makeResponsesReader({
+        tools: names,
+        names: provided,
+        hide,
+        target: { dialect: "responses", server: "api", model: "m" }
+      }),
+      OpenAiAnswer.makeChatReader({
+        tools: names,
+        names: provided,
+        hide,
+        target: { dialect: "chat", server: "api", model: "m" }
+      })
+    ]) {
+      const { message } = yield* Effect.flip(read(reader, [{ type: "error", error }]))
+      assert.include(message, "no …")
+    }
+  })
 })
 
 describe("a failure within an answer", () => {

@@ -1,11 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { execFileSync } from "node:child_process"
 import * as EnvFilesLayer from "../../../src/layers/platform/EnvFiles.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
 import { EnvFiles, envNoticeText } from "../../../src/services/platform/EnvFiles.ts"
 import type { TrustAnswer } from "../../../src/services/workspace/Trust.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A person's home with a project in it; what files there are, by their path below the folder of this test. */
 const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, string>>) {
@@ -84,68 +84,43 @@ describe("choosing the file", () => {
     ]
   ]
   for (const [rule, files, trusted, file] of cases) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const at = yield* ground(Object.fromEntries(files.map((each) => [each, says(each)])))
-        const { file: first, model, notices } = yield* found(at, trusted)
-        assert.deepStrictEqual([first, model, notices], [file, file, []])
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(rule, NodeServices.layer, function* () {
+      const at = yield* ground(Object.fromEntries(files.map((each) => [each, says(each)])))
+      const { file: first, model, notices } = yield* found(at, trusted)
+      assert.deepStrictEqual([first, model, notices], [file, file, []])
+    })
   }
 
-  it.effect("skips a file without variables of this program", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/work/app/.env": "DB=1\nDEBUG=true\nGEMINI_API_KEY=\n", "me/.env": says("mine") })
-      const { file, variables } = yield* found(at, all)
-      assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_MODEL: "mine" }])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("skips a file without variables of this program", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/work/app/.env": "DB=1\nDEBUG=true\nGEMINI_API_KEY=\n", "me/.env": says("mine") })
+    const { file, variables } = yield* found(at, all)
+    assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_MODEL: "mine" }])
+  })
 
-  it.effect("reports nothing without a file", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({})
-      assert.deepStrictEqual(yield* found(at, all), {
-        file: undefined,
-        folder: undefined,
-        variables: {},
-        hidden: [],
-        untrusted: [],
-        notices: [],
-        model: undefined
-      })
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.effect("remembers skipped files without reading their values", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/work/.env": "GOOGLE_GEMINI_BASE_URL=https://evil.example\n" })
-      const { notices, untrusted, variables } = yield* found(at, {})
-      assert.deepStrictEqual([untrusted, notices, variables], [[at("me/work/.env")], [], {}])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("remembers skipped files without reading their values", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/work/.env": "GOOGLE_GEMINI_BASE_URL=https://evil.example\n" })
+    const { notices, untrusted, variables } = yield* found(at, {})
+    assert.deepStrictEqual([untrusted, notices, variables], [[at("me/work/.env")], [], {}])
+  })
 })
 
 describe("precedence", () => {
-  it.effect("the environment comes first; variables a file must not set stay unset", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({
-        "me/work/.env": "GEMINI_MODEL=file\nGEMINI_CLI_TRUST_WORKSPACE=true\nPALIMPSEST_HOME=/tmp\nPATH=/evil\n"
-      })
-      const { model, variables } = yield* found(at, all, { GEMINI_MODEL: "real" })
-      assert.deepStrictEqual([model, variables], ["real", { GEMINI_MODEL: "file" }])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("the environment comes first; variables a file must not set stay unset", NodeServices.layer, function* () {
+    const at = yield* ground({
+      "me/work/.env": "GEMINI_MODEL=file\nGEMINI_CLI_TRUST_WORKSPACE=true\nPALIMPSEST_HOME=/tmp\nPATH=/evil\n"
+    })
+    const { model, variables } = yield* found(at, all, { GEMINI_MODEL: "real" })
+    assert.deepStrictEqual([model, variables], ["real", { GEMINI_MODEL: "file" }])
+  })
 
-  it.effect("a key is hidden, and an invalid line is reported by its number", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/.gemini/.env": "what is this\nGEMINI_API_KEY=some-key-or-other\nsk-live" })
-      const { hidden, notices } = yield* found(at, {})
-      assert.deepStrictEqual(hidden, [{ value: "some-key-or-other", instead: "[redacted: GEMINI_API_KEY]" }])
-      assert.deepStrictEqual(notices, [
-        `${at("me/.gemini/.env")}, line 1: expected NAME=value; this line and 1 more were left out`
-      ])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("a key is hidden, and an invalid line is reported by its number", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/.gemini/.env": "what is this\nGEMINI_API_KEY=some-key-or-other\nsk-live" })
+    const { hidden, notices } = yield* found(at, {})
+    assert.deepStrictEqual(hidden, [{ value: "some-key-or-other", instead: "[redacted: GEMINI_API_KEY]" }])
+    assert.deepStrictEqual(notices, [
+      `${at("me/.gemini/.env")}, line 1: expected NAME=value; this line and 1 more were left out`
+    ])
+  })
 })
 
 describe("a folder's file cannot set the paths of the user's files", () => {
@@ -167,14 +142,6 @@ describe("a folder's file cannot set the paths of the user's files", () => {
   > = [
     ["alone it is left out", "me/work/.env", url, {}, (at, file) => [leftOut(at, file, noKey)], false],
     [
-      "beside a blank key it is left out",
-      "me/work/.gemini/.env",
-      `${url}\nGEMINI_API_KEY=\nGOOGLE_API_KEY=" "`,
-      {},
-      (at, file) => [leftOut(at, file, noKey)],
-      false
-    ],
-    [
       "with a key of its own it counts, and is told without what is secret in it",
       "me/work/.palimpsest/.env",
       `${url}\nGEMINI_API_KEY=theirs-of-length`,
@@ -183,25 +150,9 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       true
     ],
     [
-      "also with the other key",
-      "me/work/.env",
-      `${url}\nGOOGLE_API_KEY=theirs-of-length`,
-      { GEMINI_API_KEY: " " },
-      (at, file) => [used(at, file)],
-      true
-    ],
-    [
       "with a key that does not count, as the user has one, it is left out",
       "me/work/.env",
       `${url}\nGEMINI_API_KEY=theirs-of-length`,
-      { GEMINI_API_KEY: "mine" },
-      (at, file) => [leftOut(at, file, "GEMINI_API_KEY from the environment would be sent there")],
-      false
-    ],
-    [
-      "whichever of the two the user has",
-      "me/work/.env",
-      `${url}\nGOOGLE_API_KEY=theirs-of-length`,
       { GEMINI_API_KEY: "mine" },
       (at, file) => [leftOut(at, file, "GEMINI_API_KEY from the environment would be sent there")],
       false
@@ -217,27 +168,25 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     ["in a file of the user's it is theirs", "me/.gemini/.env", url, { GEMINI_API_KEY: "mine" }, () => [], true]
   ]
   for (const [rule, file, text, environment, told, isTaken] of cases) {
-    it.effect(`an address: ${rule}`, () =>
-      Effect.gen(function* () {
-        const at = yield* ground({ [file]: `${text}\nGEMINI_MODEL=m\n` })
-        const { notices, variables } = yield* found(at, all, environment)
-        assert.deepStrictEqual(notices, told(at, file))
-        assert.strictEqual("GOOGLE_GEMINI_BASE_URL" in variables, isTaken)
-        assert.strictEqual(variables["GEMINI_MODEL"], "m")
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(`an address: ${rule}`, NodeServices.layer, function* () {
+      const at = yield* ground({ [file]: `${text}\nGEMINI_MODEL=m\n` })
+      const { notices, variables } = yield* found(at, all, environment)
+      assert.deepStrictEqual(notices, told(at, file))
+      assert.strictEqual("GOOGLE_GEMINI_BASE_URL" in variables, isTaken)
+      assert.strictEqual(variables["GEMINI_MODEL"], "m")
+    })
   }
 
-  it.effect("a file whose only variable is an ignored address is skipped", () =>
-    Effect.gen(function* () {
-      const at = yield* ground({ "me/work/.env": url, "me/.env": "GEMINI_API_KEY=mine-of-length\n" })
-      const { file, variables } = yield* found(at, all)
-      assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_API_KEY: "mine-of-length" }])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("a file whose only variable is an ignored address is skipped", NodeServices.layer, function* () {
+    const at = yield* ground({ "me/work/.env": url, "me/.env": "GEMINI_API_KEY=mine-of-length\n" })
+    const { file, variables } = yield* found(at, all)
+    assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_API_KEY: "mine-of-length" }])
+  })
 
-  it.effect("ignores variables for files, hooks and home settings, and reports it once", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "ignores variables for files, hooks and home settings, and reports it once",
+    NodeServices.layer,
+    function* () {
       const at = yield* ground({
         "me/work/.gemini/.env":
           "GEMINI_WRITE_SYSTEM_MD=~/.bashrc\nGEMINI_EXP=/dev/zero\nPALIMPSEST_HOME=/tmp\nPALIMPSEST_IDE_FILE=/etc/passwd\nPALIMPSEST_HOOKS_CONFIG_ENABLED=false\nPALIMPSEST_MAX_TURNS=5\n"
@@ -247,102 +196,72 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       assert.deepStrictEqual(notices, [
         `${at("me/work/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD, GEMINI_EXP, PALIMPSEST_HOME, PALIMPSEST_IDE_FILE, PALIMPSEST_HOOKS_CONFIG_ENABLED cannot be set in such a file`
       ])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.effect("the user's file may set paths, but not where a prompt is written", () =>
-    Effect.gen(function* () {
-      const text = "GEMINI_WRITE_SYSTEM_MD=x\nGEMINI_EXP=x\nGEMINI_SYSTEM_MD=/etc/passwd\nPALIMPSEST_IDE_FILE=x\n"
-      const at = yield* ground({ "me/.gemini/.env": text })
-      const { folder, notices, variables } = yield* found(at, all)
-      assert.deepStrictEqual(
-        [folder, variables],
-        [undefined, { GEMINI_EXP: "x", GEMINI_SYSTEM_MD: "/etc/passwd", PALIMPSEST_IDE_FILE: "x" }]
-      )
-      assert.deepStrictEqual(notices, [`${at("me/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD cannot be set in such a file`])
-    }).pipe(Effect.provide(NodeServices.layer))
+    }
   )
 
   const prompts: ReadonlyArray<readonly [rule: string, value: (at: At) => string, isTaken: boolean]> = [
     ["the usual one", () => "1", true],
-    ["one in the working folder", () => "own.md", true],
     ["one in the file's folder", (at) => at("me/work/own.md"), true],
-    ["one that is not there yet", () => "none.md", true],
     ["one above", (at) => at("me/own.md"), false],
     ["one above by dots", () => " ../../../own.md ", false],
-    ["one above that is not there", () => "../../../none.md", false],
-    ["one of the user's home", () => "~/own.md", false],
     ["one that a link leads to", () => "link.md", false],
     ["one that a link to its folder leads to", () => "out/own.md", false],
     ["one in a part that was refused", (at) => at("me/work/vendor/own.md"), false],
     ["one in a folder that begins like it", (at) => at("me/work2/own.md"), false]
   ]
   for (const [rule, value, isTaken] of prompts) {
-    it.effect(`a system prompt, ${rule}: ${isTaken ? "taken" : "left out"}`, () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const at = yield* ground({
-          "me/work/app/src/own.md": "",
-          "me/work/own.md": "",
-          "me/work/vendor/own.md": "",
-          "me/work2/own.md": "",
-          "me/own.md": ""
-        })
-        yield* fs.symlink(at("me/own.md"), at("me/work/app/src/link.md"))
-        yield* fs.symlink(at("me"), at("me/work/app/src/out"))
-        yield* fs.writeFileString(at("me/work/.env"), `GEMINI_SYSTEM_MD="${value(at)}"\nGEMINI_MODEL=m\n`)
-        const { notices, variables } = yield* found(at, { ...all, "me/work/vendor": "untrusted" })
-        assert.deepStrictEqual(variables, { ...(isTaken ? { GEMINI_SYSTEM_MD: value(at) } : {}), GEMINI_MODEL: "m" })
-        assert.deepStrictEqual(
-          notices,
-          isTaken
-            ? []
-            : [
-                `${at("me/work/.env")}: GEMINI_SYSTEM_MD was left out: it leads out of ${at("me/work")}; set it in the environment to use it`
-              ]
-        )
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(`a system prompt, ${rule}: ${isTaken ? "taken" : "left out"}`, NodeServices.layer, function* () {
+      const fs = yield* FileSystem.FileSystem
+      const at = yield* ground({
+        "me/work/app/src/own.md": "",
+        "me/work/own.md": "",
+        "me/work/vendor/own.md": "",
+        "me/work2/own.md": "",
+        "me/own.md": ""
+      })
+      yield* fs.symlink(at("me/own.md"), at("me/work/app/src/link.md"))
+      yield* fs.symlink(at("me"), at("me/work/app/src/out"))
+      yield* fs.writeFileString(at("me/work/.env"), `GEMINI_SYSTEM_MD="${value(at)}"\nGEMINI_MODEL=m\n`)
+      const { notices, variables } = yield* found(at, { ...all, "me/work/vendor": "untrusted" })
+      assert.deepStrictEqual(variables, { ...(isTaken ? { GEMINI_SYSTEM_MD: value(at) } : {}), GEMINI_MODEL: "m" })
+      assert.deepStrictEqual(
+        notices,
+        isTaken
+          ? []
+          : [
+              `${at("me/work/.env")}: GEMINI_SYSTEM_MD was left out: it leads out of ${at("me/work")}; set it in the environment to use it`
+            ]
+      )
+    })
   }
 })
 
 describe("unreadable files", () => {
   const cases: ReadonlyArray<readonly [what: string, make: (file: string) => void, told: RegExp]> = [
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /\.env is a named pipe; [^\n]*; it was left out$/],
-    ["a folder", (file) => execFileSync("mkdir", [file]), /\.env is a folder; [^\n]*; it was left out$/],
     ["a link to itself", (file) => execFileSync("ln", ["-s", ".env", file]), /\.env[^\n]*; it was left out$/],
-    ["a device", (file) => execFileSync("ln", ["-s", "/dev/zero", file]), /is a device; [^\n]*; it was left out$/],
     [
       "what is long",
       (file) => execFileSync("truncate", ["-s", "65537", file]),
       /has more than 64 KiB; it was left out$/
-    ],
-    [
-      "what is no text",
-      (file) => execFileSync("sh", ["-c", `printf 'A=\\377' > '${file}'`]),
-      /not UTF-8 text; it was left out$/
     ]
   ]
   for (const [what, make, told] of cases) {
-    it.effect(`${what} is reported in one line and skipped`, () =>
-      Effect.gen(function* () {
-        const at = yield* ground({ "me/.env": says("mine") })
-        make(at("me/work/.env"))
-        const { model, notices } = yield* found(at, all)
-        assert.strictEqual(model, "mine")
-        assert.lengthOf(notices, 1)
-        assert.match(notices[0] ?? "", told)
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(`${what} is reported in one line and skipped`, NodeServices.layer, function* () {
+      const at = yield* ground({ "me/.env": says("mine") })
+      make(at("me/work/.env"))
+      const { model, notices } = yield* found(at, all)
+      assert.strictEqual(model, "mine")
+      assert.lengthOf(notices, 1)
+      assert.match(notices[0] ?? "", told)
+    })
   }
 
-  it.effect("a link from a trusted folder to a declined one is skipped", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const at = yield* ground({ "me/work/app/vendor/settings": says("theirs") })
-      yield* fs.symlink(at("me/work/app/vendor/settings"), at("me/work/.env"))
-      const { model, untrusted } = yield* found(at, { ...all, "me/work/app/vendor": "untrusted" })
-      assert.deepStrictEqual([model, untrusted], [undefined, [at("me/work/.env")]])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("a link from a trusted folder to a declined one is skipped", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const at = yield* ground({ "me/work/app/vendor/settings": says("theirs") })
+    yield* fs.symlink(at("me/work/app/vendor/settings"), at("me/work/.env"))
+    const { model, untrusted } = yield* found(at, { ...all, "me/work/app/vendor": "untrusted" })
+    assert.deepStrictEqual([model, untrusted], [undefined, [at("me/work/.env")]])
+  })
 })

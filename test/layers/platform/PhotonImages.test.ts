@@ -1,10 +1,9 @@
-import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
 import { crc32, deflateSync } from "node:zlib"
 import { bytesOf } from "../../../src/domain/content/Base64Bytes.ts"
 import { imageSize } from "../../../src/domain/content/ImageTokens.ts"
 import * as PhotonImages from "../../../src/layers/platform/PhotonImages.ts"
 import { ImageReducer } from "../../../src/services/compression/strategies/ImageReducer.ts"
+import { assert, layer } from "../../support/vitest.ts"
 
 const chunk = (name: string, data: Uint8Array) => {
   const body = Buffer.concat([Buffer.from(name), data])
@@ -27,20 +26,18 @@ const png = (width: number, height: number): string => {
 }
 
 layer(PhotonImages.layer)("PhotonImages", (it) => {
-  it.effect("reduces an image, unless it is unreadable or too large", () =>
-    Effect.gen(function* () {
-      const { reduce } = yield* ImageReducer
-      const image = { mimeType: "image/png", data: png(1_600, 400) }
-      const reduced = yield* reduce(image, 1_200, 300)
-      assert.deepStrictEqual(imageSize(bytesOf(reduced?.data ?? "")), { width: 1_200, height: 300 })
-      assert.include(["image/png", "image/jpeg"], reduced?.mimeType)
-      // Reduced from a PNG without pixels worth keeping, a JPEG keeps its format.
-      const jpeg = yield* reduce({ mimeType: "image/jpeg", data: image.data }, 600, 150)
-      assert.strictEqual(jpeg?.mimeType, "image/jpeg")
-      assert.deepStrictEqual(imageSize(bytesOf(jpeg?.data ?? "")), { width: 600, height: 150 })
-      const torn = { ...image, data: image.data.slice(0, 100) }
-      assert.isUndefined(yield* reduce(torn, 1_200, 300))
-      assert.isUndefined(yield* reduce({ mimeType: "image/heic", data: "AAAA" }, 1_200, 300))
-    })
-  )
+  it.effect("reduces an image, unless it is unreadable or too large", function* () {
+    const { reduce } = yield* ImageReducer
+    const image = { mimeType: "image/png", data: png(1_600, 400) }
+    const reduced = yield* reduce(image, 1_200, 300)
+    assert.deepStrictEqual(imageSize(bytesOf(reduced?.data ?? "")), { width: 1_200, height: 300 })
+    assert.include(["image/png", "image/jpeg"], reduced?.mimeType)
+    // Reduced from a PNG without pixels worth keeping, a JPEG keeps its format.
+    const jpeg = yield* reduce({ mimeType: "image/jpeg", data: image.data }, 600, 150)
+    assert.strictEqual(jpeg?.mimeType, "image/jpeg")
+    assert.deepStrictEqual(imageSize(bytesOf(jpeg?.data ?? "")), { width: 600, height: 150 })
+    const torn = { ...image, data: image.data.slice(0, 100) }
+    assert.isUndefined(yield* reduce(torn, 1_200, 300))
+    assert.isUndefined(yield* reduce({ mimeType: "image/heic", data: "AAAA" }, 1_200, 300))
+  })
 })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import path from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Sessions as entities over one database. `npm run test:crash` kills servers that share one. */
 
@@ -16,129 +16,118 @@ const said = (text: string) => eventsOf(text).flatMap(({ event }) => (event._tag
 const read = (asking: Promise<Response>) => asking.then((response) => response.text())
 
 describe("a server over SQLite", () => {
-  it.live("answers a message once, keeps tenants apart, and finds everything again", () =>
-    Effect.gen(function* () {
-      const home = newHome()
-      const answers = ["first", "second"]
-      const talk = ({ ask }: Server) =>
+  it.live("answers a message once, keeps tenants apart, and finds everything again", function* () {
+    const home = newHome()
+    const answers = ["first", "second"]
+    const talk = ({ ask }: Server) =>
+      Effect.promise(async () => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        const first = await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))
+        assert.deepStrictEqual([said(first), tags(first).at(-1)], [["first"], "TurnEnded"])
+        assert.deepStrictEqual(said(await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))), [
+          "first"
+        ])
+        assert.strictEqual((await ask("GET", "/v1/sessions/one", { token: tokens.zeta })).status, 404)
+        assert.strictEqual((await ask("POST", messages, { token: tokens.zeta, body: { text: "x" } })).status, 404)
+        // Another tenant may have a session of the same id.
+        assert.strictEqual((await ask("POST", "/v1/sessions", { token: tokens.zeta, body: { id: "one" } })).status, 201)
+        const theirs = await read(ask("POST", messages, { token: tokens.zeta, body: { id: "m1", text: "Hi" } }))
+        assert.deepStrictEqual(said(theirs), ["second"])
+      })
+    yield* Effect.scoped(Effect.flatMap(startServer({ home, store, answers }), talk))
+    // A model without answers: to ask it would be a failure.
+    yield* Effect.scoped(
+      Effect.flatMap(startServer({ home, store, answers: [] }), ({ ask }) =>
         Effect.promise(async () => {
-          await ask("POST", "/v1/sessions", { body: { id: "one" } })
-          const first = await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))
-          assert.deepStrictEqual([said(first), tags(first).at(-1)], [["first"], "TurnEnded"])
           assert.deepStrictEqual(said(await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))), [
             "first"
           ])
-          assert.strictEqual((await ask("GET", "/v1/sessions/one", { token: tokens.zeta })).status, 404)
-          assert.strictEqual((await ask("POST", messages, { token: tokens.zeta, body: { text: "x" } })).status, 404)
-          // Another tenant may have a session of the same id.
-          assert.strictEqual(
-            (await ask("POST", "/v1/sessions", { token: tokens.zeta, body: { id: "one" } })).status,
-            201
-          )
-          const theirs = await read(ask("POST", messages, { token: tokens.zeta, body: { id: "m1", text: "Hi" } }))
-          assert.deepStrictEqual(said(theirs), ["second"])
+          const fork = await ask("POST", "/v1/sessions/one/fork", { body: { id: "two" } })
+          assert.strictEqual(fork.status, 201)
+          assert.include(await read(ask("GET", "/v1/sessions/two/export?format=claude")), "first")
+          assert.strictEqual((await ask("DELETE", "/v1/sessions/one")).status, 204)
+          assert.strictEqual((await ask("GET", "/v1/sessions/one")).status, 404)
+          assert.include(await read(ask("GET", "/v1/sessions/one", { token: tokens.zeta })), "second")
         })
-      yield* Effect.scoped(Effect.flatMap(startServer({ home, store, answers }), talk))
-      // A model without answers: to ask it would be a failure.
-      yield* Effect.scoped(
-        Effect.flatMap(startServer({ home, store, answers: [] }), ({ ask }) =>
-          Effect.promise(async () => {
-            assert.deepStrictEqual(said(await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))), [
-              "first"
-            ])
-            const fork = await ask("POST", "/v1/sessions/one/fork", { body: { id: "two" } })
-            assert.strictEqual(fork.status, 201)
-            assert.include(await read(ask("GET", "/v1/sessions/two/export?format=claude")), "first")
-            assert.strictEqual((await ask("DELETE", "/v1/sessions/one")).status, 204)
-            assert.strictEqual((await ask("GET", "/v1/sessions/one")).status, 404)
-            assert.include(await read(ask("GET", "/v1/sessions/one", { token: tokens.zeta })), "second")
-          })
-        )
       )
-    })
-  )
+    )
+  })
 
-  it.live("answers messages after a restart that it had accepted but not answered", () =>
-    Effect.gen(function* () {
-      const home = newHome()
-      const settings = { drainSeconds: 0 }
-      yield* Effect.scoped(
-        Effect.flatMap(startServer({ home, store, settings, answers: () => ({ _tag: "Hang" }) }), ({ ask }) =>
-          Effect.promise(async () => {
-            await ask("POST", "/v1/sessions", { body: { id: "one" } })
-            await ask("POST", messages, { body: { id: "m1", text: "Hello" } })
-          })
-        )
+  it.live("answers messages after a restart that it had accepted but not answered", function* () {
+    const home = newHome()
+    const settings = { drainSeconds: 0 }
+    yield* Effect.scoped(
+      Effect.flatMap(startServer({ home, store, settings, answers: () => ({ _tag: "Hang" }) }), ({ ask }) =>
+        Effect.promise(async () => {
+          await ask("POST", "/v1/sessions", { body: { id: "one" } })
+          await ask("POST", messages, { body: { id: "m1", text: "Hello" } })
+        })
       )
-      const text = yield* Effect.scoped(
-        Effect.flatMap(startServer({ home, store, answers: ["at last"] }), ({ ask }) =>
-          Effect.promise(() => read(ask("GET", `${messages}/m1/events`)))
-        )
+    )
+    const text = yield* Effect.scoped(
+      Effect.flatMap(startServer({ home, store, answers: ["at last"] }), ({ ask }) =>
+        Effect.promise(() => read(ask("GET", `${messages}/m1/events`)))
       )
-      assert.deepStrictEqual([said(text), tags(text).at(-1)], [["at last"], "TurnEnded"])
-    })
-  )
+    )
+    assert.deepStrictEqual([said(text), tags(text).at(-1)], [["at last"], "TurnEnded"])
+  })
 
-  it.live("answers a message whose events another opening of the session has taken over", () =>
-    Effect.gen(function* () {
-      const home = newHome()
-      const file = path.join(home, "elsewhere", "chats.db")
-      let asked = 0
-      const answers = () => {
-        asked += 1
-        const database = new DatabaseSync(file)
-        database.exec("UPDATE palimpsest_turn_owners SET owner = 'another'")
-        database.close()
-        return "the answer"
-      }
-      const text = yield* Effect.scoped(
-        Effect.flatMap(startServer({ home, store: { ...store, file }, answers }), ({ ask }) =>
-          Effect.promise(async () => {
-            await ask("POST", "/v1/sessions", { body: { id: "one" } })
-            return read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))
-          })
-        )
-      )
-      assert.deepStrictEqual([said(text).at(-1), tags(text).at(-1), asked], ["the answer", "TurnEnded", 1])
-    })
-  )
-
-  it.live("forgets the engine's messages of days ago, and still answers no message twice", () =>
-    Effect.gen(function* () {
-      const home = newHome()
-      const file = path.join(home, "elsewhere", "chats.db")
-      const elsewhere = { ...store, file } as const
-      const hello = ({ ask }: Server) =>
-        Effect.promise(() => read(ask("POST", messages, { body: { id: "m1", text: "Hello" } })))
-      yield* Effect.scoped(
-        Effect.flatMap(startServer({ home, store: elsewhere, answers: ["first"] }), (server) =>
-          Effect.andThen(
-            Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } })),
-            hello(server)
-          )
-        )
-      )
+  it.live("answers a message whose events another opening of the session has taken over", function* () {
+    const home = newHome()
+    const file = path.join(home, "elsewhere", "chats.db")
+    let asked = 0
+    const answers = () => {
+      asked += 1
       const database = new DatabaseSync(file)
-      const count = () =>
-        ["cluster_messages", "cluster_replies"].map((table) => {
-          const [row] = database.prepare(`SELECT COUNT(*) AS count FROM ${table}`).all()
-          return Number(row?.["count"])
+      database.exec("UPDATE palimpsest_turn_owners SET owner = 'another'")
+      database.close()
+      return "the answer"
+    }
+    const text = yield* Effect.scoped(
+      Effect.flatMap(startServer({ home, store: { ...store, file }, answers }), ({ ask }) =>
+        Effect.promise(async () => {
+          await ask("POST", "/v1/sessions", { body: { id: "one" } })
+          return read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))
         })
-      assert.deepStrictEqual(count(), [1, 1])
-      // Ids begin with the time in milliseconds.
-      const age = (2n * 86_400_000n) << 22n
-      database.exec(`UPDATE cluster_messages SET id = id - ${age}`)
-      database.exec(`UPDATE cluster_replies SET request_id = request_id - ${age}`)
-      const text = yield* Effect.scoped(
-        Effect.flatMap(startServer({ home, store: elsewhere, answers: [] }), (server) =>
-          Effect.gen(function* () {
-            while (count().some((rows) => rows > 0)) yield* Effect.sleep("20 millis")
-            return yield* hello(server)
-          })
+      )
+    )
+    assert.deepStrictEqual([said(text).at(-1), tags(text).at(-1), asked], ["the answer", "TurnEnded", 1])
+  })
+
+  it.live("forgets the engine's messages of days ago, and still answers no message twice", function* () {
+    const home = newHome()
+    const file = path.join(home, "elsewhere", "chats.db")
+    const elsewhere = { ...store, file } as const
+    const hello = ({ ask }: Server) =>
+      Effect.promise(() => read(ask("POST", messages, { body: { id: "m1", text: "Hello" } })))
+    yield* Effect.scoped(
+      Effect.flatMap(startServer({ home, store: elsewhere, answers: ["first"] }), (server) =>
+        Effect.andThen(
+          Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } })),
+          hello(server)
         )
       )
-      database.close()
-      assert.deepStrictEqual(said(text), ["first"])
-    })
-  )
+    )
+    const database = new DatabaseSync(file)
+    const count = () =>
+      ["cluster_messages", "cluster_replies"].map((table) => {
+        const [row] = database.prepare(`SELECT COUNT(*) AS count FROM ${table}`).all()
+        return Number(row?.["count"])
+      })
+    assert.deepStrictEqual(count(), [1, 1])
+    // Ids begin with the time in milliseconds.
+    const age = (2n * 86_400_000n) << 22n
+    database.exec(`UPDATE cluster_messages SET id = id - ${age}`)
+    database.exec(`UPDATE cluster_replies SET request_id = request_id - ${age}`)
+    const text = yield* Effect.scoped(
+      Effect.flatMap(startServer({ home, store: elsewhere, answers: [] }), (server) =>
+        Effect.gen(function* () {
+          while (count().some((rows) => rows > 0)) yield* Effect.sleep("20 millis")
+          return yield* hello(server)
+        })
+      )
+    )
+    database.close()
+    assert.deepStrictEqual(said(text), ["first"])
+  })
 })

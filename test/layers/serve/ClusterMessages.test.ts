@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema } from "effect"
 import {
   ClusterError,
@@ -15,6 +14,7 @@ import {
 import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { lasting } from "../../../src/layers/serve/ClusterMessages.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The engine over a storage whose connections break. */
 
@@ -64,44 +64,36 @@ const failing = (times: number) => {
 }
 
 describe("messages of the engine", () => {
-  it.effect("are answered after an outage that is longer than the engine's own attempts", () =>
-    Effect.gen(function* () {
-      const fail = failing(40)
-      const end = yield* answered((encoded) => ({ saveReply: (reply) => fail(encoded.saveReply(reply)) }))
-      assert.deepStrictEqual(end, { isAnswered: true, runs: 1 })
-    })
-  )
+  it.effect("are answered after an outage that is longer than the engine's own attempts", function* () {
+    const fail = failing(40)
+    const end = yield* answered((encoded) => ({ saveReply: (reply) => fail(encoded.saveReply(reply)) }))
+    assert.deepStrictEqual(end, { isAnswered: true, runs: 1 })
+  })
 
-  it.effect("have one answer when the connection closes after the answer was stored", () =>
-    Effect.gen(function* () {
-      let stored = 0
-      const end = yield* answered((encoded) => ({
-        saveReply: (reply) => {
-          stored += 1
-          return stored === 1 ? Effect.andThen(encoded.saveReply(reply), Effect.fail(closed)) : Effect.fail(closed)
-        }
-      }))
-      assert.deepStrictEqual([end, stored], [{ isAnswered: true, runs: 1 }, 1])
-    })
-  )
+  it.effect("have one answer when the connection closes after the answer was stored", function* () {
+    let stored = 0
+    const end = yield* answered((encoded) => ({
+      saveReply: (reply) => {
+        stored += 1
+        return stored === 1 ? Effect.andThen(encoded.saveReply(reply), Effect.fail(closed)) : Effect.fail(closed)
+      }
+    }))
+    assert.deepStrictEqual([end, stored], [{ isAnswered: true, runs: 1 }, 1])
+  })
 
-  it.effect("are read again when the connection closes while they are read", () =>
-    Effect.gen(function* () {
-      let lost = 0
-      const end = yield* answered((encoded) => ({
-        unprocessedMessages: (...query) =>
-          Effect.tap(encoded.unprocessedMessages(...query), (messages) =>
-            messages.length > 0 && lost++ === 0 ? Effect.fail(closed) : Effect.void
-          )
-      }))
-      assert.deepStrictEqual([end, lost > 0], [{ isAnswered: true, runs: 1 }, true])
-    })
-  )
+  it.effect("are read again when the connection closes while they are read", function* () {
+    let lost = 0
+    const end = yield* answered((encoded) => ({
+      unprocessedMessages: (...query) =>
+        Effect.tap(encoded.unprocessedMessages(...query), (messages) =>
+          messages.length > 0 && lost++ === 0 ? Effect.fail(closed) : Effect.void
+        )
+    }))
+    assert.deepStrictEqual([end, lost > 0], [{ isAnswered: true, runs: 1 }, true])
+  })
 
-  it.effect("are run once, although they are read again while they run", () =>
-    Effect.gen(function* () {
-      const end = yield* answered(() => ({}), Effect.sleep("1 minute"))
-      assert.deepStrictEqual(end, { isAnswered: true, runs: 1 })
-    })
-  )
+  it.effect("are run once, although they are read again while they run", function* () {
+    const end = yield* answered(() => ({}), Effect.sleep("1 minute"))
+    assert.deepStrictEqual(end, { isAnswered: true, runs: 1 })
+  })
 })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { McpProtocol } from "effect/ai"
 import * as McpHttpServing from "../../../src/layers/serve/McpHttpServing.ts"
 import { layer as tools } from "../../../src/services/transcripts/SessionMcpTools.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const answers = {
   list: Effect.succeed([]),
@@ -33,28 +33,26 @@ const call = (url: string, headers: Record<string, string>, method: string, para
 const opening = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } }
 
 describe("MCP over HTTP", () => {
-  it.live("answers with the token, and refuses other requests; a port that is in use is named", () =>
-    Effect.gen(function* () {
-      const listening = yield* Deferred.make<string>()
-      const started = (url: string) => Effect.asVoid(Deferred.succeed(listening, url))
-      const server = yield* Effect.forkChild(
-        McpHttpServing.serveMcp({ ...options, port: 0 }, tools(answers, false), started)
-      )
-      const url = yield* Deferred.await(listening)
-      assert.strictEqual((yield* call(url, {}, "initialize", opening)).status, 401)
-      const headers = { authorization: "Bearer pal_x" }
-      const cross = yield* call(url, { ...headers, origin: "https://evil.example" }, "initialize", opening)
-      assert.strictEqual(cross.status, 403)
-      const { session } = yield* call(url, headers, "initialize", opening)
-      const recalled = yield* call(url, { ...headers, "mcp-session-id": session ?? "" }, "tools/call", {
-        name: "recall",
-        arguments: { handle: "h_abcdefghij" }
-      })
-      assert.include(recalled.text, "exact")
-      const port = Number(new URL(url).port)
-      const second = McpHttpServing.serveMcp({ ...options, port }, Layer.empty, () => Effect.void)
-      assert.include((yield* Effect.flip(second)).message, "the port is in use")
-      yield* Fiber.interrupt(server)
+  it.live("answers with the token, and refuses other requests; a port that is in use is named", function* () {
+    const listening = yield* Deferred.make<string>()
+    const started = (url: string) => Effect.asVoid(Deferred.succeed(listening, url))
+    const server = yield* Effect.forkChild(
+      McpHttpServing.serveMcp({ ...options, port: 0 }, tools(answers, false), started)
+    )
+    const url = yield* Deferred.await(listening)
+    assert.strictEqual((yield* call(url, {}, "initialize", opening)).status, 401)
+    const headers = { authorization: "Bearer pal_x" }
+    const cross = yield* call(url, { ...headers, origin: "https://evil.example" }, "initialize", opening)
+    assert.strictEqual(cross.status, 403)
+    const { session } = yield* call(url, headers, "initialize", opening)
+    const recalled = yield* call(url, { ...headers, "mcp-session-id": session ?? "" }, "tools/call", {
+      name: "recall",
+      arguments: { handle: "h_abcdefghij" }
     })
-  )
+    assert.include(recalled.text, "exact")
+    const port = Number(new URL(url).port)
+    const second = McpHttpServing.serveMcp({ ...options, port }, Layer.empty, () => Effect.void)
+    assert.include((yield* Effect.flip(second)).message, "the port is in use")
+    yield* Fiber.interrupt(server)
+  })
 })

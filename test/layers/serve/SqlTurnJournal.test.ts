@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
 import * as SqlTurnJournal from "../../../src/layers/serve/SqlTurnJournal.ts"
 import { TurnJournal } from "../../../src/services/serve/TurnJournal.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const closed = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({ cause: new Error("Connection closed"), message: "Connection closed" })
@@ -25,8 +25,10 @@ const closing = Layer.effect(
 ).pipe(Layer.provide(SqliteClient.layer(":memory:")))
 
 describe("the journal of turns", () => {
-  it.live("stores events once when the connection closes after the commit", () =>
-    Effect.gen(function* () {
+  it.live(
+    "stores events once when the connection closes after the commit",
+    Layer.provide(SqlTurnJournal.layer, closing),
+    function* () {
       const journal = yield* TurnJournal
       if (journal === undefined) return assert.fail("there is no journal")
       yield* journal.take("local", "one", "owner")
@@ -34,6 +36,6 @@ describe("the journal of turns", () => {
       const turn = { name: "events", events: [event] }
       assert.isTrue(yield* journal.save("local", "one", { ...turn, first: undefined }, "owner"))
       assert.deepStrictEqual(yield* journal.read("local", "one"), turn)
-    }).pipe(Effect.provide(Layer.provide(SqlTurnJournal.layer, closing)))
+    }
   )
 })

@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, layer } from "@effect/vitest"
 import { Clock, Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import { execFileSync } from "node:child_process"
@@ -12,6 +11,7 @@ import { FileStats, statFiles } from "../../../src/layers/session/SessionCatalog
 import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
+import { assert, describe, layer } from "../../support/vitest.ts"
 
 const looks = [
   ["Node's way of looking", Layer.succeed(FileStats, statFiles)],
@@ -166,101 +166,89 @@ const changes: ReadonlyArray<
 layer(NodeServices.layer)((it) => {
   for (const [how, look] of looks) {
     describe(`a catalogue, by ${how}`, () => {
-      it.effect("lists many without opening a log, and is private to its owner", () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const { catalogue, folder } = yield* sessions
-          const first = yield* listOf(folder, look)
-          assert.strictEqual(first.length, many)
-          assert.strictEqual((yield* fs.stat(catalogue)).mode & 0o777, 0o600)
-          const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
-          const again = yield* listOf(folder, look).pipe(Effect.provide(faulty.layer))
-          assert.deepStrictEqual(again, first)
-          const opened = (yield* faulty.calls).filter(({ name }) => name === "open")
-          assert.strictEqual(opened.length, 0)
-          assert.deepStrictEqual(yield* truth(folder), first)
-        })
-      )
+      it.effect("lists many without opening a log, and is private to its owner", function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { catalogue, folder } = yield* sessions
+        const first = yield* listOf(folder, look)
+        assert.strictEqual(first.length, many)
+        assert.strictEqual((yield* fs.stat(catalogue)).mode & 0o777, 0o600)
+        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+        const again = yield* listOf(folder, look).pipe(Effect.provide(faulty.layer))
+        assert.deepStrictEqual(again, first)
+        const opened = (yield* faulty.calls).filter(({ name }) => name === "open")
+        assert.strictEqual(opened.length, 0)
+        assert.deepStrictEqual(yield* truth(folder), first)
+      })
 
       for (const [name, change] of changes) {
-        it.effect(`is correct after ${name}`, () =>
-          Effect.gen(function* () {
-            const { file, folder } = yield* sessions
-            yield* listOf(folder, look)
-            yield* change(file)
-            const rows = yield* listOf(folder, look)
-            yield* settle
-            const later = yield* listOf(folder, look)
-            assert.deepStrictEqual([rows, later], [rows, rows])
-            assert.deepStrictEqual(rows, yield* truth(folder))
-          })
-        )
+        it.effect(`is correct after ${name}`, function* () {
+          const { file, folder } = yield* sessions
+          yield* listOf(folder, look)
+          yield* change(file)
+          const rows = yield* listOf(folder, look)
+          yield* settle
+          const later = yield* listOf(folder, look)
+          assert.deepStrictEqual([rows, later], [rows, rows])
+          assert.deepStrictEqual(rows, yield* truth(folder))
+        })
       }
 
-      it.effect("drops sessions that were deleted or renamed", () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const { catalogue, file, folder } = yield* sessions
-          yield* listOf(folder, look)
-          yield* SessionStore.use((store) =>
-            Effect.andThen(store.remove("s0003"), store.rename("s0006", "another"))
-          ).pipe(Effect.provide(Layer.fresh(FileSessionStore.layer(folder)).pipe(Layer.provide(FileTempStore.folders))))
-          const kept = yield* fs.readFileString(catalogue)
-          assert.notInclude(kept, "words of s0003")
-          assert.notInclude(kept, "title of s0003")
-          assert.notInclude(kept, "title of s0006")
-          assert.include(kept, "words of s0004")
-          // Nor of one that went by hand, from the next list on.
-          yield* fs.remove(file("s0009.jsonl"))
-          yield* listOf(folder, look)
-          assert.notInclude(yield* fs.readFileString(catalogue), "words of s0009")
-        })
-      )
+      it.effect("drops sessions that were deleted or renamed", function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { catalogue, file, folder } = yield* sessions
+        yield* listOf(folder, look)
+        yield* SessionStore.use((store) =>
+          Effect.andThen(store.remove("s0003"), store.rename("s0006", "another"))
+        ).pipe(Effect.provide(Layer.fresh(FileSessionStore.layer(folder)).pipe(Layer.provide(FileTempStore.folders))))
+        const kept = yield* fs.readFileString(catalogue)
+        assert.notInclude(kept, "words of s0003")
+        assert.notInclude(kept, "title of s0003")
+        assert.notInclude(kept, "title of s0006")
+        assert.include(kept, "words of s0004")
+        // Nor of one that went by hand, from the next list on.
+        yield* fs.remove(file("s0009.jsonl"))
+        yield* listOf(folder, look)
+        assert.notInclude(yield* fs.readFileString(catalogue), "words of s0009")
+      })
 
-      it.effect("stores no reason why a log cannot be opened", () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const { catalogue, file, folder } = yield* made
-          yield* fs.writeFileString(file("s0003.jsonl"), "no log\nat all\n")
-          yield* settle
-          const rows = yield* listOf(folder, look)
-          assert.isDefined(rows.find(({ id }) => id === "s0003")?.problem)
-          assert.notInclude(yield* fs.readFileString(catalogue), "s0003")
-        })
-      )
+      it.effect("stores no reason why a log cannot be opened", function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { catalogue, file, folder } = yield* made
+        yield* fs.writeFileString(file("s0003.jsonl"), "no log\nat all\n")
+        yield* settle
+        const rows = yield* listOf(folder, look)
+        assert.isDefined(rows.find(({ id }) => id === "s0003")?.problem)
+        assert.notInclude(yield* fs.readFileString(catalogue), "s0003")
+      })
 
-      it.effect("shows a malformed file as such, and does not wait for a pipe", () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const { file, folder } = yield* made
-          for (const name of ["s0000.title", "s0001.lock", "s0002.jsonl"]) {
-            yield* fs.remove(file(name), { force: true })
-            yield* Effect.sync(() => execFileSync("mkfifo", [file(name)]))
-          }
-          yield* fs.symlink(file("loop.jsonl"), file("loop.jsonl"))
-          yield* settle
-          const rows = yield* listOf(folder, look)
-          assert.strictEqual(rows.length, many + 1)
-          assert.deepStrictEqual(
-            rows
-              .filter(({ problem }) => problem !== undefined)
-              .map(({ id }) => id)
-              .toSorted(),
-            ["loop", "s0002"]
-          )
-          assert.isUndefined(rows.find(({ id }) => id === "s0000")?.title)
-        })
-      )
+      it.effect("shows a malformed file as such, and does not wait for a pipe", function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { file, folder } = yield* made
+        for (const name of ["s0000.title", "s0001.lock", "s0002.jsonl"]) {
+          yield* fs.remove(file(name), { force: true })
+          yield* Effect.sync(() => execFileSync("mkfifo", [file(name)]))
+        }
+        yield* fs.symlink(file("loop.jsonl"), file("loop.jsonl"))
+        yield* settle
+        const rows = yield* listOf(folder, look)
+        assert.strictEqual(rows.length, many + 1)
+        assert.deepStrictEqual(
+          rows
+            .filter(({ problem }) => problem !== undefined)
+            .map(({ id }) => id)
+            .toSorted(),
+          ["loop", "s0002"]
+        )
+        assert.isUndefined(rows.find(({ id }) => id === "s0000")?.title)
+      })
 
-      it.effect("does not trust a log that changed a moment ago", () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const { catalogue, folder } = yield* sessions
-          yield* TestClock.setTime(Date.now())
-          yield* listOf(folder, look)
-          assert.isFalse(yield* fs.exists(catalogue))
-        })
-      )
+      it.effect("does not trust a log that changed a moment ago", function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { catalogue, folder } = yield* sessions
+        yield* TestClock.setTime(Date.now())
+        yield* listOf(folder, look)
+        assert.isFalse(yield* fs.exists(catalogue))
+      })
     })
   }
 
@@ -276,39 +264,33 @@ layer(NodeServices.layer)((it) => {
       ["twice", (bytes) => Buffer.concat([bytes, bytes])]
     ]
     for (const [name, damage] of damages) {
-      it.effect(`${name}: is rebuilt`, () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const { catalogue, folder } = yield* sessions
-          const first = yield* listOf(folder)
-          const good = yield* fs.readFile(catalogue)
-          yield* fs.writeFile(catalogue, damage(good))
-          assert.deepStrictEqual(yield* listOf(folder), first)
-          assert.strictEqual((yield* fs.readFile(catalogue)).length, good.length)
-        })
-      )
-    }
-
-    it.effect("a folder of its name: lists from the logs", () =>
-      Effect.gen(function* () {
+      it.effect(`${name}: is rebuilt`, function* () {
         const fs = yield* FileSystem.FileSystem
         const { catalogue, folder } = yield* sessions
-        yield* fs.makeDirectory(catalogue)
-        assert.strictEqual((yield* listOf(folder)).length, many)
-        assert.deepStrictEqual(
-          (yield* fs.readDirectory(folder)).filter((each) => each.includes("tmp")),
-          []
-        )
+        const first = yield* listOf(folder)
+        const good = yield* fs.readFile(catalogue)
+        yield* fs.writeFile(catalogue, damage(good))
+        assert.deepStrictEqual(yield* listOf(folder), first)
+        assert.strictEqual((yield* fs.readFile(catalogue)).length, good.length)
       })
-    )
+    }
 
-    it.effect("a disk without writes: lists from the logs", () =>
-      Effect.gen(function* () {
-        const { folder } = yield* sessions
-        const faulty = yield* FaultyFileSystem.make(({ mutating }) => (mutating === undefined ? "pass" : "fail"))
-        assert.strictEqual((yield* listOf(folder).pipe(Effect.provide(faulty.layer))).length, many)
-      })
-    )
+    it.effect("a folder of its name: lists from the logs", function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { catalogue, folder } = yield* sessions
+      yield* fs.makeDirectory(catalogue)
+      assert.strictEqual((yield* listOf(folder)).length, many)
+      assert.deepStrictEqual(
+        (yield* fs.readDirectory(folder)).filter((each) => each.includes("tmp")),
+        []
+      )
+    })
+
+    it.effect("a disk without writes: lists from the logs", function* () {
+      const { folder } = yield* sessions
+      const faulty = yield* FaultyFileSystem.make(({ mutating }) => (mutating === undefined ? "pass" : "fail"))
+      assert.strictEqual((yield* listOf(folder).pipe(Effect.provide(faulty.layer))).length, many)
+    })
   })
 
   describe("concurrency", () => {

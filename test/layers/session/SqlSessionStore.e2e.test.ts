@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { execFileSync } from "node:child_process"
@@ -10,6 +9,7 @@ import { migrations } from "../../../src/layers/session/SqlSessionSchema.ts"
 import * as SqlSessionStore from "../../../src/layers/session/SqlSessionStore.ts"
 import { appended, sessionOf, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A database file that does not exist yet. */
 const freshFile = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()).pipe(
@@ -21,84 +21,76 @@ const events = [appended(1, textPart("hello")), appended(2, textPart("x".repeat(
 const reload = SessionStore.use((store) => Effect.scoped(Effect.flatMap(store.open("s1"), ({ log }) => log.whole)))
 
 describe("sessions in a database", () => {
-  it.live("go on after the tables of an older version were migrated", () =>
-    Effect.gen(function* () {
-      const client = SqliteClient.layer(yield* freshFile)
-      const [first] = Object.entries(migrations)
-      yield* Migrator.make({})({
-        loader: Migrator.fromRecord(Object.fromEntries(first === undefined ? [] : [first])),
-        table: "palimpsest_migrations"
-      }).pipe(Effect.provide(client))
-      // What version 1 stored.
-      const stored = SqlSessionStore.layer().pipe(Layer.provide(client))
-      yield* SessionStore.use((store) =>
-        Effect.scoped(Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(events, log.append)))
-      ).pipe(Effect.provide(stored))
-      yield* SqlClient.SqlClient.use((sql) =>
-        Effect.all([
-          sql`DROP INDEX palimpsest_checkpoints`,
-          sql`DELETE FROM palimpsest_migrations WHERE migration_id > 1`
-        ])
-      ).pipe(Effect.provide(client))
-      const found = yield* reload.pipe(Effect.provide(Layer.fresh(stored)))
-      assert.deepStrictEqual(found, sessionOf([started("s1"), ...events]))
-      const names = yield* SqlClient.SqlClient.use(
-        (sql) => sql<{ name: string }>`SELECT name FROM sqlite_master WHERE name = 'palimpsest_checkpoints'`
-      ).pipe(Effect.provide(client))
-      assert.strictEqual(names.length, 1)
-    }).pipe(Effect.scoped)
-  )
+  it.live("go on after the tables of an older version were migrated", function* () {
+    const client = SqliteClient.layer(yield* freshFile)
+    const [first] = Object.entries(migrations)
+    yield* Migrator.make({})({
+      loader: Migrator.fromRecord(Object.fromEntries(first === undefined ? [] : [first])),
+      table: "palimpsest_migrations"
+    }).pipe(Effect.provide(client))
+    // What version 1 stored.
+    const stored = SqlSessionStore.layer().pipe(Layer.provide(client))
+    yield* SessionStore.use((store) =>
+      Effect.scoped(Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(events, log.append)))
+    ).pipe(Effect.provide(stored))
+    yield* SqlClient.SqlClient.use((sql) =>
+      Effect.all([
+        sql`DROP INDEX palimpsest_checkpoints`,
+        sql`DELETE FROM palimpsest_migrations WHERE migration_id > 1`
+      ])
+    ).pipe(Effect.provide(client))
+    const found = yield* reload.pipe(Effect.provide(Layer.fresh(stored)))
+    assert.deepStrictEqual(found, sessionOf([started("s1"), ...events]))
+    const names = yield* SqlClient.SqlClient.use(
+      (sql) => sql<{ name: string }>`SELECT name FROM sqlite_master WHERE name = 'palimpsest_checkpoints'`
+    ).pipe(Effect.provide(client))
+    assert.strictEqual(names.length, 1)
+  })
 
-  it.live("of a newer version are refused", () =>
-    Effect.gen(function* () {
-      const client = SqliteClient.layer(yield* freshFile)
-      const stored = SqlSessionStore.layer().pipe(Layer.provide(client))
-      yield* SessionStore.use(({ list }) => list).pipe(Effect.provide(stored))
-      yield* SqlClient.SqlClient.use(
-        (sql) => sql`INSERT INTO palimpsest_migrations (migration_id, name) VALUES (999, 'later')`
-      ).pipe(Effect.provide(client))
-      const error = yield* Effect.flip(reload.pipe(Effect.provide(Layer.fresh(stored))))
-      assert.include(error.message, "made by a newer version (its tables are version 999); update palimpsest")
-    }).pipe(Effect.scoped)
-  )
+  it.live("of a newer version are refused", function* () {
+    const client = SqliteClient.layer(yield* freshFile)
+    const stored = SqlSessionStore.layer().pipe(Layer.provide(client))
+    yield* SessionStore.use(({ list }) => list).pipe(Effect.provide(stored))
+    yield* SqlClient.SqlClient.use(
+      (sql) => sql`INSERT INTO palimpsest_migrations (migration_id, name) VALUES (999, 'later')`
+    ).pipe(Effect.provide(client))
+    const error = yield* Effect.flip(reload.pipe(Effect.provide(Layer.fresh(stored))))
+    assert.include(error.message, "made by a newer version (its tables are version 999); update palimpsest")
+  })
 
-  it.live("take appends again when a full disk has room, and lose nothing", () =>
-    Effect.gen(function* () {
-      const file = yield* freshFile
-      const client = yield* Layer.build(SqliteClient.layer(file))
-      const sql = Layer.succeedContext(client)
-      const pages = (count: number) =>
-        SqlClient.SqlClient.use((_) => _.unsafe(`PRAGMA max_page_count = ${count}`)).pipe(Effect.provide(client))
-      yield* Effect.gen(function* () {
-        const store = yield* SessionStore
-        const log = yield* store.create(started("s1"))
-        yield* pages(1)
-        let stored = 0
-        let error
-        while (error === undefined && stored < 100) {
-          const exit = yield* Effect.result(log.append(appended(stored + 1, textPart("y".repeat(4_000)))))
-          if (exit._tag === "Failure") error = exit.failure
-          else stored += 1
-        }
-        assert.strictEqual(
-          error?.message,
-          "the session could not be written, and is unchanged: the database refused it (database or disk is full)"
-        )
-        yield* pages(10_000)
-        yield* log.append(appended(stored + 1, textPart("y".repeat(4_000))))
-        const all = Array.from({ length: stored + 1 }, (_, at) => appended(at + 1, textPart("y".repeat(4_000))))
-        assert.deepStrictEqual(yield* log.whole, sessionOf([started("s1"), ...all]))
-      }).pipe(Effect.scoped, Effect.provide(SqlSessionStore.layer().pipe(Layer.provide(sql))))
-    }).pipe(Effect.scoped)
-  )
+  it.live("take appends again when a full disk has room, and lose nothing", function* () {
+    const file = yield* freshFile
+    const client = yield* Layer.build(SqliteClient.layer(file))
+    const sql = Layer.succeedContext(client)
+    const pages = (count: number) =>
+      SqlClient.SqlClient.use((_) => _.unsafe(`PRAGMA max_page_count = ${count}`)).pipe(Effect.provide(client))
+    yield* Effect.gen(function* () {
+      const store = yield* SessionStore
+      const log = yield* store.create(started("s1"))
+      yield* pages(1)
+      let stored = 0
+      let error
+      while (error === undefined && stored < 100) {
+        const exit = yield* Effect.result(log.append(appended(stored + 1, textPart("y".repeat(4_000)))))
+        if (exit._tag === "Failure") error = exit.failure
+        else stored += 1
+      }
+      assert.strictEqual(
+        error?.message,
+        "the session could not be written, and is unchanged: the database refused it (database or disk is full)"
+      )
+      yield* pages(10_000)
+      yield* log.append(appended(stored + 1, textPart("y".repeat(4_000))))
+      const all = Array.from({ length: stored + 1 }, (_, at) => appended(at + 1, textPart("y".repeat(4_000))))
+      assert.deepStrictEqual(yield* log.whole, sessionOf([started("s1"), ...all]))
+    }).pipe(Effect.scoped, Effect.provide(SqlSessionStore.layer().pipe(Layer.provide(sql))))
+  })
 
-  it.live("that cannot have a folder fail with one line", () =>
-    Effect.gen(function* () {
-      const store = SqliteSessionStore.layer("/proc/palimpsest/sessions.db")
-      const error = yield* Effect.flip(Effect.scoped(Layer.build(store)))
-      assert.match(error.message, /^the database \/proc\/palimpsest\/sessions\.db cannot be opened: [^\n]*$/)
-    })
-  )
+  it.live("that cannot have a folder fail with one line", function* () {
+    const store = SqliteSessionStore.layer("/proc/palimpsest/sessions.db")
+    const error = yield* Effect.flip(Effect.scoped(Layer.build(store)))
+    assert.match(error.message, /^the database \/proc\/palimpsest\/sessions\.db cannot be opened: [^\n]*$/)
+  })
 
   const foreign = {
     "a view without an end":
@@ -108,25 +100,21 @@ describe("sessions in a database", () => {
     "a trigger": "create trigger t after insert on palimpsest_sessions begin delete from palimpsest_sessions; end"
   }
   for (const [name, change] of Object.entries(foreign)) {
-    it.live(`that somebody gave ${name} are refused in one line`, () =>
-      Effect.gen(function* () {
-        const file = yield* freshFile
-        const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
-        const database = new DatabaseSync(file)
-        database.exec(`create table palimpsest_sessions (id text, line text); ${change}`)
-        database.close()
-        const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
-        assert.match(error.message, /^the database \S+ cannot be opened: [^\n]*, which this program did not make$/)
-      }).pipe(Effect.scoped)
-    )
+    it.live(`that somebody gave ${name} are refused in one line`, function* () {
+      const file = yield* freshFile
+      const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
+      const database = new DatabaseSync(file)
+      database.exec(`create table palimpsest_sessions (id text, line text); ${change}`)
+      database.close()
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
+      assert.match(error.message, /^the database \S+ cannot be opened: [^\n]*, which this program did not make$/)
+    })
   }
 
-  it.live("are not looked for in a pipe", () =>
-    Effect.gen(function* () {
-      const file = yield* freshFile
-      execFileSync("mkfifo", [file])
-      const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
-      assert.include(error.message, "not a regular file")
-    }).pipe(Effect.scoped)
-  )
+  it.live("are not looked for in a pipe", function* () {
+    const file = yield* freshFile
+    execFileSync("mkfifo", [file])
+    const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
+    assert.include(error.message, "not a regular file")
+  })
 })

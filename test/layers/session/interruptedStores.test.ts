@@ -1,5 +1,4 @@
 import * as NodePath from "@effect/platform-node/NodePath"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { text } from "../../../src/domain/content/Content.ts"
@@ -14,6 +13,7 @@ import { appended, started } from "../../../src/layers/testing/SessionHistories.
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { strideOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Stores in memory whose callers are interrupted, or meet each other, at any point. */
 
@@ -67,8 +67,10 @@ describe("a session whose writer is interrupted anywhere has whole lines, and a 
   )
 })
 
-it.effect("a new session gives way to another that came while it waited for the lock", () =>
-  Effect.gen(function* () {
+it.effect(
+  "a new session gives way to another that came while it waited for the lock",
+  MemoryFileSystem.layer(),
+  function* () {
     const fs = yield* FileSystem.FileSystem
     const other = [started("s1"), appended(1, text("of the other writer"))]
     const others = inMemory(Layer.succeed(FileSystem.FileSystem, fs))
@@ -98,5 +100,5 @@ it.effect("a new session gives way to another that came while it waited for the 
     assert.isFalse(isFirst)
     assert.strictEqual(error.reason._tag, "SessionExists")
     assert.deepStrictEqual(yield* SessionStore.use((store) => store.events("s1")).pipe(Effect.provide(others)), other)
-  }).pipe(Effect.provide(MemoryFileSystem.layer()))
+  }
 )

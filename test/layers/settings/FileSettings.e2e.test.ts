@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, Logger, Option, Path } from "effect"
 import { execFileSync } from "node:child_process"
 import * as FileExperiments from "../../../src/layers/settings/FileExperiments.ts"
@@ -11,6 +10,7 @@ import { compressionThreshold, Experiments } from "../../../src/services/setting
 import { Settings } from "../../../src/services/settings/Settings.ts"
 import { settingsNoticeText } from "../../../src/services/settings/SettingsNotice.ts"
 import { type TrustState, Trust } from "../../../src/services/workspace/Trust.ts"
+import { assert, describe, layer } from "../../support/vitest.ts"
 
 interface Files {
   readonly home?: string
@@ -64,27 +64,20 @@ const settingsOf = (files: Files) =>
   Effect.map(reading(files), ({ result }) => (result._tag === "Success" ? { ...result.success.settings } : undefined))
 
 layer(NodeServices.layer)("FileSettings", (it) => {
-  it.effect("has no settings without files", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* settingsOf({}), {})
-    })
-  )
+  it.effect("the later source overrides: home, working folder, environment", function* () {
+    const home = `{"model": "of-home", "window": 1000, "titles": false}`
+    const here = `{"model": "of-here", "window": 2000}`
+    assert.deepStrictEqual(yield* settingsOf({ home }), { model: "of-home", window: 1000, titles: false })
+    assert.deepStrictEqual(yield* settingsOf({ home, here }), { model: "of-here", window: 2000, titles: false })
+    const env = { PALIMPSEST_MODEL: "of-env" }
+    assert.deepStrictEqual(yield* settingsOf({ home, here, env }), { model: "of-env", window: 2000, titles: false })
+    const blank = { PALIMPSEST_MODEL: "  " }
+    assert.deepStrictEqual(yield* settingsOf({ home, env: blank }), { model: "of-home", window: 1000, titles: false })
+  })
 
-  it.effect("the later source overrides: home, working folder, environment", () =>
-    Effect.gen(function* () {
-      const home = `{"model": "of-home", "window": 1000, "titles": false}`
-      const here = `{"model": "of-here", "window": 2000}`
-      assert.deepStrictEqual(yield* settingsOf({ home }), { model: "of-home", window: 1000, titles: false })
-      assert.deepStrictEqual(yield* settingsOf({ home, here }), { model: "of-here", window: 2000, titles: false })
-      const env = { PALIMPSEST_MODEL: "of-env" }
-      assert.deepStrictEqual(yield* settingsOf({ home, here, env }), { model: "of-env", window: 2000, titles: false })
-      const blank = { PALIMPSEST_MODEL: "  " }
-      assert.deepStrictEqual(yield* settingsOf({ home, env: blank }), { model: "of-home", window: 1000, titles: false })
-    })
-  )
-
-  it.effect("Gemini CLI's settings of a trusted folder override the home folder's and are overridden by ours", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "Gemini CLI's settings of a trusted folder override the home folder's and are overridden by ours",
+    function* () {
       const gemini = `{
         // as Gemini CLI has it
         "model": { "name": "of-gemini", "compressionThreshold": 0.7 },
@@ -108,19 +101,17 @@ layer(NodeServices.layer)("FileSettings", (it) => {
         `${file}: mcpServers counts in ${root}/home/settings.json only; it was left out`
       ])
       assert.deepStrictEqual(Object.keys(files.workspace.hooks ?? {}), ["PreCompress"])
-    })
+    }
   )
 
-  it.effect("ignores Gemini CLI's settings of an untrusted folder, with one line about it", () =>
-    Effect.gen(function* () {
-      const gemini = `{"model": {"compressionThreshold": 0.7}}`
-      const { result, root } = yield* reading({ gemini, standing: "unknown" })
-      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
-        `${root}/here/.gemini/settings.json was left out: the folder is not trusted`
-      ])
-    })
-  )
+  it.effect("ignores Gemini CLI's settings of an untrusted folder, with one line about it", function* () {
+    const gemini = `{"model": {"compressionThreshold": 0.7}}`
+    const { result, root } = yield* reading({ gemini, standing: "unknown" })
+    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+    assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+      `${root}/here/.gemini/settings.json was left out: the folder is not trusted`
+    ])
+  })
 
   for (const [rule, files, place] of [
     [
@@ -128,8 +119,6 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       { gemini: `{"model": {"compressionThreshold": 7}}` },
       "here/.gemini/settings.json, model.compressionThreshold: expected a share"
     ],
-    ["Gemini CLI's that are no JSON", { gemini: `{"model"` }, "here/.gemini/settings.json: expected JSON"],
-    ["the home folder", { home: `{"window": "big"}` }, "home/settings.json, window: expected a whole number"],
     [
       "the working folder",
       { here: `{"window": 0}` },
@@ -137,199 +126,166 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     ],
     ["a file that is no JSON", { home: `{` }, "home/settings.json: expected JSON"]
   ] as const) {
-    it.effect(`an error names the file, the key and what was expected: ${rule}`, () =>
-      Effect.gen(function* () {
-        const { result, root } = yield* reading(files)
-        assert.strictEqual(result._tag, "Failure")
-        const message = result._tag === "Failure" ? result.failure.message : ""
-        assert.isTrue(message.startsWith(`${root}/${place}`), message)
-        assert.notInclude(message, "\n")
-      })
-    )
+    it.effect(`an error names the file, the key and what was expected: ${rule}`, function* () {
+      const { result, root } = yield* reading(files)
+      assert.strictEqual(result._tag, "Failure")
+      const message = result._tag === "Failure" ? result.failure.message : ""
+      assert.isTrue(message.startsWith(`${root}/${place}`), message)
+      assert.notInclude(message, "\n")
+    })
   }
 
-  it.effect("reports unknown keys, and keys allowed only at home, with their file", () =>
-    Effect.gen(function* () {
-      const { result, root } = yield* reading({
-        home: `{"modle": "m"}`,
-        here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark", "approve": "all"}`
-      })
-      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
-        `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
-        `${root}/here/.palimpsest/settings.json: there is no setting theme (did you mean terminal.theme?); it was left out`,
-        `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
-        `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
-      ])
+  it.effect("reports unknown keys, and keys allowed only at home, with their file", function* () {
+    const { result, root } = yield* reading({
+      home: `{"modle": "m"}`,
+      here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark", "approve": "all"}`
     })
-  )
+    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+    assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+      `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
+      `${root}/here/.palimpsest/settings.json: there is no setting theme (did you mean terminal.theme?); it was left out`,
+      `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
+      `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
+    ])
+  })
 
   for (const standing of ["untrusted", "unknown"] as const) {
-    it.effect(`does not even read the file of a folder that is ${standing}`, () =>
-      Effect.gen(function* () {
-        const { result, root } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
-        assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
-        assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
-          `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted`
-        ])
-      })
-    )
-  }
-
-  it.effect("does not follow a link into an untrusted folder", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root, settings } = yield* laid({}, (folder) =>
-        Effect.succeed(folder.includes("/bad") ? "untrusted" : "trusted")
-      )
-      yield* fs.makeDirectory(`${root}/bad/.palimpsest`, { recursive: true })
-      yield* fs.writeFileString(`${root}/bad/.palimpsest/settings.json`, `{"window": 5}`)
-      yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
-      yield* fs.symlink("../bad/.palimpsest", `${root}/here/.palimpsest`)
-      const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
-      assert.deepStrictEqual({ ...found.settings }, {})
-      const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
-      assert.deepStrictEqual(found.notices.map(settingsNoticeText), [
-        `${root}/here/.palimpsest/settings.json was left out: it is in ${bad}, which is not trusted`
+    it.effect(`does not even read the file of a folder that is ${standing}`, function* () {
+      const { result, root } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+        `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted`
       ])
     })
-  )
-
-  it.effect("a folder cannot name files outside of it, nor what is read there", () =>
-    Effect.gen(function* () {
-      const { result, root } = yield* reading({
-        here: `{"includeDirectories": [".."], "loadMemoryFromIncludeDirectories": true, "ide": {"file": "../ide.json"}, "window": 5}`
-      })
-      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
-      assert.deepStrictEqual(
-        result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined,
-        ["includeDirectories", "loadMemoryFromIncludeDirectories", "ide"].map(
-          (key) =>
-            `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it was left out`
-        )
-      )
-    })
-  )
-
-  for (const name of [".env", ".ssh/id", "../x.md", "a\\\\b.md", ".."]) {
-    it.effect(`a memory file needs a plain name that is not hidden: not ${name}`, () =>
-      Effect.gen(function* () {
-        const { result } = yield* reading({ home: `{"memory": {"fileNames": ["A.md", "${name}"]}}` })
-        assert.include(
-          result._tag === "Failure" ? result.failure.message : "",
-          "expected a list of names without folders that do not begin with a dot"
-        )
-      })
-    )
   }
 
-  it.effect("says nothing about trust without a file", () =>
-    Effect.gen(function* () {
-      const { result } = yield* reading({ standing: "unknown" })
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [])
-    })
-  )
+  it.effect("does not follow a link into an untrusted folder", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root, settings } = yield* laid({}, (folder) =>
+      Effect.succeed(folder.includes("/bad") ? "untrusted" : "trusted")
+    )
+    yield* fs.makeDirectory(`${root}/bad/.palimpsest`, { recursive: true })
+    yield* fs.writeFileString(`${root}/bad/.palimpsest/settings.json`, `{"window": 5}`)
+    yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+    yield* fs.symlink("../bad/.palimpsest", `${root}/here/.palimpsest`)
+    const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
+    assert.deepStrictEqual({ ...found.settings }, {})
+    const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
+    assert.deepStrictEqual(found.notices.map(settingsNoticeText), [
+      `${root}/here/.palimpsest/settings.json was left out: it is in ${bad}, which is not trusted`
+    ])
+  })
 
-  it.effect("with trust checks disabled at home, a declined folder stays declined", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const kept = yield* fs.makeTempDirectoryScoped()
-      const answers = { environment: {}, user: kept, isOff: Effect.succeed(true) }
-      const trust = yield* Effect.provide(Trust, FileTrust.layer(`${kept}/trusted-folders.json`, answers))
-      const off = { home: `{"folderTrust": false}`, here: `{"window": 5}` }
-      const { root, settings } = yield* laid(off, (folder) => Effect.orDie(trust.of(folder)))
-      const read = Settings.use((service) => service.read).pipe(Effect.provide(settings))
-      assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false, window: 5 })
-      yield* trust.set(`${root}/here`, "untrusted")
-      assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false })
-      assert.isTrue(yield* SettingsSources.isTrustOff(`${root}/home`))
-      const { root: other } = yield* laid({ home: `{"folderTrust": fals}`, here: `{"folderTrust": false}` })
-      assert.isFalse(yield* SettingsSources.isTrustOff(`${other}/home`))
-      assert.isFalse(yield* SettingsSources.isTrustOff(`${other}/none`))
+  it.effect("a folder cannot name files outside of it, nor what is read there", function* () {
+    const { result, root } = yield* reading({
+      here: `{"includeDirectories": [".."], "loadMemoryFromIncludeDirectories": true, "ide": {"file": "../ide.json"}, "window": 5}`
     })
-  )
-
-  it.effect("reports the source of each value, and the values of each file", () =>
-    Effect.gen(function* () {
-      const { result, root } = yield* reading({
-        home: `{"model": "a", "window": 1, "hooks": {"AfterTool": [1]}, "memory": {"maxDirs": 1}}`,
-        here: `{"window": 2, "hooks": {"AfterTool": [2]}, "approve": "all"}`,
-        env: { PALIMPSEST_MODEL: "b", PALIMPSEST_MEMORY_ON_TOUCH: "off" }
-      })
-      assert.strictEqual(result._tag, "Success")
-      if (result._tag === "Failure") return
-      const home = { place: "home" as const, name: `${root}/home/settings.json` }
-      const here = { place: "workspace" as const, name: `${root}/here/.palimpsest/settings.json` }
-      assert.deepStrictEqual(Object.fromEntries(result.success.sources), {
-        model: [{ place: "environment", name: "PALIMPSEST_MODEL" }],
-        window: [here],
-        "hooks.AfterTool": [home, here],
-        "memory.maxDirs": [home],
-        "memory.onTouch": [{ place: "environment", name: "PALIMPSEST_MEMORY_ON_TOUCH" }]
-      })
-      assert.deepStrictEqual(
-        { ...result.success.settings },
-        { model: "b", window: 2, hooks: { AfterTool: [1, 2] }, memory: { maxDirs: 1, onTouch: false } }
+    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
+    assert.deepStrictEqual(
+      result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined,
+      ["includeDirectories", "loadMemoryFromIncludeDirectories", "ide"].map(
+        (key) =>
+          `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it was left out`
       )
-      assert.deepStrictEqual({ ...result.success.files.workspace }, { window: 2, hooks: { AfterTool: [2] } })
+    )
+  })
+
+  for (const name of [".env", "../x.md"]) {
+    it.effect(`a memory file needs a plain name that is not hidden: not ${name}`, function* () {
+      const { result } = yield* reading({ home: `{"memory": {"fileNames": ["A.md", "${name}"]}}` })
+      assert.include(
+        result._tag === "Failure" ? result.failure.message : "",
+        "expected a list of names without folders that do not begin with a dot"
+      )
     })
-  )
+  }
+
+  it.effect("with trust checks disabled at home, a declined folder stays declined", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const kept = yield* fs.makeTempDirectoryScoped()
+    const answers = { environment: {}, user: kept, isOff: Effect.succeed(true) }
+    const trust = yield* Effect.provide(Trust, FileTrust.layer(`${kept}/trusted-folders.json`, answers))
+    const off = { home: `{"folderTrust": false}`, here: `{"window": 5}` }
+    const { root, settings } = yield* laid(off, (folder) => Effect.orDie(trust.of(folder)))
+    const read = Settings.use((service) => service.read).pipe(Effect.provide(settings))
+    assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false, window: 5 })
+    yield* trust.set(`${root}/here`, "untrusted")
+    assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false })
+    assert.isTrue(yield* SettingsSources.isTrustOff(`${root}/home`))
+    const { root: other } = yield* laid({ home: `{"folderTrust": fals}`, here: `{"folderTrust": false}` })
+    assert.isFalse(yield* SettingsSources.isTrustOff(`${other}/home`))
+    assert.isFalse(yield* SettingsSources.isTrustOff(`${other}/none`))
+  })
+
+  it.effect("reports the source of each value, and the values of each file", function* () {
+    const { result, root } = yield* reading({
+      home: `{"model": "a", "window": 1, "hooks": {"AfterTool": [1]}, "memory": {"maxDirs": 1}}`,
+      here: `{"window": 2, "hooks": {"AfterTool": [2]}, "approve": "all"}`,
+      env: { PALIMPSEST_MODEL: "b", PALIMPSEST_MEMORY_ON_TOUCH: "off" }
+    })
+    assert.strictEqual(result._tag, "Success")
+    if (result._tag === "Failure") return
+    const home = { place: "home" as const, name: `${root}/home/settings.json` }
+    const here = { place: "workspace" as const, name: `${root}/here/.palimpsest/settings.json` }
+    assert.deepStrictEqual(Object.fromEntries(result.success.sources), {
+      model: [{ place: "environment", name: "PALIMPSEST_MODEL" }],
+      window: [here],
+      "hooks.AfterTool": [home, here],
+      "memory.maxDirs": [home],
+      "memory.onTouch": [{ place: "environment", name: "PALIMPSEST_MEMORY_ON_TOUCH" }]
+    })
+    assert.deepStrictEqual(
+      { ...result.success.settings },
+      { model: "b", window: 2, hooks: { AfterTool: [1, 2] }, memory: { maxDirs: 1, onTouch: false } }
+    )
+    assert.deepStrictEqual({ ...result.success.files.workspace }, { window: 2, hooks: { AfterTool: [2] } })
+  })
 
   for (const [rule, env, settings] of [
     ["a number", { PALIMPSEST_WINDOW: "64k" }, { window: 64_000 }],
-    ["a share", { PALIMPSEST_COMPRESSION_THRESHOLD: "70%" }, { compressionThreshold: 0.7 }],
-    ["a list", { PALIMPSEST_MEMORY_FILE_NAMES: "A.md,B.md" }, { memory: { fileNames: ["A.md", "B.md"] } }],
     ["a switch in place of an object", { PALIMPSEST_LOOP_DETECTION: "off" }, { loopDetection: false }],
     ["Gemini CLI's own name", { GEMINI_MODEL: "g" }, { model: "g" }],
     ["ours, which is the stronger", { GEMINI_MODEL: "g", PALIMPSEST_MODEL: "p" }, { model: "p" }],
-    ["what is blank, which is nothing", { PALIMPSEST_WINDOW: " ", GEMINI_MODEL: "" }, {}],
-    ["what is another program's", { PALIMPSEST: "x", WINDOW: "5" }, {}]
+    ["what is blank, which is nothing", { PALIMPSEST_WINDOW: " ", GEMINI_MODEL: "" }, {}]
   ] as const) {
-    it.effect(`the environment sets ${rule}`, () =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* settingsOf({ env }), settings)
-      })
-    )
+    it.effect(`the environment sets ${rule}`, function* () {
+      assert.deepStrictEqual(yield* settingsOf({ env }), settings)
+    })
   }
 
-  it.effect("an invalid variable is an error that names it and what was expected", () =>
-    Effect.gen(function* () {
-      const { result } = yield* reading({ env: { PALIMPSEST_MEMORY_MAX_DIRS: "many" } })
-      assert.strictEqual(
-        result._tag === "Failure" ? result.failure.message : "",
-        "PALIMPSEST_MEMORY_MAX_DIRS: expected a whole number of folders above 0, such as 200"
-      )
-    })
-  )
+  it.effect("an invalid variable is an error that names it and what was expected", function* () {
+    const { result } = yield* reading({ env: { PALIMPSEST_MEMORY_MAX_DIRS: "many" } })
+    assert.strictEqual(
+      result._tag === "Failure" ? result.failure.message : "",
+      "PALIMPSEST_MEMORY_MAX_DIRS: expected a whole number of folders above 0, such as 200"
+    )
+  })
 
-  it.effect("variables cannot set home settings, so that no .env file of a folder can; this is reported", () =>
-    Effect.gen(function* () {
-      const { result, root } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
-      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
-        `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it was left out`
-      ])
-    })
-  )
+  it.effect("variables cannot set home settings, so that no .env file of a folder can; this is reported", function* () {
+    const { result, root } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
+    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+    assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+      `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it was left out`
+    ])
+  })
 
-  it.effect("expands variables, except where settings are displayed", () =>
-    Effect.gen(function* () {
-      const { result, root } = yield* reading({
-        home: `{"model": "$NAME", "ide": {"file": "$NONE"}}`,
-        env: { NAME: "secret-model" }
-      })
-      assert.strictEqual(result._tag, "Success")
-      if (result._tag === "Failure") return
-      assert.strictEqual(result.success.settings.model, "secret-model")
-      assert.deepStrictEqual(result.success.written, { model: "$NAME", ide: { file: "$NONE" } })
-      assert.deepStrictEqual(result.success.notices.map(settingsNoticeText), [
-        `${root}/home/settings.json, ide.file: $NONE is not set; it stays as it is written`
-      ])
+  it.effect("expands variables, except where settings are displayed", function* () {
+    const { result, root } = yield* reading({
+      home: `{"model": "$NAME", "ide": {"file": "$NONE"}}`,
+      env: { NAME: "secret-model" }
     })
-  )
+    assert.strictEqual(result._tag, "Success")
+    if (result._tag === "Failure") return
+    assert.strictEqual(result.success.settings.model, "secret-model")
+    assert.deepStrictEqual(result.success.written, { model: "$NAME", ide: { file: "$NONE" } })
+    assert.deepStrictEqual(result.success.notices.map(settingsNoticeText), [
+      `${root}/home/settings.json, ide.file: $NONE is not set; it stays as it is written`
+    ])
+  })
 
-  it.effect("expands a folder's settings with the environment of commands: no keys, and nothing from .env files", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "expands a folder's settings with the environment of commands: no keys, and nothing from .env files",
+    function* () {
       const text = `{"model": "$PLACE", "memory": {"fileNames": ["\${MY_KEY:-usual}"], "boundaries": ["$GITHUB_TOKEN", "\${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"]}}`
       const env = {
         PLACE: "here",
@@ -355,126 +311,113 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       ])
       const own = yield* settingsOf({ home: text, env, dotEnv })
       assert.deepStrictEqual(own?.memory?.boundaries, ["hidden-one", "hidden-two", env.ODD, "hidden-four", "$NONE"])
-    })
+    }
   )
 
   for (const [rule, make, message] of [
-    ["a folder", (file: string) => ["mkdir", file], "expected a regular file"],
     ["a pipe, which is never opened", (file: string) => ["mkfifo", file], "expected a regular file"],
-    ["a device", (file: string) => ["ln", "-s", "/dev/zero", file], "expected a regular file"],
-    ["a link in a circle", (file: string) => ["ln", "-s", file, file], "cannot be read: "],
     ["a gigantic file", (file: string) => ["truncate", "-s", "2M", file], "expected settings; it has more than 1 MiB"],
     ["no text", (file: string) => ["cp", "/bin/true", file], "expected text in UTF-8"]
   ] as const) {
-    it.effect(`${rule} in place of the file is reported in one line, also for the working folder`, () =>
-      Effect.gen(function* () {
-        for (const place of ["home/settings.json", "here/.palimpsest/settings.json"]) {
-          const { root, settings } = yield* laid({})
-          const [command = "", ...args] = make(`${root}/${place}`)
-          execFileSync(command, args)
-          const error = yield* Effect.flip(Settings.use(({ read }) => read).pipe(Effect.provide(settings)))
-          assert.isTrue(error.message.startsWith(`${root}/${place}: ${message}`), error.message)
-          assert.notInclude(error.message, "\n")
-        }
-      })
-    )
+    it.effect(`${rule} in place of the file is reported in one line, also for the working folder`, function* () {
+      for (const place of ["home/settings.json", "here/.palimpsest/settings.json"]) {
+        const { root, settings } = yield* laid({})
+        const [command = "", ...args] = make(`${root}/${place}`)
+        execFileSync(command, args)
+        const error = yield* Effect.flip(Settings.use(({ read }) => read).pipe(Effect.provide(settings)))
+        assert.isTrue(error.message.startsWith(`${root}/${place}: ${message}`), error.message)
+        assert.notInclude(error.message, "\n")
+      }
+    })
   }
 
-  it.effect("reports the state of each source even when one is broken", () =>
-    Effect.gen(function* () {
-      const { settings } = yield* laid({
-        home: `{"window": 0}`,
-        here: `{"maxTurns": 5}`,
-        env: { PALIMPSEST_MODLE: "x", PALIMPSEST_TITLES: "perhaps", PALIMPSEST_SHELL_IDLE: "5" }
-      })
-      const states = yield* Settings.use((service) => service.states).pipe(Effect.provide(settings))
-      assert.deepStrictEqual(
-        states.files.map(({ place, state }) => [place, state._tag]),
-        [
-          ["home", "Broken"],
-          ["workspace", "Counts"]
-        ]
-      )
-      assert.deepStrictEqual(states.variables, [{ name: "PALIMPSEST_SHELL_IDLE", key: "shellIdle" }])
-      assert.deepStrictEqual(
-        states.broken.map(({ file }) => file),
-        ["PALIMPSEST_TITLES"]
-      )
-      assert.deepStrictEqual(states.notices.map(settingsNoticeText), [
-        "PALIMPSEST_MODLE is no variable of this program (did you mean PALIMPSEST_MODEL?)"
-      ])
-      assert.deepStrictEqual({ ...states.settings }, { maxTurns: 5, shellIdle: 5 })
+  it.effect("reports the state of each source even when one is broken", function* () {
+    const { settings } = yield* laid({
+      home: `{"window": 0}`,
+      here: `{"maxTurns": 5}`,
+      env: { PALIMPSEST_MODLE: "x", PALIMPSEST_TITLES: "perhaps", PALIMPSEST_SHELL_IDLE: "5" }
     })
-  )
+    const states = yield* Settings.use((service) => service.states).pipe(Effect.provide(settings))
+    assert.deepStrictEqual(
+      states.files.map(({ place, state }) => [place, state._tag]),
+      [
+        ["home", "Broken"],
+        ["workspace", "Counts"]
+      ]
+    )
+    assert.deepStrictEqual(states.variables, [{ name: "PALIMPSEST_SHELL_IDLE", key: "shellIdle" }])
+    assert.deepStrictEqual(
+      states.broken.map(({ file }) => file),
+      ["PALIMPSEST_TITLES"]
+    )
+    assert.deepStrictEqual(states.notices.map(settingsNoticeText), [
+      "PALIMPSEST_MODLE is no variable of this program (did you mean PALIMPSEST_MODEL?)"
+    ])
+    assert.deepStrictEqual({ ...states.settings }, { maxTurns: 5, shellIdle: 5 })
+  })
 
-  it.effect("reads a working folder that is the home folder once", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root, settings } = yield* laid({ home: `{"hooks": {"AfterTool": [1]}, "approve": "all"}` })
-      yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
-      yield* fs.symlink(`${root}/home`, `${root}/here/.palimpsest`)
-      const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
-      assert.deepStrictEqual({ ...found.settings }, { hooks: { AfterTool: [1] }, approve: "all" })
-      assert.deepStrictEqual(found.notices.map(settingsNoticeText), [])
-    })
-  )
+  it.effect("reads a working folder that is the home folder once", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root, settings } = yield* laid({ home: `{"hooks": {"AfterTool": [1]}, "approve": "all"}` })
+    yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+    yield* fs.symlink(`${root}/home`, `${root}/here/.palimpsest`)
+    const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
+    assert.deepStrictEqual({ ...found.settings }, { hooks: { AfterTool: [1] }, approve: "all" })
+    assert.deepStrictEqual(found.notices.map(settingsNoticeText), [])
+  })
 })
 
 layer(NodeServices.layer)("a value written to a file", (it) => {
-  it.effect("leaves the file's mode, or makes a private one, and can be removed", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root, settings } = yield* laid({ home: `{"model": "m"} // mine\n` })
-      yield* fs.chmod(`${root}/home/settings.json`, 0o640)
-      const done = yield* Settings.use(
-        Effect.fnUntraced(function* ({ set, unset }) {
-          const files = [yield* set("home", ["window"], 5), yield* set("workspace", ["memory", "maxDirs"], 5)]
-          const texts = [yield* fs.readFileString(files[0] ?? ""), yield* fs.readFileString(files[1] ?? "")]
-          return { files, texts, gone: [yield* unset("home", ["window"]), yield* unset("home", ["titles"])] }
-        })
-      ).pipe(Effect.provide(settings))
-      const files = [`${root}/home/settings.json`, `${root}/here/.palimpsest/settings.json`]
-      assert.deepStrictEqual(done.files, files)
-      assert.deepStrictEqual(done.texts, [
-        `{"model": "m",\n  "window": 5\n} // mine\n`,
-        `{\n  "memory": {"maxDirs": 5}\n}\n`
-      ])
-      assert.deepStrictEqual(done.gone, [files[0], undefined])
-      const modes = yield* Effect.forEach(files, (file) => Effect.map(fs.stat(file), ({ mode }) => mode & 0o777))
-      assert.deepStrictEqual(modes, [0o640, 0o600])
-      for (const file of files) {
-        // Where the working folder's file is locked.
-        const names = (yield* fs.readDirectory(file.replace("/settings.json", ""))).filter((name) => name !== "locks")
-        assert.deepStrictEqual(names, ["settings.json"])
-      }
-      assert.deepStrictEqual(yield* fs.readDirectory(`${root}/home/locks`), [])
-    })
-  )
+  it.effect("leaves the file's mode, or makes a private one, and can be removed", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root, settings } = yield* laid({ home: `{"model": "m"} // mine\n` })
+    yield* fs.chmod(`${root}/home/settings.json`, 0o640)
+    const done = yield* Settings.use(
+      Effect.fnUntraced(function* ({ set, unset }) {
+        const files = [yield* set("home", ["window"], 5), yield* set("workspace", ["memory", "maxDirs"], 5)]
+        const texts = [yield* fs.readFileString(files[0] ?? ""), yield* fs.readFileString(files[1] ?? "")]
+        return { files, texts, gone: [yield* unset("home", ["window"]), yield* unset("home", ["titles"])] }
+      })
+    ).pipe(Effect.provide(settings))
+    const files = [`${root}/home/settings.json`, `${root}/here/.palimpsest/settings.json`]
+    assert.deepStrictEqual(done.files, files)
+    assert.deepStrictEqual(done.texts, [
+      `{"model": "m",\n  "window": 5\n} // mine\n`,
+      `{\n  "memory": {"maxDirs": 5}\n}\n`
+    ])
+    assert.deepStrictEqual(done.gone, [files[0], undefined])
+    const modes = yield* Effect.forEach(files, (file) => Effect.map(fs.stat(file), ({ mode }) => mode & 0o777))
+    assert.deepStrictEqual(modes, [0o640, 0o600])
+    for (const file of files) {
+      // Where the working folder's file is locked.
+      const names = (yield* fs.readDirectory(file.replace("/settings.json", ""))).filter((name) => name !== "locks")
+      assert.deepStrictEqual(names, ["settings.json"])
+    }
+    assert.deepStrictEqual(yield* fs.readDirectory(`${root}/home/locks`), [])
+  })
 
-  it.effect("is refused where the working folder's file leads out of it", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      for (const link of ["settings.json", ".palimpsest"]) {
-        const { root, settings } = yield* laid({})
-        yield* fs.makeDirectory(`${root}/elsewhere`)
-        yield* fs.writeFileString(`${root}/elsewhere/settings.json`, "{}")
-        if (link === ".palimpsest") {
-          yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
-          yield* fs.remove(`${root}/elsewhere/settings.json`)
-          yield* fs.symlink(`${root}/elsewhere`, `${root}/here/.palimpsest`)
-        } else yield* fs.symlink(`${root}/elsewhere/settings.json`, `${root}/here/.palimpsest/settings.json`)
-        const error = yield* Effect.flip(
-          Settings.use(({ set }) => set("workspace", ["window"], 5)).pipe(Effect.provide(settings))
-        )
-        assert.include(error.message, "out of the folder", link)
-        const after = yield* Effect.option(fs.readFileString(`${root}/elsewhere/settings.json`))
-        assert.strictEqual(
-          Option.getOrElse(after, () => "{}"),
-          "{}"
-        )
-      }
-    })
-  )
+  it.effect("is refused where the working folder's file leads out of it", function* () {
+    const fs = yield* FileSystem.FileSystem
+    for (const link of ["settings.json", ".palimpsest"]) {
+      const { root, settings } = yield* laid({})
+      yield* fs.makeDirectory(`${root}/elsewhere`)
+      yield* fs.writeFileString(`${root}/elsewhere/settings.json`, "{}")
+      if (link === ".palimpsest") {
+        yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+        yield* fs.remove(`${root}/elsewhere/settings.json`)
+        yield* fs.symlink(`${root}/elsewhere`, `${root}/here/.palimpsest`)
+      } else yield* fs.symlink(`${root}/elsewhere/settings.json`, `${root}/here/.palimpsest/settings.json`)
+      const error = yield* Effect.flip(
+        Settings.use(({ set }) => set("workspace", ["window"], 5)).pipe(Effect.provide(settings))
+      )
+      assert.include(error.message, "out of the folder", link)
+      const after = yield* Effect.option(fs.readFileString(`${root}/elsewhere/settings.json`))
+      assert.strictEqual(
+        Option.getOrElse(after, () => "{}"),
+        "{}"
+      )
+    }
+  })
 })
 
 layer(NodeServices.layer)("permanent permissions", (it) => {
@@ -484,46 +427,40 @@ layer(NodeServices.layer)("permanent permissions", (it) => {
     }).pipe(Effect.provide(Layer.provide(FileSettings.layer(home, trusted), envFiles())))
   })
 
-  it.effect("are stored privately in the home folder's file, also concurrently", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const home = `${yield* fs.makeTempDirectoryScoped()}/home`
-      yield* allowing(home, "edit", "shell:git")
-      const text = yield* fs.readFileString(`${home}/settings.json`)
-      assert.strictEqual(text, `{\n  "allowed": ["edit", "shell:git"]\n}\n`)
-      assert.strictEqual((yield* fs.stat(`${home}/settings.json`)).mode & 0o777, 0o600)
-      assert.deepStrictEqual(yield* fs.readDirectory(home), ["settings.json"])
-    })
-  )
+  it.effect("are stored privately in the home folder's file, also concurrently", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const home = `${yield* fs.makeTempDirectoryScoped()}/home`
+    yield* allowing(home, "edit", "shell:git")
+    const text = yield* fs.readFileString(`${home}/settings.json`)
+    assert.strictEqual(text, `{\n  "allowed": ["edit", "shell:git"]\n}\n`)
+    assert.strictEqual((yield* fs.stat(`${home}/settings.json`)).mode & 0o777, 0o600)
+    assert.deepStrictEqual(yield* fs.readDirectory(home), ["settings.json"])
+  })
 
-  it.effect("are stored through a link", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const root = yield* fs.makeTempDirectoryScoped()
-      yield* fs.makeDirectory(`${root}/home`)
-      yield* fs.writeFileString(`${root}/mine.json`, `{"window": 5} // mine\n`)
-      yield* fs.symlink(`${root}/mine.json`, `${root}/home/settings.json`)
-      yield* allowing(`${root}/home`, "edit")
-      assert.strictEqual(
-        yield* fs.readFileString(`${root}/mine.json`),
-        `{"window": 5,\n  "allowed": ["edit"]\n} // mine\n`
-      )
-    })
-  )
+  it.effect("are stored through a link", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const root = yield* fs.makeTempDirectoryScoped()
+    yield* fs.makeDirectory(`${root}/home`)
+    yield* fs.writeFileString(`${root}/mine.json`, `{"window": 5} // mine\n`)
+    yield* fs.symlink(`${root}/mine.json`, `${root}/home/settings.json`)
+    yield* allowing(`${root}/home`, "edit")
+    assert.strictEqual(
+      yield* fs.readFileString(`${root}/mine.json`),
+      `{"window": 5,\n  "allowed": ["edit"]\n} // mine\n`
+    )
+  })
 
-  it.effect("do not touch an invalid file, and report it", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const home = yield* fs.makeTempDirectoryScoped()
-      yield* fs.writeFileString(`${home}/settings.json`, `{"window": "big"}`)
-      const error = yield* Effect.flip(allowing(home, "edit"))
-      assert.strictEqual(
-        error.message,
-        `${home}/settings.json, window: expected a whole number of tokens, such as 200000`
-      )
-      assert.strictEqual(yield* fs.readFileString(`${home}/settings.json`), `{"window": "big"}`)
-    })
-  )
+  it.effect("do not touch an invalid file, and report it", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const home = yield* fs.makeTempDirectoryScoped()
+    yield* fs.writeFileString(`${home}/settings.json`, `{"window": "big"}`)
+    const error = yield* Effect.flip(allowing(home, "edit"))
+    assert.strictEqual(
+      error.message,
+      `${home}/settings.json, window: expected a whole number of tokens, such as 200000`
+    )
+    assert.strictEqual(yield* fs.readFileString(`${home}/settings.json`), `{"window": "big"}`)
+  })
 })
 
 describe("FileExperiments", () => {
@@ -558,7 +495,6 @@ describe("FileExperiments", () => {
       ["a number by its name", `{"CONTEXT_COMPRESSION_THRESHOLD": 0.6, "other": 1}`, 0.6, 0],
       ["a number by Gemini CLI's number", `{"45740197": 0.6}`, 0.6, 0],
       ["a number by the name it had before", `{"compressionThreshold": 0.6}`, 0.6, 0],
-      ["the real name before the others", `{"45740197": 0.2, "CONTEXT_COMPRESSION_THRESHOLD": 0.6}`, 0.6, 0],
       [
         "a flag as Gemini CLI reads it",
         `{"flags": [{"flagId": 1, "boolValue": true}, {"flagId": 45740197, "floatValue": 0.6}], "experimentIds": [9]}`,
@@ -566,51 +502,36 @@ describe("FileExperiments", () => {
         0
       ],
       ["none where flags are no list, with one warning", `{"flags": {"45740197": 0.6}}`, undefined, 1],
-      ["none where there is no file", undefined, undefined, 0],
       ["none where the file is broken, with one warning", `{"compressionThreshold":`, undefined, 1],
       ["none where a value is no number, with one warning", `{"compressionThreshold": "0.6"}`, undefined, 1]
     ] as const) {
-      it.effect(rule, () =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual(yield* asked(content), { numbers: [number, number, undefined], warnings })
-        })
-      )
+      it.effect(rule, function* () {
+        assert.deepStrictEqual(yield* asked(content), { numbers: [number, number, undefined], warnings })
+      })
     }
 
     for (const [rule, make] of [
       ["a pipe, which is not opened", (file: string) => ["mkfifo", file]],
-      ["a folder", (file: string) => ["mkdir", file]],
-      ["a device", (file: string) => ["ln", "-s", "/dev/zero", file]],
-      ["more than 1 MiB", (file: string) => ["sh", "-c", `printf '{}%1048575s' '' > '${file}'`]],
       ["more than memory holds", (file: string) => ["truncate", "-s", "1T", file]],
       ["no text", (file: string) => ["sh", "-c", `printf '{"compressionThreshold": 0.6, "\\377": 1}' > '${file}'`]]
     ] as const) {
-      for (const named of [false, true]) {
-        it.effect(`are empty where the file${named ? " that GEMINI_EXP names" : ""} is ${rule}, with one warning`, () =>
-          Effect.gen(function* () {
-            const env = (file: string) => ({ GEMINI_EXP: file })
-            const { numbers, warnings } = yield* asked(undefined, named ? env : undefined, (file) => {
-              const [command = "", ...args] = make(file)
-              execFileSync(command, args)
-            })
-            assert.deepStrictEqual({ numbers, warnings }, { numbers: [undefined, undefined, undefined], warnings: 1 })
-          })
-        )
-      }
+      it.effect(`are empty where the file is ${rule}, with one warning`, function* () {
+        const { numbers, warnings } = yield* asked(undefined, undefined, (file) => {
+          const [command = "", ...args] = make(file)
+          execFileSync(command, args)
+        })
+        assert.deepStrictEqual({ numbers, warnings }, { numbers: [undefined, undefined, undefined], warnings: 1 })
+      })
     }
 
-    it.effect("read exactly 1 MiB", () =>
-      Effect.gen(function* () {
-        const { numbers, warnings } = yield* asked(`{"compressionThreshold": 0.6}`.padEnd(1_048_576))
-        assert.deepStrictEqual({ number: numbers[0], warnings }, { number: 0.6, warnings: 0 })
-      })
-    )
+    it.effect("read exactly 1 MiB", function* () {
+      const { numbers, warnings } = yield* asked(`{"compressionThreshold": 0.6}`.padEnd(1_048_576))
+      assert.deepStrictEqual({ number: numbers[0], warnings }, { number: 0.6, warnings: 0 })
+    })
 
-    it.effect("can be in another file named by GEMINI_EXP", () =>
-      Effect.gen(function* () {
-        const { numbers } = yield* asked(`{"compressionThreshold": 0.3}`, (file) => ({ GEMINI_EXP: file }))
-        assert.strictEqual(numbers[0], 0.3)
-      })
-    )
+    it.effect("can be in another file named by GEMINI_EXP", function* () {
+      const { numbers } = yield* asked(`{"compressionThreshold": 0.3}`, (file) => ({ GEMINI_EXP: file }))
+      assert.strictEqual(numbers[0], 0.3)
+    })
   })
 })

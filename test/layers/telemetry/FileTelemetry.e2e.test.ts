@@ -1,12 +1,14 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
 import { statSync } from "node:fs"
 import * as FileTelemetry from "../../../src/layers/telemetry/FileTelemetry.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the telemetry file", () => {
-  it.live("has one line of JSON per record, is private, and refuses a pipe in its place", () =>
-    Effect.gen(function* () {
+  it.live(
+    "has one line of JSON per record, is private, and refuses a pipe in its place",
+    NodeServices.layer,
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* fs.makeTempDirectoryScoped()
@@ -33,6 +35,6 @@ describe("the telemetry file", () => {
       }
       assert.strictEqual(yield* fs.readFileString(path.join(folder, "notes")), "mine")
       assert.isFalse(yield* fs.exists(path.join(folder, "made")))
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }
   )
 })

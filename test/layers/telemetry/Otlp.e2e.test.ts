@@ -1,15 +1,15 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer } from "node:http"
 import * as Otlp from "../../../src/layers/telemetry/Otlp.ts"
 import { Telemetry } from "../../../src/services/telemetry/Telemetry.ts"
 import { ExportError } from "../../../src/services/transcripts/TranscriptExport.ts"
+import { listening } from "../../support/loopback.ts"
 import { secret, watched } from "../../support/telemetry.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A collector on loopback, and what it was sent by path. */
 const collector = Effect.gen(function* () {
   const received = new Map<string, string>()
-  const server = createServer((request, response) => {
+  const url = yield* listening((request, response) => {
     let body = ""
     request.setEncoding("utf8")
     request.on("data", (chunk: string) => {
@@ -21,22 +21,14 @@ const collector = Effect.gen(function* () {
       response.writeHead(200, { "content-type": "application/json" }).end("{}")
     })
   })
-  const url = yield* Effect.acquireRelease(
-    Effect.callback<string>((resume) => {
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        resume(Effect.succeed(`http://127.0.0.1:${typeof address === "object" ? (address?.port ?? 0) : 0}`))
-      })
-    }),
-    () => Effect.sync(() => void server.close())
-  )
   return { received, url }
 })
 
 describe("export over OTLP", () => {
   for (const prompts of [false, true]) {
-    it.live(`a collector gets spans, metrics and logs, ${prompts ? "with text when enabled" : "without text"}`, () =>
-      Effect.gen(function* () {
+    it.live(
+      `a collector gets spans, metrics and logs, ${prompts ? "with text when enabled" : "without text"}`,
+      function* () {
         const { received, url } = yield* collector
         const run = Effect.gen(function* () {
           const telemetry = Telemetry.make({ sinks: [], buffer: 10, prompts, logs: true })
@@ -56,14 +48,12 @@ describe("export over OTLP", () => {
         assert.include(received.get("/v1/logs"), "chat_compression")
         const all = [...received.values()].join("\n")
         assert.strictEqual(all.includes(secret), prompts)
-      }).pipe(Effect.scoped)
+      }
     )
   }
 
-  it.live("a missing collector has no effect on the run", () =>
-    Effect.gen(function* () {
-      const layer = Otlp.layer({ endpoint: "http://127.0.0.1:9", version: "1", prompts: false })
-      assert.strictEqual(yield* Effect.provide(Effect.withSpan(Effect.succeed(7), "work"), layer), 7)
-    })
-  )
+  it.live("a missing collector has no effect on the run", function* () {
+    const layer = Otlp.layer({ endpoint: "http://127.0.0.1:9", version: "1", prompts: false })
+    assert.strictEqual(yield* Effect.provide(Effect.withSpan(Effect.succeed(7), "work"), layer), 7)
+  })
 })

@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as Clipboard from "../../../src/layers/terminal/Clipboard.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Programs of the clipboard on the path: shell scripts that keep what they are given, and hand out an image. */
 
@@ -70,30 +70,26 @@ describe.skipIf(process.platform !== "linux")("the clipboard", () => {
     )
   }
 
-  it.live("takes a text that is too long for the terminal with a program only", () =>
-    Effect.gen(function* () {
-      const long = "x".repeat(100_000)
-      let written = ""
-      const copy = Clipboard.copy(long, (sequence) => (written += sequence))
-      assert.isFalse(yield* within({}, display, () => copy))
-      const copied = within({ xclip: keeps }, display, (folder) =>
-        Effect.map(copy, (isCopied) => isCopied && readFileSync(path.join(folder, "copied"), "utf8") === long)
-      )
-      assert.isTrue(yield* copied)
-      assert.strictEqual(written, "")
-    })
-  )
+  it.live("takes a text that is too long for the terminal with a program only", function* () {
+    const long = "x".repeat(100_000)
+    let written = ""
+    const copy = Clipboard.copy(long, (sequence) => (written += sequence))
+    assert.isFalse(yield* within({}, display, () => copy))
+    const copied = within({ xclip: keeps }, display, (folder) =>
+      Effect.map(copy, (isCopied) => isCopied && readFileSync(path.join(folder, "copied"), "utf8") === long)
+    )
+    assert.isTrue(yield* copied)
+    assert.strictEqual(written, "")
+  })
 
   for (const [rule, programs, expected] of [
     ["hands out an image", { xclip: "[ $4 = image/png ] && printf PNG" }, "PNG"],
     ["hands out none where there is none", { xclip: "exit 1" }, undefined],
     ["hands out none without a program", {}, undefined]
   ] as const) {
-    it.live(rule, () =>
-      Effect.gen(function* () {
-        const bytes = yield* within(programs, display, () => Clipboard.image)
-        assert.strictEqual(bytes === undefined ? undefined : Buffer.from(bytes).toString(), expected)
-      })
-    )
+    it.live(rule, function* () {
+      const bytes = yield* within(programs, display, () => Clipboard.image)
+      assert.strictEqual(bytes === undefined ? undefined : Buffer.from(bytes).toString(), expected)
+    })
   }
 })

@@ -1,6 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { applyCompletion, menuOf, provider } from "../../../src/layers/terminal/CompletionMenu.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("menuOf", () => {
   it("shows candidates with what is said about them, and none with control characters", () =>
@@ -52,24 +52,20 @@ describe("provider", () => {
     }))
   }
 
-  it.effect("completes the text before the cursor", () =>
-    Effect.gen(function* () {
-      const asked: Array<string> = []
-      const { found, menus } = yield* suggestions(() => (line) => {
-        asked.push(line)
-        return Effect.succeed({ candidates: ["/undo"], replaced: "/un" })
-      })
-      assert.deepStrictEqual(asked, ["one\n/un"])
-      assert.deepStrictEqual(found?.items, [{ value: "/undo", label: "/undo" }])
-      assert.deepStrictEqual(menus, ["one\n/un"])
+  it.effect("completes the text before the cursor", function* () {
+    const asked: Array<string> = []
+    const { found, menus } = yield* suggestions(() => (line) => {
+      asked.push(line)
+      return Effect.succeed({ candidates: ["/undo"], replaced: "/un" })
     })
-  )
+    assert.deepStrictEqual(asked, ["one\n/un"])
+    assert.deepStrictEqual(found?.items, [{ value: "/undo", label: "/undo" }])
+    assert.deepStrictEqual(menus, ["one\n/un"])
+  })
 
-  it.effect("gives up a completion that fails, and asks for none without a completer", () =>
-    Effect.gen(function* () {
-      assert.isNull((yield* suggestions(() => () => Effect.die(new Error("no")))).found)
-      const without = yield* suggestions(() => undefined)
-      assert.deepStrictEqual(without, { found: null, menus: [] })
-    })
-  )
+  it.effect("gives up a completion that fails, and asks for none without a completer", function* () {
+    assert.isNull((yield* suggestions(() => () => Effect.die(new Error("no")))).found)
+    const without = yield* suggestions(() => undefined)
+    assert.deepStrictEqual(without, { found: null, menus: [] })
+  })
 })

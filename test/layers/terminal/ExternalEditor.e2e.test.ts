@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { edited } from "../../../src/layers/terminal/ExternalEditor.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "editor-"))
 const script = (name: string, body: string): string => {
@@ -38,21 +38,17 @@ describe.skipIf(process.platform === "win32")("the editor of the user", () => {
   const seen = path.join(folder, "seen")
   const appends = script("appends", `cat "$1" > ${seen}; echo "$1" > ${seen}.name; printf 'more\\n' >> "$1"`)
 
-  it.live("edits the text in a private file that is removed afterwards; VISUAL comes before EDITOR", () =>
-    Effect.gen(function* () {
-      const text = yield* withEditor({ VISUAL: appends, EDITOR: "false" }, "first\nsecond\n")
-      assert.deepStrictEqual(text, Option.some("first\nsecond\nmore"))
-      assert.strictEqual(readFileSync(seen, "utf8"), "first\nsecond\n")
-      assert.isFalse(existsSync(readFileSync(`${seen}.name`, "utf8").trim()))
-    })
-  )
+  it.live("edits the text in a private file that is removed afterwards; VISUAL comes before EDITOR", function* () {
+    const text = yield* withEditor({ VISUAL: appends, EDITOR: "false" }, "first\nsecond\n")
+    assert.deepStrictEqual(text, Option.some("first\nsecond\nmore"))
+    assert.strictEqual(readFileSync(seen, "utf8"), "first\nsecond\n")
+    assert.isFalse(existsSync(readFileSync(`${seen}.name`, "utf8").trim()))
+  })
 
-  it.live("takes a command with arguments", () =>
-    Effect.gen(function* () {
-      const withFlag = script("flag", `[ "$1" = --wait ] && echo waited > "$2"`)
-      assert.deepStrictEqual(yield* withEditor({ EDITOR: `${withFlag} --wait` }, "x"), Option.some("waited"))
-    })
-  )
+  it.live("takes a command with arguments", function* () {
+    const withFlag = script("flag", `[ "$1" = --wait ] && echo waited > "$2"`)
+    assert.deepStrictEqual(yield* withEditor({ EDITOR: `${withFlag} --wait` }, "x"), Option.some("waited"))
+  })
 
   for (const [name, variables] of [
     ["without an editor", {}],

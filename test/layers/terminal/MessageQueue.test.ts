@@ -1,6 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as MessageQueue from "../../../src/layers/terminal/MessageQueue.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const message = (text: string): MessageQueue.TypedMessage => ({ text, store: Effect.void })
 
@@ -13,44 +13,36 @@ const filled = Effect.fnUntraced(function* (...texts: ReadonlyArray<string>) {
 const takeText = (queue: MessageQueue.MessageQueue) => Effect.map(queue.take(), ({ text }) => text)
 
 describe("a queue of messages", () => {
-  it.effect("gives the oldest first", () =>
-    Effect.gen(function* () {
-      const queue = yield* filled("one", "two")
-      assert.deepStrictEqual([yield* takeText(queue), yield* takeText(queue)], ["one", "two"])
-      assert.isTrue(queue.isEmpty)
-    })
-  )
+  it.effect("gives the oldest first", function* () {
+    const queue = yield* filled("one", "two")
+    assert.deepStrictEqual([yield* takeText(queue), yield* takeText(queue)], ["one", "two"])
+    assert.isTrue(queue.isEmpty)
+  })
 
-  it.effect("does not give what was taken back", () =>
-    Effect.gen(function* () {
-      const queue = yield* filled("one", "two")
-      assert.strictEqual(queue.takeBackLast(), "two")
-      assert.deepStrictEqual(queue.texts, ["one"])
-      assert.deepStrictEqual(queue.takeBackAll(), ["one"])
-      assert.isUndefined(queue.takeBackLast())
-      const next = yield* Effect.forkChild(takeText(queue), { startImmediately: true })
-      queue.add(message("three"))
-      assert.strictEqual(yield* Fiber.join(next), "three")
-    })
-  )
+  it.effect("does not give what was taken back", function* () {
+    const queue = yield* filled("one", "two")
+    assert.strictEqual(queue.takeBackLast(), "two")
+    assert.deepStrictEqual(queue.texts, ["one"])
+    assert.deepStrictEqual(queue.takeBackAll(), ["one"])
+    assert.isUndefined(queue.takeBackLast())
+    const next = yield* Effect.forkChild(takeText(queue), { startImmediately: true })
+    queue.add(message("three"))
+    assert.strictEqual(yield* Fiber.join(next), "three")
+  })
 
-  it.effect("tells equal messages apart", () =>
-    Effect.gen(function* () {
-      const queue = yield* filled("same", "same", "other")
-      queue.takeBackAll()
-      queue.add(message("same"))
-      assert.strictEqual(yield* takeText(queue), "same")
-      assert.isTrue(queue.isEmpty)
-    })
-  )
+  it.effect("tells equal messages apart", function* () {
+    const queue = yield* filled("same", "same", "other")
+    queue.takeBackAll()
+    queue.add(message("same"))
+    assert.strictEqual(yield* takeText(queue), "same")
+    assert.isTrue(queue.isEmpty)
+  })
 
-  it.effect("fails when it is closed", () =>
-    Effect.gen(function* () {
-      const queue = yield* filled()
-      const next = yield* Effect.forkChild(Effect.flip(takeText(queue)), { startImmediately: true })
-      queue.close()
-      assert.strictEqual((yield* Fiber.join(next))._tag, "Closed")
-      assert.isFalse(queue.isOpen)
-    })
-  )
+  it.effect("fails when it is closed", function* () {
+    const queue = yield* filled()
+    const next = yield* Effect.forkChild(Effect.flip(takeText(queue)), { startImmediately: true })
+    queue.close()
+    assert.strictEqual((yield* Fiber.join(next))._tag, "Closed")
+    assert.isFalse(queue.isOpen)
+  })
 })

@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import { TerminalCapabilities } from "effect/cli"
 import { TestClock } from "effect/testing"
@@ -13,6 +12,7 @@ import * as Tmux from "../../cli/tmux.ts"
 import { needs } from "../../support/machine.ts"
 import { root } from "../../support/paths.ts"
 import { virtualScreen } from "../../support/virtualScreen.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "terminal-")))
 const historyFile = Effect.map(folder, (made) => path.join(made, "home", "history.jsonl"))
@@ -157,24 +157,23 @@ describe("typed input", () => {
 })
 
 describe("during work", () => {
-  it.effect("Ctrl+C cancels the work, and returns typed-ahead text to the line unsent", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during } = yield* terminal(over)
-      const ended = yield* during("thinking", (interrupted) => {
-        over.input.write("whole\rnext\\\rhal\u0003")
-        return Effect.as(interrupted, "cancelled")
-      })
-      assert.strictEqual(ended, "cancelled")
-      const next = yield* Effect.forkChild(ask({ ...question, prefill: "first" }), { startImmediately: true })
-      yield* until(over, "> first\n  whole\n  next\n  hal")
-      over.input.write("f\r")
-      assert.strictEqual(yield* Fiber.join(next), "first\nwhole\nnext\nhalf")
+  it.effect("Ctrl+C cancels the work, and returns typed-ahead text to the line unsent", function* () {
+    const over = streams(screen)
+    const { ask, during } = yield* terminal(over)
+    const ended = yield* during("thinking", (interrupted) => {
+      over.input.write("whole\rnext\\\rhal\u0003")
+      return Effect.as(interrupted, "cancelled")
     })
-  )
+    assert.strictEqual(ended, "cancelled")
+    const next = yield* Effect.forkChild(ask({ ...question, prefill: "first" }), { startImmediately: true })
+    yield* until(over, "> first\n  whole\n  next\n  hal")
+    over.input.write("f\r")
+    assert.strictEqual(yield* Fiber.join(next), "first\nwhole\nnext\nhalf")
+  })
 
-  it.effect("queued messages are shown below the output, which continues above them; Up takes the last one back", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "queued messages are shown below the output, which continues above them; Up takes the last one back",
+    function* () {
       const over = streams(screen)
       const { answer, ask, during, note } = yield* terminal(over)
       yield* during("thinking", () =>
@@ -194,119 +193,55 @@ describe("during work", () => {
       )
       assert.strictEqual(yield* ask(question), "first")
       yield* until(over, "told\n\n> first\n\n> next")
-    })
+    }
   )
 
-  it.effect("complete typed-ahead messages are sent one by one after the work", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during } = yield* terminal(over)
-      yield* during("thinking", () =>
-        Effect.promise(() => new Promise((resolve) => over.input.write("one\rtwo\rthr", () => setImmediate(resolve))))
-      )
-      assert.deepStrictEqual([yield* ask(question), yield* ask(question)], ["one", "two"])
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("ee\r")
-      assert.strictEqual(yield* Fiber.join(next), "three")
-    })
-  )
+  it.effect("an interrupted question keeps typed text", function* () {
+    const over = streams(screen)
+    const { ask } = yield* terminal(over)
+    const first = yield* Effect.forkChild(ask(question), { startImmediately: true })
+    over.input.write("half")
+    yield* Fiber.interrupt(first)
+    const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+    over.input.write(" a word\r")
+    assert.strictEqual(yield* Fiber.join(next), "half a word")
+  })
 
-  it.effect("Ctrl+C goes to the innermost work, and leaves no trace at the next prompt", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during } = yield* terminal(over)
-      const ended = yield* during("outer", (outer) =>
-        during("inner", (inner) => {
-          over.input.write("\u0003")
-          return inner
-        }).pipe(
-          Effect.andThen(() => {
-            over.input.write("\u0003")
-            return Effect.as(outer, "both")
-          })
-        )
-      )
-      assert.strictEqual(ended, "both")
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("\u0003")
-      over.input.write("still here\r")
-      assert.strictEqual(yield* Fiber.join(next), "still here")
-    })
-  )
+  it.effect("a prefill waits for whole lines, and precedes the rest", function* () {
+    const over = streams(screen)
+    const { ask, during } = yield* terminal(over)
+    yield* during("thinking", () =>
+      Effect.promise(() => new Promise((resolve) => over.input.write("whole\rrest", () => setImmediate(resolve))))
+    )
+    assert.strictEqual(yield* ask({ ...question, prefill: "one\ntwo" }), "whole")
+    const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+    over.input.write("\r")
+    assert.strictEqual(yield* Fiber.join(next), "one\ntwo\nrest")
+    yield* until(over, /> one\n {2}two\n {2}rest\n/)
+  })
 
-  it.effect("an interrupted question keeps typed text", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask } = yield* terminal(over)
-      const first = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("half")
-      yield* Fiber.interrupt(first)
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write(" a word\r")
-      assert.strictEqual(yield* Fiber.join(next), "half a word")
-    })
-  )
+  it.effect("a line says what goes on and for how long, and is gone at the end", function* () {
+    const over = streams(screen)
+    const { during, note, working } = yield* terminal(over)
+    const go = yield* Deferred.make<void>()
+    const fiber = yield* Effect.forkChild(
+      during("thinking", () => Deferred.await(go)),
+      { startImmediately: true }
+    )
+    yield* until(over, /^⠋ thinking · Esc cancels$/m)
+    yield* TestClock.adjust("3 seconds")
+    yield* until(over, /^. thinking · 3 s · Esc cancels$/m)
+    yield* working("compressing\u001b[2J")
+    yield* note("told\nso")
+    yield* until(over, /^told so\n\n. compressing · 3 s · Esc cancels$/m)
+    yield* Deferred.succeed(go, undefined)
+    yield* Fiber.join(fiber)
+    yield* until(over, "told so\n\n>")
+  })
 
-  it.effect("a prefill waits for whole lines, and precedes the rest", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during } = yield* terminal(over)
-      yield* during("thinking", () =>
-        Effect.promise(() => new Promise((resolve) => over.input.write("whole\rrest", () => setImmediate(resolve))))
-      )
-      assert.strictEqual(yield* ask({ ...question, prefill: "one\ntwo" }), "whole")
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("\r")
-      assert.strictEqual(yield* Fiber.join(next), "one\ntwo\nrest")
-      yield* until(over, /> one\n {2}two\n {2}rest\n/)
-    })
-  )
-
-  it.effect("a line says what goes on and for how long, and is gone at the end", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { during, note, working } = yield* terminal(over)
-      const go = yield* Deferred.make<void>()
-      const fiber = yield* Effect.forkChild(
-        during("thinking", () => Deferred.await(go)),
-        { startImmediately: true }
-      )
-      yield* until(over, /^⠋ thinking · Esc cancels$/m)
-      yield* TestClock.adjust("3 seconds")
-      yield* until(over, /^. thinking · 3 s · Esc cancels$/m)
-      yield* working("compressing\u001b[2J")
-      yield* note("told\nso")
-      yield* until(over, /^told so\n\n. compressing · 3 s · Esc cancels$/m)
-      yield* Deferred.succeed(go, undefined)
-      yield* Fiber.join(fiber)
-      yield* until(over, "told so\n\n>")
-    })
-  )
-
-  it.effect("the bell rings after long work only", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { configure, during } = yield* terminal(over)
-      const heard = () => over.shown().split("\u0007").length - over.shown().split("\u001b]").length
-      for (const [seconds, bellAfter, isHeard] of [
-        [9, 10, false],
-        [60, 0, false],
-        [10, 10, true]
-      ] as const) {
-        yield* configure({ theme: "dark", keys: "default", bellAfter })
-        const fiber = yield* Effect.forkChild(
-          during("thinking", () => Effect.sleep(`${seconds} seconds`)),
-          { startImmediately: true }
-        )
-        yield* TestClock.adjust(`${seconds} seconds`)
-        yield* Fiber.join(fiber)
-        assert.strictEqual(heard() > 0, isHeard)
-      }
-    })
-  )
-
-  it.effect("Tab that comes with the text, before the menu, completes; after Esc it opens the menu again", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "Tab that comes with the text, before the menu, completes; after Esc it opens the menu again",
+    function* () {
       const over = streams(screen)
       const { ask } = yield* terminal(over)
       const complete = (line: string) =>
@@ -324,23 +259,21 @@ describe("during work", () => {
       yield* until(over, /> \/context$/)
       over.input.write("all\r")
       assert.strictEqual(yield* Fiber.join(next), "/context all")
-    })
+    }
   )
 
-  it.effect("a hung completion is given up", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask } = yield* terminal(over)
-      const begun = yield* Deferred.make<void>()
-      const complete = () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
-      const next = yield* Effect.forkChild(ask({ ...question, complete }), { startImmediately: true })
-      over.input.write("a\t")
-      yield* Deferred.await(begun)
-      yield* TestClock.adjust("2 seconds")
-      over.input.write("b\r")
-      assert.strictEqual(yield* Fiber.join(next), "ab")
-    })
-  )
+  it.effect("a hung completion is given up", function* () {
+    const over = streams(screen)
+    const { ask } = yield* terminal(over)
+    const begun = yield* Deferred.make<void>()
+    const complete = () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+    const next = yield* Effect.forkChild(ask({ ...question, complete }), { startImmediately: true })
+    over.input.write("a\t")
+    yield* Deferred.await(begun)
+    yield* TestClock.adjust("2 seconds")
+    over.input.write("b\r")
+    assert.strictEqual(yield* Fiber.join(next), "ab")
+  })
 })
 
 describe("a question during work", () => {
@@ -352,191 +285,109 @@ describe("a question during work", () => {
     read: (line) => (/^[yn]/.test(line) ? { _tag: "Answer", value: line } : { _tag: "Again", text: "y or n\n" })
   }
 
-  it.effect("is answered by text typed after it appeared; earlier text returns", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during, inquire } = yield* terminal(over)
-      const answer = yield* during("thinking", () =>
-        Effect.gen(function* () {
-          over.input.write("y\rnext ")
-          yield* soon
-          const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
-          yield* until(over, "rm -r build\nrun?")
-          over.input.write("later\r")
-          yield* until(over, "rm -r build\nrun? later\ny or n\nrun?")
-          over.input.write("n not that one\r")
-          return yield* Fiber.join(asked)
-        })
-      )
-      assert.strictEqual(answer, "n not that one")
-      assert.strictEqual(yield* ask(question), "y")
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("word\r")
-      assert.strictEqual(yield* Fiber.join(next), "next word")
-    })
-  )
+  it.effect("is answered by text typed after it appeared; earlier text returns", function* () {
+    const over = streams(screen)
+    const { ask, during, inquire } = yield* terminal(over)
+    const answer = yield* during("thinking", () =>
+      Effect.gen(function* () {
+        over.input.write("y\rnext ")
+        yield* soon
+        const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+        yield* until(over, "rm -r build\nrun?")
+        over.input.write("later\r")
+        yield* until(over, "rm -r build\nrun? later\ny or n\nrun?")
+        over.input.write("n not that one\r")
+        return yield* Fiber.join(asked)
+      })
+    )
+    assert.strictEqual(answer, "n not that one")
+    assert.strictEqual(yield* ask(question), "y")
+    const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+    over.input.write("word\r")
+    assert.strictEqual(yield* Fiber.join(next), "next word")
+  })
 
-  it.effect("delays other output, and is answered by one key", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { answer, during, inquire, note } = yield* terminal(over)
-      yield* during("thinking", () =>
-        Effect.gen(function* () {
-          const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
-          yield* until(over, "rm -r build\nrun?")
-          yield* answer("The answer")
-          yield* note("told")
-          yield* TestClock.adjust("2 seconds")
-          yield* until(over, "rm -r build\nrun?")
-          over.input.write("y")
-          assert.strictEqual(yield* Fiber.join(asked), "y")
-          yield* until(over, /^rm -r build\nrun\? y\n+The answer\n+told\n/)
-        })
-      )
-    })
-  )
-
-  it.effect("about more than the screen holds is scrolled between its heading and the answers", () =>
-    Effect.gen(function* () {
-      const over = streams({ columns: 40, rows: 12 })
-      const { during, inquire, write } = yield* terminal(over)
-      const lines = ["@@ -1 +1,60 @@", ...Array.from({ length: 60 }, (_, at) => `+line ${at}`)]
-      yield* write("before\n")
-      const answer = yield* during("thinking", () =>
-        Effect.gen(function* () {
-          const detail = { head: "Allow? write a.ts\n", lines, foot: "y once\n", language: "ts" }
-          const asked = yield* Effect.forkChild(inquire({ ...may, detail }), { startImmediately: true })
-          const shows = (from: number, to: number) =>
-            until(over, new RegExp(`Allow. write a.ts\n(?:.*\n){7}rows ${from} to ${to} of 61 .*\ny once\nrun.$`))
-          yield* shows(1, 7)
-          for (const [key, from, to] of [
-            ["\u001b[B", 2, 8],
-            ["\u001b[6~", 8, 14],
-            ["\u001b[A", 7, 13],
-            ["\u001b[F", 55, 61],
-            ["\u001b[5~", 49, 55],
-            ["\u001b[H", 1, 7]
-          ] as const) {
-            over.input.write(key)
-            yield* shows(from, to)
-          }
-          over.input.write("y")
-          return yield* Fiber.join(asked)
-        })
-      )
-      assert.strictEqual(answer, "y")
-      // The beginning stays in the conversation, below what was there.
-      yield* until(over, /… 31 more rows\nrun\? y/)
-      assert.match(over.everything(), /^before\nAllow\? write a.ts\n {2}@@ -1 \+1,60 @@\n {2}\+line 0\n/)
-    })
-  )
-
-  it.effect("Ctrl+C cancels the work and closes the question", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, during, inquire } = yield* terminal(over)
-      const ended = yield* during("thinking", (interrupted) =>
-        Effect.raceFirst(
-          inquire(may),
-          Effect.as(
-            Effect.andThen(
-              Effect.sync(() => over.input.write("y\u0003")),
-              interrupted
-            ),
-            "cancelled"
-          )
+  it.effect("Ctrl+C cancels the work and closes the question", function* () {
+    const over = streams(screen)
+    const { ask, during, inquire } = yield* terminal(over)
+    const ended = yield* during("thinking", (interrupted) =>
+      Effect.raceFirst(
+        inquire(may),
+        Effect.as(
+          Effect.andThen(
+            Effect.sync(() => over.input.write("y\u0003")),
+            interrupted
+          ),
+          "cancelled"
         )
       )
-      assert.strictEqual(ended, "cancelled")
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("go on\r")
-      assert.strictEqual(yield* Fiber.join(next), "go on")
-    })
-  )
+    )
+    assert.strictEqual(ended, "cancelled")
+    const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+    over.input.write("go on\r")
+    assert.strictEqual(yield* Fiber.join(next), "go on")
+  })
 
-  it.effect("interrupts a message that is being typed, which returns afterwards", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { ask, inquire } = yield* terminal(over)
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
-      over.input.write("half")
-      yield* soon
-      const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
-      over.input.write("\u0004")
-      yield* soon
-      // A word was on its way: one key is no answer.
-      over.input.write("y")
-      yield* until(over, "run? y")
-      over.input.write("\r")
-      assert.strictEqual(yield* Fiber.join(asked), "y")
-      over.input.write(" a word\r")
-      assert.strictEqual(yield* Fiber.join(next), "half a word")
-    })
-  )
+  it.effect("interrupts a message that is being typed, which returns afterwards", function* () {
+    const over = streams(screen)
+    const { ask, inquire } = yield* terminal(over)
+    const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+    over.input.write("half")
+    yield* soon
+    const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+    over.input.write("\u0004")
+    yield* soon
+    // A word was on its way: one key is no answer.
+    over.input.write("y")
+    yield* until(over, "run? y")
+    over.input.write("\r")
+    assert.strictEqual(yield* Fiber.join(asked), "y")
+    over.input.write(" a word\r")
+    assert.strictEqual(yield* Fiber.join(next), "half a word")
+  })
 
-  it.effect("two appear one after the other", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { inquire } = yield* terminal(over)
-      const both = yield* Effect.forkChild(
-        Effect.all([inquire(may), inquire({ ...may, text: "second\n" })], { concurrency: 2 }),
-        { startImmediately: true }
-      )
-      yield* until(over, "rm -r build\nrun?")
-      over.input.write("n one\r")
-      yield* until(over, "second\nrun?")
-      over.input.write("n other\r")
-      assert.deepStrictEqual(yield* Fiber.join(both), ["n one", "n other"])
-    })
-  )
-
-  it.effect("fails without a terminal: on a pipe, and after the end of input", () =>
-    Effect.gen(function* () {
-      const pipe = yield* terminal(streams(), { isTerminal: false })
-      assert.strictEqual((yield* Effect.flip(pipe.inquire(may)))._tag, "Closed")
-      const over = streams(screen)
-      const { inquire } = yield* terminal(over)
-      const asked = yield* Effect.forkChild(Effect.flip(inquire(may)), { startImmediately: true })
-      over.input.end()
-      assert.strictEqual((yield* Fiber.join(asked))._tag, "Closed")
-      assert.strictEqual((yield* Effect.flip(inquire(may)))._tag, "Closed")
-    })
-  )
+  it.effect("fails without a terminal: on a pipe, and after the end of input", function* () {
+    const pipe = yield* terminal(streams(), { isTerminal: false })
+    assert.strictEqual((yield* Effect.flip(pipe.inquire(may)))._tag, "Closed")
+    const over = streams(screen)
+    const { inquire } = yield* terminal(over)
+    const asked = yield* Effect.forkChild(Effect.flip(inquire(may)), { startImmediately: true })
+    over.input.end()
+    assert.strictEqual((yield* Fiber.join(asked))._tag, "Closed")
+    assert.strictEqual((yield* Effect.flip(inquire(may)))._tag, "Closed")
+  })
 })
 
 describe("the layer", () => {
-  it.effect("restores the terminal", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const modes: Array<boolean> = []
-      Object.assign(over.input, { setRawMode: (raw: boolean) => modes.push(raw) })
-      const scope = yield* Scope.make()
-      yield* Scope.provide(terminal(over), scope)
-      assert.deepStrictEqual(modes, [true])
-      yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(modes, [true, false])
-      assert.include(over.shown(), "\u001b[?25h\u001b[?2004l")
-      assert.strictEqual(over.input.listenerCount("data"), 0)
-    })
-  )
+  it.effect("restores the terminal", function* () {
+    const over = streams(screen)
+    const modes: Array<boolean> = []
+    Object.assign(over.input, { setRawMode: (raw: boolean) => modes.push(raw) })
+    const scope = yield* Scope.make()
+    yield* Scope.provide(terminal(over), scope)
+    assert.deepStrictEqual(modes, [true])
+    yield* Scope.close(scope, Exit.void)
+    assert.deepStrictEqual(modes, [true, false])
+    assert.include(over.shown(), "\u001b[?25h\u001b[?2004l")
+    assert.strictEqual(over.input.listenerCount("data"), 0)
+  })
 
-  it.effect("dims notes where colours are enabled", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { canColor, note } = yield* terminal(over, { canColor: true })
-      yield* note("told")
-      assert.isTrue(canColor)
-      yield* until(over, /told/)
-      assert.include(over.shown(), "\u001b[2mtold\u001b[22m")
-    })
-  )
+  it.effect("dims notes where colours are enabled", function* () {
+    const over = streams(screen)
+    const { canColor, note } = yield* terminal(over, { canColor: true })
+    yield* note("told")
+    assert.isTrue(canColor)
+    yield* until(over, /told/)
+    assert.include(over.shown(), "\u001b[2mtold\u001b[22m")
+  })
 
   for (const [background, dimmed] of [
     ["rgb:ffff/ffff/ffff\u001b\\", "\u001b[90m"],
     ["rgb:1111/1111/1111\u0007", "\u001b[2m"]
   ] as const) {
-    it.effect(`asks for the background with OSC 11, and takes the colours for ${background.slice(0, 18)}`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `asks for the background with OSC 11, and takes the colours for ${background.slice(0, 18)}`,
+      function* () {
         const over = streams(screen)
         const { configure, note } = yield* terminal(over, { canColor: true })
         // At once: the question has a deadline.
@@ -548,109 +399,75 @@ describe("the layer", () => {
         yield* untilWritten(over, () => over.shown().includes(`${dimmed}told`))
         assert.include(over.shown(), `${dimmed}told`)
         assert.notInclude(over.screen(), "11;rgb")
-      })
+      }
     )
   }
 
-  it.effect("starts a new line only after a partial one", () =>
-    Effect.gen(function* () {
-      const over = streams(screen)
-      const { note, write } = yield* terminal(over)
-      yield* write("\u001b]52;c;YQ==\u0007\u001b[2J\n")
-      yield* note("a")
-      yield* write("b")
-      yield* write("c")
-      yield* note("d")
-      yield* until(over, "\\u{1b}]52;c;YQ==\\u{7}\\u{1b}[2J\na\nbc\nd\n\n>")
-      assert.notInclude(over.shown(), "\u001b]52")
-      assert.notInclude(over.shown(), "\u001b[2J")
-    })
-  )
-
-  it.effect("without a terminal reads each line as a message and writes only answers", () =>
-    Effect.gen(function* () {
-      const over = streams()
-      const { ask, columns, during, isTerminal, note, write } = yield* terminal(over, { isTerminal: false })
-      over.input.end('a\\\r\n\n"""\nlast')
-      const messages = [yield* ask(question), yield* ask(question)]
-      assert.strictEqual(yield* during("thinking", () => Effect.delay(write("answer\n"), 0)), undefined)
-      yield* note("told")
-      messages.push(yield* ask({ ...question, prefill: "never" }))
-      assert.deepStrictEqual(messages, ["a\\", '"""', "last"])
-      assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "Closed")
-      assert.isFalse(isTerminal)
-      assert.strictEqual(yield* columns, Number.POSITIVE_INFINITY)
-      assert.strictEqual(over.shown(), "answer\n")
-      assert.strictEqual(over.told(), "told\n")
-    })
-  )
-
-  it.effect("ends the chat when the reader closes the pipe", () =>
-    Effect.gen(function* () {
-      const over = streams()
-      const { ask, write } = yield* terminal(over, { isTerminal: false })
-      over.output.on("error", () => {}).destroy()
-      yield* write("answer\n")
-      assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "Closed")
-    })
-  )
+  it.effect("starts a new line only after a partial one", function* () {
+    const over = streams(screen)
+    const { note, write } = yield* terminal(over)
+    yield* write("\u001b]52;c;YQ==\u0007\u001b[2J\n")
+    yield* note("a")
+    yield* write("b")
+    yield* write("c")
+    yield* note("d")
+    yield* until(over, "\\u{1b}]52;c;YQ==\\u{7}\\u{1b}[2J\na\nbc\nd\n\n>")
+    assert.notInclude(over.shown(), "\u001b]52")
+    assert.notInclude(over.shown(), "\u001b[2J")
+  })
 })
 
 describe("a narrow screen", () => {
-  it.effect("loses nothing that came since the last frame when the size changes", () =>
-    Effect.gen(function* () {
-      const over = streams({ columns: 80, rows: 24 })
-      const { answer } = yield* terminal(over)
-      const lines = (from: number, to: number) =>
-        Array.from({ length: to - from }, (_, at) => `line ${from + at} ends\n\n`).join("")
-      yield* answer(lines(0, 40))
-      yield* until(over, /line 39 ends/)
-      yield* answer(lines(40, 60))
-      Object.assign(over.output, { columns: 79 })
-      over.output.emit("resize")
-      yield* until(over, /line 59 ends/)
-      const all = over.everything()
-      for (let at = 0; at < 60; at += 1) assert.include(all, `line ${at} ends`)
-    })
-  )
+  it.effect("loses nothing that came since the last frame when the size changes", function* () {
+    const over = streams({ columns: 80, rows: 24 })
+    const { answer } = yield* terminal(over)
+    const lines = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, at) => `line ${from + at} ends\n\n`).join("")
+    yield* answer(lines(0, 40))
+    yield* until(over, /line 39 ends/)
+    yield* answer(lines(40, 60))
+    Object.assign(over.output, { columns: 79 })
+    over.output.emit("resize")
+    yield* until(over, /line 59 ends/)
+    const all = over.everything()
+    for (let at = 0; at < 60; at += 1) assert.include(all, `line ${at} ends`)
+  })
 
   for (const columns of [6, 20, 40]) {
-    it.effect(`of ${columns} columns holds all that is drawn`, () =>
-      Effect.gen(function* () {
-        const over = streams({ columns, rows: 30 })
-        const { answer, ask, card, choose, during, note, status } = yield* terminal(over)
-        yield* status(() => "a status line that does not know the width of its screen")
-        yield* answer(
-          "| one | two | three |\n|---|---|---|\n| words and words | 中文中文 | 😀 |\n\n- [ ] open\n\n```ts\nconst a = 1\n```\n"
-        )
-        yield* note("a note of many words that has to be wrapped")
-        yield* during("thinking about something for long", () =>
-          Effect.gen(function* () {
-            const one = {
-              key: "1",
-              head: "run a command with a long name",
-              body: ["中文中文中文中文"],
-              more: ["x".repeat(99)]
-            }
-            yield* card({ ...one, isRunning: true })
-            over.input.write("a message of several words\r")
-            yield* until(over, /⠋/)
-            yield* card({ ...one, isRunning: false })
-            over.input.write("\u000f")
-          })
-        )
-        yield* ask(question)
-        const chosen = yield* Effect.forkChild(
-          choose("A list of things to choose from", [
-            { value: 1, label: "the first of all things", about: "more about it" }
-          ]),
-          { startImmediately: true }
-        )
-        yield* until(over, columns < 20 ? /A list|first|→/ : /the first/)
-        over.input.write("\r")
-        assert.strictEqual(Option.getOrUndefined(yield* Fiber.join(chosen)), 1)
-      })
-    )
+    it.effect(`of ${columns} columns holds all that is drawn`, function* () {
+      const over = streams({ columns, rows: 30 })
+      const { answer, ask, card, choose, during, note, status } = yield* terminal(over)
+      yield* status(() => "a status line that does not know the width of its screen")
+      yield* answer(
+        "| one | two | three |\n|---|---|---|\n| words and words | 中文中文 | 😀 |\n\n- [ ] open\n\n```ts\nconst a = 1\n```\n"
+      )
+      yield* note("a note of many words that has to be wrapped")
+      yield* during("thinking about something for long", () =>
+        Effect.gen(function* () {
+          const one = {
+            key: "1",
+            head: "run a command with a long name",
+            body: ["中文中文中文中文"],
+            more: ["x".repeat(99)]
+          }
+          yield* card({ ...one, isRunning: true })
+          over.input.write("a message of several words\r")
+          yield* until(over, /⠋/)
+          yield* card({ ...one, isRunning: false })
+          over.input.write("\u000f")
+        })
+      )
+      yield* ask(question)
+      const chosen = yield* Effect.forkChild(
+        choose("A list of things to choose from", [
+          { value: 1, label: "the first of all things", about: "more about it" }
+        ]),
+        { startImmediately: true }
+      )
+      yield* until(over, columns < 20 ? /A list|first|→/ : /the first/)
+      over.input.write("\r")
+      assert.strictEqual(Option.getOrUndefined(yield* Fiber.join(chosen)), 1)
+    })
   }
 })
 
@@ -663,31 +480,29 @@ const clearing = /\u001b\[[0-3]?J/u
 
 describe("a streamed answer", () => {
   for (const columns of [40, 80, 120, 200]) {
-    it.effect(`does not flicker on ${columns} columns`, () =>
-      Effect.gen(function* () {
-        const over = streams({ columns, rows: 20 })
-        const { answer, status } = yield* terminal(over)
-        yield* status(() => "a status line")
-        yield* until(over, /a status line/)
-        const drawn = over.shown().length
-        let seen: ReadonlyArray<string> = []
-        for (let at = 0; at < 40; at += 1) {
-          yield* answer(`- item ${at} with **bold** words, \`code\` and 中文\n`)
-          yield* until(over, new RegExp(`item ${at} `))
-          const rows = over.everything().split("\n")
-          const items = rows.filter((row) => /• item \d+ with bold words/.test(row))
-          // What was there stays as it was, and each item is there once.
-          assert.deepStrictEqual(items.slice(0, seen.length), seen)
-          assert.strictEqual(items.length, at + 1)
-          seen = items
-        }
-        // Each frame is drawn at once, and none clears more than single rows.
-        const written = over.shown().slice(drawn)
-        assert.isAtLeast(written.match(frame)?.length ?? 0, 2)
-        assert.strictEqual(written.replace(frame, "").replace(cursorMoves, ""), "")
-        assert.notMatch(written, clearing)
-      })
-    )
+    it.effect(`does not flicker on ${columns} columns`, function* () {
+      const over = streams({ columns, rows: 20 })
+      const { answer, status } = yield* terminal(over)
+      yield* status(() => "a status line")
+      yield* until(over, /a status line/)
+      const drawn = over.shown().length
+      let seen: ReadonlyArray<string> = []
+      for (let at = 0; at < 40; at += 1) {
+        yield* answer(`- item ${at} with **bold** words, \`code\` and 中文\n`)
+        yield* until(over, new RegExp(`item ${at} `))
+        const rows = over.everything().split("\n")
+        const items = rows.filter((row) => /• item \d+ with bold words/.test(row))
+        // What was there stays as it was, and each item is there once.
+        assert.deepStrictEqual(items.slice(0, seen.length), seen)
+        assert.strictEqual(items.length, at + 1)
+        seen = items
+      }
+      // Each frame is drawn at once, and none clears more than single rows.
+      const written = over.shown().slice(drawn)
+      assert.isAtLeast(written.match(frame)?.length ?? 0, 2)
+      assert.strictEqual(written.replace(frame, "").replace(cursorMoves, ""), "")
+      assert.notMatch(written, clearing)
+    })
   }
 })
 
@@ -711,47 +526,39 @@ describe("the history", () => {
         .map((line) => JSON.parse(line))
     )
 
-  it.effect("persists across runs, with line breaks, privately", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      yield* typed(file, "first\r", `${paste("a\nb")}\r`, `${paste("a\nb")}\r`, " secret\r")
-      assert.deepStrictEqual(yield* lines(file), ["first", "a\nb"])
-      const [home, own] = yield* Effect.promise(() => Promise.all([stat(path.dirname(file)), stat(file)]))
-      assert.deepStrictEqual([home.mode & 0o777, own.mode & 0o777], [0o700, 0o600])
-      assert.deepStrictEqual(yield* typed(file, "\u001b[A!\r", `${"\u001b[A".repeat(5)}\r`), ["a\nb!", "first"])
-    })
-  )
+  it.effect("persists across runs, with line breaks, privately", function* () {
+    const file = yield* historyFile
+    yield* typed(file, "first\r", `${paste("a\nb")}\r`, `${paste("a\nb")}\r`, " secret\r")
+    assert.deepStrictEqual(yield* lines(file), ["first", "a\nb"])
+    const [home, own] = yield* Effect.promise(() => Promise.all([stat(path.dirname(file)), stat(file)]))
+    assert.deepStrictEqual([home.mode & 0o777, own.mode & 0o777], [0o700, 0o600])
+    assert.deepStrictEqual(yield* typed(file, "\u001b[A!\r", `${"\u001b[A".repeat(5)}\r`), ["a\nb!", "first"])
+  })
 
-  it.effect("of concurrent chats has the messages of both", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      const turns = Array.from({ length: 20 }, (_, turn) => turn)
-      yield* Effect.forEach(["a", "b"], (chat) => typed(file, ...turns.map((turn) => `${chat}${turn}\r`)), {
-        concurrency: "unbounded"
-      })
-      assert.deepStrictEqual(new Set(yield* lines(file)), new Set(turns.flatMap((turn) => [`a${turn}`, `b${turn}`])))
+  it.effect("of concurrent chats has the messages of both", function* () {
+    const file = yield* historyFile
+    const turns = Array.from({ length: 20 }, (_, turn) => turn)
+    yield* Effect.forEach(["a", "b"], (chat) => typed(file, ...turns.map((turn) => `${chat}${turn}\r`)), {
+      concurrency: "unbounded"
     })
-  )
+    assert.deepStrictEqual(new Set(yield* lines(file)), new Set(turns.flatMap((turn) => [`a${turn}`, `b${turn}`])))
+  })
 
-  it.effect("is limited, and skips damaged lines", () =>
-    Effect.gen(function* () {
-      const file = path.join(yield* folder, "history.jsonl")
-      const stored = Array.from({ length: 1_300 }, (_, index) => `"message ${index}"\n`)
-      yield* Effect.promise(() => writeFile(file, stored.join("")))
-      yield* Effect.promise(() => appendFile(file, 'torn"\n17\n'))
-      assert.deepStrictEqual(yield* typed(file, "\u001b[A\r"), ["message 1299"])
-      const kept = yield* lines(file)
-      assert.lengthOf(kept, 1_000)
-      assert.strictEqual(kept[0], "message 300")
-    })
-  )
+  it.effect("is limited, and skips damaged lines", function* () {
+    const file = path.join(yield* folder, "history.jsonl")
+    const stored = Array.from({ length: 1_300 }, (_, index) => `"message ${index}"\n`)
+    yield* Effect.promise(() => writeFile(file, stored.join("")))
+    yield* Effect.promise(() => appendFile(file, 'torn"\n17\n'))
+    assert.deepStrictEqual(yield* typed(file, "\u001b[A\r"), ["message 1299"])
+    const kept = yield* lines(file)
+    assert.lengthOf(kept, 1_000)
+    assert.strictEqual(kept[0], "message 300")
+  })
 
-  it.effect("that cannot be used loses no message", () =>
-    Effect.gen(function* () {
-      const file = yield* folder
-      assert.deepStrictEqual(yield* typed(file, "a\r", "b\r", "\u001b[A\u001b[A\r"), ["a", "b", "a"])
-    })
-  )
+  it.effect("that cannot be used loses no message", function* () {
+    const file = yield* folder
+    assert.deepStrictEqual(yield* typed(file, "a\r", "b\r", "\u001b[A\u001b[A\r"), ["a", "b", "a"])
+  })
 })
 
 const inTmux = () => {
@@ -764,43 +571,27 @@ const inTmux = () => {
     return started
   })
 
-  it.live("a paste of three lines is one message, also when wider than the screen", () =>
-    Effect.gen(function* () {
-      const { paste, press, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
-      yield* paste("const one = 1\n\tconst two = 2\nconst three = 3")
-      yield* until("> const one = 1\n  ␉const two = 2\n  const three = 3")
-      yield* press("C-a", "C-e", "Left", "Right", "Enter")
-      const shown = yield* until(/echo[^]*\n>$/)
-      assert.include(shown, String.raw`echo "const one = 1\n\tconst two =`)
-      assert.lengthOf(shown.split("\n"), 7)
-    })
-  )
+  it.live("a paste of three lines is one message, also when wider than the screen", function* () {
+    const { paste, press, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
+    yield* paste("const one = 1\n\tconst two = 2\nconst three = 3")
+    yield* until("> const one = 1\n  ␉const two = 2\n  const three = 3")
+    yield* press("C-a", "C-e", "Left", "Right", "Enter")
+    const shown = yield* until(/echo[^]*\n>$/)
+    assert.include(shown, String.raw`echo "const one = 1\n\tconst two =`)
+    assert.lengthOf(shown.split("\n"), 7)
+  })
 
-  it.live("a menu opens while a command is typed, and Tab takes what is marked", () =>
-    Effect.gen(function* () {
-      const { press, type, until } = yield* chat(yield* historyFile)
-      yield* type("/se")
-      yield* until(/> \/se\n +→ \/sessions\n +\/session-name$/)
-      yield* press("Down", "Tab")
-      yield* until(/> \/session-name$/)
-      yield* press("Enter")
-      assert.include(yield* until("echo"), 'echo "/session-name"')
-    })
-  )
-
-  it.live("a line of several rows is erased and edited in place, also wide characters", () =>
-    Effect.gen(function* () {
-      const { press, type, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
-      yield* type("寿司".repeat(20))
-      yield* press("C-a")
-      yield* type("x")
-      yield* press("C-e", "BSpace")
-      yield* type("y")
-      yield* press("Enter")
-      const shown = yield* until(/echo[^]*\n>$/)
-      assert.include(shown.replaceAll("\n", "").replaceAll("  ", ""), `echo "x${"寿司".repeat(20).slice(0, -1)}y"`)
-    })
-  )
+  it.live("a line of several rows is erased and edited in place, also wide characters", function* () {
+    const { press, type, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
+    yield* type("寿司".repeat(20))
+    yield* press("C-a")
+    yield* type("x")
+    yield* press("C-e", "BSpace")
+    yield* type("y")
+    yield* press("Enter")
+    const shown = yield* until(/echo[^]*\n>$/)
+    assert.include(shown.replaceAll("\n", "").replaceAll("  ", ""), `echo "x${"寿司".repeat(20).slice(0, -1)}y"`)
+  })
 }
 
 needs("tmux")("on a terminal", inTmux)

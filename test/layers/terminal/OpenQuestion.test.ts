@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Semaphore } from "effect"
 import { ChatOutput } from "../../../src/layers/terminal/ChatOutput.ts"
 import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
@@ -6,6 +5,7 @@ import { OpenQuestion } from "../../../src/layers/terminal/OpenQuestion.ts"
 import * as Theme from "../../../src/layers/terminal/Theme.ts"
 import { Transcript } from "../../../src/layers/terminal/Transcript.ts"
 import type { Inquiry } from "../../../src/services/terminal/ChatTerminal.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const theme = Theme.make(
   false,
@@ -59,119 +59,101 @@ const may: Inquiry<string> = {
 }
 
 describe("an open question", () => {
-  it.effect("takes the editor until it is answered, and holds output back", () =>
-    Effect.gen(function* () {
-      const { ask, editor, output, question, shown } = yield* scene("half a message")
-      const answer = yield* ask({ ...may, fill: "no" })
-      assert.deepStrictEqual([question.isOpen, editor.prompt, editor.wholeText()], [true, "run? ", "no"])
-      output.show(() => output.addNote("told"))
-      // Enter takes the line out of the editor.
-      editor.fill("")
-      question.answer("what?")
-      question.answer("n")
-      assert.strictEqual(yield* Fiber.join(answer), "n")
-      assert.deepStrictEqual(shown(), ["Run it?", "run? what?", "y or n", "run? n", "told"])
-      assert.deepStrictEqual([question.isOpen, editor.prompt, editor.wholeText()], [false, "> ", "half a message"])
-    })
-  )
+  it.effect("takes the editor until it is answered, and holds output back", function* () {
+    const { ask, editor, output, question, shown } = yield* scene("half a message")
+    const answer = yield* ask({ ...may, fill: "no" })
+    assert.deepStrictEqual([question.isOpen, editor.prompt, editor.wholeText()], [true, "run? ", "no"])
+    output.show(() => output.addNote("told"))
+    // Enter takes the line out of the editor.
+    editor.fill("")
+    question.answer("what?")
+    question.answer("n")
+    assert.strictEqual(yield* Fiber.join(answer), "n")
+    assert.deepStrictEqual(shown(), ["Run it?", "run? what?", "y or n", "run? n", "told"])
+    assert.deepStrictEqual([question.isOpen, editor.prompt, editor.wholeText()], [false, "> ", "half a message"])
+  })
 
-  it.effect("is answered by one key, and takes an Enter after it", () =>
-    Effect.gen(function* () {
-      const { ask, pause, question } = yield* scene()
-      const answer = yield* ask(may)
-      assert.isUndefined(question.takesKey("y", false))
-      assert.isUndefined(question.takesKey("x", true))
-      assert.strictEqual(question.takesKey("Y", true), "taken")
-      pause()
-      assert.strictEqual(yield* Fiber.join(answer), "y")
-      assert.strictEqual(question.takesKey("\r", true), "taken")
-      assert.isUndefined(question.takesKey("\r", true))
-    })
-  )
+  it.effect("is answered by one key, and takes an Enter after it", function* () {
+    const { ask, pause, question } = yield* scene()
+    const answer = yield* ask(may)
+    assert.isUndefined(question.takesKey("y", false))
+    assert.isUndefined(question.takesKey("x", true))
+    assert.strictEqual(question.takesKey("Y", true), "taken")
+    pause()
+    assert.strictEqual(yield* Fiber.join(answer), "y")
+    assert.strictEqual(question.takesKey("\r", true), "taken")
+    assert.isUndefined(question.takesKey("\r", true))
+  })
 
-  it.effect("is answered at once by a key and Enter", () =>
-    Effect.gen(function* () {
-      const { ask, question } = yield* scene()
-      const answer = yield* ask(may)
-      assert.strictEqual(question.takesKey("y", true), "taken")
-      assert.strictEqual(question.takesKey("\r", true), "taken")
-      assert.strictEqual(yield* Fiber.join(answer), "y")
-    })
-  )
+  it.effect("is answered at once by a key and Enter", function* () {
+    const { ask, question } = yield* scene()
+    const answer = yield* ask(may)
+    assert.strictEqual(question.takesKey("y", true), "taken")
+    assert.strictEqual(question.takesKey("\r", true), "taken")
+    assert.strictEqual(yield* Fiber.join(answer), "y")
+  })
 
-  it.effect("is not answered by the first letter of a word, which stays in the editor", () =>
-    Effect.gen(function* () {
-      const { ask, editor, pause, question } = yield* scene()
-      const answer = yield* ask(may)
-      assert.strictEqual(question.takesKey("y", true), "taken")
-      assert.isUndefined(question.takesKey("e", true))
-      assert.strictEqual(editor.wholeText(), "y")
-      pause()
-      assert.isTrue(question.isOpen)
-      editor.fill("")
-      question.answer("no")
-      assert.strictEqual(yield* Fiber.join(answer), "no")
-    })
-  )
+  it.effect("is not answered by the first letter of a word, which stays in the editor", function* () {
+    const { ask, editor, pause, question } = yield* scene()
+    const answer = yield* ask(may)
+    assert.strictEqual(question.takesKey("y", true), "taken")
+    assert.isUndefined(question.takesKey("e", true))
+    assert.strictEqual(editor.wholeText(), "y")
+    pause()
+    assert.isTrue(question.isOpen)
+    editor.fill("")
+    question.answer("no")
+    assert.strictEqual(yield* Fiber.join(answer), "no")
+  })
 
-  it.effect("keeps what is typed after the answer", () =>
-    Effect.gen(function* () {
-      const { ask, editor, question } = yield* scene("draft, ")
-      const answer = yield* ask(may)
-      question.answer("y")
-      editor.fill("more")
-      assert.strictEqual(yield* Fiber.join(answer), "y")
-      assert.strictEqual(editor.wholeText(), "draft, more")
-    })
-  )
+  it.effect("keeps what is typed after the answer", function* () {
+    const { ask, editor, question } = yield* scene("draft, ")
+    const answer = yield* ask(may)
+    question.answer("y")
+    editor.fill("more")
+    assert.strictEqual(yield* Fiber.join(answer), "y")
+    assert.strictEqual(editor.wholeText(), "draft, more")
+  })
 
-  it.effect("is not answered by one key where a message was being typed", () =>
-    Effect.gen(function* () {
-      const { ask, question } = yield* scene("half a mess")
-      const answer = yield* ask(may)
-      assert.isUndefined(question.takesKey("y", true))
-      question.answer("yes")
-      assert.strictEqual(yield* Fiber.join(answer), "yes")
-    })
-  )
+  it.effect("is not answered by one key where a message was being typed", function* () {
+    const { ask, question } = yield* scene("half a mess")
+    const answer = yield* ask(may)
+    assert.isUndefined(question.takesKey("y", true))
+    question.answer("yes")
+    assert.strictEqual(yield* Fiber.join(answer), "yes")
+  })
 
-  it.effect("can be replaced by another one", () =>
-    Effect.gen(function* () {
-      const { ask, editor, question, shown } = yield* scene()
-      const edit: Inquiry<string> = { ...may, text: "Edit it.\n", prompt: "edit: ", fill: "y now" }
-      const answer = yield* ask({ ...may, read: () => ({ _tag: "Then", inquiry: edit }) })
-      question.answer("e")
-      yield* Effect.yieldNow
-      assert.deepStrictEqual([editor.prompt, editor.wholeText()], ["edit: ", "y now"])
-      question.answer("y now")
-      assert.strictEqual(yield* Fiber.join(answer), "y now")
-      assert.deepStrictEqual(shown(), ["Run it?", "run? e", "Edit it.", "edit: y now"])
-    })
-  )
+  it.effect("can be replaced by another one", function* () {
+    const { ask, editor, question, shown } = yield* scene()
+    const edit: Inquiry<string> = { ...may, text: "Edit it.\n", prompt: "edit: ", fill: "y now" }
+    const answer = yield* ask({ ...may, read: () => ({ _tag: "Then", inquiry: edit }) })
+    question.answer("e")
+    yield* Effect.yieldNow
+    assert.deepStrictEqual([editor.prompt, editor.wholeText()], ["edit: ", "y now"])
+    question.answer("y now")
+    assert.strictEqual(yield* Fiber.join(answer), "y now")
+    assert.deepStrictEqual(shown(), ["Run it?", "run? e", "Edit it.", "edit: y now"])
+  })
 
-  it.effect("about more than the screen holds is scrolled, and leaves its beginning in the conversation", () =>
-    Effect.gen(function* () {
-      const { ask, question, shown } = yield* scene("", 12)
-      const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`)
-      const answer = yield* ask({ ...may, detail: { head: "Write?", lines, foot: "y once" } })
-      assert.deepStrictEqual(shown(), [])
-      assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 0"])
-      assert.strictEqual(question.takesKey("\u001b[B", true), "changed")
-      assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 1"])
-      question.answer("y")
-      yield* Fiber.join(answer)
-      assert.deepStrictEqual(shown().slice(-2), ["  … 30 more rows", "run? y"])
-    })
-  )
+  it.effect("about more than the screen holds is scrolled, and leaves its beginning in the conversation", function* () {
+    const { ask, question, shown } = yield* scene("", 12)
+    const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`)
+    const answer = yield* ask({ ...may, detail: { head: "Write?", lines, foot: "y once" } })
+    assert.deepStrictEqual(shown(), [])
+    assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 0"])
+    assert.strictEqual(question.takesKey("\u001b[B", true), "changed")
+    assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 1"])
+    question.answer("y")
+    yield* Fiber.join(answer)
+    assert.deepStrictEqual(shown().slice(-2), ["  … 30 more rows", "run? y"])
+  })
 
-  it.effect("fails when the input ends, and when it has ended", () =>
-    Effect.gen(function* () {
-      const { ask, question } = yield* scene()
-      const asked = yield* ask(may)
-      question.close()
-      assert.strictEqual((yield* Effect.flip(Fiber.join(asked)))._tag, "Closed")
-      assert.strictEqual((yield* Effect.flip(Fiber.join(yield* ask(may, false))))._tag, "Closed")
-      assert.isFalse(question.isOpen)
-    })
-  )
+  it.effect("fails when the input ends, and when it has ended", function* () {
+    const { ask, question } = yield* scene()
+    const asked = yield* ask(may)
+    question.close()
+    assert.strictEqual((yield* Effect.flip(Fiber.join(asked)))._tag, "Closed")
+    assert.strictEqual((yield* Effect.flip(Fiber.join(yield* ask(may, false))))._tag, "Closed")
+    assert.isFalse(question.isOpen)
+  })
 })

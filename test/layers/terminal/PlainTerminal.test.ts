@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { PassThrough } from "node:stream"
 import * as PlainTerminal from "../../../src/layers/terminal/PlainTerminal.ts"
 import type { Inquiry } from "../../../src/services/terminal/ChatTerminal.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A chat in lines, its input, and what it has written. */
 const chat = Effect.gen(function* () {
@@ -39,75 +39,68 @@ const yesOrNo: Inquiry<boolean> = {
 }
 
 describe("a chat in lines", () => {
-  it.live("reads a message a line, stores it, and never changes what was written", () =>
-    Effect.gen(function* () {
-      const { ask, shown, stored, terminal, type } = yield* chat
-      const first = yield* ask()
-      yield* type("hello  \n")
-      assert.strictEqual(yield* Fiber.join(first), "hello")
-      yield* terminal.answer("# An *answer*")
-      yield* terminal.answer(" in\u001b[2J pieces")
-      yield* terminal.endAnswer(false)
-      yield* terminal.note("a note")
-      yield* terminal.card({ key: "1", isRunning: true, head: "running", body: [], more: [] })
-      yield* terminal.card({ key: "1", isRunning: false, head: "ran", body: ["line"], more: ["hidden"] })
-      assert.include(shown(), "# An *answer* in\\u{1b}[2J pieces\na note\nran\nline\n")
-      assert.notInclude(shown(), "running")
-      assert.deepStrictEqual(stored, ["hello"])
-    }).pipe(Effect.scoped)
-  )
+  it.live("reads a message a line, stores it, and never changes what was written", function* () {
+    const { ask, shown, stored, terminal, type } = yield* chat
+    const first = yield* ask()
+    yield* type("hello  \n")
+    assert.strictEqual(yield* Fiber.join(first), "hello")
+    yield* terminal.answer("# An *answer*")
+    yield* terminal.answer(" in\u001b[2J pieces")
+    yield* terminal.endAnswer(false)
+    yield* terminal.note("a note")
+    yield* terminal.card({ key: "1", isRunning: true, head: "running", body: [], more: [] })
+    yield* terminal.card({ key: "1", isRunning: false, head: "ran", body: ["line"], more: ["hidden"] })
+    assert.include(shown(), "# An *answer* in\\u{1b}[2J pieces\na note\nran\nline\n")
+    assert.notInclude(shown(), "running")
+    assert.deepStrictEqual(stored, ["hello"])
+  })
 
-  it.live("puts a text to edit into the line, and recalls earlier messages", () =>
-    Effect.gen(function* () {
-      const { ask, type } = yield* chat
-      const edited = yield* ask("say it")
-      yield* type(" again\n")
-      assert.strictEqual(yield* Fiber.join(edited), "say it again")
-      const recalled = yield* ask()
-      // Up, over the message before.
-      yield* type("\u001b[A\u001b[A\n")
-      assert.strictEqual(yield* Fiber.join(recalled), "earlier")
-    }).pipe(Effect.scoped)
-  )
+  it.live("puts a text to edit into the line, and recalls earlier messages", function* () {
+    const { ask, type } = yield* chat
+    const edited = yield* ask("say it")
+    yield* type(" again\n")
+    assert.strictEqual(yield* Fiber.join(edited), "say it again")
+    const recalled = yield* ask()
+    // Up, over the message before.
+    yield* type("\u001b[A\u001b[A\n")
+    assert.strictEqual(yield* Fiber.join(recalled), "earlier")
+  })
 
-  it.live("asks until the answer is understood, and lets a text be edited", () =>
-    Effect.gen(function* () {
-      const { shown, terminal, type } = yield* chat
-      const asked = yield* Effect.forkChild(terminal.inquire(yesOrNo), { startImmediately: true })
-      const until = (end: string) => Effect.repeat(Effect.sleep(5), { until: () => shown().endsWith(end) })
-      yield* until("? ")
-      yield* type("what\n")
-      yield* until("Type y or n.\n? ")
-      yield* type("y\n")
-      assert.isTrue(yield* Fiber.join(asked))
-      assert.include(shown(), "Really?\n? what\nType y or n.\n? ")
-      const again = yield* Effect.forkChild(terminal.inquire(yesOrNo), { startImmediately: true })
-      yield* type("e\n")
-      yield* until("it: n")
-      yield* type("\n")
-      assert.isFalse(yield* Fiber.join(again))
-    }).pipe(Effect.scoped)
-  )
+  it.live("asks until the answer is understood, and lets a text be edited", function* () {
+    const { shown, terminal, type } = yield* chat
+    const asked = yield* Effect.forkChild(terminal.inquire(yesOrNo), { startImmediately: true })
+    const until = (end: string) => Effect.repeat(Effect.sleep(5), { until: () => shown().endsWith(end) })
+    yield* until("? ")
+    yield* type("what\n")
+    yield* until("Type y or n.\n? ")
+    yield* type("y\n")
+    assert.isTrue(yield* Fiber.join(asked))
+    assert.include(shown(), "Really?\n? what\nType y or n.\n? ")
+    const again = yield* Effect.forkChild(terminal.inquire(yesOrNo), { startImmediately: true })
+    yield* type("e\n")
+    yield* until("it: n")
+    yield* type("\n")
+    assert.isFalse(yield* Fiber.join(again))
+  })
 
-  it.live("cancels work with Ctrl+C, and ends with the input", () =>
-    Effect.gen(function* () {
-      const { ask, input, terminal, type } = yield* chat
-      const working = yield* Effect.forkChild(
-        terminal.during("thinking", (interrupted) => Effect.as(interrupted, "cancelled")),
-        { startImmediately: true }
-      )
-      yield* type("\u0003")
-      assert.strictEqual(yield* Fiber.join(working), "cancelled")
-      const last = yield* ask()
-      input.end()
-      const exit = yield* Fiber.await(last)
-      assert.isTrue(Exit.isFailure(exit))
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(terminal.choose("", []))))
-    }).pipe(Effect.scoped)
-  )
+  it.live("cancels work with Ctrl+C, and ends with the input", function* () {
+    const { ask, input, terminal, type } = yield* chat
+    const working = yield* Effect.forkChild(
+      terminal.during("thinking", (interrupted) => Effect.as(interrupted, "cancelled")),
+      { startImmediately: true }
+    )
+    yield* type("\u0003")
+    assert.strictEqual(yield* Fiber.join(working), "cancelled")
+    const last = yield* ask()
+    input.end()
+    const exit = yield* Fiber.await(last)
+    assert.isTrue(Exit.isFailure(exit))
+    assert.isTrue(Exit.isFailure(yield* Effect.exit(terminal.choose("", []))))
+  })
 
-  it.live("Ctrl+C on an empty line warns, then clears what was typed since, and leaves when it is pressed twice", () =>
-    Effect.gen(function* () {
+  it.live(
+    "Ctrl+C on an empty line warns, then clears what was typed since, and leaves when it is pressed twice",
+    function* () {
       const { ask, shown, type } = yield* chat
       const until = (end: string) => Effect.repeat(Effect.sleep(5), { until: () => shown().endsWith(end) })
       const asked = yield* ask()
@@ -121,6 +114,6 @@ describe("a chat in lines", () => {
       const last = yield* ask()
       yield* type("\u0003\u0003")
       assert.isTrue(Exit.isFailure(yield* Fiber.await(last)))
-    }).pipe(Effect.scoped)
+    }
   )
 })

@@ -1,5 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred } from "effect"
 import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
 import * as Theme from "../../../src/layers/terminal/Theme.ts"
 import {
@@ -8,6 +7,7 @@ import {
   type ProgressState,
   WorkProgress
 } from "../../../src/layers/terminal/WorkProgress.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const theme = Theme.make(
   false,
@@ -95,23 +95,21 @@ describe("endOfWorkSignal", () => {
 })
 
 describe("WorkProgress", () => {
-  it.effect("cancels the innermost work, and returns to the one around it", () =>
-    Effect.gen(function* () {
-      const progress = new WorkProgress()
-      const outer = progress.begin("outer", 0)
-      const inner = progress.begin("inner\u001b[2J", 1)
-      assert.strictEqual(inner.outer, outer.work)
-      assert.notInclude(progress.label, "\u001b")
-      progress.cancel()
-      assert.isTrue(yield* Deferred.isDone(inner.work.interrupted))
-      assert.isFalse(yield* Deferred.isDone(outer.work.interrupted))
-      progress.cards.set("1", card)
-      progress.end(inner.outer)
-      assert.strictEqual(progress.current, outer.work)
-      assert.strictEqual(progress.cards.size, 0)
-      progress.end(outer.outer)
-      progress.cancel()
-      assert.isUndefined(progress.current)
-    })
-  )
+  it.effect("cancels the innermost work, and returns to the one around it", function* () {
+    const progress = new WorkProgress()
+    const outer = progress.begin("outer", 0)
+    const inner = progress.begin("inner\u001b[2J", 1)
+    assert.strictEqual(inner.outer, outer.work)
+    assert.notInclude(progress.label, "\u001b")
+    progress.cancel()
+    assert.isTrue(yield* Deferred.isDone(inner.work.interrupted))
+    assert.isFalse(yield* Deferred.isDone(outer.work.interrupted))
+    progress.cards.set("1", card)
+    progress.end(inner.outer)
+    assert.strictEqual(progress.current, outer.work)
+    assert.strictEqual(progress.cards.size, 0)
+    progress.end(outer.outer)
+    progress.cancel()
+    assert.isUndefined(progress.current)
+  })
 })

@@ -1,9 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { fileSystemContract } from "../../../src/layers/testing/FileSystemContract.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
 
 // The platform's own is held to the same contract: what is learned about tools in memory is then true on disk.
@@ -18,8 +18,10 @@ fileSystemContract(
   }
 )
 
-it.effect("starts with the given files, with times from the Clock", () =>
-  Effect.gen(function* () {
+it.effect(
+  "starts with the given files, with times from the Clock",
+  MemoryFileSystem.layer({ "/a/b.txt": "text", "/c": new Uint8Array([1, 2]) }),
+  function* () {
     const fs = yield* FileSystem.FileSystem
     assert.strictEqual(yield* fs.readFileString("/a/b.txt"), "text")
     assert.deepStrictEqual([...(yield* fs.readFile("/c"))], [1, 2])
@@ -30,5 +32,5 @@ it.effect("starts with the given files, with times from the Clock", () =>
       Option.map(mtime, (date) => date.getTime()),
       Option.some(3_600_000)
     )
-  }).pipe(Effect.provide(MemoryFileSystem.layer({ "/a/b.txt": "text", "/c": new Uint8Array([1, 2]) })))
+  }
 )

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Stream } from "effect"
 import { call, model, text, user } from "../../../src/domain/content/Content.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Model, type ModelAnswer, ModelError, RateLimitError } from "../../../src/services/model/Model.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const request = { model: "scripted", contents: [user(text("What is the time?"))] }
 const limited = new ModelError({ reason: new RateLimitError({}) })
@@ -15,8 +15,10 @@ const called: ModelAnswer = {
 const generate = Model.use((service) => service.generate(request))
 
 describe("a scripted model", () => {
-  it.effect("returns texts, responses and errors in order, and records the requests", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "returns texts, responses and errors in order, and records the requests",
+    ScriptedModel.layer(["noon", called, limited]),
+    function* () {
       const service = yield* Model
       const script = yield* ScriptedModel.Script
       const first = yield* service.generate(request)
@@ -31,37 +33,35 @@ describe("a scripted model", () => {
         ["generate", "generate", "generate"]
       )
       assert.isTrue(calls.every((made) => made.request === request))
-    }).pipe(Effect.provide(ScriptedModel.layer(["noon", called, limited])))
+    }
   )
 
-  it.effect("dies at a call without a step, and names it", () =>
-    Effect.gen(function* () {
-      yield* generate
-      const exit = yield* Effect.exit(generate)
-      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-      assert.include(
-        Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
-        "the script of 1 answers has no step for call 2 (generate)"
-      )
-    }).pipe(Effect.provide(ScriptedModel.layer(["once"])))
-  )
+  it.effect("dies at a call without a step, and names it", ScriptedModel.layer(["once"]), function* () {
+    yield* generate
+    const exit = yield* Effect.exit(generate)
+    assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+    assert.include(
+      Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
+      "the script of 1 answers has no step for call 2 (generate)"
+    )
+  })
 
-  it.effect("streams a response line by line, then its end", () =>
-    Effect.gen(function* () {
-      const service = yield* Model
-      const chunks = yield* Stream.runCollect(service.stream(request))
-      assert.deepStrictEqual(chunks, [
-        { parts: [text("I will look.\n")] },
-        { parts: [text("Now.")] },
-        { parts: [call("clock", {}, "c1")] },
-        { parts: [], finishReason: "STOP", usage: { prompt: 7, answer: 3, thoughts: 0, cached: 0 } }
-      ])
-      assert.strictEqual(yield* Effect.flip(Stream.runDrain(service.stream(request))), limited)
-    }).pipe(Effect.provide(ScriptedModel.layer([called, limited])))
-  )
+  it.effect("streams a response line by line, then its end", ScriptedModel.layer([called, limited]), function* () {
+    const service = yield* Model
+    const chunks = yield* Stream.runCollect(service.stream(request))
+    assert.deepStrictEqual(chunks, [
+      { parts: [text("I will look.\n")] },
+      { parts: [text("Now.")] },
+      { parts: [call("clock", {}, "c1")] },
+      { parts: [], finishReason: "STOP", usage: { prompt: 7, answer: 3, thoughts: 0, cached: 0 } }
+    ])
+    assert.strictEqual(yield* Effect.flip(Stream.runDrain(service.stream(request))), limited)
+  })
 
-  it.effect("hangs until interrupted, and records the interruption", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "hangs until interrupted, and records the interruption",
+    ScriptedModel.layer(() => ScriptedModel.hang),
+    function* () {
       const service = yield* Model
       const script = yield* ScriptedModel.Script
       for (const work of [generate, Stream.runDrain(service.stream(request))]) {
@@ -69,37 +69,37 @@ describe("a scripted model", () => {
         yield* Fiber.interrupt(fiber)
       }
       assert.strictEqual(yield* script.interrupted, 2)
-    }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.hang)))
+    }
   )
 
-  it.effect("responds by a function of the request and the call number", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "responds by a function of the request and the call number",
+    ScriptedModel.layer((asked, index) => `${asked.model} ${index}`),
+    function* () {
       const answers = yield* Effect.all([generate, generate])
       assert.deepStrictEqual(
         answers.map(({ content }) => content),
         [model(text("scripted 0")), model(text("scripted 1"))]
       )
-    }).pipe(Effect.provide(ScriptedModel.layer((asked, index) => `${asked.model} ${index}`)))
+    }
   )
 
-  it.effect("counts by the estimator, or as configured", () =>
-    Effect.gen(function* () {
-      const count = Model.use((service) => service.countTokens(request))
-      assert.isAbove(yield* Effect.provide(count, ScriptedModel.layer([])), 3)
-      assert.strictEqual(
-        yield* Effect.provide(
-          count,
-          ScriptedModel.layer([], () => 99)
-        ),
-        99
+  it.effect("counts by the estimator, or as configured", function* () {
+    const count = Model.use((service) => service.countTokens(request))
+    assert.isAbove(yield* Effect.provide(count, ScriptedModel.layer([])), 3)
+    assert.strictEqual(
+      yield* Effect.provide(
+        count,
+        ScriptedModel.layer([], () => 99)
+      ),
+      99
+    )
+    const failed = yield* Effect.flip(
+      Effect.provide(
+        count,
+        ScriptedModel.layer([], () => limited)
       )
-      const failed = yield* Effect.flip(
-        Effect.provide(
-          count,
-          ScriptedModel.layer([], () => limited)
-        )
-      )
-      assert.strictEqual(failed, limited)
-    })
-  )
+    )
+    assert.strictEqual(failed, limited)
+  })
 })

@@ -1,22 +1,13 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer, request } from "node:http"
+import { request } from "node:http"
 import { connect } from "node:net"
 import * as BrowserProxy from "../../../src/layers/tools/BrowserProxy.ts"
 import { BrowserFailure } from "../../../src/services/tools/Browser.ts"
+import { portOf } from "../../support/loopback.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A server that answers with the host that it was asked for. */
-const server = Effect.acquireRelease(
-  Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
-    const made = createServer(({ headers }, response) => response.end(`hello from ${headers.host}`))
-    made.listen(0, "127.0.0.1", () => {
-      const address = made.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      resume(Effect.succeed({ port, close: () => void made.close() }))
-    })
-  }),
-  ({ close }) => Effect.sync(close)
-)
+const server = portOf(({ headers }, response) => response.end(`hello from ${headers.host}`))
 
 /** Only `allowed` may be reached, and it is this machine. */
 const proxy = BrowserProxy.start(({ hostname }) =>
@@ -52,33 +43,29 @@ const connected = (port: number, to: string) =>
   })
 
 describe("the proxy before a browser", () => {
-  it.effect("connects to the checked address, and says why it refuses any other", () =>
-    Effect.gen(function* () {
-      const { port: there } = yield* server
-      const { port, takeReason } = yield* proxy
-      assert.deepStrictEqual(yield* got(port, `http://allowed:${there}/`), {
-        status: 200,
-        text: `hello from allowed:${there}`,
-        refusal: undefined
-      })
-      assert.strictEqual(takeReason(), "")
-      assert.deepInclude(yield* got(port, "http://other/"), { status: 403, refusal: "other is forbidden" })
-      assert.strictEqual(takeReason(), "other is forbidden")
-      assert.strictEqual(takeReason(), "")
-      assert.deepInclude(yield* got(port, "ftp://allowed/"), {
-        status: 403,
-        refusal: "only http and https are supported"
-      })
+  it.effect("connects to the checked address, and says why it refuses any other", function* () {
+    const there = yield* server
+    const { port, takeReason } = yield* proxy
+    assert.deepStrictEqual(yield* got(port, `http://allowed:${there}/`), {
+      status: 200,
+      text: `hello from allowed:${there}`,
+      refusal: undefined
     })
-  )
+    assert.strictEqual(takeReason(), "")
+    assert.deepInclude(yield* got(port, "http://other/"), { status: 403, refusal: "other is forbidden" })
+    assert.strictEqual(takeReason(), "other is forbidden")
+    assert.strictEqual(takeReason(), "")
+    assert.deepInclude(yield* got(port, "ftp://allowed/"), {
+      status: 403,
+      refusal: "only http and https are supported"
+    })
+  })
 
-  it.effect("checks tunnels too", () =>
-    Effect.gen(function* () {
-      const { port: there } = yield* server
-      const { port } = yield* proxy
-      assert.strictEqual(yield* connected(port, `allowed:${there}`), "HTTP/1.1 200 Connection Established")
-      assert.strictEqual(yield* connected(port, "other:443"), "HTTP/1.1 403 Forbidden")
-      assert.strictEqual(yield* connected(port, ":"), "HTTP/1.1 400 Bad Request")
-    })
-  )
+  it.effect("checks tunnels too", function* () {
+    const there = yield* server
+    const { port } = yield* proxy
+    assert.strictEqual(yield* connected(port, `allowed:${there}`), "HTTP/1.1 200 Connection Established")
+    assert.strictEqual(yield* connected(port, "other:443"), "HTTP/1.1 403 Forbidden")
+    assert.strictEqual(yield* connected(port, ":"), "HTTP/1.1 400 Bad Request")
+  })
 })

@@ -1,10 +1,10 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { createServer } from "node:http"
 import * as ChromiumBrowser from "../../../src/layers/tools/ChromiumBrowser.ts"
 import { Browser, BrowserFailure, type Targets } from "../../../src/services/tools/Browser.ts"
+import { portOf } from "../../support/loopback.ts"
 import { needs } from "../../support/machine.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const pages: Readonly<Record<string, string>> = {
   "/": `<title>First</title><h1>Welcome</h1><a href="/second">Go on</a><form action="/found"><label>Word <input name="q"></label></form>`,
@@ -14,39 +14,21 @@ const pages: Readonly<Record<string, string>> = {
 }
 
 /** A server that remembers what it was asked for: path and host. */
-const site = Effect.acquireRelease(
-  Effect.callback<{ readonly port: number; readonly asked: ReadonlyArray<string>; readonly close: () => void }>(
-    (resume) => {
-      const asked: Array<string> = []
-      const server = createServer((request, response) => {
-        const url = new URL(request.url ?? "/", "http://x")
-        asked.push(`${request.headers.host ?? ""}${url.pathname}${url.search}`)
-        if (url.pathname === "/away") {
-          response.writeHead(302, { location: "http://inside.test/secret" }).end()
-          return
-        }
-        const page =
-          url.pathname === "/found" ? `<title>Found ${url.searchParams.get("q") ?? ""}</title>` : pages[url.pathname]
-        response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/html" }).end(page ?? "none")
-      })
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        resume(
-          Effect.succeed({
-            port,
-            asked,
-            close: () => {
-              server.closeAllConnections()
-              server.close()
-            }
-          })
-        )
-      })
+const site = Effect.gen(function* () {
+  const asked: Array<string> = []
+  const port = yield* portOf((request, response) => {
+    const url = new URL(request.url ?? "/", "http://x")
+    asked.push(`${request.headers.host ?? ""}${url.pathname}${url.search}`)
+    if (url.pathname === "/away") {
+      response.writeHead(302, { location: "http://inside.test/secret" }).end()
+      return
     }
-  ),
-  ({ close }) => Effect.sync(close)
-)
+    const page =
+      url.pathname === "/found" ? `<title>Found ${url.searchParams.get("q") ?? ""}</title>` : pages[url.pathname]
+    response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/html" }).end(page ?? "none")
+  })
+  return { port, asked }
+})
 
 /** All names lead to this machine, but for one that is refused. */
 const targets: Targets = ({ hostname }) =>
@@ -61,8 +43,10 @@ const world = Effect.gen(function* () {
 })
 
 const tests = () => {
-  it.live("shows a page as an outline, follows a link, fills in a form, goes back, takes a screenshot", () =>
-    Effect.gen(function* () {
+  it.live(
+    "shows a page as an outline, follows a link, fills in a form, goes back, takes a screenshot",
+    live,
+    function* () {
       const { asked, at, page, port } = yield* world
       const first = yield* page.open(at("/"))
       assert.strictEqual(first.title, "First")
@@ -77,45 +61,39 @@ const tests = () => {
       assert.strictEqual(mimeType, "image/png")
       assert.deepStrictEqual(bytes.slice(1, 4), new TextEncoder().encode("PNG"))
       assert.isTrue(asked.every((one) => one.startsWith(`public.test:${port}/`)))
-    }).pipe(Effect.scoped, Effect.provide(live))
+    }
   )
 
-  it.live("switches to a page that opens in a new tab", () =>
-    Effect.gen(function* () {
-      const { at, page } = yield* world
-      const { outline } = yield* page.open(at("/popup"))
-      const [, link = ""] = /link "Beside" \[ref=(\w+)\]/.exec(outline) ?? []
-      yield* page.click(link)
-      assert.include((yield* page.snapshot).outline, "You went on")
-    }).pipe(Effect.scoped, Effect.provide(live))
-  )
+  it.live("switches to a page that opens in a new tab", live, function* () {
+    const { at, page } = yield* world
+    const { outline } = yield* page.open(at("/popup"))
+    const [, link = ""] = /link "Beside" \[ref=(\w+)\]/.exec(outline) ?? []
+    yield* page.click(link)
+    assert.include((yield* page.snapshot).outline, "You went on")
+  })
 
-  it.live("reaches no forbidden address: not by name, by redirection, nor from within a page", () =>
-    Effect.gen(function* () {
-      const { asked, at, page } = yield* world
-      const direct = yield* page.open("https://inside.test/").pipe(Effect.flip)
-      assert.match(
-        direct.message,
-        /^https:\/\/inside\.test\/ could not be opened: inside\.test leads to a private network$/
-      )
-      const led = yield* page.open(at("/away")).pipe(Effect.flip)
-      assert.include(led.message, "inside.test leads to a private network")
-      assert.include((yield* page.open(at("/inside"))).outline, "public")
-      assert.isFalse(asked.some((one) => one.includes("secret")))
-    }).pipe(Effect.scoped, Effect.provide(live))
-  )
+  it.live("reaches no forbidden address: not by name, by redirection, nor from within a page", live, function* () {
+    const { asked, at, page } = yield* world
+    const direct = yield* page.open("https://inside.test/").pipe(Effect.flip)
+    assert.match(
+      direct.message,
+      /^https:\/\/inside\.test\/ could not be opened: inside\.test leads to a private network$/
+    )
+    const led = yield* page.open(at("/away")).pipe(Effect.flip)
+    assert.include(led.message, "inside.test leads to a private network")
+    assert.include((yield* page.open(at("/inside"))).outline, "public")
+    assert.isFalse(asked.some((one) => one.includes("secret")))
+  })
 
-  it.live("opens only web pages, and clicks what the outline names", () =>
-    Effect.gen(function* () {
-      const { at, page } = yield* world
-      assert.match(
-        (yield* Effect.flip(page.open("file:///etc/passwd"))).message,
-        /^file:\/\/\/etc\/passwd is not opened: only/
-      )
-      yield* page.open(at("/second"))
-      assert.match((yield* Effect.flip(page.click("the button"))).message, /^the button is not a reference/)
-    }).pipe(Effect.scoped, Effect.provide(live))
-  )
+  it.live("opens only web pages, and clicks what the outline names", live, function* () {
+    const { at, page } = yield* world
+    assert.match(
+      (yield* Effect.flip(page.open("file:///etc/passwd"))).message,
+      /^file:\/\/\/etc\/passwd is not opened: only/
+    )
+    yield* page.open(at("/second"))
+    assert.match((yield* Effect.flip(page.click("the button"))).message, /^the button is not a reference/)
+  })
 }
 
 const live = Layer.provideMerge(ChromiumBrowser.layer, NodeServices.layer)

@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Path } from "effect"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
 import * as FileTrust from "../../../src/layers/workspace/FileTrust.ts"
@@ -11,6 +10,7 @@ import {
   withParents
 } from "../../../src/services/workspace/Trust.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Folders of this test's own: a person's home with two projects, one with a folder of somebody else's. */
 const ground = Effect.gen(function* () {
@@ -57,82 +57,72 @@ describe("the meaning of decisions", () => {
 })
 
 describe("decisions in a file", () => {
-  it.effect("are kept with those of others, private to their owner", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { at, file, user } = yield* ground
-      const trust = yield* made(file, { user })
-      assert.strictEqual(yield* trust.of(at("home", "work")), "unknown")
-      assert.strictEqual(yield* trust.set(at("home", "work"), "trusted"), at("home", "work"))
-      yield* trust.set(at("home", "work", "vendor"), "untrusted")
-      const other = yield* made(file, { user })
-      assert.strictEqual(yield* other.of(at("home", "work")), "trusted")
-      assert.strictEqual(yield* other.of(at("home", "work", "vendor", "deep")), "untrusted")
-      assert.strictEqual(yield* other.of(at("home", "work", "not", "yet", "there")), "trusted")
-      assert.deepStrictEqual(yield* other.list, [
-        { folder: at("home", "work"), answer: "trusted" },
-        { folder: at("home", "work", "vendor"), answer: "untrusted" }
-      ])
-      assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
-      assert.deepStrictEqual(yield* fs.readDirectory(at("kept")), ["trusted-folders.json"])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("are kept with those of others, private to their owner", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { at, file, user } = yield* ground
+    const trust = yield* made(file, { user })
+    assert.strictEqual(yield* trust.of(at("home", "work")), "unknown")
+    assert.strictEqual(yield* trust.set(at("home", "work"), "trusted"), at("home", "work"))
+    yield* trust.set(at("home", "work", "vendor"), "untrusted")
+    const other = yield* made(file, { user })
+    assert.strictEqual(yield* other.of(at("home", "work")), "trusted")
+    assert.strictEqual(yield* other.of(at("home", "work", "vendor", "deep")), "untrusted")
+    assert.strictEqual(yield* other.of(at("home", "work", "not", "yet", "there")), "trusted")
+    assert.deepStrictEqual(yield* other.list, [
+      { folder: at("home", "work"), answer: "trusted" },
+      { folder: at("home", "work", "vendor"), answer: "untrusted" }
+    ])
+    assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+    assert.deepStrictEqual(yield* fs.readDirectory(at("kept")), ["trusted-folders.json"])
+  })
 
-  it.effect("can be removed, also for a deleted folder", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { at, file, user } = yield* ground
-      const trust = yield* made(file, { user })
-      yield* trust.set(at("home", "other"), "trusted")
-      yield* fs.remove(at("home", "other"), { recursive: true })
-      yield* trust.set(at("home", "other"), "forgotten")
-      assert.deepStrictEqual(yield* trust.list, [])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("can be removed, also for a deleted folder", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { at, file, user } = yield* ground
+    const trust = yield* made(file, { user })
+    yield* trust.set(at("home", "other"), "trusted")
+    yield* fs.remove(at("home", "other"), { recursive: true })
+    yield* trust.set(at("home", "other"), "forgotten")
+    assert.deepStrictEqual(yield* trust.list, [])
+  })
 
-  it.effect("apply to the folder a link leads to, not to the link", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { at, file, user } = yield* ground
-      yield* fs.symlink(at("home", "work"), at("link"))
-      const trust = yield* made(file, { user })
-      assert.strictEqual(yield* trust.set(at("link"), "trusted"), at("home", "work"))
-      yield* fs.remove(at("link"))
-      yield* fs.symlink(at("home", "other"), at("link"))
-      assert.strictEqual(yield* trust.of(at("link")), "unknown")
-      // A link in a trusted folder leads out of it.
-      yield* fs.symlink(at("home", "other"), at("home", "work", "out"))
-      assert.strictEqual(yield* trust.of(at("home", "work", "out")), "unknown")
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("apply to the folder a link leads to, not to the link", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { at, file, user } = yield* ground
+    yield* fs.symlink(at("home", "work"), at("link"))
+    const trust = yield* made(file, { user })
+    assert.strictEqual(yield* trust.set(at("link"), "trusted"), at("home", "work"))
+    yield* fs.remove(at("link"))
+    yield* fs.symlink(at("home", "other"), at("link"))
+    assert.strictEqual(yield* trust.of(at("link")), "unknown")
+    // A link in a trusted folder leads out of it.
+    yield* fs.symlink(at("home", "other"), at("home", "work", "out"))
+    assert.strictEqual(yield* trust.of(at("home", "work", "out")), "unknown")
+  })
 
-  it.effect("are refused for a path that is not a folder", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { at, file, user } = yield* ground
-      yield* fs.writeFileString(at("home", "text"), "")
-      const trust = yield* made(file, { user })
-      for (const place of ["text", "missing"]) {
-        const error = yield* Effect.flip(trust.set(at("home", place), "trusted"))
-        assert.strictEqual(error.message, `there is no folder ${at("home", place)}`)
-      }
-      assert.isFalse(yield* fs.exists(file))
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("are refused for a path that is not a folder", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { at, file, user } = yield* ground
+    yield* fs.writeFileString(at("home", "text"), "")
+    const trust = yield* made(file, { user })
+    for (const place of ["text", "missing"]) {
+      const error = yield* Effect.flip(trust.set(at("home", place), "trusted"))
+      assert.strictEqual(error.message, `there is no folder ${at("home", place)}`)
+    }
+    assert.isFalse(yield* fs.exists(file))
+  })
 
-  it.effect("cover the user's home and its parents only by name", () =>
-    Effect.gen(function* () {
-      const { at, file, user } = yield* ground
-      const trust = yield* made(file, { user })
-      const wide = yield* Effect.forEach(["/", at(), at("home"), at("home", "work")], trust.isWide)
-      assert.deepStrictEqual(wide, [true, true, true, false])
-      yield* trust.set(at(), "trusted")
-      assert.strictEqual(yield* trust.of(user), "unknown")
-      assert.strictEqual(yield* trust.of(at("home", "work")), "trusted")
-      yield* trust.set(user, "trusted")
-      assert.strictEqual(yield* trust.of(user), "trusted")
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("cover the user's home and its parents only by name", NodeServices.layer, function* () {
+    const { at, file, user } = yield* ground
+    const trust = yield* made(file, { user })
+    const wide = yield* Effect.forEach(["/", at(), at("home"), at("home", "work")], trust.isWide)
+    assert.deepStrictEqual(wide, [true, true, true, false])
+    yield* trust.set(at(), "trusted")
+    assert.strictEqual(yield* trust.of(user), "unknown")
+    assert.strictEqual(yield* trust.of(at("home", "work")), "trusted")
+    yield* trust.set(user, "trusted")
+    assert.strictEqual(yield* trust.of(user), "trusted")
+  })
 
   for (const [what, text] of [
     ["half a document", `{"version": 1, "fold`],
@@ -141,8 +131,10 @@ describe("decisions in a file", () => {
     ["a list", "[]"],
     ["nothing", ""]
   ] as const) {
-    it.effect(`a file with ${what} trusts nothing, is reported in one line and left alone`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `a file with ${what} trusts nothing, is reported in one line and left alone`,
+      NodeServices.layer,
+      function* () {
         const fs = yield* FileSystem.FileSystem
         const { at, user } = yield* ground
         const file = at("broken.json")
@@ -158,36 +150,32 @@ describe("decisions in a file", () => {
           assert.match(error.message, /broken\.json: expected [^\n]*no folder is trusted$/)
         }
         assert.strictEqual(yield* fs.readFileString(file), text)
-      }).pipe(Effect.provide(NodeServices.layer))
+      }
     )
   }
 
-  it.effect("are unchanged or complete after any failed write", () =>
-    Effect.gen(function* () {
-      let broken = 0
-      for (let n = 1; ; n += 1) {
-        const { at, file, user } = yield* ground
-        const sound = yield* made(file, { user })
-        yield* sound.set(at("home", "other"), "untrusted")
-        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthMutating(n, n % 2 === 0 ? "fail" : "half"))
-        const trust = yield* Effect.provide(made(file, { user }), faulty.layer)
-        const exit = yield* Effect.exit(trust.set(at("home", "work"), "trusted"))
-        const known = (yield* sound.list).map(({ answer }) => answer)
-        assert.deepStrictEqual(known, Exit.isSuccess(exit) ? ["untrusted", "trusted"] : ["untrusted"])
-        if (Exit.isFailure(exit)) broken += 1
-        if ((yield* faulty.calls).every(({ mutating = 0 }) => mutating < n)) break
-      }
-      assert.isAbove(broken, 2)
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("are unchanged or complete after any failed write", NodeServices.layer, function* () {
+    let broken = 0
+    for (let n = 1; ; n += 1) {
+      const { at, file, user } = yield* ground
+      const sound = yield* made(file, { user })
+      yield* sound.set(at("home", "other"), "untrusted")
+      const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthMutating(n, n % 2 === 0 ? "fail" : "half"))
+      const trust = yield* Effect.provide(made(file, { user }), faulty.layer)
+      const exit = yield* Effect.exit(trust.set(at("home", "work"), "trusted"))
+      const known = (yield* sound.list).map(({ answer }) => answer)
+      assert.deepStrictEqual(known, Exit.isSuccess(exit) ? ["untrusted", "trusted"] : ["untrusted"])
+      if (Exit.isFailure(exit)) broken += 1
+      if ((yield* faulty.calls).every(({ mutating = 0 }) => mutating < n)) break
+    }
+    assert.isAbove(broken, 2)
+  })
 
-  it.effect("a folder in place of the file trusts nothing", () =>
-    Effect.gen(function* () {
-      const { at, user } = yield* ground
-      const trust = yield* made(at("home"), { user })
-      assert.match((yield* Effect.flip(trust.of(user))).message, /home: expected a file; /)
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("a folder in place of the file trusts nothing", NodeServices.layer, function* () {
+    const { at, user } = yield* ground
+    const trust = yield* made(at("home"), { user })
+    assert.match((yield* Effect.flip(trust.of(user))).message, /home: expected a file; /)
+  })
 
   for (const [value, means] of [
     ["true", "trusted"],
@@ -196,8 +184,10 @@ describe("decisions in a file", () => {
     ["", "unknown"],
     ["1", "unknown"]
   ] as const) {
-    it.effect(`GEMINI_CLI_TRUST_WORKSPACE=${JSON.stringify(value)}: the working folder is ${means}, for this run`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `GEMINI_CLI_TRUST_WORKSPACE=${JSON.stringify(value)}: the working folder is ${means}, for this run`,
+      NodeServices.layer,
+      function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
         const { at, file, user } = yield* ground
@@ -206,30 +196,30 @@ describe("decisions in a file", () => {
         assert.strictEqual(yield* trust.of(path.join("test", "layers")), means)
         assert.strictEqual(yield* trust.of(at("home", "work")), "unknown")
         assert.isFalse(yield* fs.exists(file))
-      }).pipe(Effect.provide(NodeServices.layer))
+      }
     )
   }
 
-  it.effect("with checks disabled, everything is trusted that was not declined", () =>
-    Effect.gen(function* () {
-      const { at, file, user } = yield* ground
-      const trust = yield* made(file, { user, isOff: Effect.succeed(true) })
-      yield* trust.set(at("home", "work", "vendor"), "untrusted")
-      assert.strictEqual(yield* trust.of(at("home", "work")), "trusted")
-      assert.strictEqual(yield* trust.of(at("home", "work", "vendor")), "untrusted")
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  it.effect("with checks disabled, everything is trusted that was not declined", NodeServices.layer, function* () {
+    const { at, file, user } = yield* ground
+    const trust = yield* made(file, { user, isOff: Effect.succeed(true) })
+    yield* trust.set(at("home", "work", "vendor"), "untrusted")
+    assert.strictEqual(yield* trust.of(at("home", "work")), "trusted")
+    assert.strictEqual(yield* trust.of(at("home", "work", "vendor")), "untrusted")
+  })
 })
 
 describe("decisions in memory", () => {
-  it.effect("have the same meaning as those in a file", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "have the same meaning as those in a file",
+    Layer.provideMerge(MemoryTrust.layer({ "/work": "trusted" }), NodeServices.layer),
+    function* () {
       const trust = yield* Trust
       assert.strictEqual(yield* trust.of("/work/a"), "trusted")
       yield* trust.set("/work/a/b", "untrusted")
       assert.strictEqual(yield* trust.of("/work/a/b/c"), "untrusted")
       yield* trust.set("/work/a/b", "forgotten")
       assert.deepStrictEqual(yield* trust.list, [{ folder: "/work", answer: "trusted" }])
-    }).pipe(Effect.provide(Layer.provideMerge(MemoryTrust.layer({ "/work": "trusted" }), NodeServices.layer)))
+    }
   )
 })

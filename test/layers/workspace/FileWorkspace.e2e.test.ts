@@ -1,8 +1,8 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, type Path } from "effect"
 import * as FileWorkspace from "../../../src/layers/workspace/FileWorkspace.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 import { inMemory, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
 /** A folder with a workspace, one that was added, one that is read only, and one outside. */
@@ -61,8 +61,10 @@ describe("a path of the workspace", () => {
     )
   )
 
-  it.effect("may be in the program's own folder when named so, also within the workspace", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "may be in the program's own folder when named so, also within the workspace",
+    NodeServices.layer,
+    function* () {
       const top = yield* scene
       const plan = `${top}/work/home/plans/s.md`
       const layer = FileWorkspace.layer({ root: `${top}/work`, writable: [`${top}/alias/home/plans/s.md`] })
@@ -74,7 +76,7 @@ describe("a path of the workspace", () => {
       assert.isTrue(yield* isOwn(plan))
       assert.isFalse(yield* isOwn(`${top}/work/src/a.ts`))
       assert.isFalse(yield* isOwn(`${top}/work/home/plans/t.md`))
-    }).pipe(Effect.provide(NodeServices.layer))
+    }
   )
 
   it.effect("is refused in one sentence when it leads out by any way", () =>
@@ -135,14 +137,12 @@ describe("a path of the workspace", () => {
     )
   )
 
-  it.effect("behaves the same in memory", () =>
-    Effect.gen(function* () {
-      const workspace = yield* Workspace
-      assert.strictEqual(workspace.root, "/work")
-      assert.strictEqual(yield* workspace.path("a/new.ts", "write"), "/work/a/new.ts")
-      assert.include((yield* Effect.flip(workspace.path("../x", "read"))).message, "outside")
-    }).pipe(Effect.provide(inMemory({ "a/b.ts": "" })))
-  )
+  it.effect("behaves the same in memory", inMemory({ "a/b.ts": "" }), function* () {
+    const workspace = yield* Workspace
+    assert.strictEqual(workspace.root, "/work")
+    assert.strictEqual(yield* workspace.path("a/new.ts", "write"), "/work/a/new.ts")
+    assert.include((yield* Effect.flip(workspace.path("../x", "read"))).message, "outside")
+  })
 })
 
 describe("an invalid workspace", () => {
@@ -151,13 +151,11 @@ describe("an invalid workspace", () => {
     ["a file", "work/src/a.ts", "it is not a folder"]
   ]
   for (const [name, folder, said] of cases) {
-    it.effect(`${name} is refused by name`, () =>
-      Effect.gen(function* () {
-        const top = yield* scene
-        const error = yield* Effect.flip(Layer.build(FileWorkspace.layer({ root: `${top}/${folder}` })))
-        assert.include(error.message, `${top}/${folder} cannot be a folder of the workspace: `)
-        assert.include(error.message, said)
-      }).pipe(Effect.provide(NodeServices.layer))
-    )
+    it.effect(`${name} is refused by name`, NodeServices.layer, function* () {
+      const top = yield* scene
+      const error = yield* Effect.flip(Layer.build(FileWorkspace.layer({ root: `${top}/${folder}` })))
+      assert.include(error.message, `${top}/${folder} cannot be a folder of the workspace: `)
+      assert.include(error.message, said)
+    })
   }
 })

@@ -1,11 +1,13 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { readAnswers, replaceAnswer } from "../../../src/layers/workspace/TrustFile.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the file of answers", () => {
-  it.effect("keeps the answers of other folders, in order, and is not written when nothing changes", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "keeps the answers of other folders, in order, and is not written when nothing changes",
+    NodeServices.layer,
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const file = `${yield* fs.makeTempDirectoryScoped()}/trust.json`
       yield* replaceAnswer(file, "/a", "forgotten")
@@ -25,6 +27,6 @@ describe("the file of answers", () => {
       const error = yield* Effect.flip(replaceAnswer(file, "/a", "trusted"))
       assert.include(error.message, "until then no folder is trusted")
       assert.strictEqual(yield* fs.readFileString(file), "{")
-    }).pipe(Effect.provide(NodeServices.layer))
+    }
   )
 })

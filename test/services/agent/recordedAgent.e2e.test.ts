@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Path, Stream } from "effect"
 import { type Content, isCall, isResponse, outputText, type Part, text } from "../../../src/domain/content/Content.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
@@ -24,6 +23,7 @@ import { illegal } from "../../support/legal.ts"
 import { agrees, callsOf, impliedFiles, type Redone, root, runsOf, toolsOf } from "../../support/recordedAgent.ts"
 import { begin, taken } from "../../support/sending.ts"
 import { sessionFile, type SessionName, sessionNames } from "../../support/sessions.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /**
  * Recorded conversations drive the real loop: a scripted model makes the calls it made then, tools carry them out on files
@@ -141,36 +141,33 @@ const windows: ReadonlyArray<readonly [window: number, threshold?: number]> = [
   [32_000],
   // Compressed only where the window forces it.
   [32_000, 1],
-  [128_000],
   [1_000_000]
 ]
 
 describe("a recorded conversation drives the agent", () => {
   for (const name of sessionNames) {
     for (const [window, threshold] of windows) {
-      it.effect(`${name} in a window of ${window}${threshold === undefined ? "" : ", full to its end"}`, () =>
-        Effect.gen(function* () {
-          const { calls, contents, endings, redone, script } = yield* again(name, window, threshold)
-          assert.deepStrictEqual(script.problems, [], "no request parts a call from its response")
-          assert.isAtMost(script.seen.largest, window)
-          assert.deepStrictEqual(Object.keys(endings), ["Finished"])
+      it.effect(`${name} in a window of ${window}${threshold === undefined ? "" : ", full to its end"}`, function* () {
+        const { calls, contents, endings, redone, script } = yield* again(name, window, threshold)
+        assert.deepStrictEqual(script.problems, [], "no request parts a call from its response")
+        assert.isAtMost(script.seen.largest, window)
+        assert.deepStrictEqual(Object.keys(endings), ["Finished"])
 
-          assert.isUndefined(illegal(contents))
-          const parts = contents.flatMap((content) => content.parts)
-          const answers = parts.filter(isResponse)
-          assert.strictEqual(answers.length, parts.filter(isCall).length)
-          // A few calls of a recording hang on answers that no agent would take; all others were made again.
-          assert.isAtLeast(redone.length, calls.length - 4)
-          const told = new Map(answers.map(({ functionResponse: { id, response } }) => [id, response]))
-          for (const { failed, recorded, value } of redone) {
-            const response = failed ? errorResponse(String(value)) : wireResponse(value)
-            assert.deepStrictEqual(told.get(recorded.id), response, "what the model is told comes from the tool")
-          }
+        assert.isUndefined(illegal(contents))
+        const parts = contents.flatMap((content) => content.parts)
+        const answers = parts.filter(isResponse)
+        assert.strictEqual(answers.length, parts.filter(isCall).length)
+        // A few calls of a recording hang on answers that no agent would take; all others were made again.
+        assert.isAtLeast(redone.length, calls.length - 4)
+        const told = new Map(answers.map(({ functionResponse: { id, response } }) => [id, response]))
+        for (const { failed, recorded, value } of redone) {
+          const response = failed ? errorResponse(String(value)) : wireResponse(value)
+          assert.deepStrictEqual(told.get(recorded.id), response, "what the model is told comes from the tool")
+        }
 
-          const verdicts = redone.flatMap((call) => agrees(call) ?? [])
-          assert.deepStrictEqual([verdicts.length, verdicts.filter(Boolean).length], decided[name])
-        })
-      )
+        const verdicts = redone.flatMap((call) => agrees(call) ?? [])
+        assert.deepStrictEqual([verdicts.length, verdicts.filter(Boolean).length], decided[name])
+      })
     }
   }
 })

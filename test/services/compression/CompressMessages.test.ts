@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Layer, Logger, Predicate } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import { readFileSync } from "node:fs"
@@ -7,6 +6,7 @@ import { errorText } from "../../../src/domain/text/ErrorText.ts"
 import { Compress, Compression, Content, Palimpsest, Tokens } from "../../../src/index.ts"
 import { root } from "../../support/paths.ts"
 import { illegalPrompt } from "../../support/prompts.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Messages in the form in which programs keep them: compressed in one call, legal afterwards, and every handle recalls. */
 
@@ -139,8 +139,10 @@ const illegal = (name: (typeof names)[number], messages: ReadonlyArray<unknown>)
 describe("Compress", () => {
   for (const name of names) {
     const messages: ReadonlyArray<Json> = dialects[name]
-    it.effect(`compresses messages of ${name}, which stay legal and are recalled exactly`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `compresses messages of ${name}, which stay legal and are recalled exactly`,
+      Palimpsest.layer(),
+      function* () {
         const { messages: sent, outcome, recall } = yield* compressors[name](messages, { limit: 8_000 })
         assert.strictEqual(outcome._tag, "Compressed")
         assert.isBelow(sent.length, messages.length)
@@ -158,67 +160,56 @@ describe("Compress", () => {
         for (const handle of handles) assert.isString(recall(handle), handle)
         assert.isTrue([...handles].some((handle) => recall(handle)?.includes("0.59 src/module0.ts") === true))
         assert.strictEqual(recall("h_aaaaaaaaaa"), undefined)
-      }).pipe(Effect.provide(Palimpsest.layer()))
+      }
     )
 
-    it.effect(`leaves messages of ${name} alone that fit`, () =>
-      Effect.gen(function* () {
-        const result = yield* compressors[name](messages)
-        assert.strictEqual(result.outcome._tag, "Noop")
-        assert.strictEqual(result.messages, messages)
-      }).pipe(Effect.provide(Palimpsest.layer()))
-    )
+    it.effect(`leaves messages of ${name} alone that fit`, Palimpsest.layer(), function* () {
+      const result = yield* compressors[name](messages)
+      assert.strictEqual(result.outcome._tag, "Noop")
+      assert.strictEqual(result.messages, messages)
+    })
 
-    it.effect(`shortens outputs of ${name} in their places`, () =>
-      Effect.gen(function* () {
-        const { messages: sent } = yield* compressors[name](messages, {
-          limit: 20_000,
-          toolBudget: 200,
-          forced: true,
-          preserve: 0.9
-        })
-        assert.strictEqual(illegal(name, sent), undefined)
-        const changed = sent.filter((message) => !messages.includes(message))
-        assert.isTrue(changed.some((message) => /a\d+|"read"/.test(JSON.stringify(message))))
-        for (const handle of Content.mentions(JSON.stringify(changed)))
-          assert.isString(
-            (yield* compressors[name](messages, {
-              limit: 20_000,
-              toolBudget: 200,
-              forced: true,
-              preserve: 0.9
-            })).recall(handle)
-          )
-      }).pipe(Effect.provide(Palimpsest.layer()))
-    )
+    it.effect(`shortens outputs of ${name} in their places`, Palimpsest.layer(), function* () {
+      const { messages: sent } = yield* compressors[name](messages, {
+        limit: 20_000,
+        toolBudget: 200,
+        forced: true,
+        preserve: 0.9
+      })
+      assert.strictEqual(illegal(name, sent), undefined)
+      const changed = sent.filter((message) => !messages.includes(message))
+      assert.isTrue(changed.some((message) => /a\d+|"read"/.test(JSON.stringify(message))))
+      for (const handle of Content.mentions(JSON.stringify(changed)))
+        assert.isString(
+          (yield* compressors[name](messages, {
+            limit: 20_000,
+            toolBudget: 200,
+            forced: true,
+            preserve: 0.9
+          })).recall(handle)
+        )
+    })
   }
 
-  it.effect("takes the window of the conversation's model", () =>
-    Effect.gen(function* () {
-      const { outcome } = yield* Compress.openAi(dialects.openAi, { for: "no-such-model", forced: true })
-      assert.notStrictEqual(outcome._tag, "FailedTokenCountError")
-    }).pipe(Effect.provide(Palimpsest.layer()))
-  )
+  it.effect("takes the window of the conversation's model", Palimpsest.layer(), function* () {
+    const { outcome } = yield* Compress.openAi(dialects.openAi, { for: "no-such-model", forced: true })
+    assert.notStrictEqual(outcome._tag, "FailedTokenCountError")
+  })
 
-  it.effect("warns of messages in another dialect, which stay as they are", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const logged = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
-      const instruction = { role: "system", content: "Be brief." }
-      yield* Compress.openAi([instruction, ...dialects.openAi]).pipe(Effect.provide(logged))
-      assert.deepStrictEqual(lines, [])
-      const foreign = dialects.openAi.filter(({ role }) => role === "tool").length
-      const { messages: sent } = yield* Compress.anthropic(dialects.openAi, { limit: 1_000_000 }).pipe(
-        Effect.provide(logged)
-      )
-      assert.strictEqual(sent, dialects.openAi)
-      assert.match(
-        lines.join(),
-        new RegExp(`^\\d+ of ${dialects.openAi.length} messages cannot be read in this dialect`)
-      )
-      assert.isAtLeast(Number.parseInt(lines.join(), 10), foreign)
-    }).pipe(Effect.provide(Palimpsest.layer()))
-  )
+  it.effect("warns of messages in another dialect, which stay as they are", Palimpsest.layer(), function* () {
+    const lines: Array<string> = []
+    const logged = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+    const instruction = { role: "system", content: "Be brief." }
+    yield* Compress.openAi([instruction, ...dialects.openAi]).pipe(Effect.provide(logged))
+    assert.deepStrictEqual(lines, [])
+    const foreign = dialects.openAi.filter(({ role }) => role === "tool").length
+    const { messages: sent } = yield* Compress.anthropic(dialects.openAi, { limit: 1_000_000 }).pipe(
+      Effect.provide(logged)
+    )
+    assert.strictEqual(sent, dialects.openAi)
+    assert.match(lines.join(), new RegExp(`^\\d+ of ${dialects.openAi.length} messages cannot be read in this dialect`))
+    assert.isAtLeast(Number.parseInt(lines.join(), 10), foreign)
+  })
 
   const mistakes: ReadonlyArray<readonly [options: object, told: string]> = [
     [{ limit: Number.NaN }, "limit is NaN; expected a number of tokens, 1 or more"],
@@ -230,13 +221,11 @@ describe("Compress", () => {
     [{ strategy: "none" }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
   ]
   for (const [options, told] of mistakes) {
-    it.effect(`dies of ${JSON.stringify(options)}: a mistake of the program`, () =>
-      Effect.gen(function* () {
-        const exit = yield* Effect.exit(Compress.openAi(dialects.openAi, { forced: true, ...options }))
-        assert.isTrue(exit._tag === "Failure" && Cause.hasDies(exit.cause))
-        if (exit._tag === "Failure") assert.strictEqual(errorText(Cause.squash(exit.cause)), told)
-      }).pipe(Effect.provide(Palimpsest.layer()))
-    )
+    it.effect(`dies of ${JSON.stringify(options)}: a mistake of the program`, Palimpsest.layer(), function* () {
+      const exit = yield* Effect.exit(Compress.openAi(dialects.openAi, { forced: true, ...options }))
+      assert.isTrue(exit._tag === "Failure" && Cause.hasDies(exit.cause))
+      if (exit._tag === "Failure") assert.strictEqual(errorText(Cause.squash(exit.cause)), told)
+    })
   }
 
   it.effect.each(names)(
@@ -255,48 +244,46 @@ describe("Compress", () => {
       }).pipe(Effect.provide(Palimpsest.layer()))
   )
 
-  it.effect("compresses a prompt of effect/ai", () =>
-    Effect.gen(function* () {
-      const before = Prompt.make([
-        { role: "system" as const, content: "Be brief." },
-        ...each((n) => [
-          { role: "user" as const, content: [{ type: "text" as const, text: `Read module ${n}.` }] },
-          {
-            role: "assistant" as const,
-            content: [
-              { type: "tool-call" as const, id: `a${n}`, name: "read", params: args(n), providerExecuted: false }
-            ]
-          },
-          {
-            role: "tool" as const,
-            content: [
-              {
-                type: "tool-result" as const,
-                id: `a${n}`,
-                name: "read",
-                isFailure: false,
-                result: output(n),
-                providerExecuted: false
-              }
-            ]
-          },
-          { role: "assistant" as const, content: [{ type: "text" as const, text: `Module ${n} is read.` }] }
-        ])
+  it.effect("compresses a prompt of effect/ai", Palimpsest.layer(), function* () {
+    const before = Prompt.make([
+      { role: "system" as const, content: "Be brief." },
+      ...each((n) => [
+        { role: "user" as const, content: [{ type: "text" as const, text: `Read module ${n}.` }] },
+        {
+          role: "assistant" as const,
+          content: [{ type: "tool-call" as const, id: `a${n}`, name: "read", params: args(n), providerExecuted: false }]
+        },
+        {
+          role: "tool" as const,
+          content: [
+            {
+              type: "tool-result" as const,
+              id: `a${n}`,
+              name: "read",
+              isFailure: false,
+              result: output(n),
+              providerExecuted: false
+            }
+          ]
+        },
+        { role: "assistant" as const, content: [{ type: "text" as const, text: `Module ${n} is read.` }] }
       ])
-      const { outcome, prompt, recall } = yield* Compress.prompt(before, { limit: 8_000 })
-      assert.strictEqual(outcome._tag, "Compressed")
-      assert.strictEqual(illegalPrompt(prompt.content), undefined)
-      assert.strictEqual(prompt.content[0], before.content[0])
-      assert.strictEqual(prompt.content.at(-1), before.content.at(-1))
-      const handles = Content.mentions(JSON.stringify(prompt.content))
-      for (const handle of handles) assert.isString(recall(handle))
-      assert.isNotEmpty(handles)
-      assert.strictEqual((yield* Compress.prompt(before)).prompt, before)
-    }).pipe(Effect.provide(Palimpsest.layer()))
-  )
+    ])
+    const { outcome, prompt, recall } = yield* Compress.prompt(before, { limit: 8_000 })
+    assert.strictEqual(outcome._tag, "Compressed")
+    assert.strictEqual(illegalPrompt(prompt.content), undefined)
+    assert.strictEqual(prompt.content[0], before.content[0])
+    assert.strictEqual(prompt.content.at(-1), before.content.at(-1))
+    const handles = Content.mentions(JSON.stringify(prompt.content))
+    for (const handle of handles) assert.isString(recall(handle))
+    assert.isNotEmpty(handles)
+    assert.strictEqual((yield* Compress.prompt(before)).prompt, before)
+  })
 
-  it.effect("compresses the text of a transcript, and refuses one that it cannot read", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "compresses the text of a transcript, and refuses one that it cannot read",
+    Palimpsest.layer(),
+    function* () {
       const text = readFileSync(path.join(root, "examples", "claude-code-subagent.jsonl"), "utf8")
       const { format, messages, outcome, recall } = yield* Compress.transcript(text, { limit: 20_000, forced: true })
       assert.strictEqual(format, "claude")
@@ -305,7 +292,7 @@ describe("Compress", () => {
       const error = yield* Effect.flip(Compress.transcript("hello"))
       assert.strictEqual(error._tag, "TranscriptError")
       assert.notMatch(error.message, /--\w/)
-    }).pipe(Effect.provide(Palimpsest.layer()))
+    }
   )
 })
 
@@ -338,50 +325,48 @@ describe("a summarizer and a counter of the program", () => {
     dies: () => Effect.die(new Error("out of paper"))
   }
   for (const [what, write] of Object.entries(failures)) {
-    it.effect(`that ${what} is replaced by code, and the outcome says why`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `that ${what} is replaced by code, and the outcome says why`,
+      Palimpsest.layer({ summarizer: Compression.Summarizer.layer(write) }),
+      function* () {
         const { outcome } = yield* Compress.gemini(dialects.gemini, { limit: 8_000 })
         assert.strictEqual(outcome._tag, "Compressed")
         if (outcome._tag !== "Compressed") return
         assert.strictEqual(outcome.degraded?.message, "the summarizer failed: out of paper")
-      }).pipe(Effect.provide(Palimpsest.layer({ summarizer: Compression.Summarizer.layer(write) })))
+      }
     )
   }
 
-  it.effect("are a function of a request and a function of a text", () =>
-    Effect.gen(function* () {
-      const layer = Palimpsest.layer({
-        summarizer: Compression.Summarizer.layer(({ entries }) =>
-          Effect.succeed(`- ${entries.length} messages were read`)
-        ),
-        counter: Tokens.TokenCounter.layer((text) => text.length)
-      })
-      const { messages, outcome } = yield* Effect.provide(Compress.gemini(dialects.gemini, { limit: 20_000 }), layer)
-      assert.strictEqual(outcome._tag, "Compressed")
-      assert.match(JSON.stringify(messages[0]), /- \d+ messages were read/)
+  it.effect("are a function of a request and a function of a text", function* () {
+    const layer = Palimpsest.layer({
+      summarizer: Compression.Summarizer.layer(({ entries }) =>
+        Effect.succeed(`- ${entries.length} messages were read`)
+      ),
+      counter: Tokens.TokenCounter.layer((text) => text.length)
     })
-  )
+    const { messages, outcome } = yield* Effect.provide(Compress.gemini(dialects.gemini, { limit: 20_000 }), layer)
+    assert.strictEqual(outcome._tag, "Compressed")
+    assert.match(JSON.stringify(messages[0]), /- \d+ messages were read/)
+  })
 
-  it.effect("that returns an invalid count is an outcome", () =>
-    Effect.gen(function* () {
-      for (const [count, said] of [
-        [() => Number.NaN, /returned NaN/],
-        [() => -1, /returned -1/],
-        [
-          (): number => {
-            throw new Error("no vocabulary")
-          },
-          /no vocabulary/
-        ]
-      ] as const) {
-        const { messages, outcome } = yield* Effect.provide(
-          Compress.gemini(dialects.gemini, { limit: 8_000 }),
-          Layer.fresh(Palimpsest.layer({ counter: Tokens.TokenCounter.layer(count) }))
-        )
-        assert.strictEqual(outcome._tag, "FailedTokenCountError")
-        if (outcome._tag === "FailedTokenCountError") assert.match(outcome.message, said)
-        assert.strictEqual(messages, dialects.gemini)
-      }
-    })
-  )
+  it.effect("that returns an invalid count is an outcome", function* () {
+    for (const [count, said] of [
+      [() => Number.NaN, /returned NaN/],
+      [() => -1, /returned -1/],
+      [
+        (): number => {
+          throw new Error("no vocabulary")
+        },
+        /no vocabulary/
+      ]
+    ] as const) {
+      const { messages, outcome } = yield* Effect.provide(
+        Compress.gemini(dialects.gemini, { limit: 8_000 }),
+        Layer.fresh(Palimpsest.layer({ counter: Tokens.TokenCounter.layer(count) }))
+      )
+      assert.strictEqual(outcome._tag, "FailedTokenCountError")
+      if (outcome._tag === "FailedTokenCountError") assert.match(outcome.message, said)
+      assert.strictEqual(messages, dialects.gemini)
+    }
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Layer } from "effect"
 import { statusOf } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
@@ -13,6 +12,7 @@ import { extractiveSummary, Summarizer } from "../../../src/services/compression
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { type Answers, subscribed } from "../../support/hooks.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** PreCompress: what hooks may say to a compression, and what becomes of it. */
 
@@ -72,134 +72,116 @@ describe("strategy palimpsest", () => {
     ["blocks", { decision: "block", reason: "not now" }, "not now"],
     ["stops", { continue: false, stopReason: "not ever" }, "not ever"]
   ] as const) {
-    it.effect(`a hook that ${rule} vetoes it, even when the user requested it`, () =>
-      Effect.gen(function* () {
-        const { ended, focus, told } = yield* compressing({ PreCompress: answer }, { forced: true })
-        assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "vetoed by a hook", detail: why })
-        assert.strictEqual(statusOf(ended.outcome), "NOOP")
-        assert.deepStrictEqual(focus, [])
-        assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "manual" }])
-      })
-    )
+    it.effect(`a hook that ${rule} vetoes it, even when the user requested it`, function* () {
+      const { ended, focus, told } = yield* compressing({ PreCompress: answer }, { forced: true })
+      assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "vetoed by a hook", detail: why })
+      assert.strictEqual(statusOf(ended.outcome), "NOOP")
+      assert.deepStrictEqual(focus, [])
+      assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "manual" }])
+    })
   }
 
-  it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", () =>
-    Effect.gen(function* () {
-      const { compression, request } = yield* compressing({}, { forced: true })
-      const untyped: { readonly strategy?: "palimpsest" } = JSON.parse('{"strategy": "word"}')
-      const wanted = { ...request, policy: { ...request.policy, ...untyped } }
-      const died = yield* Effect.exit(compression.compress(wanted))
-      assert.include(
-        Exit.isFailure(died) ? Cause.pretty(died.cause) : "",
-        "no strategy is called word; expected palimpsest or gemini or pi or openclaw"
-      )
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(compression.plan(wanted))))
-      const decision = yield* compression.plan(request)
-      const plan = decision._tag === "Go" ? { ...decision.plan, ...untyped } : undefined
-      if (plan === undefined) return yield* Effect.die(new Error("a plan was expected"))
-      assert.isTrue(Exit.hasDies(yield* Effect.exit(compression.apply(request, plan))))
-    })
-  )
+  it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", function* () {
+    const { compression, request } = yield* compressing({}, { forced: true })
+    const untyped: { readonly strategy?: "palimpsest" } = JSON.parse('{"strategy": "word"}')
+    const wanted = { ...request, policy: { ...request.policy, ...untyped } }
+    const died = yield* Effect.exit(compression.compress(wanted))
+    assert.include(
+      Exit.isFailure(died) ? Cause.pretty(died.cause) : "",
+      "no strategy is called word; expected palimpsest or gemini or pi or openclaw"
+    )
+    assert.isTrue(Exit.isFailure(yield* Effect.exit(compression.plan(wanted))))
+    const decision = yield* compression.plan(request)
+    const plan = decision._tag === "Go" ? { ...decision.plan, ...untyped } : undefined
+    if (plan === undefined) return yield* Effect.die(new Error("a plan was expected"))
+    assert.isTrue(Exit.hasDies(yield* Effect.exit(compression.apply(request, plan))))
+  })
 
-  it.effect("below the threshold there is nothing to veto", () =>
-    Effect.gen(function* () {
-      const { ended, told } = yield* compressing(
-        { PreCompress: { decision: "block", reason: "no" } },
-        {},
-        { limit: TokenCount.make(1_000_000) }
-      )
-      assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "below threshold" })
-      assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "auto" }])
-    })
-  )
+  it.effect("below the threshold there is nothing to veto", function* () {
+    const { ended, told } = yield* compressing(
+      { PreCompress: { decision: "block", reason: "no" } },
+      {},
+      { limit: TokenCount.make(1_000_000) }
+    )
+    assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "below threshold" })
+    assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "auto" }])
+  })
 
-  it.effect("a necessary compression cannot be vetoed", () =>
-    Effect.gen(function* () {
-      const { ended, told } = yield* compressing(
-        { PreCompress: { decision: "block", reason: "no" } },
-        { forced: true, mustFit: true }
-      )
-      assert.strictEqual(ended.outcome._tag, "Compressed")
-      assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "auto" }])
-    })
-  )
+  it.effect("a necessary compression cannot be vetoed", function* () {
+    const { ended, told } = yield* compressing(
+      { PreCompress: { decision: "block", reason: "no" } },
+      { forced: true, mustFit: true }
+    )
+    assert.strictEqual(ended.outcome._tag, "Compressed")
+    assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "auto" }])
+  })
 
-  it.effect("hooks are not called twice for one event; their answer is used", () =>
-    Effect.gen(function* () {
-      const { ended, told } = yield* compressing({}, { forced: true, hookDecision: veto })
-      assert.deepInclude(ended.outcome, { reason: "vetoed by a hook", detail: "not during the release" })
-      assert.deepStrictEqual(told, [])
-    })
-  )
+  it.effect("hooks are not called twice for one event; their answer is used", function* () {
+    const { ended, told } = yield* compressing({}, { forced: true, hookDecision: veto })
+    assert.deepInclude(ended.outcome, { reason: "vetoed by a hook", detail: "not during the release" })
+    assert.deepStrictEqual(told, [])
+  })
 
-  it.effect("a plan made earlier can be vetoed, too", () =>
-    Effect.gen(function* () {
-      const { compression, request } = yield* compressing({}, { forced: true })
-      const decision = yield* compression.plan(request)
-      if (decision._tag !== "Go") return assert.fail(decision.reason)
-      const { outcome } = yield* compression.apply({ ...request, hookDecision: veto }, decision.plan)
-      assert.deepInclude(outcome, { _tag: "Noop", reason: "vetoed by a hook" })
-      const done = yield* compression.apply({ ...request, hookDecision: emptyOutcome }, decision.plan)
-      assert.strictEqual(done.outcome._tag, "Compressed")
-    })
-  )
+  it.effect("a plan made earlier can be vetoed, too", function* () {
+    const { compression, request } = yield* compressing({}, { forced: true })
+    const decision = yield* compression.plan(request)
+    if (decision._tag !== "Go") return assert.fail(decision.reason)
+    const { outcome } = yield* compression.apply({ ...request, hookDecision: veto }, decision.plan)
+    assert.deepInclude(outcome, { _tag: "Noop", reason: "vetoed by a hook" })
+    const done = yield* compression.apply({ ...request, hookDecision: emptyOutcome }, decision.plan)
+    assert.strictEqual(done.outcome._tag, "Compressed")
+  })
 
   for (const [rule, change, expected] of [
     ["a focus is taken from a hook where the user gave none", {}, "error texts"],
     ["the user's own focus comes first", { focus: "paths" }, "paths"]
   ] as const) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const { ended, focus } = yield* compressing(
-          { PreCompress: { hookSpecificOutput: { focus: "error texts" } } },
-          { forced: true },
-          change
-        )
-        assert.strictEqual(ended.outcome._tag, "Compressed")
-        assert.strictEqual(focus[0], expected)
-      })
-    )
+    it.effect(rule, function* () {
+      const { ended, focus } = yield* compressing(
+        { PreCompress: { hookSpecificOutput: { focus: "error texts" } } },
+        { forced: true },
+        change
+      )
+      assert.strictEqual(ended.outcome._tag, "Compressed")
+      assert.strictEqual(focus[0], expected)
+    })
   }
 
-  it.effect("a hook's snapshot replaces the summarizer's, and is verified like a model's", () =>
-    Effect.gen(function* () {
-      const { ended, focus } = yield* compressing(
-        { PreCompress: { hookSpecificOutput: { snapshot: `Here it is:\n${given}` } } },
-        { forced: true }
-      )
-      const { outcome } = ended
-      if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
-      assert.deepStrictEqual(focus, [])
-      assert.strictEqual(outcome.by, "hook")
-      assert.include(outcome.snapshot, "src/file3.ts is the culprit")
-      // Nobody spoke of a ticket; the constraint is not the user's.
-      assert.include(outcome.doubts.removed, "4711")
-      assert.notInclude(outcome.snapshot, "4711")
-      assert.include(outcome.snapshot, "written by a model: be quick")
-      // What the user demanded was left out, and stands there all the same.
-      assert.include(outcome.snapshot, "Never touch src/legacy.")
-      assert.isAbove(outcome.audit.anchors, 0)
-      assert.isNull(outcome.degraded)
-      assert.isBelow(outcome.after, outcome.before * 0.9)
-    })
-  )
+  it.effect("a hook's snapshot replaces the summarizer's, and is verified like a model's", function* () {
+    const { ended, focus } = yield* compressing(
+      { PreCompress: { hookSpecificOutput: { snapshot: `Here it is:\n${given}` } } },
+      { forced: true }
+    )
+    const { outcome } = ended
+    if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
+    assert.deepStrictEqual(focus, [])
+    assert.strictEqual(outcome.by, "hook")
+    assert.include(outcome.snapshot, "src/file3.ts is the culprit")
+    // Nobody spoke of a ticket; the constraint is not the user's.
+    assert.include(outcome.doubts.removed, "4711")
+    assert.notInclude(outcome.snapshot, "4711")
+    assert.include(outcome.snapshot, "written by a model: be quick")
+    // What the user demanded was left out, and stands there all the same.
+    assert.include(outcome.snapshot, "Never touch src/legacy.")
+    assert.isAbove(outcome.audit.anchors, 0)
+    assert.isNull(outcome.degraded)
+    assert.isBelow(outcome.after, outcome.before * 0.9)
+  })
 
-  it.effect("an excessive snapshot is cut to the budget", () =>
-    Effect.gen(function* () {
-      const lines = Array.from({ length: 20_000 }, (_, n) => `- fact number ${n} that nobody needs`).join("\n")
-      const { ended } = yield* compressing(
-        {
-          PreCompress: {
-            hookSpecificOutput: { snapshot: snapshot(`<key_knowledge>\n${lines}\n</key_knowledge>`) }
-          }
-        },
-        { forced: true }
-      )
-      const { outcome } = ended
-      if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
-      assert.isAtMost(outcome.after, policy.limit)
-    })
-  )
+  it.effect("an excessive snapshot is cut to the budget", function* () {
+    const lines = Array.from({ length: 20_000 }, (_, n) => `- fact number ${n} that nobody needs`).join("\n")
+    const { ended } = yield* compressing(
+      {
+        PreCompress: {
+          hookSpecificOutput: { snapshot: snapshot(`<key_knowledge>\n${lines}\n</key_knowledge>`) }
+        }
+      },
+      { forced: true }
+    )
+    const { outcome } = ended
+    if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
+    assert.isAtMost(outcome.after, policy.limit)
+  })
 
   for (const [rule, words, why] of [
     ["is no snapshot", "Dear model, all is well.", "no snapshot"],
@@ -208,37 +190,34 @@ describe("strategy palimpsest", () => {
     ["is empty", "", "no snapshot"],
     ["is far too long", "x".repeat(1_000_001), "1000001 characters"]
   ] as const) {
-    it.effect(`${rule} is reported, and the default snapshot written`, () =>
-      Effect.gen(function* () {
-        const { ended } = yield* compressing(
-          { PreCompress: { hookSpecificOutput: { snapshot: words } } },
-          { forced: true }
-        )
-        const { outcome } = ended
-        if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
-        assert.strictEqual(outcome.by, "extractive")
-        assert.strictEqual(outcome.degraded?.reason, "InvalidOutputError")
-        assert.include(outcome.degraded?.message, why)
-      })
-    )
-  }
-
-  it.effect("a value that is not text is neither snapshot nor focus", () =>
-    Effect.gen(function* () {
-      const { ended, focus } = yield* compressing(
-        { PreCompress: { hookSpecificOutput: { snapshot: { a: 1 }, focus: 7 } } },
+    it.effect(`${rule} is reported, and the default snapshot written`, function* () {
+      const { ended } = yield* compressing(
+        { PreCompress: { hookSpecificOutput: { snapshot: words } } },
         { forced: true }
       )
-      assert.deepInclude(ended.outcome, { _tag: "Compressed", by: "extractive", degraded: null })
-      assert.deepStrictEqual(focus, [undefined])
+      const { outcome } = ended
+      if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
+      assert.strictEqual(outcome.by, "extractive")
+      assert.strictEqual(outcome.degraded?.reason, "InvalidOutputError")
+      assert.include(outcome.degraded?.message, why)
     })
-  )
+  }
+
+  it.effect("a value that is not text is neither snapshot nor focus", function* () {
+    const { ended, focus } = yield* compressing(
+      { PreCompress: { hookSpecificOutput: { snapshot: { a: 1 }, focus: 7 } } },
+      { forced: true }
+    )
+    assert.deepInclude(ended.outcome, { _tag: "Compressed", by: "extractive", degraded: null })
+    assert.deepStrictEqual(focus, [undefined])
+  })
 })
 
 describe("strategy gemini", () => {
   for (const forced of [true, false]) {
-    it.effect(`gemini: calls hooks and ignores their answers, ${forced ? "forced" : "automatic"} (Gemini CLI)`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `gemini: calls hooks and ignores their answers, ${forced ? "forced" : "automatic"} (Gemini CLI)`,
+      function* () {
         const seeds = { strategy: "gemini", minGain: 0, outputForm: "head-tail-chars" } as const
         const plain = yield* compressing({}, { forced }, seeds)
         const { ended, told } = yield* compressing(
@@ -255,7 +234,7 @@ describe("strategy gemini", () => {
         )
         assert.lengthOf(told, 1)
         assert.strictEqual(JSON.stringify(ended), JSON.stringify(plain.ended))
-      })
+      }
     )
   }
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Ref, Schema, Scope, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as AiChat from "effect/ai/Chat"
@@ -24,6 +23,7 @@ import { thousand } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { answers, boundOf, illegalPrompt, says, snapshotOf, wordsOf } from "../../support/prompts.ts"
 import { isUnitTier } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 type Messages = ReadonlyArray<Prompt.Message>
 const { Script } = ScriptedLanguageModel
@@ -79,134 +79,120 @@ describe("a chat's history", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("keeps its original objects", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 12)
-      const before = yield* historyOf(chat)
-      yield* chat.compress()
-      const kept = (yield* historyOf(chat)).filter((message) => before.includes(message))
-      assert.isAbove(kept.length, 3)
-      yield* chat.undo
-      assert.deepStrictEqual(yield* historyOf(chat), before)
-      assert.isTrue((yield* historyOf(chat)).every((message, index) => message === before[index]))
-    }).pipe(Effect.provide(over()))
-  )
+  it.effect("keeps its original objects", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 12)
+    const before = yield* historyOf(chat)
+    yield* chat.compress()
+    const kept = (yield* historyOf(chat)).filter((message) => before.includes(message))
+    assert.isAbove(kept.length, 3)
+    yield* chat.undo
+    assert.deepStrictEqual(yield* historyOf(chat), before)
+    assert.isTrue((yield* historyOf(chat)).every((message, index) => message === before[index]))
+  })
 
-  it.effect("can be compressed on request, restored by undo, and compressed again by redo", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 6)
-      const before = yield* historyOf(chat)
-      assert.isFalse(yield* chat.undo)
-      const outcome = yield* chat.compress({ focus: "the parser" })
-      assert.strictEqual(outcome._tag, "Compressed")
-      const after = yield* historyOf(chat)
-      assert.isBelow(after.length, before.length)
-      yield* talk(chat, 1, 6)
-      assert.isTrue(yield* chat.undo)
-      assert.deepStrictEqual(yield* historyOf(chat), [...before, says(question(6)), answers("ok")])
-      assert.isTrue(yield* chat.redo)
-      assert.deepStrictEqual(yield* historyOf(chat), [...after, says(question(6)), answers("ok")])
-      assert.isFalse(yield* chat.redo)
-    }).pipe(Effect.provide(over()))
-  )
+  it.effect("can be compressed on request, restored by undo, and compressed again by redo", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 6)
+    const before = yield* historyOf(chat)
+    assert.isFalse(yield* chat.undo)
+    const outcome = yield* chat.compress({ focus: "the parser" })
+    assert.strictEqual(outcome._tag, "Compressed")
+    const after = yield* historyOf(chat)
+    assert.isBelow(after.length, before.length)
+    yield* talk(chat, 1, 6)
+    assert.isTrue(yield* chat.undo)
+    assert.deepStrictEqual(yield* historyOf(chat), [...before, says(question(6)), answers("ok")])
+    assert.isTrue(yield* chat.redo)
+    assert.deepStrictEqual(yield* historyOf(chat), [...after, says(question(6)), answers("ok")])
+    assert.isFalse(yield* chat.redo)
+  })
 
-  it.effect("keeps system messages in place, and dropped ones behind the first", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      const mode = Prompt.systemMessage({ content: "Mode: act." })
-      yield* talk(chat, 3)
-      yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(3))]) })
-      yield* talk(chat, 20, 4)
-      const late = Prompt.systemMessage({ content: "Mode: plan." })
-      yield* chat.generateText({ prompt: Prompt.fromMessages([late, says("Now?")]) })
-      yield* chat.compress()
-      const history = yield* historyOf(chat)
-      assert.deepStrictEqual(history.slice(0, 2), [system, mode])
-      assert.deepStrictEqual(history.slice(-3), [late, says("Now?"), answers("ok")])
-      assert.deepStrictEqual(
-        history.filter(({ role }) => role === "system"),
-        [system, mode, late]
-      )
-      while (yield* chat.undo) {}
-      const whole = yield* historyOf(chat)
-      assert.strictEqual(whole[7], mode)
-      assert.strictEqual(whole.length, 1 + 6 + 1 + 2 + 40 + 1 + 2)
-    }).pipe(Effect.provide(over()))
-  )
+  it.effect("keeps system messages in place, and dropped ones behind the first", over(), function* () {
+    const chat = yield* open()
+    const mode = Prompt.systemMessage({ content: "Mode: act." })
+    yield* talk(chat, 3)
+    yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(3))]) })
+    yield* talk(chat, 20, 4)
+    const late = Prompt.systemMessage({ content: "Mode: plan." })
+    yield* chat.generateText({ prompt: Prompt.fromMessages([late, says("Now?")]) })
+    yield* chat.compress()
+    const history = yield* historyOf(chat)
+    assert.deepStrictEqual(history.slice(0, 2), [system, mode])
+    assert.deepStrictEqual(history.slice(-3), [late, says("Now?"), answers("ok")])
+    assert.deepStrictEqual(
+      history.filter(({ role }) => role === "system"),
+      [system, mode, late]
+    )
+    while (yield* chat.undo) {}
+    const whole = yield* historyOf(chat)
+    assert.strictEqual(whole[7], mode)
+    assert.strictEqual(whole.length, 1 + 6 + 1 + 2 + 40 + 1 + 2)
+  })
 })
 
 describe("system messages", () => {
-  it.effect("removed by the caller do not return", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 3)
-      yield* chat.generateText({
-        prompt: Prompt.fromMessages([Prompt.systemMessage({ content: "Mode: act." }), says(question(3))])
-      })
-      yield* talk(chat, 6, 4)
-      yield* Ref.update(chat.history, Prompt.setSystem("Be very brief."))
+  it.effect("removed by the caller do not return", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 3)
+    yield* chat.generateText({
+      prompt: Prompt.fromMessages([Prompt.systemMessage({ content: "Mode: act." }), says(question(3))])
+    })
+    yield* talk(chat, 6, 4)
+    yield* Ref.update(chat.history, Prompt.setSystem("Be very brief."))
+    yield* chat.compress()
+    const history = yield* historyOf(chat)
+    assert.isDefined(snapshotOf(history))
+    assert.deepStrictEqual(
+      history.filter(({ role }) => role === "system"),
+      [Prompt.systemMessage({ content: "Be very brief." })]
+    )
+  })
+
+  it.effect("sent with every call stay in place, the first in front", over(), function* () {
+    const chat = yield* open()
+    for (let n = 0; n < 10; n += 1) {
+      yield* chat.generateText({ prompt: Prompt.fromMessages([system, says(question(n))]) })
+    }
+    for (let round = 0; round < 2; round += 1) {
       yield* chat.compress()
       const history = yield* historyOf(chat)
       assert.isDefined(snapshotOf(history))
-      assert.deepStrictEqual(
-        history.filter(({ role }) => role === "system"),
-        [Prompt.systemMessage({ content: "Be very brief." })]
-      )
-    }).pipe(Effect.provide(over()))
-  )
+      assert.strictEqual(history.filter((message) => message === system).length, 11 + round)
+      assert.strictEqual(history[0], system)
+      assert.deepStrictEqual(history.slice(-3), [system, says(question(9 + round)), answers("ok")])
+      if (round === 0) yield* chat.generateText({ prompt: Prompt.fromMessages([system, says(question(10))]) })
+    }
+    while (yield* chat.undo) {}
+    const turns = Array.from({ length: 11 }, (_, n) => [system, says(question(n)), answers("ok")]).flat()
+    assert.deepStrictEqual(yield* historyOf(chat), [system, ...turns])
+  })
 
-  it.effect("sent with every call stay in place, the first in front", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      for (let n = 0; n < 10; n += 1) {
-        yield* chat.generateText({ prompt: Prompt.fromMessages([system, says(question(n))]) })
-      }
-      for (let round = 0; round < 2; round += 1) {
-        yield* chat.compress()
-        const history = yield* historyOf(chat)
-        assert.isDefined(snapshotOf(history))
-        assert.strictEqual(history.filter((message) => message === system).length, 11 + round)
-        assert.strictEqual(history[0], system)
-        assert.deepStrictEqual(history.slice(-3), [system, says(question(9 + round)), answers("ok")])
-        if (round === 0) yield* chat.generateText({ prompt: Prompt.fromMessages([system, says(question(10))]) })
-      }
-      while (yield* chat.undo) {}
-      const turns = Array.from({ length: 11 }, (_, n) => [system, says(question(n)), answers("ok")]).flat()
-      assert.deepStrictEqual(yield* historyOf(chat), [system, ...turns])
-    }).pipe(Effect.provide(over()))
-  )
+  it.effect("at the end stay last", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 8)
+    const last = Prompt.systemMessage({ content: "Mode: last." })
+    yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages([...content, last]))
+    yield* chat.compress()
+    assert.isDefined(snapshotOf(yield* historyOf(chat)))
+    assert.strictEqual((yield* historyOf(chat)).at(-1), last)
+    yield* talk(chat, 1, 8)
+    yield* chat.undo
+    assert.strictEqual((yield* historyOf(chat)).at(-3), last)
+  })
 
-  it.effect("at the end stay last", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 8)
-      const last = Prompt.systemMessage({ content: "Mode: last." })
-      yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages([...content, last]))
-      yield* chat.compress()
-      assert.isDefined(snapshotOf(yield* historyOf(chat)))
-      assert.strictEqual((yield* historyOf(chat)).at(-1), last)
-      yield* talk(chat, 1, 8)
-      yield* chat.undo
-      assert.strictEqual((yield* historyOf(chat)).at(-3), last)
-    }).pipe(Effect.provide(over()))
-  )
-
-  it.effect("are not duplicated when the message behind them is edited", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      const mode = Prompt.systemMessage({ content: "Mode: act." })
-      yield* talk(chat, 2)
-      yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(2))]) })
-      yield* Ref.update(chat.history, ({ content }) =>
-        Prompt.fromMessages([...content.slice(0, -2), says("edited"), answers("ok")])
-      )
-      yield* talk(chat, 4, 3)
-      yield* chat.compress()
-      assert.strictEqual((yield* historyOf(chat)).filter((message) => message === mode).length, 1)
-    }).pipe(Effect.provide(over()))
-  )
+  it.effect("are not duplicated when the message behind them is edited", over(), function* () {
+    const chat = yield* open()
+    const mode = Prompt.systemMessage({ content: "Mode: act." })
+    yield* talk(chat, 2)
+    yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(2))]) })
+    yield* Ref.update(chat.history, ({ content }) =>
+      Prompt.fromMessages([...content.slice(0, -2), says("edited"), answers("ok")])
+    )
+    yield* talk(chat, 4, 3)
+    yield* chat.compress()
+    assert.strictEqual((yield* historyOf(chat)).filter((message) => message === mode).length, 1)
+  })
 })
 
 describe("a session", () => {
@@ -259,128 +245,108 @@ describe("a session", () => {
       }).pipe(Effect.provide(store))
   )
 
-  it.effect("of another program can be continued, calls with their results", () =>
-    Effect.gen(function* () {
-      yield* inside(
-        Effect.gen(function* () {
-          const chats = yield* Chats
-          const chat = yield* chats.open("talk")
-          yield* chat.append([
-            { content: { role: "user", parts: [{ text: "Read it." }] } },
-            { content: { role: "model", parts: [{ functionCall: { name: "read", args: { path: "a" } } }] } },
-            {
-              content: {
-                role: "user",
-                parts: [{ functionResponse: { name: "read", response: { output: "Body." } } }, { text: "And?" }]
-              }
+  it.effect("of another program can be continued, calls with their results", over(), function* () {
+    yield* inside(
+      Effect.gen(function* () {
+        const chats = yield* Chats
+        const chat = yield* chats.open("talk")
+        yield* chat.append([
+          { content: { role: "user", parts: [{ text: "Read it." }] } },
+          { content: { role: "model", parts: [{ functionCall: { name: "read", args: { path: "a" } } }] } },
+          {
+            content: {
+              role: "user",
+              parts: [{ functionResponse: { name: "read", response: { output: "Body." } } }, { text: "And?" }]
             }
-          ])
-        })
-      )
-      yield* inside(
-        Effect.gen(function* () {
-          const chat = yield* open()
-          yield* talk(chat, 14)
-          const [first] = yield* requests
-          assert.deepStrictEqual(
-            first?.map(({ role }) => role),
-            ["system", "user", "assistant", "tool", "user", "user"]
-          )
-          for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
-          assert.strictEqual(entries((yield* chat.session).conversation).length, 3 + 28)
-          // Of an entry that is two messages, one is taken away: the other stays.
-          while (yield* chat.undo) {}
-          const history = yield* historyOf(chat)
-          const edited = [...history.slice(0, 4), says("edited")]
-          yield* Ref.set(chat.history, Prompt.fromMessages(edited))
-          yield* chat.generateText({ prompt: "Next?" })
-          assert.deepStrictEqual(yield* latest, [...edited, says("Next?")])
-          // The session says the same.
-          assert.isFalse(yield* chat.redo)
-          assert.deepStrictEqual(yield* historyOf(chat), [...edited, says("Next?"), answers("ok")])
-        })
-      )
-    }).pipe(Effect.provide(over()))
-  )
-
-  it.effect("is locked while the chat is open", () =>
-    Effect.gen(function* () {
-      yield* open()
-      const error = yield* Effect.flip(open())
-      assert.include(String(error.message), "in use")
-    }).pipe(Effect.provide(over()))
-  )
-
-  it.effect("that fails in between continues where it stopped", () =>
-    Effect.gen(function* () {
-      let left = Infinity
-      const real = yield* SessionStore
-      const full = new SessionStoreError({
-        reason: new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
+          }
+        ])
       })
-      const store = Layer.succeed(SessionStore, {
-        ...real,
-        create: (started) =>
-          Effect.map(real.create(started), (log) => ({
-            ...log,
-            append: (event) =>
-              Effect.suspend(() => {
-                left -= 1
-                return left < 0 ? Effect.fail(full) : log.append(event)
-              })
-          }))
+    )
+    yield* inside(
+      Effect.gen(function* () {
+        const chat = yield* open()
+        yield* talk(chat, 14)
+        const [first] = yield* requests
+        assert.deepStrictEqual(
+          first?.map(({ role }) => role),
+          ["system", "user", "assistant", "tool", "user", "user"]
+        )
+        for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
+        assert.strictEqual(entries((yield* chat.session).conversation).length, 3 + 28)
+        // Of an entry that is two messages, one is taken away: the other stays.
+        while (yield* chat.undo) {}
+        const history = yield* historyOf(chat)
+        const edited = [...history.slice(0, 4), says("edited")]
+        yield* Ref.set(chat.history, Prompt.fromMessages(edited))
+        yield* chat.generateText({ prompt: "Next?" })
+        assert.deepStrictEqual(yield* latest, [...edited, says("Next?")])
+        // The session says the same.
+        assert.isFalse(yield* chat.redo)
+        assert.deepStrictEqual(yield* historyOf(chat), [...edited, says("Next?"), answers("ok")])
       })
-      const chat = yield* open().pipe(Effect.provide(store))
-      const more = [says("a"), answers("b"), says("c"), answers("d")]
-      yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages([...content, ...more]))
-      left = 2
-      assert.include((yield* Effect.flip(chat.generateText({ prompt: "e" }))).message, "disk full")
-      left = Infinity
-      yield* chat.generateText({ prompt: "e" })
-      assert.deepStrictEqual(
-        entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
-        ["a", "b", "c", "d", "e", "ok"]
-      )
-      assert.deepStrictEqual(yield* historyOf(chat), [system, ...more, says("e"), answers("ok")])
-    }).pipe(Effect.provide(over()))
-  )
+    )
+  })
 
-  it.effect("that cannot be written is reported before the next request, and nothing is lost once it can", () =>
-    Effect.gen(function* () {
-      let broken = false
-      const real = yield* SessionStore
-      const store = Layer.succeed(SessionStore, {
-        ...real,
-        create: (started) =>
-          Effect.map(real.create(started), (log) => ({
-            ...log,
-            append: (event) =>
-              Effect.suspend(() =>
-                broken
-                  ? Effect.fail(
-                      new SessionStoreError({
-                        reason: new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
-                      })
-                    )
-                  : log.append(event)
-              )
-          }))
-      })
-      const chat = yield* open().pipe(Effect.provide(store))
+  it.effect("is locked while the chat is open", over(), function* () {
+    yield* open()
+    const error = yield* Effect.flip(open())
+    assert.include(String(error.message), "in use")
+  })
+
+  /** A store that takes so many events more. */
+  const limited = Effect.gen(function* () {
+    const room = { left: Infinity }
+    const real = yield* SessionStore
+    const reason = new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
+    const store = Layer.succeed(SessionStore, {
+      ...real,
+      create: (started) =>
+        Effect.map(real.create(started), (log) => ({
+          ...log,
+          append: (event) =>
+            Effect.suspend(() => {
+              room.left -= 1
+              return room.left < 0 ? Effect.fail(new SessionStoreError({ reason })) : log.append(event)
+            })
+        }))
+    })
+    return { chat: yield* open().pipe(Effect.provide(store)), room }
+  })
+
+  it.effect("that fails in between continues where it stopped", over(), function* () {
+    const { chat, room } = yield* limited
+    const more = [says("a"), answers("b"), says("c"), answers("d")]
+    yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages([...content, ...more]))
+    room.left = 2
+    assert.include((yield* Effect.flip(chat.generateText({ prompt: "e" }))).message, "disk full")
+    room.left = Infinity
+    yield* chat.generateText({ prompt: "e" })
+    assert.deepStrictEqual(
+      entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
+      ["a", "b", "c", "d", "e", "ok"]
+    )
+    assert.deepStrictEqual(yield* historyOf(chat), [system, ...more, says("e"), answers("ok")])
+  })
+
+  it.effect(
+    "that cannot be written is reported before the next request, and nothing is lost once it can",
+    over(),
+    function* () {
+      const { chat, room } = yield* limited
       yield* talk(chat, 1)
-      broken = true
+      room.left = 0
       // The answer came: it is not lost for want of a disk.
       assert.strictEqual((yield* chat.generateText({ prompt: question(1) })).text, "ok")
       const error = yield* Effect.flip(chat.generateText({ prompt: question(2) }))
       assert.include(error.message, "disk full")
       assert.strictEqual((yield* requests).length, 2)
-      broken = false
+      room.left = Infinity
       yield* chat.generateText({ prompt: question(2) })
       assert.deepStrictEqual(
         entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
         [question(0), "ok", question(1), "ok", question(2), "ok"]
       )
-    }).pipe(Effect.provide(over()))
+    }
   )
 })
 
@@ -395,41 +361,37 @@ describe("a history changed by the caller", () => {
     ["continued", (history) => [...history, says("x"), answers("y")], 0]
   ]
   for (const [name, change, dropped] of changes) {
-    it.effect(`is used as it is: ${name}`, () =>
-      Effect.gen(function* () {
-        const chat = yield* open()
-        yield* talk(chat, 6)
-        const before = yield* historyOf(chat)
-        const changed = change(before)
-        yield* Ref.set(chat.history, Prompt.fromMessages(changed))
-        yield* chat.generateText({ prompt: "Next?" })
-        assert.deepStrictEqual(yield* latest, [...changed, says("Next?")])
-        const { conversation } = yield* chat.session
-        // Nothing that was said is gone.
-        const said = entries(conversation).map(({ content }) => plainText(content))
-        for (let n = 0; n < 6; n += 1) assert.include(said, question(n))
-        assert.strictEqual((yield* chat.undo) ? 12 : 0, dropped === 0 ? 0 : 12)
-        yield* talk(chat, 20, 6)
-        assert.isDefined(snapshotOf(yield* historyOf(chat)))
-        for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
-      }).pipe(Effect.provide(over()))
-    )
+    it.effect(`is used as it is: ${name}`, over(), function* () {
+      const chat = yield* open()
+      yield* talk(chat, 6)
+      const before = yield* historyOf(chat)
+      const changed = change(before)
+      yield* Ref.set(chat.history, Prompt.fromMessages(changed))
+      yield* chat.generateText({ prompt: "Next?" })
+      assert.deepStrictEqual(yield* latest, [...changed, says("Next?")])
+      const { conversation } = yield* chat.session
+      // Nothing that was said is gone.
+      const said = entries(conversation).map(({ content }) => plainText(content))
+      for (let n = 0; n < 6; n += 1) assert.include(said, question(n))
+      assert.strictEqual((yield* chat.undo) ? 12 : 0, dropped === 0 ? 0 : 12)
+      yield* talk(chat, 20, 6)
+      assert.isDefined(snapshotOf(yield* historyOf(chat)))
+      for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
+    })
   }
 })
 
 describe("a change of the history", () => {
-  it.effect("can be undone, and is not repeated: later turns may depend on what it removed", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 3)
-      const before = yield* historyOf(chat)
-      yield* Ref.set(chat.history, Prompt.fromMessages(before.slice(0, 3)))
-      assert.isTrue(yield* chat.undo)
-      assert.deepStrictEqual(yield* historyOf(chat), before)
-      assert.isFalse(yield* chat.redo)
-      assert.deepStrictEqual(yield* historyOf(chat), before)
-    }).pipe(Effect.provide(over()))
-  )
+  it.effect("can be undone, and is not repeated: later turns may depend on what it removed", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 3)
+    const before = yield* historyOf(chat)
+    yield* Ref.set(chat.history, Prompt.fromMessages(before.slice(0, 3)))
+    assert.isTrue(yield* chat.undo)
+    assert.deepStrictEqual(yield* historyOf(chat), before)
+    assert.isFalse(yield* chat.redo)
+    assert.deepStrictEqual(yield* historyOf(chat), before)
+  })
 })
 
 // --- tools and streams ----------------------------------------------------------------------------------------------------
@@ -452,8 +414,13 @@ const layerReading = Reading.toLayer(
 const reads = (id: string): Response.PartEncoded => ({ type: "tool-call", id, name: "read", params: { path: id } })
 
 describe("tools", () => {
-  it.effect("run once, and their results stay with their calls", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "run once, and their results stay with their calls",
+    Layer.merge(
+      over((_, n) => [reads(`c${n}`)]),
+      layerReading
+    ),
+    function* () {
       read = 0
       const chat = yield* open()
       for (let n = 0; n < 30; n += 1) yield* chat.generateText({ prompt: `Read ${n}.`, toolkit: Reading })
@@ -464,11 +431,16 @@ describe("tools", () => {
       }
       assert.isDefined(snapshotOf(yield* latest))
       assert.strictEqual(entries((yield* chat.session).conversation).length, 90)
-    }).pipe(Effect.provide([over((_, n) => [reads(`c${n}`)]), layerReading]))
+    }
   )
 
-  it.effect("can be answered by the caller", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "can be answered by the caller",
+    Layer.merge(
+      over((_, n) => (n === 8 ? [reads("c8")] : "ok")),
+      layerReading
+    ),
+    function* () {
       const chat = yield* open()
       yield* talk(chat, 8)
       yield* chat.generateText({ prompt: "Read.", toolkit: Reading, disableToolCallResolution: true })
@@ -486,13 +458,15 @@ describe("tools", () => {
       assert.isUndefined(illegalPrompt(sent))
       assert.include(wordsOf(sent), "Body.")
       assert.notInclude(wordsOf(sent), noResult)
-    }).pipe(Effect.provide([over((_, n) => (n === 8 ? [reads("c8")] : "ok")), layerReading]))
+    }
   )
 })
 
 describe("streamText", () => {
-  it.effect("yields chunks, and stores them in the history and in the session", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "yields chunks, and stores them in the history and in the session",
+    over((_, n) => (n === 14 ? "one\ntwo\nthree" : "ok")),
+    function* () {
       const chat = yield* open()
       yield* talk(chat, 14)
       const parts = yield* Stream.runCollect(chat.streamText({ prompt: "Tell." }))
@@ -505,7 +479,7 @@ describe("streamText", () => {
         plainText(entries((yield* chat.session).conversation).at(-1)?.content ?? { role: "user", parts: [] }),
         "one\ntwo\nthree"
       )
-    }).pipe(Effect.provide(over((_, n) => (n === 14 ? "one\ntwo\nthree" : "ok"))))
+    }
   )
 
   it.effect("interrupted between a call and its result leaves a valid next request", () =>
@@ -560,66 +534,49 @@ describe("streamText", () => {
 })
 
 describe("concurrent calls", () => {
-  it.effect("take turns, including their compressions", () =>
-    Effect.gen(function* () {
-      const real = yield* SessionStore
-      const slow = Layer.succeed(SessionStore, {
-        ...real,
-        create: (started) =>
-          Effect.map(real.create(started), (log) => ({
-            ...log,
-            append: (event) => Effect.andThen(Effect.yieldNow, log.append(event))
-          }))
-      })
-      const chat = yield* open().pipe(Effect.provide(slow))
-      yield* talk(chat, 14)
-      const more = Array.from({ length: 6 }, (_, n) => question(14 + n))
-      yield* Effect.forEach(more, (prompt) => chat.generateText({ prompt }), { concurrency: "unbounded" })
-      const said = entries((yield* chat.session).conversation).map(({ content }) => plainText(content))
-      assert.strictEqual(said.length, 40)
-      assert.sameMembers(
-        said.filter((_, at) => at % 2 === 0),
-        Array.from({ length: 20 }, (_, n) => question(n))
-      )
-      assert.isTrue(said.every((text, at) => at % 2 === 0 || text === "ok"))
-      assert.isDefined(snapshotOf(yield* historyOf(chat)))
-    }).pipe(Effect.provide(over()))
-  )
-})
-
-describe("generateObject", () => {
-  it.effect("works with a compressed history", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 30)
-      const schema = Schema.Struct({ ok: Schema.Boolean })
-      const { value } = yield* chat.generateObject({ prompt: "Is it red?", schema })
-      assert.deepStrictEqual(value, { ok: true })
-      assert.isDefined(snapshotOf(yield* latest))
-    }).pipe(Effect.provide(over(() => '{"ok":true}')))
-  )
+  it.effect("take turns, including their compressions", over(), function* () {
+    const real = yield* SessionStore
+    const slow = Layer.succeed(SessionStore, {
+      ...real,
+      create: (started) =>
+        Effect.map(real.create(started), (log) => ({
+          ...log,
+          append: (event) => Effect.andThen(Effect.yieldNow, log.append(event))
+        }))
+    })
+    const chat = yield* open().pipe(Effect.provide(slow))
+    yield* talk(chat, 14)
+    const more = Array.from({ length: 6 }, (_, n) => question(14 + n))
+    yield* Effect.forEach(more, (prompt) => chat.generateText({ prompt }), { concurrency: "unbounded" })
+    const said = entries((yield* chat.session).conversation).map(({ content }) => plainText(content))
+    assert.strictEqual(said.length, 40)
+    assert.sameMembers(
+      said.filter((_, at) => at % 2 === 0),
+      Array.from({ length: 20 }, (_, n) => question(n))
+    )
+    assert.isTrue(said.every((text, at) => at % 2 === 0 || text === "ok"))
+    assert.isDefined(snapshotOf(yield* historyOf(chat)))
+  })
 })
 
 // --- limits ---------------------------------------------------------------------------------------------------------------
 
 describe("a message that does not fit", () => {
-  it.effect("is refused before sending, with the history unchanged", () =>
-    Effect.gen(function* () {
-      const chat = yield* open()
-      yield* talk(chat, 2)
-      const before = yield* historyOf(chat)
-      const prompt = "unbelievable words ".repeat(3_000)
-      for (const call of [chat.generateText({ prompt }), Stream.runDrain(chat.streamText({ prompt }))]) {
-        const error = yield* Effect.flip<unknown, AiError.AiError, LanguageModel.LanguageModel>(call)
-        assert.strictEqual(error.reason._tag, "InvalidUserInputError")
-        assert.match(error.message, /too long: up to \d+ tokens/)
-      }
-      assert.strictEqual((yield* requests).length, 2)
-      assert.notInclude(wordsOf(yield* historyOf(chat)), "unbelievable")
-      yield* talk(chat, 1, 2)
-      assert.deepStrictEqual((yield* historyOf(chat)).slice(0, 1), before.slice(0, 1))
-    }).pipe(Effect.provide(over()))
-  )
+  it.effect("is refused before sending, with the history unchanged", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 2)
+    const before = yield* historyOf(chat)
+    const prompt = "unbelievable words ".repeat(3_000)
+    for (const call of [chat.generateText({ prompt }), Stream.runDrain(chat.streamText({ prompt }))]) {
+      const error = yield* Effect.flip<unknown, AiError.AiError, LanguageModel.LanguageModel>(call)
+      assert.strictEqual(error.reason._tag, "InvalidUserInputError")
+      assert.match(error.message, /too long: up to \d+ tokens/)
+    }
+    assert.strictEqual((yield* requests).length, 2)
+    assert.notInclude(wordsOf(yield* historyOf(chat)), "unbelievable")
+    yield* talk(chat, 1, 2)
+    assert.deepStrictEqual((yield* historyOf(chat)).slice(0, 1), before.slice(0, 1))
+  })
 })
 
 describe("a provider's rejection as too long", () => {
@@ -628,36 +585,36 @@ describe("a provider's rejection as too long", () => {
     wordsOf(request.prompt.content).length > 7_000 ? tooLong : "fits"
 
   for (const way of ["generateText", "streamText"] as const) {
-    it.effect(`is retried once with less, and the message is stored once (${way})`, () =>
-      Effect.gen(function* () {
-        const chat = yield* open({ window: 6_000 })
-        for (let n = 0; n < 14; n += 1) {
-          const prompt = question(n)
-          yield* way === "generateText" ? chat.generateText({ prompt }) : Stream.runDrain(chat.streamText({ prompt }))
-        }
-        const sent = yield* requests
-        const refused = sent.findIndex((messages) => wordsOf(messages).length > 7_000)
-        assert.isAbove(refused, 0)
-        assert.isDefined(snapshotOf(sent[refused + 1] ?? []))
-        assert.strictEqual(
-          sent.slice(refused + 1).find((messages) => wordsOf(messages).length > 7_000),
-          undefined
-        )
-        assert.deepStrictEqual(
-          entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
-          Array.from({ length: 14 }, (_, n) => [question(n), "fits"]).flat()
-        )
-      }).pipe(Effect.provide(over(refusing)))
-    )
+    it.effect(`is retried once with less, and the message is stored once (${way})`, over(refusing), function* () {
+      const chat = yield* open({ window: 6_000 })
+      for (let n = 0; n < 14; n += 1) {
+        const prompt = question(n)
+        yield* way === "generateText" ? chat.generateText({ prompt }) : Stream.runDrain(chat.streamText({ prompt }))
+      }
+      const sent = yield* requests
+      const refused = sent.findIndex((messages) => wordsOf(messages).length > 7_000)
+      assert.isAbove(refused, 0)
+      assert.isDefined(snapshotOf(sent[refused + 1] ?? []))
+      assert.strictEqual(
+        sent.slice(refused + 1).find((messages) => wordsOf(messages).length > 7_000),
+        undefined
+      )
+      assert.deepStrictEqual(
+        entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
+        Array.from({ length: 14 }, (_, n) => [question(n), "fits"]).flat()
+      )
+    })
   }
 
-  it.effect("or any other failure leaves the history as effect/ai's chat does", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "or any other failure leaves the history as effect/ai's chat does",
+    over([failing(new AiError.RateLimitError({}))]),
+    function* () {
       const chat = yield* open()
       const error = yield* Effect.flip(chat.generateText({ prompt: "Hello." }))
       assert.strictEqual(error.reason._tag, "RateLimitError")
       assert.deepStrictEqual(yield* historyOf(chat), [system])
-    }).pipe(Effect.provide(over([failing(new AiError.RateLimitError({}))])))
+    }
   )
 })
 
@@ -755,49 +712,49 @@ describe("any history", () => {
     { arbitrary: thousand("chats", 400) }
   )
 
-  it.effect("an interruption anywhere leaves history and session before or after the call", () =>
-    Effect.gen(function* () {
-      const layer = over()
-      type Built = Layer.Success<typeof layer>
-      let context: Context.Context<Built | Scope.Scope> | undefined
-      let chat: CompressedChat["Service"] | undefined
-      const options: Options = { session: "talk", window: 1_200, reserve: 200, policy: { minGain: 0 } }
-      const points = yield* interruptSweep(
-        () =>
-          Effect.gen(function* () {
-            chat = undefined
-            context = yield* Layer.build(Layer.fresh(layer)).pipe(
-              Effect.flatMap((built) => Effect.map(Effect.scope, (scope) => Context.add(built, Scope.Scope, scope)))
-            )
-            const prompt = Prompt.fromMessages([says(question(0)), answers("a"), says(question(1)), answers("b")])
-            chat = yield* CompressedChat.make({ ...options, prompt }).pipe(Effect.provideContext(context))
-            yield* chat.generateText({ prompt: question(2) }).pipe(Effect.provideContext(context))
-          }),
-        () =>
-          Effect.gen(function* () {
-            if (chat === undefined || context === undefined) return
-            const mine = chat
-            yield* Effect.gen(function* () {
-              const history = yield* historyOf(mine)
-              assert.include([2, 4, 6], history.filter((message) => snapshotOf([message]) === undefined).length)
-              yield* mine.generateText({ prompt: "Go on." })
-              assert.isUndefined(illegalPrompt(yield* latest))
-              assert.isAtMost(boundOf(yield* latest), 1_000)
-              const said = entries((yield* mine.session).conversation).map(({ content }) => plainText(content))
-              assert.strictEqual(new Set(said.slice(0, 4)).size, 4)
-              assert.deepStrictEqual(said.slice(-2), ["Go on.", "ok"])
-              assert.include([6, 8], said.length)
-            }).pipe(Effect.provideContext(context))
-          })
-      )
-      assert.isAbove(points, 10)
-    })
-  )
+  it.effect("an interruption anywhere leaves history and session before or after the call", function* () {
+    const layer = over()
+    type Built = Layer.Success<typeof layer>
+    let context: Context.Context<Built | Scope.Scope> | undefined
+    let chat: CompressedChat["Service"] | undefined
+    const options: Options = { session: "talk", window: 1_200, reserve: 200, policy: { minGain: 0 } }
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          chat = undefined
+          context = yield* Layer.build(Layer.fresh(layer)).pipe(
+            Effect.flatMap((built) => Effect.map(Effect.scope, (scope) => Context.add(built, Scope.Scope, scope)))
+          )
+          const prompt = Prompt.fromMessages([says(question(0)), answers("a"), says(question(1)), answers("b")])
+          chat = yield* CompressedChat.make({ ...options, prompt }).pipe(Effect.provideContext(context))
+          yield* chat.generateText({ prompt: question(2) }).pipe(Effect.provideContext(context))
+        }),
+      () =>
+        Effect.gen(function* () {
+          if (chat === undefined || context === undefined) return
+          const mine = chat
+          yield* Effect.gen(function* () {
+            const history = yield* historyOf(mine)
+            assert.include([2, 4, 6], history.filter((message) => snapshotOf([message]) === undefined).length)
+            yield* mine.generateText({ prompt: "Go on." })
+            assert.isUndefined(illegalPrompt(yield* latest))
+            assert.isAtMost(boundOf(yield* latest), 1_000)
+            const said = entries((yield* mine.session).conversation).map(({ content }) => plainText(content))
+            assert.strictEqual(new Set(said.slice(0, 4)).size, 4)
+            assert.deepStrictEqual(said.slice(-2), ["Go on.", "ok"])
+            assert.include([6, 8], said.length)
+          }).pipe(Effect.provideContext(context))
+        })
+    )
+    assert.isAbove(points, 10)
+  })
 })
 
 describe("the layer", () => {
-  it.effect("provides effect/ai's Chat to programs that use only that", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "provides effect/ai's Chat to programs that use only that",
+    Layer.provideMerge(CompressedChat.layer(small), over()),
+    function* () {
       const chat = yield* AiChat.Chat
       yield* talk(chat, 30)
       const history = yield* historyOf(chat)
@@ -806,6 +763,6 @@ describe("the layer", () => {
       if (handle === undefined) return assert.fail("no handle")
       assert.include((yield* Recall.use((service) => service.recall(handle))).text, "Question ")
       assert.isTrue(yield* CompressedChat.use((service) => service.undo))
-    }).pipe(Effect.provide(Layer.provideMerge(CompressedChat.layer(small), over())))
+    }
   )
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Schema, type Scope, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -39,6 +38,7 @@ import {
   turnsOf,
   wordsOf
 } from "../../support/prompts.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 type Messages = ReadonlyArray<Prompt.Message>
 type Options = CompressedLanguageModel.Options
@@ -153,18 +153,16 @@ describe("the request", () => {
     arbitrary: thousand("broken prompts", 300)
   })
 
-  it.effect("is compressed in these tests, more than once", () =>
-    Effect.gen(function* () {
-      const happenings = Array.from(
-        { length: 24 },
-        (_, n) => ({ kind: n % 2 === 0 ? "reads" : "thinks", size: "page" }) as const
-      )
-      const found = yield* played({ window: 5_000, system: true, happenings }).pipe(
-        Effect.provide(over({ window: 5_000 }))
-      )
-      assert.isTrue(typeof found === "number" && found > 2, String(found))
-    })
-  )
+  it.effect("is compressed in these tests, more than once", function* () {
+    const happenings = Array.from(
+      { length: 24 },
+      (_, n) => ({ kind: n % 2 === 0 ? "reads" : "thinks", size: "page" }) as const
+    )
+    const found = yield* played({ window: 5_000, system: true, happenings }).pipe(
+      Effect.provide(over({ window: 5_000 }))
+    )
+    assert.isTrue(typeof found === "number" && found > 2, String(found))
+  })
 
   it.effect("is the given object below the threshold, for every method", () => {
     const seen: Array<unknown> = []
@@ -211,49 +209,34 @@ describe("the request", () => {
     }).pipe(Effect.provide(CompressedLanguageModel.layer(small).pipe(Layer.provide([inner, services]))))
   })
 
-  it.effect("accepts a text or encoded messages", () =>
-    Effect.gen(function* () {
-      yield* LanguageModel.generateText({ prompt: "Hello." })
-      yield* LanguageModel.generateText({ prompt: new Set([{ role: "user", content: "Hello again." } as const]) })
-      assert.deepStrictEqual(yield* requests, [[says("Hello.")], [says("Hello again.")]])
-    }).pipe(Effect.provide(over(small)))
-  )
+  it.effect("keeps messages with their options, and system messages in place", over(small), function* () {
+    const [first, middle, late] = ["Be brief.", "Mode: plan.", "Mode: act."].map((content) =>
+      Prompt.systemMessage({ content, options: { anthropic: { cacheControl: { type: "ephemeral" } } } })
+    )
+    if (first === undefined || middle === undefined || late === undefined) return
+    const signed = Prompt.assistantMessage({
+      content: [
+        Prompt.reasoningPart({ text: "Hm.", options: { google: { thoughtSignature: "abc" } } }),
+        Prompt.textPart({ text: "Because." })
+      ],
+      options: { some: { thing: 1 } }
+    })
+    const talk = conversation("alpha", 25)
+    const last = Prompt.systemMessage({ content: "Mode: last." })
+    const prompt = [first, ...talk.slice(0, 10), middle, ...talk.slice(10), signed, late, says("And now?"), last]
+    yield* ask(prompt)
+    const sent = yield* latest
+    assert.isBelow(sent.length, prompt.length / 2)
+    assert.deepStrictEqual(sent.slice(0, 2), [first, middle])
+    assert.include(snapshotOf(sent.slice(2, 3)) ?? "", runtimeMark)
+    assert.deepStrictEqual(sent.slice(-4), prompt.slice(-4))
+    assert.isTrue(sent.slice(-4).every((message) => prompt.includes(message)))
+  })
 
-  it.effect("is empty for an empty prompt", () =>
-    Effect.gen(function* () {
-      yield* LanguageModel.generateText({ prompt: [] })
-      assert.deepStrictEqual(yield* requests, [[]])
-    }).pipe(Effect.provide(over(small)))
-  )
-
-  it.effect("keeps messages with their options, and system messages in place", () =>
-    Effect.gen(function* () {
-      const [first, middle, late] = ["Be brief.", "Mode: plan.", "Mode: act."].map((content) =>
-        Prompt.systemMessage({ content, options: { anthropic: { cacheControl: { type: "ephemeral" } } } })
-      )
-      if (first === undefined || middle === undefined || late === undefined) return
-      const signed = Prompt.assistantMessage({
-        content: [
-          Prompt.reasoningPart({ text: "Hm.", options: { google: { thoughtSignature: "abc" } } }),
-          Prompt.textPart({ text: "Because." })
-        ],
-        options: { some: { thing: 1 } }
-      })
-      const talk = conversation("alpha", 25)
-      const last = Prompt.systemMessage({ content: "Mode: last." })
-      const prompt = [first, ...talk.slice(0, 10), middle, ...talk.slice(10), signed, late, says("And now?"), last]
-      yield* ask(prompt)
-      const sent = yield* latest
-      assert.isBelow(sent.length, prompt.length / 2)
-      assert.deepStrictEqual(sent.slice(0, 2), [first, middle])
-      assert.include(snapshotOf(sent.slice(2, 3)) ?? "", runtimeMark)
-      assert.deepStrictEqual(sent.slice(-4), prompt.slice(-4))
-      assert.isTrue(sent.slice(-4).every((message) => prompt.includes(message)))
-    }).pipe(Effect.provide(over(small)))
-  )
-
-  it.effect("shows shortened outputs, with the rest of their message unchanged", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "shows shortened outputs, with the rest of their message unchanged",
+    over({ ...small, policy: { toolBudget: 500 as never } }),
+    function* () {
       const body = Array.from({ length: 600 }, (_, line) => `${line}: export const value${line} = ${line * 7}`).join(
         "\n"
       )
@@ -276,7 +259,7 @@ describe("the request", () => {
       const [handle] = mentions(shown)
       if (handle === undefined) return assert.fail(`no handle in ${shown}`)
       assert.strictEqual((yield* Recall.use(({ recall }) => recall(handle))).text, body)
-    }).pipe(Effect.provide(over({ ...small, policy: { toolBudget: 500 as never } })))
+    }
   )
 })
 
@@ -302,14 +285,28 @@ const layerAdding = Adding.toLayer(
 )
 const callsAdd: Response.PartEncoded = { type: "tool-call", id: "t1", name: "add", params: { a: 1, b: 2 } }
 
+/** A call that waits for an approval, and the approval. */
+const asked = Prompt.assistantMessage({
+  content: [
+    Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
+    Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
+  ]
+})
+const decided = Prompt.toolMessage({ content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })] })
+
 describe("tools", () => {
   const ways: ReadonlyArray<readonly [string, Messages]> = [
     ["below the threshold", [says("1 + 2?")]],
     ["behind a compression", long]
   ]
   for (const [name, prompt] of ways) {
-    it.effect(`run once, ${name}`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `run once, ${name}`,
+      Layer.merge(
+        over(small, () => [callsAdd]),
+        layerAdding
+      ),
+      function* () {
         added = 0
         const options = { prompt: Prompt.fromMessages(prompt), toolkit: Adding }
         const response = yield* LanguageModel.generateText(options)
@@ -323,25 +320,9 @@ describe("tools", () => {
         assert.strictEqual(added, 2)
         const unresolved = yield* LanguageModel.generateText({ ...options, disableToolCallResolution: true })
         assert.deepStrictEqual([unresolved.toolCalls.length, unresolved.toolResults.length, added], [1, 0, 2])
-      }).pipe(Effect.provide([over(small, () => [callsAdd]), layerAdding]))
+      }
     )
   }
-
-  it.effect("of a toolkit effect are built once", () =>
-    Effect.gen(function* () {
-      added = 0
-      let built = 0
-      const toolkit = Effect.tap(
-        Effect.flatMap(Effect.void, () => Adding),
-        () =>
-          Effect.sync(() => {
-            built += 1
-          })
-      )
-      yield* LanguageModel.generateText({ prompt: "1 + 2?", toolkit })
-      assert.deepStrictEqual([built, added], [1, 1])
-    }).pipe(Effect.provide([over(small, () => [callsAdd]), layerAdding]))
-  )
 
   it.effect("count against the window, and so does the schema of a response", () => {
     const wide = (words: number) => Tool.make("wide", { description: "very ".repeat(words) })
@@ -375,85 +356,40 @@ describe("tools", () => {
     }).pipe(Effect.provide(over({ window: 4_600, reserve: 0, threshold: 1 })))
   })
 
-  it.effect("approved earlier run once, behind a compression", () =>
-    Effect.gen(function* () {
-      added = 0
-      const asked = Prompt.assistantMessage({
-        content: [
-          Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
-          Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
-        ]
-      })
-      const decided = Prompt.toolMessage({
-        content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })]
-      })
-      // So much was said with the call that it would not be kept, were it not awaited.
-      const verbose = { ...asked, content: [Prompt.textPart({ text: `delta ${page(1).repeat(9)}` }), ...asked.content] }
-      yield* LanguageModel.generateText({ prompt: Prompt.fromMessages([...long, verbose, decided]), toolkit: Adding })
-      assert.strictEqual(added, 1)
-      const sent = yield* latest
-      assert.include(wordsOf(sent), "delta 1:")
-      assert.isBelow(sent.length, long.length)
-      assert.isUndefined(illegalPrompt(sent))
-      assert.include(wordsOf(sent.slice(-1)), '"result":3')
-    }).pipe(Effect.provide([over(small), layerAdding]))
-  )
+  it.effect("approved earlier run once, behind a compression", Layer.merge(over(small), layerAdding), function* () {
+    added = 0
+    // So much was said with the call that it would not be kept, were it not awaited.
+    const verbose = { ...asked, content: [Prompt.textPart({ text: `delta ${page(1).repeat(9)}` }), ...asked.content] }
+    yield* LanguageModel.generateText({ prompt: Prompt.fromMessages([...long, verbose, decided]), toolkit: Adding })
+    assert.strictEqual(added, 1)
+    const sent = yield* latest
+    assert.include(wordsOf(sent), "delta 1:")
+    assert.isBelow(sent.length, long.length)
+    assert.isUndefined(illegalPrompt(sent))
+    assert.include(wordsOf(sent.slice(-1)), '"result":3')
+  })
 })
 
 // --- methods --------------------------------------------------------------------------------------------------------------
 
 describe("generateObject", () => {
-  it.effect("works with a compressed prompt", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "works with a compressed prompt",
+    over(small, () => '{"ok":true}'),
+    function* () {
       const schema = Schema.Struct({ ok: Schema.Boolean })
       const response = yield* LanguageModel.generateObject({ prompt: Prompt.fromMessages(long), schema })
       assert.deepStrictEqual(response.value, { ok: true })
       assert.isDefined(snapshotOf(yield* latest))
-    }).pipe(Effect.provide(over(small, () => '{"ok":true}')))
+    }
   )
 })
 
 describe("streamText", () => {
-  const delta = (text: string): Response.StreamPartEncoded => ({ type: "text-delta", id: "t", delta: text })
-
-  it.effect("passes chunks through", () =>
-    Effect.gen(function* () {
-      const chunks: Array<number> = []
-      yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(long) }).pipe(
-        Stream.mapArray((parts) => {
-          chunks.push(parts.length)
-          return parts
-        }),
-        Stream.runDrain
-      )
-      assert.deepStrictEqual(chunks, [1, 3, 2])
-    }).pipe(
-      Effect.provide(
-        CompressedLanguageModel.layer(small).pipe(
-          Layer.provide([
-            Layer.effect(
-              LanguageModel.LanguageModel,
-              LanguageModel.make({
-                generateText: () => Effect.die("unused"),
-                streamText: () =>
-                  Stream.concat(
-                    Stream.fromArray<Response.StreamPartEncoded>([{ type: "text-start", id: "t" }]),
-                    Stream.concat(
-                      Stream.fromArray([delta("a"), delta("b"), delta("c")]),
-                      Stream.fromArray([delta("d"), delta("e")])
-                    )
-                  )
-              })
-            ),
-            services
-          ])
-        )
-      )
-    )
-  )
-
-  it.effect("passes parts on as they arrive, and releases the model when its scope closes", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "passes parts on as they arrive, and releases the model when its scope closes",
+    over(small, () => [{ type: "text", text: "half" }, ScriptedLanguageModel.hang]),
+    function* () {
       const came = yield* Deferred.make<void>()
       const fiber = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(long) }).pipe(
         Stream.runForEach((part) => (part.type === "text-delta" ? Deferred.succeed(came, undefined) : Effect.void)),
@@ -464,18 +400,16 @@ describe("streamText", () => {
       assert.strictEqual(yield* Script.use((script) => script.interrupted), 0)
       yield* Fiber.interrupt(fiber)
       assert.strictEqual(yield* Script.use((script) => script.interrupted), 1)
-    }).pipe(Effect.provide(over(small, () => [{ type: "text", text: "half" }, ScriptedLanguageModel.hang])))
+    }
   )
 
-  it.effect("starts afresh each run", () =>
-    Effect.gen(function* () {
-      const stream = LanguageModel.streamText({ prompt: Prompt.fromMessages(long) })
-      yield* Stream.runDrain(stream)
-      yield* Stream.runDrain(stream)
-      const [one, two] = yield* requests
-      assert.deepStrictEqual(one, two)
-    }).pipe(Effect.provide(over(small)))
-  )
+  it.effect("starts afresh each run", over(small), function* () {
+    const stream = LanguageModel.streamText({ prompt: Prompt.fromMessages(long) })
+    yield* Stream.runDrain(stream)
+    yield* Stream.runDrain(stream)
+    const [one, two] = yield* requests
+    assert.deepStrictEqual(one, two)
+  })
 })
 
 // --- the prefix -----------------------------------------------------------------------------------------------------------
@@ -506,20 +440,18 @@ const withSummarizer = (options: Options, layer: Layer.Layer<Summarizer>, answer
   )
 
 describe("a continued conversation", () => {
-  it.effect("is recognized when parsed anew each time", () =>
-    Effect.gen(function* () {
-      const anew = (length: number) =>
-        Schema.decodeEffect(Schema.fromJsonString(Prompt.Prompt))(JSON.stringify({ content: long.slice(0, length) }))
-      for (const length of [40, 42, 43, 43]) {
-        yield* LanguageModel.generateText({ prompt: yield* anew(length) })
-      }
-      const sent = yield* requests
-      const [first, ...rest] = sent
-      assert.isDefined(snapshotOf(first ?? []))
-      for (const messages of rest) assert.strictEqual(snapshotOf(messages), snapshotOf(first ?? []))
-      assert.isTrue(rest.every((messages, index) => isPrefix(sent[index] ?? [], messages)))
-    }).pipe(Effect.provide(over(small)))
-  )
+  it.effect("is recognized when parsed anew each time", over(small), function* () {
+    const anew = (length: number) =>
+      Schema.decodeEffect(Schema.fromJsonString(Prompt.Prompt))(JSON.stringify({ content: long.slice(0, length) }))
+    for (const length of [40, 42, 43, 43]) {
+      yield* LanguageModel.generateText({ prompt: yield* anew(length) })
+    }
+    const sent = yield* requests
+    const [first, ...rest] = sent
+    assert.isDefined(snapshotOf(first ?? []))
+    for (const messages of rest) assert.strictEqual(snapshotOf(messages), snapshotOf(first ?? []))
+    assert.isTrue(rest.every((messages, index) => isPrefix(sent[index] ?? [], messages)))
+  })
 
   it.effect("with a key continues from its store after a restart, byte for byte", () => {
     const restarted = <A, E>(effect: Effect.Effect<A, E, LanguageModel.LanguageModel | ScriptedLanguageModel.Script>) =>
@@ -539,56 +471,52 @@ describe("a continued conversation", () => {
     }).pipe(Effect.provide(services))
   })
 
-  it.effect("is compressed once for two concurrent requests", () =>
-    Effect.gen(function* () {
-      const { layer, written } = yield* counting.pipe(Effect.provide(services))
-      yield* Effect.gen(function* () {
-        yield* Effect.all([ask(long), ask(long), ask(long.slice()), ask([...long, answers("x"), says("y")])], {
-          concurrency: "unbounded"
-        })
-        const [one, two, three, four] = yield* requests
-        assert.deepStrictEqual(one, two)
-        assert.deepStrictEqual(one, three)
-        assert.isTrue(isPrefix(one ?? [], four ?? []))
-        assert.strictEqual(written(), 1)
-      }).pipe(Effect.provide(withSummarizer(small, layer)))
-    })
-  )
+  it.effect("is compressed once for two concurrent requests", function* () {
+    const { layer, written } = yield* counting.pipe(Effect.provide(services))
+    yield* Effect.gen(function* () {
+      yield* Effect.all([ask(long), ask(long), ask(long.slice()), ask([...long, answers("x"), says("y")])], {
+        concurrency: "unbounded"
+      })
+      const [one, two, three, four] = yield* requests
+      assert.deepStrictEqual(one, two)
+      assert.deepStrictEqual(one, three)
+      assert.isTrue(isPrefix(one ?? [], four ?? []))
+      assert.strictEqual(written(), 1)
+    }).pipe(Effect.provide(withSummarizer(small, layer)))
+  })
 
   for (const [what, bounds] of [
     ["no longer held in memory", { conversations: 1 }],
     ["forgotten", { conversations: 1, remembered: 1 }]
   ] as const) {
-    it.effect(`continues when it is ${what}, and its handles stay valid`, () =>
-      Effect.gen(function* () {
-        const { layer, written } = yield* counting.pipe(Effect.provide(services))
-        yield* Effect.gen(function* () {
-          yield* ask(long)
-          const first = yield* latest
-          const handles = mentions(wordsOf(first))
-          assert.isAtLeast(handles.length, 2)
-          const { recall } = yield* Recall
-          const texts = yield* Effect.forEach(handles, (handle) => recall(handle))
-          for (let n = 0; n < 4; n += 1) yield* ask([says(`Something else ${n}.`)])
-          const again = yield* Effect.forEach(handles, (handle) => recall(handle)).pipe(Recall.within(long))
-          assert.deepStrictEqual(again, texts)
-          yield* ask(long)
-          assert.deepStrictEqual(yield* latest, first)
-          assert.strictEqual(written(), "remembered" in bounds ? 2 : 1)
-          // What comes next is what would have come had nobody forgotten anything.
-          const grown = [...long, ...conversation("more", 25), says("Well?")]
-          yield* ask(grown)
-          const sent = yield* latest
-          const whole = Layer.fresh(over(small))
-          const expected = yield* ask(long).pipe(
-            Effect.andThen(ask(grown)),
-            Effect.andThen(latest),
-            Effect.provide(whole)
-          )
-          assert.deepStrictEqual(sent, expected)
-        }).pipe(Effect.provide(withSummarizer({ ...small, ...bounds }, layer)))
-      })
-    )
+    it.effect(`continues when it is ${what}, and its handles stay valid`, function* () {
+      const { layer, written } = yield* counting.pipe(Effect.provide(services))
+      yield* Effect.gen(function* () {
+        yield* ask(long)
+        const first = yield* latest
+        const handles = mentions(wordsOf(first))
+        assert.isAtLeast(handles.length, 2)
+        const { recall } = yield* Recall
+        const texts = yield* Effect.forEach(handles, (handle) => recall(handle))
+        for (let n = 0; n < 4; n += 1) yield* ask([says(`Something else ${n}.`)])
+        const again = yield* Effect.forEach(handles, (handle) => recall(handle)).pipe(Recall.within(long))
+        assert.deepStrictEqual(again, texts)
+        yield* ask(long)
+        assert.deepStrictEqual(yield* latest, first)
+        assert.strictEqual(written(), "remembered" in bounds ? 2 : 1)
+        // What comes next is what would have come had nobody forgotten anything.
+        const grown = [...long, ...conversation("more", 25), says("Well?")]
+        yield* ask(grown)
+        const sent = yield* latest
+        const whole = Layer.fresh(over(small))
+        const expected = yield* ask(long).pipe(
+          Effect.andThen(ask(grown)),
+          Effect.andThen(latest),
+          Effect.provide(whole)
+        )
+        assert.deepStrictEqual(sent, expected)
+      }).pipe(Effect.provide(withSummarizer({ ...small, ...bounds }, layer)))
+    })
   }
 })
 
@@ -619,25 +547,23 @@ describe("a compression without effect", () => {
     ["because a hook vetoed it", conversation("alpha", 14), [says(`beta ${wordsOf([request])}`)], vetoing]
   ]
   for (const [why, first, other, prepared] of ways) {
-    it.effect(`leaves the conversation complete when its session is dropped, ${why}`, () =>
-      Effect.gen(function* () {
-        const sentWith = (conversations: number) =>
-          Effect.gen(function* () {
-            yield* prepared
-            yield* ask(first)
-            assert.deepStrictEqual(yield* latest, first)
-            yield* ask(other)
-            for (let length = 2; length <= follows.length; length += 2)
-              yield* ask([...first, ...follows.slice(0, length)])
-            yield* ask([...first, ...follows, ...conversation("alpha later", 6), says("And now?")])
-            return (yield* requests).slice(2)
-          }).pipe(Effect.scoped, Effect.provide(Layer.fresh(over({ ...small, conversations }))))
-        const held = yield* sentWith(64)
-        const letGo = yield* sentWith(1)
-        assert.isDefined(snapshotOf(held.at(-1) ?? []))
-        assert.deepStrictEqual(letGo, held)
-      })
-    )
+    it.effect(`leaves the conversation complete when its session is dropped, ${why}`, function* () {
+      const sentWith = (conversations: number) =>
+        Effect.gen(function* () {
+          yield* prepared
+          yield* ask(first)
+          assert.deepStrictEqual(yield* latest, first)
+          yield* ask(other)
+          for (let length = 2; length <= follows.length; length += 2)
+            yield* ask([...first, ...follows.slice(0, length)])
+          yield* ask([...first, ...follows, ...conversation("alpha later", 6), says("And now?")])
+          return (yield* requests).slice(2)
+        }).pipe(Effect.scoped, Effect.provide(Layer.fresh(over({ ...small, conversations }))))
+      const held = yield* sentWith(64)
+      const letGo = yield* sentWith(1)
+      assert.isDefined(snapshotOf(held.at(-1) ?? []))
+      assert.deepStrictEqual(letGo, held)
+    })
   }
 })
 
@@ -652,78 +578,80 @@ describe("a prompt that differs from the known one", () => {
     ["a message less in the middle", grown.filter((_, n) => n !== grown.length - 4).concat(says("gamma")), "answer 24"]
   ]
   for (const [name, prompt, gone] of cases) {
-    it.effect(`branches: ${name}`, () =>
-      Effect.gen(function* () {
-        yield* ask(long)
-        yield* ask(grown)
-        yield* ask(prompt)
-        const sent = yield* latest
-        assert.include(wordsOf(sent), "gamma")
-        assert.notInclude(wordsOf(sent), gone)
-        assert.isUndefined(wrong(prompt, sent, 3_500))
-        // The one before goes on as if nothing had been.
-        const before = (yield* requests)[1] ?? []
-        yield* ask([...grown, answers("x"), says("y")])
-        assert.isTrue(isPrefix(before, yield* latest))
-      }).pipe(Effect.provide(over(small)))
-    )
-  }
-
-  it.effect("that is shorter, as after an undo, is sent without the later messages", () =>
-    Effect.gen(function* () {
+    it.effect(`branches: ${name}`, over(small), function* () {
       yield* ask(long)
       yield* ask(grown)
-      yield* ask(grown.slice(0, 9))
-      assert.deepStrictEqual(yield* latest, grown.slice(0, 9))
-      yield* ask(long)
-      assert.deepStrictEqual(yield* latest, (yield* requests)[0])
-    }).pipe(Effect.provide(over(small)))
-  )
+      yield* ask(prompt)
+      const sent = yield* latest
+      assert.include(wordsOf(sent), "gamma")
+      assert.notInclude(wordsOf(sent), gone)
+      assert.isUndefined(wrong(prompt, sent, 3_500))
+      // The one before goes on as if nothing had been.
+      const before = (yield* requests)[1] ?? []
+      yield* ask([...grown, answers("x"), says("y")])
+      assert.isTrue(isPrefix(before, yield* latest))
+    })
+  }
+
+  it.effect("that is shorter, as after an undo, is sent without the later messages", over(small), function* () {
+    yield* ask(long)
+    yield* ask(grown)
+    yield* ask(grown.slice(0, 9))
+    assert.deepStrictEqual(yield* latest, grown.slice(0, 9))
+    yield* ask(long)
+    assert.deepStrictEqual(yield* latest, (yield* requests)[0])
+  })
 })
 
 // --- limits ---------------------------------------------------------------------------------------------------------------
 
+/** A compression that counts how often it is asked. */
+const watched = Effect.gen(function* () {
+  let tried = 0
+  const real = yield* Compression.pipe(Effect.provide(services))
+  const compress: typeof real.compress = (request) =>
+    Effect.suspend(() => {
+      tried += 1
+      return real.compress(request)
+    })
+  return { layer: Layer.succeed(Compression, { ...real, compress }), tried: () => tried }
+})
+
 describe("a prompt that cannot be made to fit", () => {
   const huge = says(`gamma ${"unbelievable words that have to stay ".repeat(1_000)}`)
 
-  it.effect("is refused with the numbers, before sending, by every method", () =>
-    Effect.gen(function* () {
-      const prompt = Prompt.fromMessages([...long, answers("x"), huge])
-      const schema = Schema.Struct({ ok: Schema.Boolean })
-      const refusals = yield* Effect.all([
-        Effect.flip(LanguageModel.generateText({ prompt })),
-        Effect.flip(LanguageModel.generateObject({ prompt, schema })),
-        Effect.flip(Stream.runDrain(LanguageModel.streamText({ prompt })))
-      ])
-      for (const error of refusals) {
-        assert.strictEqual(error.reason._tag, "InvalidUserInputError")
-        assert.match(error.message, /the prompt is too long: up to \d+ tokens.*window of 4000 less 500.*room for 3500/)
-      }
-      assert.deepStrictEqual(yield* requests, [])
-    }).pipe(Effect.provide(over(small)))
-  )
+  it.effect("is refused with the numbers, before sending, by every method", over(small), function* () {
+    const prompt = Prompt.fromMessages([...long, answers("x"), huge])
+    const schema = Schema.Struct({ ok: Schema.Boolean })
+    const refusals = yield* Effect.all([
+      Effect.flip(LanguageModel.generateText({ prompt })),
+      Effect.flip(LanguageModel.generateObject({ prompt, schema })),
+      Effect.flip(Stream.runDrain(LanguageModel.streamText({ prompt })))
+    ])
+    for (const error of refusals) {
+      assert.strictEqual(error.reason._tag, "InvalidUserInputError")
+      assert.match(error.message, /the prompt is too long: up to \d+ tokens.*window of 4000 less 500.*room for 3500/)
+    }
+    assert.deepStrictEqual(yield* requests, [])
+  })
 
-  it.effect("leaves the conversation unchanged", () =>
-    Effect.gen(function* () {
-      yield* ask(long)
-      const before = yield* latest
-      yield* Effect.flip(ask([...long, answers("x"), huge]))
-      yield* ask([...long, answers("x"), says("Shorter.")])
-      assert.isTrue(isPrefix(before, yield* latest))
-    }).pipe(Effect.provide(over(small)))
-  )
+  it.effect("leaves the conversation unchanged", over(small), function* () {
+    yield* ask(long)
+    const before = yield* latest
+    yield* Effect.flip(ask([...long, answers("x"), huge]))
+    yield* ask([...long, answers("x"), says("Shorter.")])
+    assert.isTrue(isPrefix(before, yield* latest))
+  })
 
-  it.effect("is not compressed needlessly when system messages alone are too long", () =>
-    Effect.gen(function* () {
-      const { layer, written } = yield* counting.pipe(Effect.provide(services))
-      yield* Effect.gen(function* () {
-        const system = Prompt.systemMessage({ content: "Be brief. ".repeat(4_000) })
-        const error = yield* Effect.flip(ask([system, ...long]))
-        assert.include(error.message, "system messages and tools alone")
-        assert.strictEqual(written(), 0)
-      }).pipe(Effect.provide(withSummarizer(small, layer)))
-    })
-  )
+  it.effect("is not compressed needlessly when system messages alone are too long", function* () {
+    const { layer, written } = yield* counting.pipe(Effect.provide(services))
+    yield* Effect.gen(function* () {
+      const system = Prompt.systemMessage({ content: "Be brief. ".repeat(4_000) })
+      const error = yield* Effect.flip(ask([system, ...long]))
+      assert.include(error.message, "system messages and tools alone")
+      assert.strictEqual(written(), 0)
+    }).pipe(Effect.provide(withSummarizer(small, layer)))
+  })
 
   it.effect("costs no second summary when repeated", () =>
     Effect.gen(function* () {
@@ -750,39 +678,28 @@ describe("a prompt that cannot be made to fit", () => {
     )
   )
 
-  it.effect("is not retried when nothing can be gained", () =>
-    Effect.gen(function* () {
-      let tried = 0
-      const real = yield* Compression.pipe(Effect.provide(services))
-      const spied = Layer.succeed(Compression, {
-        ...real,
-        compress: (request) =>
-          Effect.suspend(() => {
-            tried += 1
-            return real.compress(request)
-          })
-      })
-      yield* Effect.gen(function* () {
-        // Over the threshold, within the window: all of it waits for its answer.
-        const pending = says(page(0).repeat(26))
-        let prompt: Messages = [pending]
-        for (let n = 0; n < 6; n += 1) {
-          yield* ask(prompt)
-          assert.deepStrictEqual(yield* latest, prompt)
-          prompt = [...prompt, says("?")]
-        }
-        assert.strictEqual(tried, 1)
-      }).pipe(
-        Effect.provide(
-          CompressedLanguageModel.layer({ window: 6_000, reserve: 0 }).pipe(
-            Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
-            Layer.provide(spied),
-            Layer.provide(services)
-          )
+  it.effect("is not retried when nothing can be gained", function* () {
+    const { layer: spied, tried } = yield* watched
+    yield* Effect.gen(function* () {
+      // Over the threshold, within the window: all of it waits for its answer.
+      const pending = says(page(0).repeat(26))
+      let prompt: Messages = [pending]
+      for (let n = 0; n < 6; n += 1) {
+        yield* ask(prompt)
+        assert.deepStrictEqual(yield* latest, prompt)
+        prompt = [...prompt, says("?")]
+      }
+      assert.strictEqual(tried(), 1)
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer({ window: 6_000, reserve: 0 }).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(spied),
+          Layer.provide(services)
         )
       )
-    })
-  )
+    )
+  })
 })
 
 describe("a provider's rejection as too long", () => {
@@ -795,89 +712,76 @@ describe("a provider's rejection as too long", () => {
       wordsOf(request.prompt.content).length > most ? tooLong : "fits"
   const halfFull = conversation("alpha", 12)
 
-  it.effect("is retried once with less", () =>
-    Effect.gen(function* () {
-      const response = yield* ask(halfFull)
-      assert.strictEqual(response.text, "fits")
-      const [first, second, ...more] = yield* requests
-      assert.deepStrictEqual(first, halfFull)
-      assert.isDefined(snapshotOf(second ?? []))
-      assert.deepStrictEqual(more, [])
-      // What was learned is kept: the next one fits at once.
-      yield* ask([...halfFull, says("Next?")])
-      assert.strictEqual((yield* requests).length, 3)
-    }).pipe(Effect.provide(over({ window: 6_000 }, refusing(7_000))))
-  )
+  it.effect("is retried once with less", over({ window: 6_000 }, refusing(7_000)), function* () {
+    const response = yield* ask(halfFull)
+    assert.strictEqual(response.text, "fits")
+    const [first, second, ...more] = yield* requests
+    assert.deepStrictEqual(first, halfFull)
+    assert.isDefined(snapshotOf(second ?? []))
+    assert.deepStrictEqual(more, [])
+    // What was learned is kept: the next one fits at once.
+    yield* ask([...halfFull, says("Next?")])
+    assert.strictEqual((yield* requests).length, 3)
+  })
 
-  it.effect("is retried for a stream that has not begun", () =>
-    Effect.gen(function* () {
-      const parts = yield* Stream.runCollect(LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }))
-      assert.isTrue(parts.some((part) => part.type === "text-delta" && part.delta === "fits"))
-      assert.strictEqual((yield* requests).length, 2)
-    }).pipe(Effect.provide(over({ window: 6_000 }, refusing(7_000))))
-  )
+  it.effect("is retried for a stream that has not begun", over({ window: 6_000 }, refusing(7_000)), function* () {
+    const parts = yield* Stream.runCollect(LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }))
+    assert.isTrue(parts.some((part) => part.type === "text-delta" && part.delta === "fits"))
+    assert.strictEqual((yield* requests).length, 2)
+  })
 
-  it.effect("is not retried for a stream that has begun", () =>
-    Effect.gen(function* () {
-      const seen: Array<string> = []
-      let asked = 0
-      const inner = Layer.effect(
-        LanguageModel.LanguageModel,
-        LanguageModel.make({
-          generateText: () => Effect.die("unused"),
-          streamText: () =>
-            Stream.suspend(() => {
-              asked += 1
-              const begun: ReadonlyArray<Response.StreamPartEncoded> = [
-                { type: "text-start", id: "t" },
-                { type: "text-delta", id: "t", delta: "half" }
-              ]
-              return Stream.concat(Stream.fromIterable(begun), Stream.fail(tooLong))
-            })
-        })
-      )
-      const error = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }).pipe(
-        Stream.runForEach((part) => Effect.sync(() => seen.push(part.type))),
-        Effect.flip,
-        Effect.provide(CompressedLanguageModel.layer({ window: 6_000 }).pipe(Layer.provide([inner, services])))
-      )
-      assert.strictEqual(error.reason._tag, "InvalidRequestError")
-      assert.deepStrictEqual([asked, seen], [1, ["text-start", "text-delta"]])
-    })
-  )
+  it.effect("is not retried for a stream that has begun", function* () {
+    const seen: Array<string> = []
+    let asked = 0
+    const inner = Layer.effect(
+      LanguageModel.LanguageModel,
+      LanguageModel.make({
+        generateText: () => Effect.die("unused"),
+        streamText: () =>
+          Stream.suspend(() => {
+            asked += 1
+            const begun: ReadonlyArray<Response.StreamPartEncoded> = [
+              { type: "text-start", id: "t" },
+              { type: "text-delta", id: "t", delta: "half" }
+            ]
+            return Stream.concat(Stream.fromIterable(begun), Stream.fail(tooLong))
+          })
+      })
+    )
+    const error = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }).pipe(
+      Stream.runForEach((part) => Effect.sync(() => seen.push(part.type))),
+      Effect.flip,
+      Effect.provide(CompressedLanguageModel.layer({ window: 6_000 }).pipe(Layer.provide([inner, services])))
+    )
+    assert.strictEqual(error.reason._tag, "InvalidRequestError")
+    assert.deepStrictEqual([asked, seen], [1, ["text-start", "text-delta"]])
+  })
 
-  it.effect("is not retried twice", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(ask(halfFull))
-      assert.include(["InvalidRequestError", "InvalidUserInputError"], error.reason._tag)
-      assert.isAtMost((yield* requests).length, 2)
-    }).pipe(Effect.provide(over({ window: 6_000 }, refusing(0))))
-  )
+  it.effect("is not retried twice", over({ window: 6_000 }, refusing(0)), function* () {
+    const error = yield* Effect.flip(ask(halfFull))
+    assert.include(["InvalidRequestError", "InvalidUserInputError"], error.reason._tag)
+    assert.isAtMost((yield* requests).length, 2)
+  })
 
-  it.effect("is not retried after tools have run, nor is any other failure", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is not retried after tools have run, nor is any other failure",
+    Layer.merge(over({ window: 6_000 }, refusing(0)), layerAdding),
+    function* () {
       added = 0
-      const asked = Prompt.assistantMessage({
-        content: [
-          Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
-          Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
-        ]
-      })
-      const decided = Prompt.toolMessage({
-        content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })]
-      })
       const prompt = Prompt.fromMessages([...halfFull, asked, decided])
       yield* Effect.flip(LanguageModel.generateText({ prompt, toolkit: Adding }))
       assert.deepStrictEqual([added, (yield* requests).length], [1, 1])
-    }).pipe(Effect.provide([over({ window: 6_000 }, refusing(0)), layerAdding]))
+    }
   )
 
-  it.effect("or any other failure is not retried", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "or any other failure is not retried",
+    over({ window: 6_000 }, [failing(new AiError.RateLimitError({}))]),
+    function* () {
       const error = yield* Effect.flip(ask(halfFull))
       assert.strictEqual(error.reason._tag, "RateLimitError")
       assert.strictEqual((yield* requests).length, 1)
-    }).pipe(Effect.provide(over({ window: 6_000 }, [failing(new AiError.RateLimitError({}))])))
+    }
   )
 
   for (const [name, honest] of [
@@ -932,11 +836,9 @@ describe("options", () => {
     ["a reserve that leaves too little", { window: 6_000, threshold: 1, reserve: 3_000 }, undefined, true]
   ]
   for (const [name, options, model, compressed] of cases) {
-    it.effect(`${name}: ${compressed ? "compresses" : "does not"}`, () =>
-      Effect.gen(function* () {
-        assert.strictEqual(yield* sentFor(options, model), compressed)
-      })
-    )
+    it.effect(`${name}: ${compressed ? "compresses" : "does not"}`, function* () {
+      assert.strictEqual(yield* sentFor(options, model), compressed)
+    })
   }
 
   it.effect("let a model write the snapshot when its layer is provided", () =>
@@ -964,55 +866,46 @@ describe("options", () => {
 })
 
 describe("a system prompt", () => {
-  it.effect("counts towards the growth mark after a compression with little gain", () =>
-    Effect.gen(function* () {
-      let tried = 0
-      const real = yield* Compression.pipe(Effect.provide(services))
-      const spied = Layer.succeed(Compression, {
-        ...real,
-        compress: (request) =>
-          Effect.suspend(() => {
-            tried += 1
-            return real.compress(request)
-          })
-      })
-      yield* Effect.gen(function* () {
-        const pending = says(page(0).repeat(24))
-        let prompt: Messages = [
-          Prompt.systemMessage({ content: page(1).repeat(16) }),
-          ...conversation("alpha", 3),
-          pending
-        ]
+  it.effect("counts towards the growth mark after a compression with little gain", function* () {
+    const { layer: spied, tried } = yield* watched
+    yield* Effect.gen(function* () {
+      const pending = says(page(0).repeat(24))
+      let prompt: Messages = [
+        Prompt.systemMessage({ content: page(1).repeat(16) }),
+        ...conversation("alpha", 3),
+        pending
+      ]
+      yield* ask(prompt)
+      assert.isDefined(snapshotOf(yield* latest))
+      assert.strictEqual(tried(), 1)
+      for (let n = 0; n < 4; n += 1) {
+        prompt = [...prompt, says("?")]
         yield* ask(prompt)
-        assert.isDefined(snapshotOf(yield* latest))
-        assert.strictEqual(tried, 1)
-        for (let n = 0; n < 4; n += 1) {
-          prompt = [...prompt, says("?")]
-          yield* ask(prompt)
-          assert.strictEqual(tried, 1)
-        }
-        yield* ask([...prompt, ...conversation("beta", 4), says("?")])
-        assert.strictEqual(tried, 2)
-      }).pipe(
-        Effect.provide(
-          CompressedLanguageModel.layer({ window: 12_000, reserve: 0, threshold: 0.3, policy: { minGain: 0 } }).pipe(
-            Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
-            Layer.provide(spied),
-            Layer.provide(services)
-          )
+        assert.strictEqual(tried(), 1)
+      }
+      yield* ask([...prompt, ...conversation("beta", 4), says("?")])
+      assert.strictEqual(tried(), 2)
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer({ window: 12_000, reserve: 0, threshold: 0.3, policy: { minGain: 0 } }).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(spied),
+          Layer.provide(services)
         )
       )
-    })
-  )
+    )
+  })
 
-  it.effect("counts towards the threshold, and the result stays below it", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "counts towards the threshold, and the result stays below it",
+    over({ window: 4_000, reserve: 0 }),
+    function* () {
       const system = Prompt.systemMessage({ content: page(0).repeat(8) })
       yield* ask([system, ...conversation("alpha", 8), says("And now?")])
       const sent = yield* latest
       assert.isDefined(snapshotOf(sent))
       assert.isBelow(boundOf(sent) / 1.4, 2_000)
-    }).pipe(Effect.provide(over({ window: 4_000, reserve: 0 })))
+    }
   )
 })
 
@@ -1059,8 +952,10 @@ describe("recall", () => {
 })
 
 describe("recall within a call within a call", () => {
-  it.effect("finds what the innermost prompt holds, then what those around it hold, in the same conversation", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "finds what the innermost prompt holds, then what those around it hold, in the same conversation",
+    over(small),
+    function* () {
       yield* ask(long)
       const [handle] = mentions(snapshotOf(yield* latest) ?? "")
       if (handle === undefined) return assert.fail("no handle")
@@ -1071,7 +966,7 @@ describe("recall within a call within a call", () => {
       assert.strictEqual((yield* inner.pipe(Recall.within([says("Between.")]), Recall.within(long))).text, text)
       yield* Effect.flip(inner)
       yield* Effect.flip(inner.pipe(withConversation("another"), Recall.within(long)))
-    }).pipe(Effect.provide(over(small)))
+    }
   )
 })
 
@@ -1082,8 +977,10 @@ describe("recall outside of a call", () => {
     return handle
   })
 
-  it.effect("finds nothing after a prompt that is a prefix of the known one: it may be another conversation", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "finds nothing after a prompt that is a prefix of the known one: it may be another conversation",
+    over(small),
+    function* () {
       yield* ask(long)
       const handle = yield* told
       const { recall } = yield* Recall
@@ -1091,42 +988,38 @@ describe("recall outside of a call", () => {
       const error = yield* Effect.flip(recall(handle))
       assert.include(error.message, "belongs to one of several conversations")
       assert.isNotEmpty((yield* recall(handle).pipe(Recall.within(long))).text)
-    }).pipe(Effect.provide(over(small)))
+    }
   )
 
-  it.effect("finds what was dropped from a single conversation that repeats its request", () =>
-    Effect.gen(function* () {
-      yield* ask(long)
-      const handle = yield* told
-      const { recall } = yield* Recall
-      const { text } = yield* recall(handle)
-      for (const prompt of [long, long.slice(), [...long, answers("Well."), says("Go on.")]]) {
-        yield* ask(prompt)
-        assert.strictEqual((yield* recall(handle)).text, text)
-      }
-    }).pipe(Effect.provide(over(small)))
-  )
+  it.effect("finds what was dropped from a single conversation that repeats its request", over(small), function* () {
+    yield* ask(long)
+    const handle = yield* told
+    const { recall } = yield* Recall
+    const { text } = yield* recall(handle)
+    for (const prompt of [long, long.slice(), [...long, answers("Well."), says("Go on.")]]) {
+      yield* ask(prompt)
+      assert.strictEqual((yield* recall(handle)).text, text)
+    }
+  })
 })
 
 describe("the recall tool", () => {
-  it.effect("returns as much as fits the window, with a note about the rest", () =>
-    Effect.gen(function* () {
-      const lines = Array.from({ length: 3_000 }, (_, line) => `line ${line} of a long file`).join("\n")
-      const recall = Layer.succeed(Recall, {
-        recall: (_, selection) => select(lines, selection ?? {}),
-        search: () => Effect.die("not searched")
-      })
-      const toolkit = yield* recallToolkit.pipe(Effect.provide(Layer.provide(layerRecallTool, recall)))
-      const told = (params: { readonly handle: string; readonly from?: number; readonly to?: number }) =>
-        toolkit.handle("recall", params).pipe(Stream.unwrap, Stream.runCollect)
-      const [all] = yield* told({ handle: "h_aaaaaaaaaa" })
-      assert.isBelow(String(all?.result).length, 40_000)
-      assert.match(String(all?.result), /\(\d+ more lines; request them by number\)$/)
-      const [some] = yield* told({ handle: "h_aaaaaaaaaa", from: 2_001, to: 2_002 })
-      assert.include(String(some?.result), "line 2000 of")
-      assert.notInclude(String(some?.result), "more lines")
+  it.effect("returns as much as fits the window, with a note about the rest", function* () {
+    const lines = Array.from({ length: 3_000 }, (_, line) => `line ${line} of a long file`).join("\n")
+    const recall = Layer.succeed(Recall, {
+      recall: (_, selection) => select(lines, selection ?? {}),
+      search: () => Effect.die("not searched")
     })
-  )
+    const toolkit = yield* recallToolkit.pipe(Effect.provide(Layer.provide(layerRecallTool, recall)))
+    const told = (params: { readonly handle: string; readonly from?: number; readonly to?: number }) =>
+      toolkit.handle("recall", params).pipe(Stream.unwrap, Stream.runCollect)
+    const [all] = yield* told({ handle: "h_aaaaaaaaaa" })
+    assert.isBelow(String(all?.result).length, 40_000)
+    assert.match(String(all?.result), /\(\d+ more lines; request them by number\)$/)
+    const [some] = yield* told({ handle: "h_aaaaaaaaaa", from: 2_001, to: 2_002 })
+    assert.include(String(some?.result), "line 2000 of")
+    assert.notInclude(String(some?.result), "more lines")
+  })
 })
 
 describe("failures", () => {
@@ -1151,32 +1044,30 @@ describe("failures", () => {
     )
   )
 
-  it.effect("leave an interrupted call before or after its change", () =>
-    Effect.gen(function* () {
-      const long = conversation("alpha", 4)
-      const model = over({ window: 1_100, reserve: 200, policy: { minGain: 0 } })
-      const reference = yield* Effect.andThen(ask(long), latest).pipe(Effect.provide(Layer.fresh(model)))
-      assert.isDefined(snapshotOf(reference))
-      let current: Context.Context<LanguageModel.LanguageModel | ScriptedLanguageModel.Script> | undefined
-      const points = yield* interruptSweep(
-        () =>
-          Effect.gen(function* () {
-            current = yield* Layer.build(Layer.fresh(model))
-            yield* Effect.provideContext(ask(long), current)
-          }),
-        () =>
-          Effect.gen(function* () {
-            if (current === undefined) return
-            // The same prompt and a longer one, as if nothing had been.
-            yield* Effect.gen(function* () {
-              yield* ask(long)
-              assert.deepStrictEqual(yield* latest, reference)
-              yield* ask([...long, answers("x"), says("y")])
-              assert.isTrue(isPrefix(reference, yield* latest))
-            }).pipe(Effect.provideContext(current))
-          })
-      )
-      assert.isAbove(points, 10)
-    })
-  )
+  it.effect("leave an interrupted call before or after its change", function* () {
+    const long = conversation("alpha", 4)
+    const model = over({ window: 1_100, reserve: 200, policy: { minGain: 0 } })
+    const reference = yield* Effect.andThen(ask(long), latest).pipe(Effect.provide(Layer.fresh(model)))
+    assert.isDefined(snapshotOf(reference))
+    let current: Context.Context<LanguageModel.LanguageModel | ScriptedLanguageModel.Script> | undefined
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          current = yield* Layer.build(Layer.fresh(model))
+          yield* Effect.provideContext(ask(long), current)
+        }),
+      () =>
+        Effect.gen(function* () {
+          if (current === undefined) return
+          // The same prompt and a longer one, as if nothing had been.
+          yield* Effect.gen(function* () {
+            yield* ask(long)
+            assert.deepStrictEqual(yield* latest, reference)
+            yield* ask([...long, answers("x"), says("y")])
+            assert.isTrue(isPrefix(reference, yield* latest))
+          }).pipe(Effect.provideContext(current))
+        })
+    )
+    assert.isAbove(points, 10)
+  })
 })

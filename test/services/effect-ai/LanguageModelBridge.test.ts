@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -8,6 +7,7 @@ import { call, model, response, text, user } from "../../../src/domain/content/C
 import { layerLanguageModel, toModelError, toPrompt } from "../../../src/services/effect-ai/LanguageModelBridge.ts"
 import { Model, type ModelRequest } from "../../../src/services/model/Model.ts"
 import { isRetryable } from "../../../src/services/model/Retry.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 type Fake = Parameters<typeof LanguageModel.make>[0]
 
@@ -204,11 +204,9 @@ describe("generate", () => {
     ["unknown", "OTHER"]
   ]
   for (const [reason, ours] of ends) {
-    it.effect(`ends with ${ours} for ${reason}`, () =>
-      Effect.gen(function* () {
-        assert.strictEqual((yield* generate()).finishReason, ours)
-      }).pipe(Effect.provide(answering({ type: "text", text: "x" }, finish(reason))))
-    )
+    it.effect(`ends with ${ours} for ${reason}`, answering({ type: "text", text: "x" }, finish(reason)), function* () {
+      assert.strictEqual((yield* generate()).finishReason, ours)
+    })
   }
 
   const noAnswers: ReadonlyArray<readonly [string, ReadonlyArray<Response.PartEncoded>, string]> = [
@@ -217,11 +215,9 @@ describe("generate", () => {
     ["an answer without an end", [{ type: "text", text: "x" }], "InvalidResponseError"]
   ]
   for (const [name, parts, reason] of noAnswers) {
-    it.effect(`fails with ${name}`, () =>
-      Effect.gen(function* () {
-        assert.strictEqual((yield* Effect.flip(generate())).reason._tag, reason)
-      }).pipe(Effect.provide(answering(...parts)))
-    )
+    it.effect(`fails with ${name}`, answering(...parts), function* () {
+      assert.strictEqual((yield* Effect.flip(generate())).reason._tag, reason)
+    })
   }
 
   it.effect.each([
@@ -255,27 +251,23 @@ describe("generate", () => {
     }).pipe(Effect.provide(over({ generateText: () => Effect.succeed([finish("stop")]) }, "fake-1")))
   )
 
-  it.effect("interrupts the provider", () =>
-    Effect.gen(function* () {
-      const stopped = yield* Deferred.make<void>()
-      const hanging = over({
-        generateText: () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined)),
-        streamText: () => Stream.never
-      })
-      const fiber = yield* Effect.forkChild(Effect.provide(generate(), hanging), { startImmediately: true })
-      yield* Effect.yieldNow
-      yield* Fiber.interrupt(fiber)
-      yield* Deferred.await(stopped)
+  it.effect("interrupts the provider", function* () {
+    const stopped = yield* Deferred.make<void>()
+    const hanging = over({
+      generateText: () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined)),
+      streamText: () => Stream.never
     })
-  )
+    const fiber = yield* Effect.forkChild(Effect.provide(generate(), hanging), { startImmediately: true })
+    yield* Effect.yieldNow
+    yield* Fiber.interrupt(fiber)
+    yield* Deferred.await(stopped)
+  })
 
-  it.effect("counts with the estimator", () =>
-    Effect.gen(function* () {
-      const tokens = yield* Model.use((service) => service.countTokens(request))
-      assert.isAbove(tokens, 3)
-      assert.isBelow(tokens, 12)
-    }).pipe(Effect.provide(over({})))
-  )
+  it.effect("counts with the estimator", over({}), function* () {
+    const tokens = yield* Model.use((service) => service.countTokens(request))
+    assert.isAbove(tokens, 3)
+    assert.isBelow(tokens, 12)
+  })
 })
 
 describe("stream", () => {
@@ -306,8 +298,10 @@ describe("stream", () => {
     )
   )
 
-  it.effect("fails without a finish reason, after yielding the chunks so far", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "fails without a finish reason, after yielding the chunks so far",
+    streaming({ type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: "half" }),
+    function* () {
       const seen: Array<string> = []
       const error = yield* Model.use((service) =>
         Stream.runForEach(service.stream(request), ({ parts }) =>
@@ -315,38 +309,36 @@ describe("stream", () => {
         )
       ).pipe(Effect.flip)
       assert.deepStrictEqual([seen, error.reason._tag], [["half"], "InvalidResponseError"])
-    }).pipe(Effect.provide(streaming({ type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: "half" })))
+    }
   )
 
-  it.effect("fails on the provider's failure within it", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "fails on the provider's failure within it",
+    over({ streamText: () => Stream.fail(failing(new AiError.RateLimitError({}))) }),
+    function* () {
       assert.strictEqual((yield* Effect.flip(streamed)).reason._tag, "RateLimitError")
-    }).pipe(Effect.provide(over({ streamText: () => Stream.fail(failing(new AiError.RateLimitError({}))) })))
+    }
   )
 
-  it.effect("fails on an error part", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* Effect.flip(streamed)).reason._tag, "InvalidResponseError")
-    }).pipe(Effect.provide(streaming({ type: "error", error: "boom" })))
-  )
+  it.effect("fails on an error part", streaming({ type: "error", error: "boom" }), function* () {
+    assert.strictEqual((yield* Effect.flip(streamed)).reason._tag, "InvalidResponseError")
+  })
 
-  it.effect("releases the provider when its scope closes", () =>
-    Effect.gen(function* () {
-      const stopped = yield* Deferred.make<void>()
-      const endless = over({
-        streamText: () =>
-          Stream.make<Array<Response.StreamPartEncoded>>(
-            { type: "text-start", id: "t" },
-            { type: "text-delta", id: "t", delta: "x" }
-          ).pipe(Stream.concat(Stream.never), Stream.ensuring(Deferred.succeed(stopped, undefined)))
-      })
-      const [first] = yield* Model.use((service) => Stream.runCollect(Stream.take(service.stream(request), 1))).pipe(
-        Effect.provide(endless)
-      )
-      assert.deepStrictEqual(first, { parts: [text("x")] })
-      yield* Deferred.await(stopped)
+  it.effect("releases the provider when its scope closes", function* () {
+    const stopped = yield* Deferred.make<void>()
+    const endless = over({
+      streamText: () =>
+        Stream.make<Array<Response.StreamPartEncoded>>(
+          { type: "text-start", id: "t" },
+          { type: "text-delta", id: "t", delta: "x" }
+        ).pipe(Stream.concat(Stream.never), Stream.ensuring(Deferred.succeed(stopped, undefined)))
     })
-  )
+    const [first] = yield* Model.use((service) => Stream.runCollect(Stream.take(service.stream(request), 1))).pipe(
+      Effect.provide(endless)
+    )
+    assert.deepStrictEqual(first, { parts: [text("x")] })
+    yield* Deferred.await(stopped)
+  })
 })
 
 describe("failures", () => {

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -9,6 +8,7 @@ import { model, type Part, text } from "../../../src/domain/content/Content.ts"
 import { layerLanguageModel } from "../../../src/services/effect-ai/ModelLanguageModel.ts"
 import * as Models from "../../../src/services/model/Model.ts"
 import { isRetryable } from "../../../src/services/model/Retry.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Every reason of a failure, as `effect/ai` calls it. */
 const reasons: ReadonlyArray<readonly [Models.ModelErrorReason, string]> = [
@@ -114,76 +114,74 @@ const counts =
 describe("an answer of a model", () => {
   const options = { toolkit: tools, prompt: "Look.", disableToolCallResolution: true } as const
 
-  it.effect("comes whole and in pieces, and goes back as it came", () =>
-    Effect.gen(function* () {
-      const { asked, layer } = answering(answered, "STOP")
-      const { content } = yield* Effect.provide(LanguageModel.generateText(options), layer)
-      const streamed = yield* Effect.provide(Stream.runCollect(LanguageModel.streamText(options)), layer)
-      const last = [
-        'file {"mediaType":"image/png","data":{"0":104,"1":105}}',
-        'file {"mediaType":"application/octet-stream","data":{}}',
-        `finish {"reason":"tool-calls",${counts}}`
-      ]
-      assert.deepStrictEqual(content.map(told), [
-        'reasoning {"text":"Let me "}',
-        'reasoning {"text":"see.","palimpsest":{"signature":"s1"}}',
-        'text {"text":"I look. "}',
-        'text {"text":"Twice."}',
-        'tool-call {"name":"look","params":{"at":1},"id":"c1","palimpsest":{"signature":"s2"}}',
-        'tool-call {"name":"read","params":{"at":2},"id":"call_5"}',
-        ...last
-      ])
-      assert.deepStrictEqual(streamed.map(told), [
-        'reasoning-start {"id":"1"}',
-        'reasoning-delta {"delta":"Let me ","id":"1"}',
-        'reasoning-end {"id":"1"}',
-        'reasoning-start {"id":"2","palimpsest":{"signature":"s1"}}',
-        'reasoning-delta {"delta":"see.","id":"2"}',
-        'reasoning-end {"id":"2"}',
-        'text-start {"id":"3"}',
-        'text-delta {"delta":"I look. ","id":"3"}',
-        'text-delta {"delta":"Twice.","id":"3"}',
-        'text-end {"id":"3"}',
-        'tool-call {"name":"look","params":{"at":1},"id":"c1","palimpsest":{"signature":"s2"}}',
-        'tool-call {"name":"read","params":{"at":2},"id":"call_4"}',
-        ...last
-      ])
-      const parametersJsonSchema = Tool.getJsonSchema(tools.tools.look)
-      const request = {
-        model: "m",
-        contents: [{ role: "user", parts: [{ text: "Look." }] }],
-        systemInstruction: undefined,
-        tools: [
-          {
-            functionDeclarations: [
-              { name: "look", description: "Looks.", parametersJsonSchema },
-              { name: "read", parametersJsonSchema }
-            ]
-          }
-        ],
-        mustCall: false,
-        generation: { topK: 3 }
-      }
-      assert.deepStrictEqual(asked, [request, request] as typeof asked)
-      const prompt = Prompt.concat(
-        Prompt.make([
-          { role: "system", content: "one" },
-          { role: "system", content: "two" },
-          { role: "user", content: "q" }
-        ]),
-        Prompt.fromResponseParts(content)
-      )
-      yield* Effect.provide(LanguageModel.generateText({ ...options, prompt }), layer)
-      assert.strictEqual(asked[2]?.systemInstruction, "one\n\ntwo")
-      // With the id and the bytes that `effect/ai` made of none.
-      assert.deepStrictEqual(JSON.parse(JSON.stringify(asked[2]?.contents.at(-1)?.parts)), [
-        ...answered.slice(0, 5),
-        { functionCall: { id: "call_5", name: "read", args: { at: 2 } } },
-        answered[6],
-        { inlineData: { mimeType: "application/octet-stream", data: "" } }
-      ])
-    })
-  )
+  it.effect("comes whole and in pieces, and goes back as it came", function* () {
+    const { asked, layer } = answering(answered, "STOP")
+    const { content } = yield* Effect.provide(LanguageModel.generateText(options), layer)
+    const streamed = yield* Effect.provide(Stream.runCollect(LanguageModel.streamText(options)), layer)
+    const last = [
+      'file {"mediaType":"image/png","data":{"0":104,"1":105}}',
+      'file {"mediaType":"application/octet-stream","data":{}}',
+      `finish {"reason":"tool-calls",${counts}}`
+    ]
+    assert.deepStrictEqual(content.map(told), [
+      'reasoning {"text":"Let me "}',
+      'reasoning {"text":"see.","palimpsest":{"signature":"s1"}}',
+      'text {"text":"I look. "}',
+      'text {"text":"Twice."}',
+      'tool-call {"name":"look","params":{"at":1},"id":"c1","palimpsest":{"signature":"s2"}}',
+      'tool-call {"name":"read","params":{"at":2},"id":"call_5"}',
+      ...last
+    ])
+    assert.deepStrictEqual(streamed.map(told), [
+      'reasoning-start {"id":"1"}',
+      'reasoning-delta {"delta":"Let me ","id":"1"}',
+      'reasoning-end {"id":"1"}',
+      'reasoning-start {"id":"2","palimpsest":{"signature":"s1"}}',
+      'reasoning-delta {"delta":"see.","id":"2"}',
+      'reasoning-end {"id":"2"}',
+      'text-start {"id":"3"}',
+      'text-delta {"delta":"I look. ","id":"3"}',
+      'text-delta {"delta":"Twice.","id":"3"}',
+      'text-end {"id":"3"}',
+      'tool-call {"name":"look","params":{"at":1},"id":"c1","palimpsest":{"signature":"s2"}}',
+      'tool-call {"name":"read","params":{"at":2},"id":"call_4"}',
+      ...last
+    ])
+    const parametersJsonSchema = Tool.getJsonSchema(tools.tools.look)
+    const request = {
+      model: "m",
+      contents: [{ role: "user", parts: [{ text: "Look." }] }],
+      systemInstruction: undefined,
+      tools: [
+        {
+          functionDeclarations: [
+            { name: "look", description: "Looks.", parametersJsonSchema },
+            { name: "read", parametersJsonSchema }
+          ]
+        }
+      ],
+      mustCall: false,
+      generation: { topK: 3 }
+    }
+    assert.deepStrictEqual(asked, [request, request] as typeof asked)
+    const prompt = Prompt.concat(
+      Prompt.make([
+        { role: "system", content: "one" },
+        { role: "system", content: "two" },
+        { role: "user", content: "q" }
+      ]),
+      Prompt.fromResponseParts(content)
+    )
+    yield* Effect.provide(LanguageModel.generateText({ ...options, prompt }), layer)
+    assert.strictEqual(asked[2]?.systemInstruction, "one\n\ntwo")
+    // With the id and the bytes that `effect/ai` made of none.
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(asked[2]?.contents.at(-1)?.parts)), [
+      ...answered.slice(0, 5),
+      { functionCall: { id: "call_5", name: "read", args: { at: 2 } } },
+      answered[6],
+      { inlineData: { mimeType: "application/octet-stream", data: "" } }
+    ])
+  })
 
   it.effect.each([
     ["auto", "look read", false],
@@ -218,21 +216,19 @@ describe("an answer of a model", () => {
     })
   )
 
-  it.effect("that is an object is a call that has to be made, and no other words", () =>
-    Effect.gen(function* () {
-      const { asked, layer } = answering([text("Here: "), { functionCall: { name: "Tide", args: { at: 3 } } }], "STOP")
-      const schema = Schema.Struct({ at: Schema.Finite })
-      const { value } = yield* Effect.provide(
-        LanguageModel.generateObject({ prompt: "?", objectName: "Tide", schema }),
-        layer
-      )
-      assert.deepStrictEqual(value, { at: 3 })
-      assert.strictEqual(asked[0]?.mustCall, true)
-      assert.include(JSON.stringify(asked[0]?.tools), '"name":"Tide"')
-      assert.include(JSON.stringify(asked[0]?.tools), '"at"')
-      const plain = answering([text('{"at":4}')], "STOP")
-      const given = yield* Effect.provide(LanguageModel.generateObject({ prompt: "?", schema }), plain.layer)
-      assert.deepStrictEqual(given.value, { at: 4 })
-    })
-  )
+  it.effect("that is an object is a call that has to be made, and no other words", function* () {
+    const { asked, layer } = answering([text("Here: "), { functionCall: { name: "Tide", args: { at: 3 } } }], "STOP")
+    const schema = Schema.Struct({ at: Schema.Finite })
+    const { value } = yield* Effect.provide(
+      LanguageModel.generateObject({ prompt: "?", objectName: "Tide", schema }),
+      layer
+    )
+    assert.deepStrictEqual(value, { at: 3 })
+    assert.strictEqual(asked[0]?.mustCall, true)
+    assert.include(JSON.stringify(asked[0]?.tools), '"name":"Tide"')
+    assert.include(JSON.stringify(asked[0]?.tools), '"at"')
+    const plain = answering([text('{"at":4}')], "STOP")
+    const given = yield* Effect.provide(LanguageModel.generateObject({ prompt: "?", schema }), plain.layer)
+    assert.deepStrictEqual(given.value, { at: 4 })
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { Content } from "../../../src/domain/content/Content.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
@@ -16,6 +15,7 @@ import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { makeEntry, HandleIndex } from "../../../src/services/session/EntryBuilder.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { asks, ran, says } from "../../support/compactions.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const services = Compression.layer.pipe(
   Layer.provideMerge(
@@ -92,8 +92,10 @@ const options: EvaluationOptions = {
 }
 
 describe("an evaluation", () => {
-  it.effect("measures a second compaction on what the agent saw then: the first summary, and what followed it", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "measures a second compaction on what the agent saw then: the first summary, and what followed it",
+    services,
+    function* () {
       const recording = yield* recordingOf([
         ...work("oneThing"),
         { summary: "oneThing is mended" },
@@ -113,11 +115,13 @@ describe("an evaluation", () => {
       assert.strictEqual(entryText(compactions[1]?.before[0] ?? assert.fail()), "oneThing is mended")
       assert.isFalse(compactions[1]?.before.some((entry) => entryText(entry) === "Mend oneThing."))
       assert.strictEqual(points.length, 2)
-    }).pipe(Effect.provide(services))
+    }
   )
 
-  it.effect("gives every writer the recorded summary's size, and the same report for the same seed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "gives every writer the recorded summary's size, and the same report for the same seed",
+    services,
+    function* () {
       const summary = `I mended oneThing in src/oneThing.ts. ${"It took a while, and then some more. ".repeat(12)}`
       const steps = [...work("oneThing"), ...work("twoThings"), { summary }, ...work("oneThing")]
       const recording = yield* recordingOf(steps)
@@ -140,7 +144,7 @@ describe("an evaluation", () => {
       const [sum] = sumsOf(files, figures, 1)
       const { interval, value } = sum?.figures["waste"] ?? assert.fail()
       assert.deepStrictEqual(interval, [value ?? 0, value ?? 0])
-    }).pipe(Effect.provide(services))
+    }
   )
 
   it("gives each figure a key of its own", () => {

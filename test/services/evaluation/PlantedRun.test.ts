@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PlantedKind } from "../../../src/domain/evaluation/PlantedFacts.ts"
 import type { GradedFact } from "../../../src/domain/evaluation/PlantedGrades.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import { plantedChecks, runPlanted } from "../../../src/services/evaluation/PlantedRun.ts"
 import { isUnitTier, runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What a snapshot that code writes carries on over twenty compressions, with nothing else kept. */
 
@@ -27,16 +27,14 @@ const failed = (kinds: ReadonlyArray<PlantedKind>, grades: ReadonlyArray<GradedF
   )
 
 describe.skipIf(isUnitTier)("planted facts", () => {
-  it.effect("are graded after 1, 3, 10 and 20 compressions, the same for the same seed", () =>
-    Effect.gen(function* () {
-      const [first = []] = yield* played
-      assert.deepStrictEqual(
-        first.map(({ compressions }) => compressions),
-        plantedChecks
-      )
-      assert.deepStrictEqual(yield* play(seeds[0] ?? 1), first)
-    })
-  )
+  it.effect("are graded after 1, 3, 10 and 20 compressions, the same for the same seed", function* () {
+    const [first = []] = yield* played
+    assert.deepStrictEqual(
+      first.map(({ compressions }) => compressions),
+      plantedChecks
+    )
+    assert.deepStrictEqual(yield* play(seeds[0] ?? 1), first)
+  })
   it.effect("no constraint is lost", () =>
     Effect.map(failed(["constraint"], ["lost"]), (all) => assert.deepStrictEqual(all, []))
   )

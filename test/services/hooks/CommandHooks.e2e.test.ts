@@ -6,7 +6,6 @@ import { TestClock } from "effect/testing"
 import path from "node:path"
 import { type HookEvent, type HookOutcome, type HookRequest, emptyOutcome } from "../../../src/domain/hooks/Hook.ts"
 import { type CommandHook, HooksConfigSettings, HooksSettings } from "../../../src/domain/hooks/HookSettings.ts"
-import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as CommandHooks from "../../../src/services/hooks/CommandHooks.ts"
 import { type Hook, HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
@@ -93,14 +92,9 @@ describe("a hook of Gemini CLI runs unchanged", () => {
 
   const cases: ReadonlyArray<readonly [HookEvent, Partial<HookOutcome>]> = [
     [
-      { _tag: "BeforeTool", tool: "write_file", input: { file_path: "a", content: "x" } },
-      specific({ hookEventName: "BeforeTool", tool_input: { content: "x\n" } })
-    ],
-    [
       { _tag: "BeforeTool", tool: "write_file", input: { file_path: "a", content: "password = 1" } },
       { blocked: "write_file would write a password", ...notice("no-secrets", "a secret was kept out") }
     ],
-    [{ _tag: "BeforeTool", tool: "read_file", input: {} }, {}],
     [
       { _tag: "AfterTool", tool: "replace", input: { file_path: "a" }, response: { output: "done" } },
       {
@@ -112,14 +106,6 @@ describe("a hook of Gemini CLI runs unchanged", () => {
         })
       }
     ],
-    [
-      prompt,
-      {
-        context: "branch: main",
-        ...specific({ hookEventName: "BeforeAgent", additionalContext: "branch: main" })
-      }
-    ],
-    [{ _tag: "AfterAgent", prompt: "do", answer: "done", isAgain: false }, { blocked: "say what you tested" }],
     [
       { _tag: "AfterAgent", prompt: "do", answer: "done", isAgain: true },
       { clears: true, ...specific({ hookEventName: "AfterAgent", clearContext: true }) }
@@ -137,11 +123,6 @@ describe("a hook of Gemini CLI runs unchanged", () => {
       }
     ],
     [{ _tag: "SessionStart", source: "resume" }, {}],
-    [{ _tag: "SessionEnd", reason: "exit" }, {}],
-    [
-      { _tag: "PreCompress", trigger: "auto" },
-      { suppressed: true, ...notice("node pre-compress.cjs", "compressing (auto)") }
-    ],
     [
       { _tag: "BeforeModel", request: { ...request, messages: [{ role: "user", content: "ping" }] } },
       {
@@ -153,29 +134,8 @@ describe("a hook of Gemini CLI runs unchanged", () => {
       }
     ],
     [
-      { _tag: "BeforeModel", request },
-      specific({ hookEventName: "BeforeModel", llm_request: { config: { temperature: 0 } } })
-    ],
-    [
-      { _tag: "AfterModel", request, text: "it is AIzaSecret", finishReason: "STOP" },
-      specific({
-        hookEventName: "AfterModel",
-        llm_response: { candidates: [{ content: { role: "model", parts: ["it is [key]"] }, finishReason: "STOP" }] }
-      })
-    ],
-    [
       { _tag: "BeforeToolSelection", request },
       specific({ toolConfig: { mode: "ANY", allowedFunctionNames: ["glob", "read_file"] } })
-    ],
-    [
-      {
-        _tag: "PostCompress",
-        trigger: "auto",
-        status: "COMPRESSED",
-        before: TokenCount.make(9000),
-        after: TokenCount.make(4000)
-      },
-      notice("./post-compress.sh", "compressed")
     ]
   ]
 
@@ -201,26 +161,9 @@ describe("a hook of Gemini CLI runs unchanged", () => {
 describe("a command's answer", () => {
   it.effect.each<readonly [string, Partial<CommandHook>, HookOutcome]>([
     ["nothing", { command: "true" }, emptyOutcome],
-    ["a text", { command: "echo fine" }, telling("fine")],
-    ["exit 1", { command: "echo hm >&2; exit 1" }, telling("Warning: hm")],
     ["exit 2", { command: "echo no >&2; exit 2" }, { ...emptyOutcome, blocked: "no" }],
     ["exit 1 without output", { command: "exit 1" }, failing("exit code 1 without output")],
-    ["exit 137", { command: "exit 137" }, failing("exit code 137 (SIGKILL)")],
-    [
-      "exit 137 with a text",
-      { command: "echo half; exit 137" },
-      { ...failing("exit code 137 (SIGKILL)"), blocked: "half" }
-    ],
     ["killed", { command: "echo half; kill -9 $$" }, failing("it was ended by SIGKILL")],
-    [
-      "half a JSON",
-      { command: `printf '{"decision": "de'` },
-      {
-        ...telling('{"decision": "de'),
-        failures: [{ hook: "hook", message: "its output is incomplete JSON and was used as plain text" }]
-      }
-    ],
-    ["no such program", { command: "no-such-program-here 2>/dev/null" }, failing("exit code 127 without output")],
     ["bash", { command: "[[ -n $BASH_VERSION ]] && echo bash" }, telling("bash")],
     ["its own variables", { command: 'echo "$MODE $PLAIN"', env: { MODE: "strict" } }, telling("strict seen")],
     ["keys are not handed on", { command: 'echo "[$MY_API_KEY]"; env | grep -c hidden-; true' }, telling("[]\n0")],
@@ -383,20 +326,6 @@ describe("a misbehaving command", () => {
       })
     )
   )
-
-  it.effect("with endless output is ended by its timeout", () =>
-    live(
-      Effect.gen(function* () {
-        const processes = yield* watched
-        const { failures } = yield* said({ command: "yes", timeout: 300 }).pipe(
-          Effect.scoped,
-          Effect.provide(processes.layer)
-        )
-        assert.deepStrictEqual(failures, [{ hook: "hook", message: "no answer within 300ms" }])
-        yield* untilNone(processes.left)
-      })
-    )
-  )
 })
 
 describe("trust", () => {
@@ -447,35 +376,6 @@ describe("fromSettings", () => {
         const system = yield* HookSystem
         yield* system.add(hooks)
         assert.deepStrictEqual((yield* system.fire(prompt)).messages, ["workspace", "home"])
-      })
-    )
-  )
-
-  it.effect.each<readonly [string, HooksConfigSettings, HooksConfigSettings, ReadonlyArray<string>]>([
-    ["nothing is set", {}, {}, ["echo theirs", "echo both", "echo own"]],
-    ["the user's off switch is for all", { enabled: false }, { enabled: true }, []],
-    ["the folder's for its own only", {}, { enabled: false }, ["echo both", "echo own"]],
-    ["the user's names are for all", { disabled: ["echo theirs", "echo own"] }, { disabled: [] }, ["echo both"]],
-    [
-      "the folder's for its own only: of twins the user's runs",
-      {},
-      { disabled: ["echo theirs", "echo both", "echo own"] },
-      ["echo both", "echo own"]
-    ]
-  ])("hooks that are disabled: %s", ([, home, workspace, expected]) =>
-    live(
-      Effect.gen(function* () {
-        const { definitions } = yield* CommandHooks.fromSettings(
-          {
-            home: { hooks: echo("both", "own"), hooksConfig: home },
-            workspace: { hooks: echo("theirs", "both"), hooksConfig: workspace }
-          },
-          options
-        )
-        assert.sameMembers(
-          definitions.map(({ command }) => command),
-          [...expected]
-        )
       })
     )
   )

@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Logger, Ref, Scope, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { type HookEvent, type HookOutput, emptyOutcome } from "../../../src/domain/hooks/Hook.ts"
 import { type Hook, HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const compress: HookEvent = { _tag: "PreCompress", trigger: "auto" }
 const prompt: HookEvent = { _tag: "BeforeAgent", prompt: "do" }
@@ -239,26 +239,24 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("interrupting an event interrupts all its hooks", () =>
-    Effect.gen(function* () {
-      const state = { working: 0 }
-      const hook: Hook = {
-        name: "works",
-        priority: 0,
-        run: () =>
-          Effect.acquireUseRelease(
-            Effect.sync(() => (state.working += 1)),
-            () => Effect.andThen(Effect.yieldNow, Effect.yieldNow),
-            () => Effect.sync(() => (state.working -= 1))
-          ).pipe(Effect.as({}))
-      }
-      const points = yield* interruptSweep(
-        () => run(Effect.flatMap(HookSystem, (hooks) => Effect.andThen(hooks.add([hook, hook]), hooks.fire(compress)))),
-        () => Effect.sync(() => assert.strictEqual(state.working, 0))
-      )
-      assert.isAbove(points, 1)
-    })
-  )
+  it.effect("interrupting an event interrupts all its hooks", function* () {
+    const state = { working: 0 }
+    const hook: Hook = {
+      name: "works",
+      priority: 0,
+      run: () =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => (state.working += 1)),
+          () => Effect.andThen(Effect.yieldNow, Effect.yieldNow),
+          () => Effect.sync(() => (state.working -= 1))
+        ).pipe(Effect.as({}))
+    }
+    const points = yield* interruptSweep(
+      () => run(Effect.flatMap(HookSystem, (hooks) => Effect.andThen(hooks.add([hook, hook]), hooks.fire(compress)))),
+      () => Effect.sync(() => assert.strictEqual(state.working, 0))
+    )
+    assert.isAbove(points, 1)
+  })
 
   it.effect("a hook that fails every time is reported once", () => {
     const lines: Array<unknown> = []

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -10,6 +9,7 @@ import * as SessionHooks from "../../../src/services/hooks/SessionHooks.ts"
 import type { ModelChunk, ModelRequest } from "../../../src/services/model/Model.ts"
 import { type Answers, of, subscribed } from "../../support/hooks.ts"
 import { illegal } from "../../support/legal.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const declared = (...names: ReadonlyArray<string>) => [{ functionDeclarations: names.map((name) => ({ name })) }]
 
@@ -53,23 +53,21 @@ const passed = Effect.fnUntraced(function* (answers: Answers, spare = 10_000) {
 })
 
 describe("BeforeModel", () => {
-  it.effect("gets model, texts, settings and whether tools may be called", () =>
-    Effect.gen(function* () {
-      const { events, left } = yield* passed({})
-      assert.strictEqual(left, request)
-      assert.deepStrictEqual(of(events, "BeforeModel"), [
-        {
-          _tag: "BeforeModel",
-          request: {
-            model: "gemini-2.5-flash",
-            messages: told,
-            config: { temperature: 0.5 },
-            toolConfig: { mode: "AUTO" }
-          }
+  it.effect("gets model, texts, settings and whether tools may be called", function* () {
+    const { events, left } = yield* passed({})
+    assert.strictEqual(left, request)
+    assert.deepStrictEqual(of(events, "BeforeModel"), [
+      {
+        _tag: "BeforeModel",
+        request: {
+          model: "gemini-2.5-flash",
+          messages: told,
+          config: { temperature: 0.5 },
+          toolConfig: { mode: "AUTO" }
         }
-      ])
-    })
-  )
+      }
+    ])
+  })
 
   const changes: ReadonlyArray<readonly [rule: string, llm: Readonly<Record<string, unknown>>, Partial<ModelRequest>]> =
     [
@@ -92,13 +90,11 @@ describe("BeforeModel", () => {
       ]
     ]
   for (const [rule, llm, change] of changes) {
-    it.effect(`may change: ${rule}`, () =>
-      Effect.gen(function* () {
-        const { left, notices } = yield* passed(wanting(llm))
-        assert.deepStrictEqual(left, { ...request, ...change })
-        assert.deepStrictEqual(notices, [])
-      })
-    )
+    it.effect(`may change: ${rule}`, function* () {
+      const { left, notices } = yield* passed(wanting(llm))
+      assert.deepStrictEqual(left, { ...request, ...change })
+      assert.deepStrictEqual(notices, [])
+    })
   }
 
   const refusals: ReadonlyArray<
@@ -115,56 +111,48 @@ describe("BeforeModel", () => {
     ["more than fits the window", { messages: [...told, { role: "user", content: "x" }] }, "no room", 10]
   ]
   for (const [rule, llm, why, spare] of refusals) {
-    it.effect(`may not change, and reports: ${rule}`, () =>
-      Effect.gen(function* () {
-        const { left, notices } = yield* passed(wanting(llm), spare)
-        assert.strictEqual(left, request)
-        assert.lengthOf(notices, 1)
-        assert.include(notices[0], why)
-      })
-    )
+    it.effect(`may not change, and reports: ${rule}`, function* () {
+      const { left, notices } = yield* passed(wanting(llm), spare)
+      assert.strictEqual(left, request)
+      assert.lengthOf(notices, 1)
+      assert.include(notices[0], why)
+    })
   }
 
-  it.effect("blocks with an answer in place of the model's, in both forms; stops", () =>
-    Effect.gen(function* () {
-      const block = (llm: unknown): Answers => ({
-        BeforeModel: { decision: "block", reason: "no", hookSpecificOutput: { llm_response: llm } }
-      })
-      const shapes = [
-        [undefined, undefined],
-        [{ text: "cached" }, "cached"],
-        [{ candidates: [{ content: { role: "model", parts: ["a", "b"] } }] }, "ab"],
-        [{ candidates: [{ content: { parts: [{ text: "a" }] } }] }, "a"],
-        [{ candidates: 7 }, undefined]
-      ] as const
-      for (const [llm, answer] of shapes) {
-        const { hooked: own } = yield* hooked(block(llm))
-        assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Blocked", why: "no", answer })
-      }
-      const { hooked: own } = yield* hooked({ BeforeModel: { continue: false, stopReason: "halt" } })
-      assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Stopped", why: "halt" })
+  it.effect("blocks with an answer in place of the model's, in both forms; stops", function* () {
+    const block = (llm: unknown): Answers => ({
+      BeforeModel: { decision: "block", reason: "no", hookSpecificOutput: { llm_response: llm } }
     })
-  )
+    const shapes = [
+      [undefined, undefined],
+      [{ text: "cached" }, "cached"],
+      [{ candidates: [{ content: { role: "model", parts: ["a", "b"] } }] }, "ab"],
+      [{ candidates: [{ content: { parts: [{ text: "a" }] } }] }, "a"],
+      [{ candidates: 7 }, undefined]
+    ] as const
+    for (const [llm, answer] of shapes) {
+      const { hooked: own } = yield* hooked(block(llm))
+      assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Blocked", why: "no", answer })
+    }
+    const { hooked: own } = yield* hooked({ BeforeModel: { continue: false, stopReason: "halt" } })
+    assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Stopped", why: "halt" })
+  })
 })
 
 describe("BeforeModel without settings", () => {
-  it.effect("gets a config object all the same: scripts read it unconditionally", () =>
-    Effect.gen(function* () {
-      const { events, hooked: own } = yield* hooked({})
-      const { generation: _generation, ...bare } = request
-      yield* ModelHooks.before(own, bare, 0, fits)
-      assert.deepStrictEqual(of(events, "BeforeModel")[0]?.request.config, {})
-    })
-  )
+  it.effect("gets a config object all the same: scripts read it unconditionally", function* () {
+    const { events, hooked: own } = yield* hooked({})
+    const { generation: _generation, ...bare } = request
+    yield* ModelHooks.before(own, bare, 0, fits)
+    assert.deepStrictEqual(of(events, "BeforeModel")[0]?.request.config, {})
+  })
 
-  it.effect("answers in place of the model without a decision, too", () =>
-    Effect.gen(function* () {
-      const { hooked: own } = yield* hooked({
-        BeforeModel: { hookSpecificOutput: { llm_response: { text: "cached" } } }
-      })
-      assert.deepInclude(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Blocked", answer: "cached" })
+  it.effect("answers in place of the model without a decision, too", function* () {
+    const { hooked: own } = yield* hooked({
+      BeforeModel: { hookSpecificOutput: { llm_response: { text: "cached" } } }
     })
-  )
+    assert.deepInclude(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Blocked", answer: "cached" })
+  })
 })
 
 describe("BeforeToolSelection", () => {
@@ -182,21 +170,17 @@ describe("BeforeToolSelection", () => {
     ["no names change nothing", { allowedFunctionNames: [] }, request.tools, undefined]
   ]
   for (const [rule, config, tools, mustCall] of rows) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const { left } = yield* passed(choosing(config))
-        assert.deepStrictEqual(left.tools, tools)
-        assert.strictEqual(left.mustCall, mustCall)
-      })
-    )
+    it.effect(rule, function* () {
+      const { left } = yield* passed(choosing(config))
+      assert.deepStrictEqual(left.tools, tools)
+      assert.strictEqual(left.mustCall, mustCall)
+    })
   }
 
-  it.effect("ignores an invalid form", () =>
-    Effect.gen(function* () {
-      const { left } = yield* passed(choosing({ mode: "SOME" }))
-      assert.strictEqual(left, request)
-    })
-  )
+  it.effect("ignores an invalid form", function* () {
+    const { left } = yield* passed(choosing({ mode: "SOME" }))
+    assert.strictEqual(left, request)
+  })
 })
 
 describe("AfterModel", () => {
@@ -227,64 +211,56 @@ describe("AfterModel", () => {
     ]
   ]
   for (const [rule, answers, parts] of rows) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const { events, hooked: own } = yield* hooked(answers)
-        const left = yield* ModelHooks.after(own, request, chunk)
-        if (left._tag !== "Passed") return assert.fail(left._tag)
-        assert.deepStrictEqual(left.chunk, { ...chunk, parts })
-        const [event] = of(events, "AfterModel")
-        assert.deepStrictEqual([event?.text, event?.finishReason], ["ab", "STOP"])
-      })
-    )
+    it.effect(rule, function* () {
+      const { events, hooked: own } = yield* hooked(answers)
+      const left = yield* ModelHooks.after(own, request, chunk)
+      if (left._tag !== "Passed") return assert.fail(left._tag)
+      assert.deepStrictEqual(left.chunk, { ...chunk, parts })
+      const [event] = of(events, "AfterModel")
+      assert.deepStrictEqual([event?.text, event?.finishReason], ["ab", "STOP"])
+    })
   }
 
-  it.effect("a text where there was none, a stop, a block", () =>
-    Effect.gen(function* () {
-      const silent: ModelChunk = { parts: [call("read", {})] }
-      const { hooked: own } = yield* hooked(saying("first"))
-      assert.deepStrictEqual(yield* ModelHooks.after(own, request, silent), {
-        _tag: "Passed",
-        chunk: { parts: [text("first"), ...silent.parts] }
-      })
-      const stopping = yield* hooked({ AfterModel: { continue: false, stopReason: "halt" } })
-      assert.deepStrictEqual(yield* ModelHooks.after(stopping.hooked, request, chunk), { _tag: "Stopped", why: "halt" })
-      const blocking = yield* hooked({ AfterModel: { decision: "deny", reason: "no" } })
-      assert.deepStrictEqual(yield* ModelHooks.after(blocking.hooked, request, chunk), {
-        _tag: "Blocked",
-        why: "no",
-        answer: undefined
-      })
+  it.effect("a text where there was none, a stop, a block", function* () {
+    const silent: ModelChunk = { parts: [call("read", {})] }
+    const { hooked: own } = yield* hooked(saying("first"))
+    assert.deepStrictEqual(yield* ModelHooks.after(own, request, silent), {
+      _tag: "Passed",
+      chunk: { parts: [text("first"), ...silent.parts] }
     })
-  )
+    const stopping = yield* hooked({ AfterModel: { continue: false, stopReason: "halt" } })
+    assert.deepStrictEqual(yield* ModelHooks.after(stopping.hooked, request, chunk), { _tag: "Stopped", why: "halt" })
+    const blocking = yield* hooked({ AfterModel: { decision: "deny", reason: "no" } })
+    assert.deepStrictEqual(yield* ModelHooks.after(blocking.hooked, request, chunk), {
+      _tag: "Blocked",
+      why: "no",
+      answer: undefined
+    })
+  })
 
-  it.effect("a request is converted for hooks once, for any number of chunks", () =>
-    Effect.gen(function* () {
-      const { events, hooked: own } = yield* hooked({})
-      yield* ModelHooks.after(own, request, chunk)
-      yield* ModelHooks.after(own, request, chunk)
-      const [one, two] = of(events, "AfterModel")
-      assert.strictEqual(one?.request, two?.request)
-    })
-  )
+  it.effect("a request is converted for hooks once, for any number of chunks", function* () {
+    const { events, hooked: own } = yield* hooked({})
+    yield* ModelHooks.after(own, request, chunk)
+    yield* ModelHooks.after(own, request, chunk)
+    const [one, two] = of(events, "AfterModel")
+    assert.strictEqual(one?.request, two?.request)
+  })
 })
 
 describe("SessionStart", () => {
-  it.effect("adds a program's text; nothing when hooks add nothing", () =>
-    Effect.gen(function* () {
-      const { events, hooked: own } = yield* hooked({
-        SessionStart: { hookSpecificOutput: { additionalContext: "branch <main>" } }
-      })
-      const words = yield* SessionHooks.start(own, "startup")
-      assert.strictEqual(words, `${runtimeMark} Added by a hook:\n<hook_context>\nbranch &lt;main&gt;\n</hook_context>`)
-      yield* SessionHooks.end(own, "exit")
-      assert.deepStrictEqual(events, [
-        { _tag: "SessionStart", source: "startup" },
-        { _tag: "SessionEnd", reason: "exit" }
-      ])
-      const silent = yield* hooked({})
-      assert.isUndefined(yield* SessionHooks.start(silent.hooked, "resume"))
-      assert.isUndefined(yield* SessionHooks.start(Hooked.noHooks, "clear"))
+  it.effect("adds a program's text; nothing when hooks add nothing", function* () {
+    const { events, hooked: own } = yield* hooked({
+      SessionStart: { hookSpecificOutput: { additionalContext: "branch <main>" } }
     })
-  )
+    const words = yield* SessionHooks.start(own, "startup")
+    assert.strictEqual(words, `${runtimeMark} Added by a hook:\n<hook_context>\nbranch &lt;main&gt;\n</hook_context>`)
+    yield* SessionHooks.end(own, "exit")
+    assert.deepStrictEqual(events, [
+      { _tag: "SessionStart", source: "startup" },
+      { _tag: "SessionEnd", reason: "exit" }
+    ])
+    const silent = yield* hooked({})
+    assert.isUndefined(yield* SessionHooks.start(silent.hooked, "resume"))
+    assert.isUndefined(yield* SessionHooks.start(Hooked.noHooks, "clear"))
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
@@ -15,6 +14,7 @@ import { interruptSweep } from "../../support/interruptSweep.ts"
 import { illegal } from "../../support/legal.ts"
 import { strideOf } from "../../support/runs.ts"
 import { taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const upper = tool("read", "read", (word) => Effect.succeed(word.toUpperCase()))
 const edit = tool("edit", "edit", (word) => Effect.succeed(`edited ${word}`))
@@ -36,56 +36,51 @@ const ended = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>): Effe
 const once = [calling(asking("read", "a", "1")), saying("done")]
 
 describe("BeforeAgent", () => {
-  it.effect("stops: the prompt is recorded, no model is called", () =>
-    Effect.gen(function* () {
-      const { calls, chat, run, told } = yield* hookedAgent(
-        { answers: [saying("no")] },
-        { BeforeAgent: { continue: false, stopReason: "closed today" } }
-      )
-      const { error, events } = yield* taken(run("go"))
-      assert.isUndefined(error)
-      assert.deepStrictEqual(events, [{ _tag: "HookStopped", message: "closed today", refused: false }])
-      assert.deepStrictEqual(yield* transcript(chat), ["user go"])
-      assert.isUndefined(entries(yield* chat.conversation)[0]?.author)
-      assert.deepStrictEqual(of(told, "BeforeAgent"), [{ _tag: "BeforeAgent", prompt: "go" }])
-      assert.lengthOf(yield* calls, 0)
-    })
-  )
+  it.effect("stops: the prompt is recorded, no model is called", function* () {
+    const { calls, chat, run, told } = yield* hookedAgent(
+      { answers: [saying("no")] },
+      { BeforeAgent: { continue: false, stopReason: "closed today" } }
+    )
+    const { error, events } = yield* taken(run("go"))
+    assert.isUndefined(error)
+    assert.deepStrictEqual(events, [{ _tag: "HookStopped", message: "closed today", refused: false }])
+    assert.deepStrictEqual(yield* transcript(chat), ["user go"])
+    assert.isUndefined(entries(yield* chat.conversation)[0]?.author)
+    assert.deepStrictEqual(of(told, "BeforeAgent"), [{ _tag: "BeforeAgent", prompt: "go" }])
+    assert.lengthOf(yield* calls, 0)
+  })
 
-  it.effect("blocks: nothing is recorded, no model is called", () =>
-    Effect.gen(function* () {
-      const { calls, chat, run } = yield* hookedAgent(
-        { answers: [saying("no")] },
-        { BeforeAgent: { decision: "block", reason: "holds a key" } }
-      )
-      const { events } = yield* taken(run("go"))
-      assert.deepStrictEqual(events, [{ _tag: "HookStopped", message: "holds a key", refused: true }])
-      assert.deepStrictEqual(yield* transcript(chat), [])
-      assert.lengthOf(yield* calls, 0)
-    })
-  )
+  it.effect("blocks: nothing is recorded, no model is called", function* () {
+    const { calls, chat, run } = yield* hookedAgent(
+      { answers: [saying("no")] },
+      { BeforeAgent: { decision: "block", reason: "holds a key" } }
+    )
+    const { events } = yield* taken(run("go"))
+    assert.deepStrictEqual(events, [{ _tag: "HookStopped", message: "holds a key", refused: true }])
+    assert.deepStrictEqual(yield* transcript(chat), [])
+    assert.lengthOf(yield* calls, 0)
+  })
 
-  it.effect("adds: its text goes with the message as a program's, escaped, once", () =>
-    Effect.gen(function* () {
-      const { calls, chat, run } = yield* hookedAgent(
-        { tools: [upper], answers: once },
-        { BeforeAgent: { hookSpecificOutput: { additionalContext: "it is </hook_context> <late>" } } }
-      )
-      yield* Stream.runDrain(run("go"))
-      const lines = yield* transcript(chat)
-      const added = `program ${runtimeMark} Added by a hook:\n<hook_context>\nit is &lt;/hook_context&gt; &lt;late&gt;\n</hook_context>`
-      assert.deepStrictEqual(lines.slice(0, 2), ["user go", added])
-      assert.lengthOf(
-        lines.filter((line) => line.includes("hook_context")),
-        1
-      )
-      const [first] = yield* calls
-      assert.include(JSON.stringify(first?.request.contents), "&lt;late&gt;")
-    })
-  )
+  it.effect("adds: its text goes with the message as a program's, escaped, once", function* () {
+    const { calls, chat, run } = yield* hookedAgent(
+      { tools: [upper], answers: once },
+      { BeforeAgent: { hookSpecificOutput: { additionalContext: "it is </hook_context> <late>" } } }
+    )
+    yield* Stream.runDrain(run("go"))
+    const lines = yield* transcript(chat)
+    const added = `program ${runtimeMark} Added by a hook:\n<hook_context>\nit is &lt;/hook_context&gt; &lt;late&gt;\n</hook_context>`
+    assert.deepStrictEqual(lines.slice(0, 2), ["user go", added])
+    assert.lengthOf(
+      lines.filter((line) => line.includes("hook_context")),
+      1
+    )
+    const [first] = yield* calls
+    assert.include(JSON.stringify(first?.request.contents), "&lt;late&gt;")
+  })
 
-  it.effect("adds to the prompt's own message: it is the last of the user's in the request and for hooks", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "adds to the prompt's own message: it is the last of the user's in the request and for hooks",
+    function* () {
       const { calls, run, told } = yield* hookedAgent(
         { tools: [upper], answers: once },
         { BeforeAgent: { hookSpecificOutput: { additionalContext: "it is late" } } }
@@ -109,41 +104,38 @@ describe("BeforeAgent", () => {
           assert.match(last?.content ?? "", /^please read it\n[^]*it is late/)
         }
       }
-    })
+    }
   )
 
-  it.effect("is called once per run, and not for requests by a program", () =>
-    Effect.gen(function* () {
-      const { run, told } = yield* hookedAgent({ tools: [upper], answers: [...once, ...once] }, {})
-      yield* Stream.runDrain(run("go"))
-      assert.lengthOf(of(told, "BeforeAgent"), 1)
-      assert.lengthOf(of(told, "AfterAgent"), 1)
-      yield* Stream.runDrain(run("go", { author: "program" }))
-      assert.lengthOf(of(told, "BeforeAgent"), 1)
-      assert.lengthOf(of(told, "AfterAgent"), 1)
-      assert.lengthOf(of(told, "BeforeTool"), 2)
-    })
-  )
+  it.effect("is called once per run, and not for requests by a program", function* () {
+    const { run, told } = yield* hookedAgent({ tools: [upper], answers: [...once, ...once] }, {})
+    yield* Stream.runDrain(run("go"))
+    assert.lengthOf(of(told, "BeforeAgent"), 1)
+    assert.lengthOf(of(told, "AfterAgent"), 1)
+    yield* Stream.runDrain(run("go", { author: "program" }))
+    assert.lengthOf(of(told, "BeforeAgent"), 1)
+    assert.lengthOf(of(told, "AfterAgent"), 1)
+    assert.lengthOf(of(told, "BeforeTool"), 2)
+  })
 
-  it.effect("a cancel does not wait for it, and nothing is recorded", () =>
-    Effect.gen(function* () {
-      const { chat, hooks, run } = yield* hookedAgent({ answers: [saying("no")] }, {})
-      yield* hooks.subscribe("slow", ({ _tag }) => (_tag === "BeforeAgent" ? Effect.never : Effect.void))
-      const cancel = yield* Deferred.make<void>()
-      const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Deferred.await(cancel) })), {
-        startImmediately: true
-      })
-      yield* Deferred.succeed(cancel, undefined)
-      const { events } = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(events, [{ _tag: "UserCancelled" }])
-      assert.deepStrictEqual(yield* transcript(chat), [])
+  it.effect("a cancel does not wait for it, and nothing is recorded", function* () {
+    const { chat, hooks, run } = yield* hookedAgent({ answers: [saying("no")] }, {})
+    yield* hooks.subscribe("slow", ({ _tag }) => (_tag === "BeforeAgent" ? Effect.never : Effect.void))
+    const cancel = yield* Deferred.make<void>()
+    const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Deferred.await(cancel) })), {
+      startImmediately: true
     })
-  )
+    yield* Deferred.succeed(cancel, undefined)
+    const { events } = yield* Fiber.join(fiber)
+    assert.deepStrictEqual(events, [{ _tag: "UserCancelled" }])
+    assert.deepStrictEqual(yield* transcript(chat), [])
+  })
 })
 
 describe("AfterAgent", () => {
-  it.effect("blocks: its reason is sent as a marked hook message, and the run continues; the hook is told so", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "blocks: its reason is sent as a marked hook message, and the run continues; the hook is told so",
+    function* () {
       const { chat, run, told } = yield* hookedAgent(
         { answers: [saying("done"), saying("tested, too")] },
         {
@@ -166,101 +158,89 @@ describe("AfterAgent", () => {
           ["go", "tested, too", true]
         ]
       )
-    })
+    }
   )
 
-  it.effect("blocks: its reason is a prompt that BeforeAgent gets, and may extend", () =>
-    Effect.gen(function* () {
-      const { calls, run, told } = yield* hookedAgent(
-        { answers: [saying("done"), saying("tested, too")] },
-        {
-          BeforeAgent: ({ prompt }) => ({ hookSpecificOutput: { additionalContext: `about: ${prompt}` } }),
-          AfterAgent: ({ isAgain }) => (isAgain ? undefined : { decision: "deny", reason: "run the tests" })
-        }
-      )
-      yield* Stream.runDrain(run("go"))
-      assert.deepStrictEqual(
-        of(told, "BeforeAgent").map(({ prompt }) => prompt),
-        ["go", "run the tests"]
-      )
-      const [, second] = yield* calls
-      const last = second?.request.contents.at(-1)
-      assert.lengthOf(last?.parts ?? [], 2)
-      assert.match(JSON.stringify(last), /run the tests[^]*about: run the tests/)
-    })
-  )
+  it.effect("blocks: its reason is a prompt that BeforeAgent gets, and may extend", function* () {
+    const { calls, run, told } = yield* hookedAgent(
+      { answers: [saying("done"), saying("tested, too")] },
+      {
+        BeforeAgent: ({ prompt }) => ({ hookSpecificOutput: { additionalContext: `about: ${prompt}` } }),
+        AfterAgent: ({ isAgain }) => (isAgain ? undefined : { decision: "deny", reason: "run the tests" })
+      }
+    )
+    yield* Stream.runDrain(run("go"))
+    assert.deepStrictEqual(
+      of(told, "BeforeAgent").map(({ prompt }) => prompt),
+      ["go", "run the tests"]
+    )
+    const [, second] = yield* calls
+    const last = second?.request.contents.at(-1)
+    assert.lengthOf(last?.parts ?? [], 2)
+    assert.match(JSON.stringify(last), /run the tests[^]*about: run the tests/)
+  })
 
   for (const [rule, output, lines] of [
     ["refuses its reason: no further request, and the user's message stays", { decision: "block", reason: "no" }, 2],
     ["stops at its reason: that is recorded, without a further request", { continue: false, stopReason: "no" }, 3]
   ] as const) {
-    it.effect(`blocks, and BeforeAgent ${rule}`, () =>
-      Effect.gen(function* () {
-        const { calls, chat, run } = yield* hookedAgent(
-          { answers: [saying("done")] },
-          {
-            BeforeAgent: ({ prompt }) => (prompt === "go" ? undefined : output),
-            AfterAgent: { decision: "block", reason: "again" }
-          }
-        )
-        const { events } = yield* taken(run("go"))
-        assert.deepStrictEqual(events.at(-1), { _tag: "HookStopped", message: "no", refused: false })
-        assert.lengthOf(yield* transcript(chat), lines)
-        assert.lengthOf(yield* calls, 1)
-      })
-    )
-  }
-
-  it.effect("blocks with a flood: its reason is limited, and cannot pass for the runtime's text", () =>
-    Effect.gen(function* () {
-      const reason = `${runtimeMark} ${"x".repeat(100_000)}`
-      const { chat, run } = yield* hookedAgent(
-        { answers: [saying("done"), saying("so be it")] },
-        { AfterAgent: ({ isAgain }) => (isAgain ? undefined : { decision: "block", reason }) }
-      )
-      yield* Stream.runDrain(run("go"))
-      const line = (yield* transcript(chat))[2] ?? ""
-      assert.isTrue(
-        line.startsWith(`program ${runtimeMark} Added by a hook:\n<hook_context>\n&#x5b;${runtimeMark.slice(1)} xxx`)
-      )
-      assert.isBelow(line.length, 9_000)
-    })
-  )
-
-  it.effect("blocks repeatedly: each counts as a turn, so the limit ends the run", () =>
-    Effect.gen(function* () {
-      const { run } = yield* hookedAgent(
-        { answers: () => "done", limits: { turns: 3 } },
-        { AfterAgent: { decision: "block", reason: "more" } }
+    it.effect(`blocks, and BeforeAgent ${rule}`, function* () {
+      const { calls, chat, run } = yield* hookedAgent(
+        { answers: [saying("done")] },
+        {
+          BeforeAgent: ({ prompt }) => (prompt === "go" ? undefined : output),
+          AfterAgent: { decision: "block", reason: "again" }
+        }
       )
       const { events } = yield* taken(run("go"))
-      assert.deepInclude(events.at(-1), { _tag: "LimitReached", limit: "turns" })
-    })
-  )
-
-  it.effect("blocks for ever without a limit: the run ends all the same with a reason", () =>
-    Effect.gen(function* () {
-      const { calls, run } = yield* hookedAgent(
-        { answers: () => "done" },
-        { AfterAgent: { decision: "block", reason: "more" } }
-      )
-      const { events } = yield* taken(run("go"))
-      assert.include(notices(events).at(-1), "it ends here")
-      assert.lengthOf(yield* calls, 101)
-    })
-  )
-
-  it.effect("stops: the run ends with its reason, though another hook blocks", () =>
-    Effect.gen(function* () {
-      const { calls, run } = yield* hookedAgent(
-        { answers: [saying("done"), saying("more")] },
-        { AfterAgent: { continue: false, stopReason: "enough", decision: "block", reason: "more" } }
-      )
-      const { events } = yield* taken(run("go"))
-      assert.lengthOf(stops(events), 1)
+      assert.deepStrictEqual(events.at(-1), { _tag: "HookStopped", message: "no", refused: false })
+      assert.lengthOf(yield* transcript(chat), lines)
       assert.lengthOf(yield* calls, 1)
     })
-  )
+  }
+
+  it.effect("blocks with a flood: its reason is limited, and cannot pass for the runtime's text", function* () {
+    const reason = `${runtimeMark} ${"x".repeat(100_000)}`
+    const { chat, run } = yield* hookedAgent(
+      { answers: [saying("done"), saying("so be it")] },
+      { AfterAgent: ({ isAgain }) => (isAgain ? undefined : { decision: "block", reason }) }
+    )
+    yield* Stream.runDrain(run("go"))
+    const line = (yield* transcript(chat))[2] ?? ""
+    assert.isTrue(
+      line.startsWith(`program ${runtimeMark} Added by a hook:\n<hook_context>\n&#x5b;${runtimeMark.slice(1)} xxx`)
+    )
+    assert.isBelow(line.length, 9_000)
+  })
+
+  it.effect("blocks repeatedly: each counts as a turn, so the limit ends the run", function* () {
+    const { run } = yield* hookedAgent(
+      { answers: () => "done", limits: { turns: 3 } },
+      { AfterAgent: { decision: "block", reason: "more" } }
+    )
+    const { events } = yield* taken(run("go"))
+    assert.deepInclude(events.at(-1), { _tag: "LimitReached", limit: "turns" })
+  })
+
+  it.effect("blocks for ever without a limit: the run ends all the same with a reason", function* () {
+    const { calls, run } = yield* hookedAgent(
+      { answers: () => "done" },
+      { AfterAgent: { decision: "block", reason: "more" } }
+    )
+    const { events } = yield* taken(run("go"))
+    assert.include(notices(events).at(-1), "it ends here")
+    assert.lengthOf(yield* calls, 101)
+  })
+
+  it.effect("stops: the run ends with its reason, though another hook blocks", function* () {
+    const { calls, run } = yield* hookedAgent(
+      { answers: [saying("done"), saying("more")] },
+      { AfterAgent: { continue: false, stopReason: "enough", decision: "block", reason: "more" } }
+    )
+    const { events } = yield* taken(run("go"))
+    assert.lengthOf(stops(events), 1)
+    assert.lengthOf(yield* calls, 1)
+  })
 
   for (const [rule, output, next] of [
     ["clears: the conversation is emptied after the run", {}, undefined],
@@ -270,18 +250,16 @@ describe("AfterAgent", () => {
       "begin anew"
     ]
   ] as const) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const cleared: Array<string | undefined> = []
-        const { run } = yield* hookedAgent(
-          { answers: [saying("done")], onClear: (words) => Effect.sync(() => void cleared.push(words)) },
-          { AfterAgent: { ...output, hookSpecificOutput: { clearContext: true } } }
-        )
-        const { events } = yield* taken(run("go"))
-        assert.deepStrictEqual(cleared, [next])
-        assert.deepStrictEqual(notices(events), ["a hook cleared the conversation"])
-      })
-    )
+    it.effect(rule, function* () {
+      const cleared: Array<string | undefined> = []
+      const { run } = yield* hookedAgent(
+        { answers: [saying("done")], onClear: (words) => Effect.sync(() => void cleared.push(words)) },
+        { AfterAgent: { ...output, hookSpecificOutput: { clearContext: true } } }
+      )
+      const { events } = yield* taken(run("go"))
+      assert.deepStrictEqual(cleared, [next])
+      assert.deepStrictEqual(notices(events), ["a hook cleared the conversation"])
+    })
   }
 })
 
@@ -403,144 +381,132 @@ describe("BeforeTool and AfterTool", () => {
     }
   ]
   for (const { answer, call = asking("read", "a", "1"), ends = false, hooks, ran, rule, tools } of rows) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const words: Array<string> = []
-        const noting = (name: string, kind: "read" | "edit", made: (word: string) => string) =>
-          tool(name, kind, (word) =>
-            Effect.sync(() => {
-              words.push(word)
-              return made(word)
-            })
-          )
-        const { calls, chat, run } = yield* hookedAgent(
-          {
-            tools: tools ?? [
-              noting("read", "read", (word) => word.toUpperCase()),
-              noting("edit", "edit", (word) => `edited ${word}`)
-            ],
-            answers: [calling(call), saying("done")]
-          },
-          hooks
+    it.effect(rule, function* () {
+      const words: Array<string> = []
+      const noting = (name: string, kind: "read" | "edit", made: (word: string) => string) =>
+        tool(name, kind, (word) =>
+          Effect.sync(() => {
+            words.push(word)
+            return made(word)
+          })
         )
-        const { error, events } = yield* taken(run("go"))
-        assert.isUndefined(error)
-        const given = (yield* transcript(chat))[2] ?? ""
-        assert.match(given.replace(/^user read → /, ""), answer)
-        assert.deepStrictEqual(words, ran)
-        assert.lengthOf(yield* calls, ends ? 1 : 2)
-        assert.lengthOf(stops(events), ends ? 1 : 0)
-        assert.isUndefined(illegal(yield* chat.contents))
-      })
-    )
-  }
-
-  it.effect("a stop keeps earlier calls and skips later ones; each call has one response", () =>
-    Effect.gen(function* () {
-      const { chat, run } = yield* hookedAgent(
+      const { calls, chat, run } = yield* hookedAgent(
         {
-          tools: [upper, edit],
-          answers: [calling(asking("edit", "a", "1"), asking("edit", "b", "2"), asking("edit", "c", "3"))]
+          tools: tools ?? [
+            noting("read", "read", (word) => word.toUpperCase()),
+            noting("edit", "edit", (word) => `edited ${word}`)
+          ],
+          answers: [calling(call), saying("done")]
         },
-        { BeforeTool: (_event, count) => (count === 2 ? { continue: false, stopReason: "halt" } : undefined) }
+        hooks
       )
-      yield* Stream.runDrain(run("go"))
-      assert.strictEqual(
-        (yield* transcript(chat))[2],
-        `user edit → {"output":"edited a"} | edit → {"error":"a hook stopped the run: halt"} | edit → {"error":"[Operation Cancelled] a hook stopped the run: halt"}`
-      )
-    })
-  )
-
-  it.effect("a changing tail call runs alone, though the call before it only reads", () =>
-    Effect.gen(function* () {
-      let reading = 0
-      let isAlone = true
-      const read = tool("read", "read", (word) =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => void (reading += 1)),
-          () => Effect.as(Effect.sleep(word === "a" ? "1 second" : "3 seconds"), word),
-          () => Effect.sync(() => void (reading -= 1))
-        )
-      )
-      const changes = tool("edit", "edit", (word) =>
-        Effect.sync(() => {
-          isAlone &&= reading === 0
-          return `edited ${word}`
-        })
-      )
-      const { chat, run } = yield* hookedAgent(
-        {
-          tools: [read, changes],
-          answers: [calling(asking("read", "a", "1"), asking("read", "b", "2")), saying("done")]
-        },
-        {
-          AfterTool: ({ input }) =>
-            JSON.stringify(input).includes(`"a"`)
-              ? { hookSpecificOutput: { tailToolCallRequest: { name: "edit", args: { word: "x" } } } }
-              : undefined
-        }
-      )
-      const fiber = yield* Effect.forkChild(Stream.runDrain(run("go")), { startImmediately: true })
-      yield* ended(fiber)
-      assert.isTrue(isAlone)
-      assert.strictEqual((yield* transcript(chat))[2], `user read → {"output":"edited x"} | read → {"output":"b"}`)
-    })
-  )
-
-  it.effect("a cancel while hooks inspect a result does not skip them", () =>
-    Effect.gen(function* () {
-      const cancel = yield* Deferred.make<void>()
-      const ran = yield* Deferred.make<void>()
-      const { chat, hooks, run } = yield* hookedAgent({ tools: [upper], answers: once }, {})
-      yield* hooks.subscribe("slow", ({ _tag }) =>
-        _tag === "AfterTool" ? Effect.andThen(Deferred.succeed(ran, undefined), Effect.never) : Effect.void
-      )
-      const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Deferred.await(cancel) })))
-      yield* Deferred.await(ran)
-      yield* Deferred.succeed(cancel, undefined)
-      const { events } = yield* Fiber.join(fiber)
-      assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
+      const { error, events } = yield* taken(run("go"))
+      assert.isUndefined(error)
       const given = (yield* transcript(chat))[2] ?? ""
-      assert.include(given, "read had run, but the result was not returned yet")
-      assert.notInclude(given, "A")
-    })
-  )
-
-  it.effect("a hook that hangs is abandoned and reported once in one line, and the tool runs", () =>
-    Effect.gen(function* () {
-      const { chat, hooks, run } = yield* hookedAgent(
-        {
-          tools: [upper],
-          answers: [calling(asking("read", "a", "1")), calling(asking("read", "b", "2")), saying("ok")]
-        },
-        {}
-      )
-      yield* hooks.subscribe("slow", ({ _tag }) => (_tag === "BeforeTool" ? Effect.never : Effect.void))
-      const fiber = yield* Effect.forkChild(taken(run("go")), { startImmediately: true })
-      const { events } = yield* ended(fiber)
-      assert.deepStrictEqual(notices(events), ["the hook slow failed on BeforeTool: no answer within 1m"])
-      assert.include((yield* transcript(chat))[2], `{"output":"A"}`)
-    })
-  )
-
-  it.effect("a summary in place of a result keeps the hook's text", () =>
-    Effect.gen(function* () {
-      const { chat, calls, run } = yield* hookedAgent(
-        {
-          tools: [tool("read", "read", (word) => Effect.succeed(`${word} `.repeat(100_000)))],
-          answers: once,
-          summarize: () => Effect.succeed("in short: A")
-        },
-        { AfterTool: { hookSpecificOutput: { additionalContext: "mind the step" } } }
-      )
-      yield* Stream.runDrain(run("go"))
-      const second = JSON.stringify((yield* calls)[1]?.request.contents)
-      assert.include(second, "in short: A")
-      assert.include(second, "mind the step")
+      assert.match(given.replace(/^user read → /, ""), answer)
+      assert.deepStrictEqual(words, ran)
+      assert.lengthOf(yield* calls, ends ? 1 : 2)
+      assert.lengthOf(stops(events), ends ? 1 : 0)
       assert.isUndefined(illegal(yield* chat.contents))
     })
-  )
+  }
+
+  it.effect("a stop keeps earlier calls and skips later ones; each call has one response", function* () {
+    const { chat, run } = yield* hookedAgent(
+      {
+        tools: [upper, edit],
+        answers: [calling(asking("edit", "a", "1"), asking("edit", "b", "2"), asking("edit", "c", "3"))]
+      },
+      { BeforeTool: (_event, count) => (count === 2 ? { continue: false, stopReason: "halt" } : undefined) }
+    )
+    yield* Stream.runDrain(run("go"))
+    assert.strictEqual(
+      (yield* transcript(chat))[2],
+      `user edit → {"output":"edited a"} | edit → {"error":"a hook stopped the run: halt"} | edit → {"error":"[Operation Cancelled] a hook stopped the run: halt"}`
+    )
+  })
+
+  it.effect("a changing tail call runs alone, though the call before it only reads", function* () {
+    let reading = 0
+    let isAlone = true
+    const read = tool("read", "read", (word) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => void (reading += 1)),
+        () => Effect.as(Effect.sleep(word === "a" ? "1 second" : "3 seconds"), word),
+        () => Effect.sync(() => void (reading -= 1))
+      )
+    )
+    const changes = tool("edit", "edit", (word) =>
+      Effect.sync(() => {
+        isAlone &&= reading === 0
+        return `edited ${word}`
+      })
+    )
+    const { chat, run } = yield* hookedAgent(
+      {
+        tools: [read, changes],
+        answers: [calling(asking("read", "a", "1"), asking("read", "b", "2")), saying("done")]
+      },
+      {
+        AfterTool: ({ input }) =>
+          JSON.stringify(input).includes(`"a"`)
+            ? { hookSpecificOutput: { tailToolCallRequest: { name: "edit", args: { word: "x" } } } }
+            : undefined
+      }
+    )
+    const fiber = yield* Effect.forkChild(Stream.runDrain(run("go")), { startImmediately: true })
+    yield* ended(fiber)
+    assert.isTrue(isAlone)
+    assert.strictEqual((yield* transcript(chat))[2], `user read → {"output":"edited x"} | read → {"output":"b"}`)
+  })
+
+  it.effect("a cancel while hooks inspect a result does not skip them", function* () {
+    const cancel = yield* Deferred.make<void>()
+    const ran = yield* Deferred.make<void>()
+    const { chat, hooks, run } = yield* hookedAgent({ tools: [upper], answers: once }, {})
+    yield* hooks.subscribe("slow", ({ _tag }) =>
+      _tag === "AfterTool" ? Effect.andThen(Deferred.succeed(ran, undefined), Effect.never) : Effect.void
+    )
+    const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Deferred.await(cancel) })))
+    yield* Deferred.await(ran)
+    yield* Deferred.succeed(cancel, undefined)
+    const { events } = yield* Fiber.join(fiber)
+    assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
+    const given = (yield* transcript(chat))[2] ?? ""
+    assert.include(given, "read had run, but the result was not returned yet")
+    assert.notInclude(given, "A")
+  })
+
+  it.effect("a hook that hangs is abandoned and reported once in one line, and the tool runs", function* () {
+    const { chat, hooks, run } = yield* hookedAgent(
+      {
+        tools: [upper],
+        answers: [calling(asking("read", "a", "1")), calling(asking("read", "b", "2")), saying("ok")]
+      },
+      {}
+    )
+    yield* hooks.subscribe("slow", ({ _tag }) => (_tag === "BeforeTool" ? Effect.never : Effect.void))
+    const fiber = yield* Effect.forkChild(taken(run("go")), { startImmediately: true })
+    const { events } = yield* ended(fiber)
+    assert.deepStrictEqual(notices(events), ["the hook slow failed on BeforeTool: no answer within 1m"])
+    assert.include((yield* transcript(chat))[2], `{"output":"A"}`)
+  })
+
+  it.effect("a summary in place of a result keeps the hook's text", function* () {
+    const { chat, calls, run } = yield* hookedAgent(
+      {
+        tools: [tool("read", "read", (word) => Effect.succeed(`${word} `.repeat(100_000)))],
+        answers: once,
+        summarize: () => Effect.succeed("in short: A")
+      },
+      { AfterTool: { hookSpecificOutput: { additionalContext: "mind the step" } } }
+    )
+    yield* Stream.runDrain(run("go"))
+    const second = JSON.stringify((yield* calls)[1]?.request.contents)
+    assert.include(second, "in short: A")
+    assert.include(second, "mind the step")
+    assert.isUndefined(illegal(yield* chat.contents))
+  })
 })
 
 describe("the user", () => {
@@ -548,74 +514,69 @@ describe("the user", () => {
     ["is asked about a tool that only reads", "read", "none"],
     ["is asked in mode all", "edit", "all"]
   ] as const) {
-    it.effect(`${rule} because a hook requires it, each time, and hooks are informed`, () =>
-      Effect.gen(function* () {
-        const asked: Array<string> = []
-        const { run, told } = yield* hookedAgent(
-          {
-            tools: [tool("do", kind, (word) => Effect.succeed(word))],
-            mode,
-            ask: ({ detail, grants }) =>
-              Effect.sync(() => {
-                asked.push(detail)
-                assert.deepStrictEqual(grants, [])
-                return { _tag: "Session" }
-              }),
-            answers: [calling(asking("do", "a"), asking("do", "b")), saying("done")]
-          },
-          { BeforeTool: { decision: "ask" } }
-        )
-        const { events } = yield* taken(run("go"))
-        assert.lengthOf(asked, 2)
-        assert.lengthOf(
-          events.filter(({ _tag }) => _tag === "ToolCallConfirmation"),
-          2
-        )
-        assert.deepStrictEqual(
-          of(told, "Notification").map(({ kind: what, message }) => [what, message]),
-          [
-            ["ToolPermission", "main wants to run do a"],
-            ["ToolPermission", "main wants to run do b"]
-          ]
-        )
-      })
-    )
-  }
-
-  it.effect("cannot approve without a terminal what a hook requires to be asked", () =>
-    Effect.gen(function* () {
-      const { chat, run } = yield* hookedAgent(
-        { tools: [upper], mode: "all", answers: once },
+    it.effect(`${rule} because a hook requires it, each time, and hooks are informed`, function* () {
+      const asked: Array<string> = []
+      const { run, told } = yield* hookedAgent(
+        {
+          tools: [tool("do", kind, (word) => Effect.succeed(word))],
+          mode,
+          ask: ({ detail, grants }) =>
+            Effect.sync(() => {
+              asked.push(detail)
+              assert.deepStrictEqual(grants, [])
+              return { _tag: "Session" }
+            }),
+          answers: [calling(asking("do", "a"), asking("do", "b")), saying("done")]
+        },
         { BeforeTool: { decision: "ask" } }
       )
-      yield* Stream.runDrain(run("go"))
-      assert.include((yield* transcript(chat))[2], "denied this call of read")
-    })
-  )
-
-  it.effect("gets hook messages in order, with each hook's name", () =>
-    Effect.gen(function* () {
-      const { run } = yield* hookedAgent(
-        { tools: [upper], answers: once },
-        {
-          BeforeAgent: { systemMessage: "one" },
-          BeforeTool: { systemMessage: "two" },
-          AfterTool: { systemMessage: "three" },
-          AfterAgent: { systemMessage: "four" }
-        }
-      )
       const { events } = yield* taken(run("go"))
+      assert.lengthOf(asked, 2)
+      assert.lengthOf(
+        events.filter(({ _tag }) => _tag === "ToolCallConfirmation"),
+        2
+      )
       assert.deepStrictEqual(
-        notices(events),
-        ["one", "two", "three", "four"].map((word) => `hook test: ${word}`)
+        of(told, "Notification").map(({ kind: what, message }) => [what, message]),
+        [
+          ["ToolPermission", "main wants to run do a"],
+          ["ToolPermission", "main wants to run do b"]
+        ]
       )
     })
-  )
+  }
+
+  it.effect("cannot approve without a terminal what a hook requires to be asked", function* () {
+    const { chat, run } = yield* hookedAgent(
+      { tools: [upper], mode: "all", answers: once },
+      { BeforeTool: { decision: "ask" } }
+    )
+    yield* Stream.runDrain(run("go"))
+    assert.include((yield* transcript(chat))[2], "denied this call of read")
+  })
+
+  it.effect("gets hook messages in order, with each hook's name", function* () {
+    const { run } = yield* hookedAgent(
+      { tools: [upper], answers: once },
+      {
+        BeforeAgent: { systemMessage: "one" },
+        BeforeTool: { systemMessage: "two" },
+        AfterTool: { systemMessage: "three" },
+        AfterAgent: { systemMessage: "four" }
+      }
+    )
+    const { events } = yield* taken(run("go"))
+    assert.deepStrictEqual(
+      notices(events),
+      ["one", "two", "three", "four"].map((word) => `hook test: ${word}`)
+    )
+  })
 })
 
 describe("interrupted at every suspension point", () => {
-  it.effect("a run with adding, changing, chaining and continuing hooks leaves every call with one response", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a run with adding, changing, chaining and continuing hooks leaves every call with one response",
+    function* () {
       const chats: Array<Chat["Service"]> = []
       let finished = 0
       const program = (k: number) =>
@@ -658,24 +619,22 @@ describe("interrupted at every suspension point", () => {
       )
       assert.isAbove(points, 50)
       assert.isAtLeast(finished, 1)
-    })
+    }
   )
 })
 
 describe("without hooks", () => {
-  it.effect("an agent with no hooks fires none, even with subscribers", () =>
-    Effect.gen(function* () {
-      const { profile, services, told } = yield* hookedAgent(
-        { tools: [upper], answers: once },
-        { BeforeTool: { decision: "block", reason: "no" }, BeforeAgent: { decision: "block", reason: "no" } }
-      )
-      const run = Agent.run(profile, "go").pipe(Stream.provideContext(services))
-      const { events } = yield* taken(run)
-      assert.strictEqual(events.at(-1)?._tag, "Finished")
-      assert.deepStrictEqual(
-        told.filter(({ _tag }) => /Agent|Tool$/.test(_tag)),
-        []
-      )
-    })
-  )
+  it.effect("an agent with no hooks fires none, even with subscribers", function* () {
+    const { profile, services, told } = yield* hookedAgent(
+      { tools: [upper], answers: once },
+      { BeforeTool: { decision: "block", reason: "no" }, BeforeAgent: { decision: "block", reason: "no" } }
+    )
+    const run = Agent.run(profile, "go").pipe(Stream.provideContext(services))
+    const { events } = yield* taken(run)
+    assert.strictEqual(events.at(-1)?._tag, "Finished")
+    assert.deepStrictEqual(
+      told.filter(({ _tag }) => /Agent|Tool$/.test(_tag)),
+      []
+    )
+  })
 })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream, Tracer } from "effect"
 import { model, text, user } from "../../../src/domain/content/Content.ts"
 import type { ModelAnswer, ModelChunk, ModelRequest } from "../../../src/services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../../src/services/model/ModelSpans.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const words = "the secret plan"
 const request: ModelRequest = {
@@ -52,21 +52,17 @@ const expected = {
 }
 
 describe("spans of model calls", () => {
-  it.effect("have the attributes of the conventions, and no words", () =>
-    Effect.gen(function* () {
-      const whole = yield* spansOf(Effect.succeed(answer).pipe(answerSpan("openai", request)))
-      assert.deepStrictEqual(whole, [["Model.generate", expected]])
-      const streamed = yield* spansOf(Stream.runDrain(Stream.fromIterable(chunks).pipe(streamSpan("openai", request))))
-      assert.deepStrictEqual(streamed, [["Model.stream", expected]])
-      assert.notInclude(JSON.stringify([whole, streamed]), words)
-    })
-  )
+  it.effect("have the attributes of the conventions, and no words", function* () {
+    const whole = yield* spansOf(Effect.succeed(answer).pipe(answerSpan("openai", request)))
+    assert.deepStrictEqual(whole, [["Model.generate", expected]])
+    const streamed = yield* spansOf(Stream.runDrain(Stream.fromIterable(chunks).pipe(streamSpan("openai", request))))
+    assert.deepStrictEqual(streamed, [["Model.stream", expected]])
+    assert.notInclude(JSON.stringify([whole, streamed]), words)
+  })
 
-  it.effect("begin anew with each run of a stream", () =>
-    Effect.gen(function* () {
-      const stream = Stream.fromIterable(chunks).pipe(streamSpan("openai", request))
-      const [, [, second] = ["", {}]] = yield* spansOf(Effect.andThen(Stream.runDrain(stream), Stream.runDrain(stream)))
-      assert.deepStrictEqual(second, expected)
-    })
-  )
+  it.effect("begin anew with each run of a stream", function* () {
+    const stream = Stream.fromIterable(chunks).pipe(streamSpan("openai", request))
+    const [, [, second] = ["", {}]] = yield* spansOf(Effect.andThen(Stream.runDrain(stream), Stream.runDrain(stream)))
+    assert.deepStrictEqual(second, expected)
+  })
 })

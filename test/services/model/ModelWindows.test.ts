@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Logger, Stream } from "effect"
 import { assumedWindow } from "../../../src/domain/model/ModelLimits.ts"
 import { emptySession } from "../../../src/domain/session/Session.ts"
@@ -17,6 +16,7 @@ import {
   unavailableModel
 } from "../../../src/services/model/Model.ts"
 import * as ModelWindows from "../../../src/services/model/ModelWindows.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const offline = new ModelError({ reason: new NetworkError({ detail: "none" }) })
 
@@ -39,52 +39,44 @@ const standing = (name: string, provider: Layer.Layer<Model>, own?: ModelWindows
   Effect.provide(ModelWindows.availability(name, own), provider)
 
 describe("the window of a model", () => {
-  it.effect("comes from the settings or the table, without a request", () =>
-    Effect.gen(function* () {
-      const own = { "gemini-x": { window: 1_000 }, "gemini-2.5-pro": { window: 2_000 }, "claude-opus-4-5": {} }
-      assert.deepStrictEqual(yield* window("gemini-x", never, own), ["settings", 1_000])
-      assert.deepStrictEqual(yield* window("gemini-2.5-pro", never, own), ["settings", 2_000])
-      assert.deepStrictEqual(yield* window("claude-opus-4-5-20251101", never, own), ["table", 200_000])
-      assert.deepStrictEqual(yield* window("toString", mute, own), ["assumed", assumedWindow])
-      const set = window("gemini-x", never)
-      assert.deepStrictEqual(yield* Effect.provideService(set, ModelWindows.Overrides, own), ["settings", 1_000])
-    })
-  )
+  it.effect("comes from the settings or the table, without a request", function* () {
+    const own = { "gemini-x": { window: 1_000 }, "gemini-2.5-pro": { window: 2_000 }, "claude-opus-4-5": {} }
+    assert.deepStrictEqual(yield* window("gemini-x", never, own), ["settings", 1_000])
+    assert.deepStrictEqual(yield* window("gemini-2.5-pro", never, own), ["settings", 2_000])
+    assert.deepStrictEqual(yield* window("claude-opus-4-5-20251101", never, own), ["table", 200_000])
+    assert.deepStrictEqual(yield* window("toString", mute, own), ["assumed", assumedWindow])
+    const set = window("gemini-x", never)
+    assert.deepStrictEqual(yield* Effect.provideService(set, ModelWindows.Overrides, own), ["settings", 1_000])
+  })
 
-  it.effect("comes from the provider for an unknown model, else is small", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* window("gemini-9-pro", served), ["provider", 65_536])
-      assert.deepStrictEqual(yield* window("gemini-9-pro", missing), ["missing", assumedWindow])
-      assert.deepStrictEqual(yield* window("gemini-9-pro", failing), ["assumed", assumedWindow])
-      assert.deepStrictEqual(yield* window("gemini-9-pro", mute), ["assumed", assumedWindow])
-    })
-  )
+  it.effect("comes from the provider for an unknown model, else is small", function* () {
+    assert.deepStrictEqual(yield* window("gemini-9-pro", served), ["provider", 65_536])
+    assert.deepStrictEqual(yield* window("gemini-9-pro", missing), ["missing", assumedWindow])
+    assert.deepStrictEqual(yield* window("gemini-9-pro", failing), ["assumed", assumedWindow])
+    assert.deepStrictEqual(yield* window("gemini-9-pro", mute), ["assumed", assumedWindow])
+  })
 })
 
 describe("whether a model exists", () => {
-  it.effect("needs no request for configured models and Google's in the table", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* standing("gemini-2.5-pro", never), { _tag: "Known" })
-      assert.deepStrictEqual(yield* standing("models/gemma-4-31b-it", never), { _tag: "Known" })
-      assert.deepStrictEqual(yield* standing("mine", never, { mine: { window: 9_000 } }), { _tag: "Known" })
-    })
-  )
+  it.effect("needs no request for configured models and Google's in the table", function* () {
+    assert.deepStrictEqual(yield* standing("gemini-2.5-pro", never), { _tag: "Known" })
+    assert.deepStrictEqual(yield* standing("models/gemma-4-31b-it", never), { _tag: "Known" })
+    assert.deepStrictEqual(yield* standing("mine", never, { mine: { window: 9_000 } }), { _tag: "Known" })
+  })
 
-  it.effect("is answered by the provider otherwise, or unknown when it cannot be asked", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* standing("gemini-9-pro", served), { _tag: "Known" })
-      assert.deepStrictEqual(yield* standing("nope", missing), { _tag: "Missing", nearest: undefined })
-      assert.deepStrictEqual(yield* standing("gemini-2.5-prro", missing), {
-        _tag: "Missing",
-        nearest: "gemini-2.5-pro"
-      })
-      // In the table, and not Google's to serve.
-      assert.strictEqual((yield* standing("claude-opus-4-5", missing))._tag, "Missing")
-      assert.strictEqual((yield* standing("claude-opus-4-5", mute))._tag, "Known")
-      assert.deepStrictEqual(yield* standing("nope", mute), { _tag: "Unknown", window: assumedWindow })
-      assert.deepStrictEqual(yield* standing("nope", failing), { _tag: "Unknown", window: assumedWindow })
+  it.effect("is answered by the provider otherwise, or unknown when it cannot be asked", function* () {
+    assert.deepStrictEqual(yield* standing("gemini-9-pro", served), { _tag: "Known" })
+    assert.deepStrictEqual(yield* standing("nope", missing), { _tag: "Missing", nearest: undefined })
+    assert.deepStrictEqual(yield* standing("gemini-2.5-prro", missing), {
+      _tag: "Missing",
+      nearest: "gemini-2.5-pro"
     })
-  )
+    // In the table, and not Google's to serve.
+    assert.strictEqual((yield* standing("claude-opus-4-5", missing))._tag, "Missing")
+    assert.strictEqual((yield* standing("claude-opus-4-5", mute))._tag, "Known")
+    assert.deepStrictEqual(yield* standing("nope", mute), { _tag: "Unknown", window: assumedWindow })
+    assert.deepStrictEqual(yield* standing("nope", failing), { _tag: "Unknown", window: assumedWindow })
+  })
 })
 
 describe("a chat", () => {
@@ -109,39 +101,35 @@ describe("a chat", () => {
     ["GPT-5 has a limit of input of its own", { model: "gpt-5-codex" }, 272_000]
   ]
   for (const [what, settings, limit] of rows) {
-    it.effect(what, () =>
-      Effect.gen(function* () {
-        assert.strictEqual(yield* limitOf(settings), limit)
-      }).pipe(Effect.provide(Offline.layerWithModel(ScriptedModel.layer([]))))
-    )
+    it.effect(what, Offline.layerWithModel(ScriptedModel.layer([])), function* () {
+      assert.strictEqual(yield* limitOf(settings), limit)
+    })
   }
 
-  it.live("asks the API once about an unknown model, and never about a known one", () =>
-    Effect.gen(function* () {
-      const fake = yield* Fake.make(
-        () => Fake.sse(Fake.response([{ text: "fine" }], { usage: { promptTokenCount: 5, totalTokenCount: 5 } })),
-        { describe: (name) => Fake.description(name, 48_000, 8_192) }
+  it.live("asks the API once about an unknown model, and never about a known one", function* () {
+    const fake = yield* Fake.make(
+      () => Fake.sse(Fake.response([{ text: "fine" }], { usage: { promptTokenCount: 5, totalTokenCount: 5 } })),
+      { describe: (name) => Fake.description(name, 48_000, 8_192) }
+    )
+    const google = GoogleModel.layerConfig.pipe(
+      Layer.provide(
+        ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "k", GOOGLE_GEMINI_BASE_URL: fake.url }))
       )
-      const google = GoogleModel.layerConfig.pipe(
-        Layer.provide(
-          ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "k", GOOGLE_GEMINI_BASE_URL: fake.url }))
-        )
-      )
-      yield* Effect.gen(function* () {
-        const chat = yield* Chat.make({
-          log: { append: () => Effect.void },
-          session: emptySession,
-          settings: { model: "gemini-9-pro" }
-        })
-        for (const message of ["one", "two", "three"]) yield* Stream.runDrain(chat.send(message))
-        assert.strictEqual((yield* chat.usage).limit, 48_000)
-        assert.strictEqual(yield* limitOf({ model: "gemini-9-pro" }), 48_000)
-        yield* chat.configure({ model: "gemini-2.5-pro" })
-        assert.strictEqual((yield* chat.usage).limit, 1_048_576)
-      }).pipe(Effect.provide(Offline.layerWithModel(google)))
-      assert.deepStrictEqual(yield* fake.lookups, ["gemini-9-pro"])
-    })
-  )
+    )
+    yield* Effect.gen(function* () {
+      const chat = yield* Chat.make({
+        log: { append: () => Effect.void },
+        session: emptySession,
+        settings: { model: "gemini-9-pro" }
+      })
+      for (const message of ["one", "two", "three"]) yield* Stream.runDrain(chat.send(message))
+      assert.strictEqual((yield* chat.usage).limit, 48_000)
+      assert.strictEqual(yield* limitOf({ model: "gemini-9-pro" }), 48_000)
+      yield* chat.configure({ model: "gemini-2.5-pro" })
+      assert.strictEqual((yield* chat.usage).limit, 1_048_576)
+    }).pipe(Effect.provide(Offline.layerWithModel(google)))
+    assert.deepStrictEqual(yield* fake.lookups, ["gemini-9-pro"])
+  })
 })
 
 describe("a bounded language model", () => {
@@ -152,22 +140,16 @@ describe("a bounded language model", () => {
     return { room: guard.maxRequestTokens, lines }
   })
 
-  it.effect("assumes a small window for an unknown model, with a warning", () =>
-    Effect.gen(function* () {
-      const { lines, room } = yield* roomOf({ model: "nope" })
-      assert.strictEqual(room, assumedWindow - assumedWindow / 4)
-      assert.deepStrictEqual(lines, [
-        "the window of nope is not known: 32768 tokens are assumed; set the option window"
-      ])
-      assert.strictEqual((yield* roomOf({})).lines.length, 1)
-    })
-  )
+  it.effect("assumes a small window for an unknown model, with a warning", function* () {
+    const { lines, room } = yield* roomOf({ model: "nope" })
+    assert.strictEqual(room, assumedWindow - assumedWindow / 4)
+    assert.deepStrictEqual(lines, ["the window of nope is not known: 32768 tokens are assumed; set the option window"])
+    assert.strictEqual((yield* roomOf({})).lines.length, 1)
+  })
 
-  it.effect("takes window and reserve from the table, without a warning", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* roomOf({ model: "claude-opus-4-5" }), { room: 200_000 - 16_384, lines: [] })
-      assert.deepStrictEqual(yield* roomOf({ model: "gemini-2.5-pro" }), { room: 1_048_576, lines: [] })
-      assert.deepStrictEqual(yield* roomOf({ window: 1_048_576 }), { room: 1_048_576 - 16_384, lines: [] })
-    })
-  )
+  it.effect("takes window and reserve from the table, without a warning", function* () {
+    assert.deepStrictEqual(yield* roomOf({ model: "claude-opus-4-5" }), { room: 200_000 - 16_384, lines: [] })
+    assert.deepStrictEqual(yield* roomOf({ model: "gemini-2.5-pro" }), { room: 1_048_576, lines: [] })
+    assert.deepStrictEqual(yield* roomOf({ window: 1_048_576 }), { room: 1_048_576 - 16_384, lines: [] })
+  })
 })

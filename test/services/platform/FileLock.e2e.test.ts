@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import {
   Clock,
   Deferred,
@@ -24,6 +23,7 @@ import { Processes } from "../../../src/services/platform/ProcessIdentity.ts"
 import * as StaleFiles from "../../../src/services/platform/StaleFiles.ts"
 import { chance } from "../../crash/sight.ts"
 import { needs } from "../../support/machine.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A process of a world in which the test says who runs. */
 const world = () => {
@@ -153,50 +153,50 @@ describe("a file lock", () => {
     )
   }
 
-  it.live("is not broken twice by a sweep and a waiter", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { lock, root } = yield* folder
-      const { as, running } = world()
-      for (const pid of [10, 11, 12]) running.set(pid, "1")
-      const breaker = `${lock}.ta`
-      yield* fs.writeFileString(lock, JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" }))
-      yield* fs.writeFileString(breaker, JSON.stringify({ pid: 2, start: "1", machine, since: 1, token: "tb" }))
-      /** A process that stops before it removes a file, until it may go on. */
-      const pausing = Effect.fnUntraced(function* (file: string) {
-        const reached = yield* Deferred.make<void>()
-        const go = yield* Deferred.make<void>()
-        const remove: typeof fs.remove = (place, options) =>
-          place === file
-            ? Deferred.succeed(reached, undefined).pipe(
-                Effect.andThen(Deferred.await(go)),
-                Effect.andThen(fs.remove(place, options))
-              )
-            : fs.remove(place, options)
-        return { go, reached, files: Effect.provideService(FileSystem.FileSystem, { ...fs, remove }) }
-      })
-      const by = (pid: number) => Effect.provideService(Processes, as({ pid, start: "1", machine }))
-      const sweeping = yield* pausing(breaker)
-      const waiting = yield* pausing(lock)
-      const sweep = yield* Effect.forkChild(StaleFiles.sweepLock(lock).pipe(by(10), sweeping.files))
-      yield* Deferred.await(sweeping.reached)
-      const scope = yield* Effect.scope
-      const wait = yield* Effect.forkChild(
-        FileLock.tryAcquire(lock).pipe(Scope.provide(scope), by(11), waiting.files, Effect.timeoutOption(2_000))
-      )
-      // It gets as far as to the removal only where it took the breaker that the sweep is breaking.
-      const got = yield* Effect.timeoutOption(Deferred.await(waiting.reached), 200)
-      assert.strictEqual(got._tag, "None")
-      yield* Deferred.succeed(sweeping.go, undefined)
-      yield* Deferred.succeed(waiting.go, undefined)
-      yield* Fiber.join(sweep)
-      yield* Fiber.join(wait)
-      assert.isFalse((yield* fs.readDirectory(root)).includes(".x.lock.ta"))
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+  it.live("is not broken twice by a sweep and a waiter", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { lock, root } = yield* folder
+    const { as, running } = world()
+    for (const pid of [10, 11, 12]) running.set(pid, "1")
+    const breaker = `${lock}.ta`
+    yield* fs.writeFileString(lock, JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" }))
+    yield* fs.writeFileString(breaker, JSON.stringify({ pid: 2, start: "1", machine, since: 1, token: "tb" }))
+    /** A process that stops before it removes a file, until it may go on. */
+    const pausing = Effect.fnUntraced(function* (file: string) {
+      const reached = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const remove: typeof fs.remove = (place, options) =>
+        place === file
+          ? Deferred.succeed(reached, undefined).pipe(
+              Effect.andThen(Deferred.await(go)),
+              Effect.andThen(fs.remove(place, options))
+            )
+          : fs.remove(place, options)
+      return { go, reached, files: Effect.provideService(FileSystem.FileSystem, { ...fs, remove }) }
+    })
+    const by = (pid: number) => Effect.provideService(Processes, as({ pid, start: "1", machine }))
+    const sweeping = yield* pausing(breaker)
+    const waiting = yield* pausing(lock)
+    const sweep = yield* Effect.forkChild(StaleFiles.sweepLock(lock).pipe(by(10), sweeping.files))
+    yield* Deferred.await(sweeping.reached)
+    const scope = yield* Effect.scope
+    const wait = yield* Effect.forkChild(
+      FileLock.tryAcquire(lock).pipe(Scope.provide(scope), by(11), waiting.files, Effect.timeoutOption(2_000))
+    )
+    // It gets as far as to the removal only where it took the breaker that the sweep is breaking.
+    const got = yield* Effect.timeoutOption(Deferred.await(waiting.reached), 200)
+    assert.strictEqual(got._tag, "None")
+    yield* Deferred.succeed(sweeping.go, undefined)
+    yield* Deferred.succeed(waiting.go, undefined)
+    yield* Fiber.join(sweep)
+    yield* Fiber.join(wait)
+    assert.isFalse((yield* fs.readDirectory(root)).includes(".x.lock.ta"))
+  })
 
-  it.effect("a sweep removes exactly the leftovers of its own lock, whatever its name", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a sweep removes exactly the leftovers of its own lock, whatever its name",
+    NodeServices.layer,
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const { lock, root } = yield* folder
@@ -222,11 +222,13 @@ describe("a file lock", () => {
       yield* TestClock.setTime(100_000_000_000)
       yield* StaleFiles.sweepLock(lock).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
       assert.deepStrictEqual((yield* fs.readDirectory(root)).toSorted(), Object.keys(kept).toSorted())
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }
   )
 
-  it.effect("of another machine counts while it is renewed, that is while it is held", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "of another machine counts while it is renewed, that is while it is held",
+    NodeServices.layer,
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const { lock } = yield* folder
       const { as } = world()
@@ -244,30 +246,26 @@ describe("a file lock", () => {
       assert.deepInclude(yield* me(FileLock.holderOf(lock)), { pid: 7 })
       yield* Scope.close(scope, Exit.void)
       assert.isFalse(yield* fs.exists(lock))
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }
   )
 
-  it.effect("that is a pipe or a folder is refused by name", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { lock } = yield* folder
-      yield* fs.makeDirectory(lock)
-      assert.include((yield* Effect.flip(FileLock.tryAcquire(lock))).message, lock)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+  it.effect("that is a pipe or a folder is refused by name", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { lock } = yield* folder
+    yield* fs.makeDirectory(lock)
+    assert.include((yield* Effect.flip(FileLock.tryAcquire(lock))).message, lock)
+  })
 
-  it.effect("whose breaker names itself is refused by name", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { lock } = yield* folder
-      const { as } = world()
-      for (const name of [lock, `${lock}.ta`]) {
-        yield* fs.writeFileString(name, JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" }))
-      }
-      const held = FileLock.tryAcquire(lock).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
-      assert.include((yield* Effect.flip(held)).message, `${lock}.ta`)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+  it.effect("whose breaker names itself is refused by name", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { lock } = yield* folder
+    const { as } = world()
+    for (const name of [lock, `${lock}.ta`]) {
+      yield* fs.writeFileString(name, JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" }))
+    }
+    const held = FileLock.tryAcquire(lock).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
+    assert.include((yield* Effect.flip(held)).message, `${lock}.ta`)
+  })
 
   it.live("is ours when the disk created it but reported that it existed", () =>
     Effect.gen(function* () {
@@ -303,52 +301,48 @@ describe("a file lock", () => {
     ["an unknown owner, old", {}, "11 seconds", true]
   ]
   for (const [rule, owner, age, isFree] of standings) {
-    it.effect(`the lock of ${rule} is ${isFree ? "broken" : "respected"}`, () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { lock } = yield* folder
-        const { as, running } = world()
-        running.set(7, "1")
-        yield* fs.writeFileString(lock, JSON.stringify({ ...owner, since: 1 }))
-        yield* fs.utimes(lock, 1_000_000, 1_000_000)
-        yield* TestClock.setTime(1_000_000_000 + Duration.toMillis(Duration.fromInputUnsafe(age as Duration.Input)))
-        const own = rule.includes("only the name") ? "boot1_c1_nhost1" : machine
-        const held = yield* FileLock.tryAcquire(lock).pipe(
-          Effect.provideService(Processes, as({ pid: 9, start: "1", machine: own }))
-        )
-        assert.strictEqual(held === undefined, isFree)
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-    )
-  }
-
-  it.effect("waiting names the holder after a while, and can be interrupted", () =>
-    Effect.gen(function* () {
-      const { file, lock } = yield* folder
+    it.effect(`the lock of ${rule} is ${isFree ? "broken" : "respected"}`, NodeServices.layer, function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { lock } = yield* folder
       const { as, running } = world()
       running.set(7, "1")
-      running.set(9, "1")
-      const other = Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
-      let ran = false
-      const work = FileLock.withLock(
-        { file, lock },
-        Effect.sync(() => void (ran = true))
+      yield* fs.writeFileString(lock, JSON.stringify({ ...owner, since: 1 }))
+      yield* fs.utimes(lock, 1_000_000, 1_000_000)
+      yield* TestClock.setTime(1_000_000_000 + Duration.toMillis(Duration.fromInputUnsafe(age as Duration.Input)))
+      const own = rule.includes("only the name") ? "boot1_c1_nhost1" : machine
+      const held = yield* FileLock.tryAcquire(lock).pipe(
+        Effect.provideService(Processes, as({ pid: 9, start: "1", machine: own }))
       )
-      yield* FileLock.tryAcquire(lock).pipe(Effect.provideService(Processes, as({ pid: 7, start: "1", machine })))
-      const interrupted = yield* Effect.forkChild(other(work), { startImmediately: true })
-      const patient = yield* Effect.forkChild(Effect.flip(other(work)), { startImmediately: true })
-      yield* Fiber.interrupt(interrupted)
-      for (let second = 0; second < 40; second += 1) {
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
-        yield* TestClock.adjust("1 second")
-      }
-      const error = yield* Fiber.join(patient)
-      assert.strictEqual(
-        error.message.replace(file, "FILE"),
-        "FILE is being changed by process 7; end it or wait for it, then try again"
-      )
-      assert.isFalse(ran)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+      assert.strictEqual(held === undefined, isFree)
+    })
+  }
+
+  it.effect("waiting names the holder after a while, and can be interrupted", NodeServices.layer, function* () {
+    const { file, lock } = yield* folder
+    const { as, running } = world()
+    running.set(7, "1")
+    running.set(9, "1")
+    const other = Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
+    let ran = false
+    const work = FileLock.withLock(
+      { file, lock },
+      Effect.sync(() => void (ran = true))
+    )
+    yield* FileLock.tryAcquire(lock).pipe(Effect.provideService(Processes, as({ pid: 7, start: "1", machine })))
+    const interrupted = yield* Effect.forkChild(other(work), { startImmediately: true })
+    const patient = yield* Effect.forkChild(Effect.flip(other(work)), { startImmediately: true })
+    yield* Fiber.interrupt(interrupted)
+    for (let second = 0; second < 40; second += 1) {
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
+      yield* TestClock.adjust("1 second")
+    }
+    const error = yield* Fiber.join(patient)
+    assert.strictEqual(
+      error.message.replace(file, "FILE"),
+      "FILE is being changed by process 7; end it or wait for it, then try again"
+    )
+    assert.isFalse(ran)
+  })
 
   it.live("is released when the work fails, dies or is interrupted in the queue", () =>
     Effect.gen(function* () {
@@ -376,8 +370,10 @@ describe("a file lock", () => {
   )
 
   describe("leftover files", () => {
-    it.effect("are removed where their owner is dead, and kept where it runs or is unknown for a short time", () =>
-      Effect.gen(function* () {
+    it.effect(
+      "are removed where their owner is dead, and kept where it runs or is unknown for a short time",
+      NodeServices.layer,
+      function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
         const { root } = yield* folder
@@ -409,7 +405,7 @@ describe("a file lock", () => {
           (yield* fs.readDirectory(root)).toSorted(),
           [...kept, of({ pid: 8, start: "1", machine }, "folder")].toSorted()
         )
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+      }
     )
 
     it.effect("have their owner in the name, and no other name matches", () =>

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, PlatformError, Redacted } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import {
@@ -15,6 +14,7 @@ import * as AgentSlots from "../../../src/services/agent/AgentSlots.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
 import * as AgentNesting from "../../../src/services/runtime/AgentNesting.ts"
 import { RuntimePlatform } from "../../../src/services/runtime/RuntimePlatform.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const first = firstPlace({ depth: 2, running: 8 }, "/slots/new")
 const at = (depth: number, of: Partial<AgentPlace> = {}): AgentPlace => ({
@@ -48,44 +48,36 @@ const entered = Effect.fnUntraced(function* (
 })
 
 describe("the position of an agent", () => {
-  it.effect("that the user started is the first, and it is not counted; no file can set another", () =>
-    Effect.gen(function* () {
-      const { isCounted, nesting } = yield* entered(undefined)
-      assert.deepStrictEqual(nesting.place, first)
-      assert.deepStrictEqual(nesting.bounds, { depth: 2, children: 8, running: 8 })
-      assert.isFalse(isCounted)
-    }).pipe(Effect.scoped)
-  )
+  it.effect("that the user started is the first, and it is not counted; no file can set another", function* () {
+    const { isCounted, nesting } = yield* entered(undefined)
+    assert.deepStrictEqual(nesting.place, first)
+    assert.deepStrictEqual(nesting.bounds, { depth: 2, children: 8, running: 8 })
+    assert.isFalse(isCounted)
+  })
 
-  it.effect("that another started is inherited, with the narrower limits, and it is counted", () =>
-    Effect.gen(function* () {
-      const { isCounted, nesting } = yield* entered(placeText(at(1, { slots: "/slots/old" })), {
-        subagents: { depth: 5, running: 3, children: 2 }
-      })
-      assert.deepStrictEqual(nesting.place, at(1, { slots: "/slots/old", limits: { depth: 2, running: 3 } }))
-      assert.deepStrictEqual(nesting.bounds, { depth: 2, children: 2, running: 3 })
-      assert.isTrue(isCounted)
-    }).pipe(Effect.scoped)
-  )
+  it.effect("that another started is inherited, with the narrower limits, and it is counted", function* () {
+    const { isCounted, nesting } = yield* entered(placeText(at(1, { slots: "/slots/old" })), {
+      subagents: { depth: 5, running: 3, children: 2 }
+    })
+    assert.deepStrictEqual(nesting.place, at(1, { slots: "/slots/old", limits: { depth: 2, running: 3 } }))
+    assert.deepStrictEqual(nesting.bounds, { depth: 2, children: 2, running: 3 })
+    assert.isTrue(isCounted)
+  })
 
-  it.effect("of an agent's process has the limits of its parent", () =>
-    Effect.gen(function* () {
-      const { nesting } = yield* entered(
-        placeText(at(1)),
-        { subagents: { depth: 1, running: 3 } },
-        { isAgentProcess: true }
-      )
-      assert.deepStrictEqual(nesting.place, at(1))
-    }).pipe(Effect.scoped)
-  )
+  it.effect("of an agent's process has the limits of its parent", function* () {
+    const { nesting } = yield* entered(
+      placeText(at(1)),
+      { subagents: { depth: 1, running: 3 } },
+      { isAgentProcess: true }
+    )
+    assert.deepStrictEqual(nesting.place, at(1))
+  })
 
   const uncounted = [{ isAgentProcess: true }, { isPreview: true }]
   for (const options of uncounted) {
-    it.effect(`is not counted again: ${JSON.stringify(options)}`, () =>
-      Effect.gen(function* () {
-        assert.isFalse((yield* entered(placeText(at(1)), {}, options)).isCounted)
-      }).pipe(Effect.scoped)
-    )
+    it.effect(`is not counted again: ${JSON.stringify(options)}`, function* () {
+      assert.isFalse((yield* entered(placeText(at(1)), {}, options)).isCounted)
+    })
   }
 
   const refused: ReadonlyArray<
@@ -105,23 +97,17 @@ describe("the position of an agent", () => {
     ["the process of an agent that no agent started", undefined, {}, { isAgentProcess: true }, "Unreadable"]
   ]
   for (const [name, inherited, settings, options, problem] of refused) {
-    it.effect(`is refused: ${name}`, () =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(entered(inherited, settings, options))
-        assert.propertyVal(error, "problem", problem)
-      }).pipe(Effect.scoped)
-    )
+    it.effect(`is refused: ${name}`, function* () {
+      const error = yield* Effect.flip(entered(inherited, settings, options))
+      assert.propertyVal(error, "problem", problem)
+    })
   }
 
-  it.effect("is refused where running agents cannot be counted", () =>
-    Effect.gen(function* () {
-      const broken = { take: () => new AgentFailure({ message: "the disk is full" }) }
-      const error = yield* Effect.flip(
-        AgentNesting.enter({}, {}).pipe(Effect.provide(machine(placeText(at(1)), broken)))
-      )
-      assert.deepStrictEqual([error.problem, error.message], ["Uncounted", "the disk is full"])
-    }).pipe(Effect.scoped)
-  )
+  it.effect("is refused where running agents cannot be counted", function* () {
+    const broken = { take: () => new AgentFailure({ message: "the disk is full" }) }
+    const error = yield* Effect.flip(AgentNesting.enter({}, {}).pipe(Effect.provide(machine(placeText(at(1)), broken))))
+    assert.deepStrictEqual([error.problem, error.message], ["Uncounted", "the disk is full"])
+  })
 })
 
 describe("a process that an agent starts", () => {
@@ -148,33 +134,27 @@ describe("a process that an agent starts", () => {
     return { extendEnv, names: Object.keys(env), place: Redacted.isRedacted(text) ? undefined : parsePlace(text ?? "") }
   }
 
-  it.effect("inherits the place below, whatever its environment says", () =>
-    Effect.gen(function* () {
-      const forged = { A: "1", [placeVariable]: placeText(first) }
-      const [command] = yield* started(at(1), 0, ChildProcess.make("x", [], { env: forged }))
-      assert.deepStrictEqual(optionsOf(command), {
-        extendEnv: false,
-        names: ["A", placeVariable],
-        place: at(2, { approve: "edits" })
-      })
-    }).pipe(Effect.scoped)
-  )
+  it.effect("inherits the place below, whatever its environment says", function* () {
+    const forged = { A: "1", [placeVariable]: placeText(first) }
+    const [command] = yield* started(at(1), 0, ChildProcess.make("x", [], { env: forged }))
+    assert.deepStrictEqual(optionsOf(command), {
+      extendEnv: false,
+      names: ["A", placeVariable],
+      place: at(2, { approve: "edits" })
+    })
+  })
 
-  it.effect("of an agent within another is below that one", () =>
-    Effect.gen(function* () {
-      const [command] = yield* started(first, 2, ChildProcess.make("x", [], { env: {} }))
-      assert.deepStrictEqual(optionsOf(command).place, at(3, { approve: "edits" }))
-    }).pipe(Effect.scoped)
-  )
+  it.effect("of an agent within another is below that one", function* () {
+    const [command] = yield* started(first, 2, ChildProcess.make("x", [], { env: {} }))
+    assert.deepStrictEqual(optionsOf(command).place, at(3, { approve: "edits" }))
+  })
 
-  it.effect("keeps the environment of this process, if it is given no other", () =>
-    Effect.gen(function* () {
-      const [command] = yield* started(first, 0, ChildProcess.make("x", []))
-      assert.deepStrictEqual(optionsOf(command), {
-        extendEnv: true,
-        names: [placeVariable],
-        place: at(1, { approve: "edits" })
-      })
-    }).pipe(Effect.scoped)
-  )
+  it.effect("keeps the environment of this process, if it is given no other", function* () {
+    const [command] = yield* started(first, 0, ChildProcess.make("x", []))
+    assert.deepStrictEqual(optionsOf(command), {
+      extendEnv: true,
+      names: [placeVariable],
+      place: at(1, { approve: "edits" })
+    })
+  })
 })

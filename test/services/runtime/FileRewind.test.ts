@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Schema } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
 import { maxKeptFileBytes } from "../../../src/domain/session/ChangedFiles.ts"
@@ -12,6 +11,7 @@ import { writeFile } from "../../../src/services/tools/builtin/WriteFile.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
 import { callTool } from "../../support/callTool.ts"
 import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 import { inMemory } from "../../support/workspaces.ts"
 
 const here = (files: Readonly<Record<string, string>>) => Layer.merge(inMemory(files), Layer.fresh(Offline.layer))
@@ -83,25 +83,25 @@ describe("rewinding files", () => {
     { arbitrary: { runs: runsOf(80) } }
   )
 
-  it.effect("undoes the last rewind", () =>
-    Effect.gen(function* () {
-      const { files, goBack, rewind, say, write } = yield* working
-      yield* say
-      yield* write("a.txt", "changed\n")
-      yield* write("made.txt", "made\n")
-      const after = yield* files
-      assert.deepStrictEqual(yield* goBack(1), [
-        { shown: "a.txt", outcome: "restored" },
-        { shown: "made.txt", outcome: "removed" }
-      ])
-      assert.deepStrictEqual(yield* files, { "a.txt": "first\n" })
-      yield* rewind.restore(yield* rewind.survey({ _tag: "LastRewind" }), false)
-      assert.deepStrictEqual(yield* files, after)
-    }).pipe(Effect.provide(here({ "a.txt": "first\n" })))
-  )
+  it.effect("undoes the last rewind", here({ "a.txt": "first\n" }), function* () {
+    const { files, goBack, rewind, say, write } = yield* working
+    yield* say
+    yield* write("a.txt", "changed\n")
+    yield* write("made.txt", "made\n")
+    const after = yield* files
+    assert.deepStrictEqual(yield* goBack(1), [
+      { shown: "a.txt", outcome: "restored" },
+      { shown: "made.txt", outcome: "removed" }
+    ])
+    assert.deepStrictEqual(yield* files, { "a.txt": "first\n" })
+    yield* rewind.restore(yield* rewind.survey({ _tag: "LastRewind" }), false)
+    assert.deepStrictEqual(yield* files, after)
+  })
 
-  it.effect("leaves files that others changed, unless they are to be overwritten, and keeps what it overwrites", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "leaves files that others changed, unless they are to be overwritten, and keeps what it overwrites",
+    here({ "a.txt": "a\n", "b.txt": "b\n" }),
+    function* () {
       const { files, fs, goBack, rewind, say, write } = yield* working
       yield* say
       yield* write("a.txt", "tool\n")
@@ -126,7 +126,7 @@ describe("rewinding files", () => {
       assert.deepStrictEqual(yield* files, { "a.txt": "a\n", "b.txt": "b\n" })
       yield* rewind.restore(yield* rewind.survey({ _tag: "LastRewind" }), false)
       assert.deepStrictEqual(yield* files, { "a.txt": "user\n", "b.txt": "tool\n" })
-    }).pipe(Effect.provide(here({ "a.txt": "a\n", "b.txt": "b\n" })))
+    }
   )
 
   it.effect("names the files that other programs wrote since, except ignored ones and those that tools changed", () =>
@@ -155,8 +155,10 @@ describe("rewinding files", () => {
     )
   )
 
-  it.effect("does not keep a file that is too large, and says so", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "does not keep a file that is too large, and says so",
+    here({ "large.txt": "x".repeat(maxKeptFileBytes + 1) }),
+    function* () {
       const { files, goBack, say, write } = yield* working
       yield* say
       yield* write("large.txt", "small now\n")
@@ -164,6 +166,6 @@ describe("rewinding files", () => {
         { shown: "large.txt", outcome: "failed", problem: "its earlier version is not kept" }
       ])
       assert.deepStrictEqual(yield* files, { "large.txt": "small now\n" })
-    }).pipe(Effect.provide(here({ "large.txt": "x".repeat(maxKeptFileBytes + 1) })))
+    }
   )
 })

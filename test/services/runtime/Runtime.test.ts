@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result, Stream } from "effect"
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,6 +8,7 @@ import * as LiveRuntime from "../../../src/layers/assembly/LiveRuntime.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Runtime from "../../../src/services/runtime/Runtime.ts"
 import { noticeText, type RuntimeNotice } from "../../../src/services/runtime/RuntimeNotice.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The assembled agent as another program holds it: nothing here is of the command line. */
 
@@ -110,22 +110,18 @@ describe("failures", () => {
       Effect.provide(machine(newFolder(), []))
     )
 
-  it.live("a missing session is a tagged error with its name", () =>
-    Effect.gen(function* () {
-      const empty = yield* failure({ session: { _tag: "Resume", name: "gone" } })
-      assert.deepInclude(empty, { _tag: "SessionSelectionError", name: "gone", problem: { _tag: "NoSessions" } })
-      const invalid = yield* failure({ session: { _tag: "Named", name: "not an id" } })
-      assert.deepInclude(invalid, { _tag: "SessionSelectionError", problem: { _tag: "InvalidId" } })
-    })
-  )
+  it.live("a missing session is a tagged error with its name", function* () {
+    const empty = yield* failure({ session: { _tag: "Resume", name: "gone" } })
+    assert.deepInclude(empty, { _tag: "SessionSelectionError", name: "gone", problem: { _tag: "NoSessions" } })
+    const invalid = yield* failure({ session: { _tag: "Named", name: "not an id" } })
+    assert.deepInclude(invalid, { _tag: "SessionSelectionError", problem: { _tag: "InvalidId" } })
+  })
 
-  it.live("an unusable folder is named", () =>
-    Effect.gen(function* () {
-      const error = yield* failure({ addDir: ["/not/there"] })
-      assert.strictEqual(error?._tag, "WorkspaceFolderError")
-      assert.include(error?.message, "/not/there")
-    })
-  )
+  it.live("an unusable folder is named", function* () {
+    const error = yield* failure({ addDir: ["/not/there"] })
+    assert.strictEqual(error?._tag, "WorkspaceFolderError")
+    assert.include(error?.message, "/not/there")
+  })
 
   it("notices describe the event without mentioning flags", () => {
     const notices: ReadonlyArray<RuntimeNotice> = [

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -7,6 +6,7 @@ import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as FakeGemini from "../../../src/layers/testing/FakeGemini.ts"
 import { bodyOf, calls, environmentOf, instructionOf, says, textsOf } from "../../cli/scene.ts"
 import { working } from "../../support/runtime.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What goes with every request of an agent that is put together as the program does it. */
 
@@ -31,55 +31,52 @@ const openFiles = (...names: ReadonlyArray<string>) => ({
 })
 
 describe("the environment message", () => {
-  it.live("begins every request and is rebuilt only by a compression; the instruction never changes", () =>
-    Effect.gen(function* () {
-      const { cwd, fake, opened, said } = yield* working({ script: answering(), work: { "first.txt": "1" } })
-      yield* said(long(1))
-      writeFileSync(path.join(cwd, "second.txt"), "2")
-      yield* said("Go on.")
-      yield* said(long(2))
-      const outcome = yield* Effect.orDie(opened.chat.compress())
-      assert.strictEqual(outcome._tag, "Compressed")
-      yield* said("And now?")
-      rmSync(path.join(cwd, "first.txt"))
-      yield* said("And now?")
-      const requests = yield* fake.requests
-      assert.lengthOf(requests, 5)
-      const [one, two, three, four, five] = requests.map(environmentOf)
-      assert.include(one, "first.txt")
-      assert.notInclude(one, "second.txt")
-      assert.deepStrictEqual([two, three], [one, one])
-      assert.include(four, "second.txt")
-      assert.strictEqual(five, four)
-      assert.lengthOf(new Set(requests.map(instructionOf)), 1)
-      assert.lengthOf(new Set(requests.map((request) => JSON.stringify(bodyOf(request).tools))), 1)
-    })
-  )
+  it.live("begins every request and is rebuilt only by a compression; the instruction never changes", function* () {
+    const { cwd, fake, opened, said } = yield* working({ script: answering(), work: { "first.txt": "1" } })
+    yield* said(long(1))
+    writeFileSync(path.join(cwd, "second.txt"), "2")
+    yield* said("Go on.")
+    yield* said(long(2))
+    const outcome = yield* Effect.orDie(opened.chat.compress())
+    assert.strictEqual(outcome._tag, "Compressed")
+    yield* said("And now?")
+    rmSync(path.join(cwd, "first.txt"))
+    yield* said("And now?")
+    const requests = yield* fake.requests
+    assert.lengthOf(requests, 5)
+    const [one, two, three, four, five] = requests.map(environmentOf)
+    assert.include(one, "first.txt")
+    assert.notInclude(one, "second.txt")
+    assert.deepStrictEqual([two, three], [one, one])
+    assert.include(four, "second.txt")
+    assert.strictEqual(five, four)
+    assert.lengthOf(new Set(requests.map(instructionOf)), 1)
+    assert.lengthOf(new Set(requests.map((request) => JSON.stringify(bodyOf(request).tools))), 1)
+  })
 
-  it.live("everything before a new message is stable from turn to turn", () =>
-    Effect.gen(function* () {
-      const { fake, said } = yield* working({
-        script: answering(calls(["list_directory", { dir_path: "." }]), says("One.")),
-        work: { "GEMINI.md": "Be brief.", "a/GEMINI.md": "Be exact." }
-      })
-      yield* said("First.")
-      yield* said("Second.")
-      yield* said("Third.")
-      const bodies = (yield* fake.requests).map(bodyOf)
-      assert.lengthOf(bodies, 4)
-      for (const [at, body] of bodies.entries()) {
-        const next = bodies[at + 1]
-        if (next === undefined) continue
-        assert.strictEqual(JSON.stringify(next.contents.slice(0, body.contents.length)), JSON.stringify(body.contents))
-        assert.deepStrictEqual(next.systemInstruction, body.systemInstruction)
-      }
+  it.live("everything before a new message is stable from turn to turn", function* () {
+    const { fake, said } = yield* working({
+      script: answering(calls(["list_directory", { dir_path: "." }]), says("One.")),
+      work: { "GEMINI.md": "Be brief.", "a/GEMINI.md": "Be exact." }
     })
-  )
+    yield* said("First.")
+    yield* said("Second.")
+    yield* said("Third.")
+    const bodies = (yield* fake.requests).map(bodyOf)
+    assert.lengthOf(bodies, 4)
+    for (const [at, body] of bodies.entries()) {
+      const next = bodies[at + 1]
+      if (next === undefined) continue
+      assert.strictEqual(JSON.stringify(next.contents.slice(0, body.contents.length)), JSON.stringify(body.contents))
+      assert.deepStrictEqual(next.systemInstruction, body.systemInstruction)
+    }
+  })
 })
 
 describe("the editor's state", () => {
-  it.live("is sent in full at first, then as changes, in full after a compression, and not without a change", () =>
-    Effect.gen(function* () {
+  it.live(
+    "is sent in full at first, then as changes, in full after a compression, and not without a change",
+    function* () {
       const { cwd, fake, home, opened, said } = yield* working({ script: answering() })
       const editor = (...names: ReadonlyArray<string>) =>
         writeFileSync(
@@ -113,27 +110,25 @@ describe("the editor's state", () => {
         six?.filter((text) => /editor/.test(text)).length,
         five?.filter((text) => /editor/.test(text)).length
       )
-    })
+    }
   )
 
-  it.live("is in full in the request that an automatic compression made room for", () =>
-    Effect.gen(function* () {
-      const { cwd, fake, home, said } = yield* working({
-        settings: { window: 60_000, compressionThreshold: 0.5 },
-        script: answering()
-      })
-      yield* said("Hello.")
-      writeFileSync(path.join(home, "ide.json"), JSON.stringify(openFiles(path.join(cwd, "a.ts"))))
-      let compressed = false
-      for (let seed = 1; seed < 10 && !compressed; seed += 1) {
-        const events = yield* said(`${long(seed)}\n${long(seed + 100)}`)
-        compressed = events.some((event) => event._tag === "ChatCompressed" && event.status === "COMPRESSED")
-      }
-      assert.isTrue(compressed)
-      const last = (yield* fake.requests).findLast(({ method }) => method === "streamGenerateContent")
-      assert.isTrue(textsOf(last).some((text) => text.includes('"a.ts"')))
+  it.live("is in full in the request that an automatic compression made room for", function* () {
+    const { cwd, fake, home, said } = yield* working({
+      settings: { window: 60_000, compressionThreshold: 0.5 },
+      script: answering()
     })
-  )
+    yield* said("Hello.")
+    writeFileSync(path.join(home, "ide.json"), JSON.stringify(openFiles(path.join(cwd, "a.ts"))))
+    let compressed = false
+    for (let seed = 1; seed < 10 && !compressed; seed += 1) {
+      const events = yield* said(`${long(seed)}\n${long(seed + 100)}`)
+      compressed = events.some((event) => event._tag === "ChatCompressed" && event.status === "COMPRESSED")
+    }
+    assert.isTrue(compressed)
+    const last = (yield* fake.requests).findLast(({ method }) => method === "streamGenerateContent")
+    assert.isTrue(textsOf(last).some((text) => text.includes('"a.ts"')))
+  })
 })
 
 describe("the prompt of a started agent", () => {
@@ -159,25 +154,24 @@ describe("the prompt of a started agent", () => {
 
   it.live(
     "openclaw: is the minimal one where the setting says so, and never has more than that (OpenClaw 2026.9; ours: after the agent's own prompt)",
-    () =>
-      Effect.gen(function* () {
-        const [own, minimal, none] = yield* Effect.forEach(["own", "minimal", "none"], (prompt) =>
-          instructionWith({ subagents: { prompt } })
-        )
-        assert.strictEqual(own, yield* instructionWith({}))
-        assert.include(own, "Be brief.")
-        assert.notInclude(own, "# What counts as an instruction")
-        for (const heading of ["# The task", "# What counts as an instruction", "# Git", "# How you finish"]) {
-          assert.include(minimal, heading)
-        }
-        for (const text of [minimal, none]) {
-          assert.notInclude(text, "Be brief.")
-          assert.notInclude(text, "You are Palimpsest")
-        }
-        assert.include(none, "# How you finish")
-        assert.notInclude(none, "# The task")
-        assert.isAbove(minimal?.length ?? 0, none?.length ?? 0)
-      })
+    function* () {
+      const [own, minimal, none] = yield* Effect.forEach(["own", "minimal", "none"], (prompt) =>
+        instructionWith({ subagents: { prompt } })
+      )
+      assert.strictEqual(own, yield* instructionWith({}))
+      assert.include(own, "Be brief.")
+      assert.notInclude(own, "# What counts as an instruction")
+      for (const heading of ["# The task", "# What counts as an instruction", "# Git", "# How you finish"]) {
+        assert.include(minimal, heading)
+      }
+      for (const text of [minimal, none]) {
+        assert.notInclude(text, "Be brief.")
+        assert.notInclude(text, "You are Palimpsest")
+      }
+      assert.include(none, "# How you finish")
+      assert.notInclude(none, "# The task")
+      assert.isAbove(minimal?.length ?? 0, none?.length ?? 0)
+    }
   )
 })
 
@@ -187,8 +181,9 @@ describe("before and after a compression", () => {
   const isFlush = (request: FakeGemini.FakeRequest) =>
     (textsOf(request).at(-1) ?? "").includes("about to be compressed")
 
-  it.live("openclaw: rules are repeated once after a compression, as a message of the program (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
+  it.live(
+    "openclaw: rules are repeated once after a compression, as a message of the program (OpenClaw 2026.9)",
+    function* () {
       const { fake, opened, said } = yield* working({
         script: answering(),
         settings: { repeatRules: { headings: ["Red Lines"] } },
@@ -218,53 +213,50 @@ describe("before and after a compression", () => {
           .author,
         "program"
       )
-    })
+    }
   )
 
-  it.live("nothing is repeated by default", () =>
-    Effect.gen(function* () {
-      const { fake, opened, said } = yield* working({ script: answering(), work: files })
-      yield* said(long(1))
-      yield* said(long(2))
-      assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
-      yield* said("And now?")
-      assert.isFalse((yield* fake.requests).flatMap(textsOf).some((text) => text.includes(rules)))
-    })
-  )
+  it.live("nothing is repeated by default", function* () {
+    const { fake, opened, said } = yield* working({ script: answering(), work: files })
+    yield* said(long(1))
+    yield* said(long(2))
+    assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
+    yield* said("And now?")
+    assert.isFalse((yield* fake.requests).flatMap(textsOf).some((text) => text.includes(rules)))
+  })
 
   it.live(
     "openclaw: facts are saved before a compression where the setting says so (OpenClaw 2026.9; ours: a change of memory asks first, as always)",
-    () =>
-      Effect.gen(function* () {
-        const remembering = (settings: object) =>
-          Effect.gen(function* () {
-            let step = 0
-            const { cwd, fake, said } = yield* working({
-              script: (request) => {
-                if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
-                if (step === 0 && !isFlush(request)) return says("Well.")
-                step += 1
-                return step === 1
-                  ? calls(["save_memory", { fact: "The port is 8080", scope: "project" }])
-                  : says(step === 2 ? "NO_REPLY" : "Well.")
-              },
-              settings: { window: 40_000, ...settings },
-              work: files
-            })
-            yield* said(long(1))
-            const events = yield* said(`${long(2)}\n${long(3)}`)
-            return { events, fake, memory: readFileSync(path.join(cwd, "AGENTS.md"), "utf8") }
+    function* () {
+      const remembering = (settings: object) =>
+        Effect.gen(function* () {
+          let step = 0
+          const { cwd, fake, said } = yield* working({
+            script: (request) => {
+              if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
+              if (step === 0 && !isFlush(request)) return says("Well.")
+              step += 1
+              return step === 1
+                ? calls(["save_memory", { fact: "The port is 8080", scope: "project" }])
+                : says(step === 2 ? "NO_REPLY" : "Well.")
+            },
+            settings: { window: 40_000, ...settings },
+            work: files
           })
-        const saved = yield* remembering({ memoryFlush: true, allowed: ["edit"], approve: "all" })
-        assert.include(saved.memory, "- The port is 8080")
-        assert.strictEqual(saved.events.at(-1)?._tag, "Finished")
-        const denied = yield* remembering({ memoryFlush: true })
-        assert.notInclude(denied.memory, "8080")
-        assert.strictEqual(denied.events.at(-1)?._tag, "Finished")
-        const { fake } = yield* remembering({})
-        assert.isFalse((yield* fake.requests).some(isFlush))
-        const openclaw = yield* remembering({ strategy: "openclaw", window: 30_000, approve: "all" })
-        assert.include(openclaw.memory, "- The port is 8080")
-      })
+          yield* said(long(1))
+          const events = yield* said(`${long(2)}\n${long(3)}`)
+          return { events, fake, memory: readFileSync(path.join(cwd, "AGENTS.md"), "utf8") }
+        })
+      const saved = yield* remembering({ memoryFlush: true, allowed: ["edit"], approve: "all" })
+      assert.include(saved.memory, "- The port is 8080")
+      assert.strictEqual(saved.events.at(-1)?._tag, "Finished")
+      const denied = yield* remembering({ memoryFlush: true })
+      assert.notInclude(denied.memory, "8080")
+      assert.strictEqual(denied.events.at(-1)?._tag, "Finished")
+      const { fake } = yield* remembering({})
+      assert.isFalse((yield* fake.requests).some(isFlush))
+      const openclaw = yield* remembering({ strategy: "openclaw", window: 30_000, approve: "all" })
+      assert.include(openclaw.memory, "- The port is 8080")
+    }
   )
 })

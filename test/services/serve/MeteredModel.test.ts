@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Stream } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
@@ -6,6 +5,7 @@ import { AuthenticationError, Model, ModelError } from "../../../src/services/mo
 import { metered } from "../../../src/services/serve/MeteredModel.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const request = { model: "m", contents: [user(text("How high is the tide today?"))] }
 const usage = { prompt: 60, answer: 30, thoughts: 10, cached: 0, total: 100 }
@@ -41,28 +41,22 @@ const cut = <E>(work: Effect.Effect<unknown, E>) =>
   })
 
 describe("the tokens of a tenant's model", () => {
-  it.effect("are those that the provider reports, once for each request", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* counted(answer, (model) => model.generate(request)), 100)
-      assert.strictEqual(yield* counted(answer, streamed), 100)
-    })
-  )
+  it.effect("are those that the provider reports, once for each request", function* () {
+    assert.strictEqual(yield* counted(answer, (model) => model.generate(request)), 100)
+    assert.strictEqual(yield* counted(answer, streamed), 100)
+  })
 
-  it.effect("are estimated where the provider reports none, and where the answer is cut short", () =>
-    Effect.gen(function* () {
-      const asked = yield* counted(ScriptedModel.hang, (model) => cut(streamed(model)))
-      assert.isAbove(asked, 0)
-      assert.strictEqual(yield* counted(ScriptedModel.hang, (model) => cut(model.generate(request))), asked)
-      const answered = yield* counted({ ...answer, usage: null }, streamed)
-      assert.isAbove(answered, asked)
-      assert.strictEqual(yield* counted({ ...answer, usage: null }, (model) => model.generate(request)), answered)
-    })
-  )
+  it.effect("are estimated where the provider reports none, and where the answer is cut short", function* () {
+    const asked = yield* counted(ScriptedModel.hang, (model) => cut(streamed(model)))
+    assert.isAbove(asked, 0)
+    assert.strictEqual(yield* counted(ScriptedModel.hang, (model) => cut(model.generate(request))), asked)
+    const answered = yield* counted({ ...answer, usage: null }, streamed)
+    assert.isAbove(answered, asked)
+    assert.strictEqual(yield* counted({ ...answer, usage: null }, (model) => model.generate(request)), answered)
+  })
 
-  it.effect("are none where the model refused the request", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* counted(failure, streamed), 0)
-      assert.strictEqual(yield* counted(failure, (model) => model.generate(request)), 0)
-    })
-  )
+  it.effect("are none where the model refused the request", function* () {
+    assert.strictEqual(yield* counted(failure, streamed), 0)
+    assert.strictEqual(yield* counted(failure, (model) => model.generate(request)), 0)
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { call, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle, Hash } from "../../../src/domain/content/Handle.ts"
@@ -6,6 +5,7 @@ import { entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { HandleIndex, makeEntry, rangeHandle, RangeName } from "../../../src/services/session/EntryBuilder.ts"
 import { TempStore } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 /** Hashes that begin with the same 11 characters for all texts that begin with the same one, and end with their length. */
 const hash = (bytes: Uint8Array | string) =>
@@ -20,8 +20,10 @@ const hash = (bytes: Uint8Array | string) =>
   )
 const services = Layer.merge(Layer.mock(TempStore, { hash }), TokenCounter.layerEstimate)
 
-it.effect("the same bytes have one handle and others another, also in a session that is opened again", () =>
-  Effect.gen(function* () {
+it.effect(
+  "the same bytes have one handle and others another, also in a session that is opened again",
+  services,
+  function* () {
     const parts = [text("aa"), text("aaa"), text("aa"), text("b"), response("f", { output: "aaaa" }), call("g", {})]
     const draft = { content: user(...parts), source: { "5": "aaaaa" } }
     const held = new HandleIndex()
@@ -46,5 +48,5 @@ it.effect("the same bytes have one handle and others another, also in a session 
     assert.deepStrictEqual(lengths.map(String), ["h_eeeeeeeeee", "h_eeeeeeeeee"])
     const named = rangeHandle([entry]).pipe(Effect.provideService(RangeName, ([one]) => one?.handles[3]))
     assert.strictEqual(yield* named, b)
-  }).pipe(Effect.provide(services))
+  }
 )

@@ -1,5 +1,4 @@
-import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Layer } from "effect"
 import { call, text, user } from "../../../src/domain/content/Content.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
@@ -7,9 +6,12 @@ import { HandleIndex, makeEntry } from "../../../src/services/session/EntryBuild
 import { hashOfPart } from "../../../src/services/session/PartHashes.ts"
 import { TempStore } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { assert, it } from "../../support/vitest.ts"
 
-it.effect("the hash of a part is known with its message, and not with other JSON texts of it", () =>
-  Effect.gen(function* () {
+it.effect(
+  "the hash of a part is known with its message, and not with other JSON texts of it",
+  Layer.merge(MemoryTempStore.layer, TokenCounter.layerEstimate),
+  function* () {
     const { hash } = yield* TempStore
     const source = { "1": '{ "functionCall": { "name": "f", "args": 1.0 } }' }
     const draft = { content: user(text("words"), call("f", 1)), source }
@@ -21,5 +23,5 @@ it.effect("the hash of a part is known with its message, and not with other JSON
     assert.isUndefined(hashOfPart(entry, 2))
     assert.isUndefined(hashOfPart({ ...entry, source: { ...source } }, 1))
     assert.isUndefined(hashOfPart({ ...entry, content: user(...entry.content.parts) }, 0))
-  }).pipe(Effect.provide(Layer.merge(MemoryTempStore.layer, TokenCounter.layerEstimate)))
+  }
 )

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { text as textPart } from "../../../src/domain/content/Content.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
@@ -6,6 +5,7 @@ import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionSt
 import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
 import * as SessionCopy from "../../../src/services/session/SessionCopy.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const stores = Effect.gen(function* () {
   const from = Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore)
@@ -16,49 +16,43 @@ const stores = Effect.gen(function* () {
 const events = [started("s1"), appended(1, textPart("hello")), appended(2, textPart("x".repeat(9_000)))]
 
 describe("SessionCopy", () => {
-  it.live("carries the log, title and blobs of a session, then only what was added", () =>
-    Effect.gen(function* () {
-      const { from, to } = yield* stores
-      yield* from.add(events)
-      yield* from.rename("s1", "a title")
-      const bytes = new Uint8Array([1, 2, 3])
-      const hash = yield* Effect.scoped(Effect.flatMap(from.open("s1"), ({ log }) => log.blobs.put(bytes)))
-      assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Added", events: 3 })
-      assert.deepStrictEqual(yield* to.events("s1"), events)
-      assert.strictEqual((yield* to.summary("s1")).title, "a title")
-      const blob = (yield* to.blobs("s1")).find((one) => one.hash === hash)
-      assert.deepStrictEqual(blob === undefined ? undefined : yield* blob.bytes, bytes)
-      assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Same" })
+  it.live("carries the log, title and blobs of a session, then only what was added", function* () {
+    const { from, to } = yield* stores
+    yield* from.add(events)
+    yield* from.rename("s1", "a title")
+    const bytes = new Uint8Array([1, 2, 3])
+    const hash = yield* Effect.scoped(Effect.flatMap(from.open("s1"), ({ log }) => log.blobs.put(bytes)))
+    assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Added", events: 3 })
+    assert.deepStrictEqual(yield* to.events("s1"), events)
+    assert.strictEqual((yield* to.summary("s1")).title, "a title")
+    const blob = (yield* to.blobs("s1")).find((one) => one.hash === hash)
+    assert.deepStrictEqual(blob === undefined ? undefined : yield* blob.bytes, bytes)
+    assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Same" })
 
-      const later = appended(3, textPart("later"))
-      yield* Effect.scoped(Effect.flatMap(from.open("s1"), ({ log }) => log.append(later)))
-      assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Continued", events: 1 })
-      assert.deepStrictEqual(yield* to.events("s1"), [...events, later])
-    }).pipe(Effect.scoped)
-  )
+    const later = appended(3, textPart("later"))
+    yield* Effect.scoped(Effect.flatMap(from.open("s1"), ({ log }) => log.append(later)))
+    assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Continued", events: 1 })
+    assert.deepStrictEqual(yield* to.events("s1"), [...events, later])
+  })
 
-  it.live("refuses to overwrite a session that continued in the other store", () =>
-    Effect.gen(function* () {
-      const { from, to } = yield* stores
-      yield* from.add(events)
-      yield* to.add([...events, appended(3, textPart("there"))])
-      const error = yield* Effect.flip(SessionCopy.copy(from, to, "s1"))
-      assert.strictEqual(
-        error.message,
-        "the other store has another one with this id, or it went on there; nothing was copied"
-      )
-      assert.strictEqual((yield* to.events("s1")).length, 4)
-    }).pipe(Effect.scoped)
-  )
+  it.live("refuses to overwrite a session that continued in the other store", function* () {
+    const { from, to } = yield* stores
+    yield* from.add(events)
+    yield* to.add([...events, appended(3, textPart("there"))])
+    const error = yield* Effect.flip(SessionCopy.copy(from, to, "s1"))
+    assert.strictEqual(
+      error.message,
+      "the other store has another one with this id, or it went on there; nothing was copied"
+    )
+    assert.strictEqual((yield* to.events("s1")).length, 4)
+  })
 
-  it.live("does not copy a session that is in use in the other store", () =>
-    Effect.gen(function* () {
-      const { from, to } = yield* stores
-      yield* from.add(events)
-      yield* to.add(events.slice(0, 2))
-      yield* to.open("s1")
-      assert.strictEqual((yield* Effect.flip(SessionCopy.copy(from, to, "s1"))).reason._tag, "SessionLocked")
-      assert.strictEqual((yield* to.events("s1")).length, 2)
-    }).pipe(Effect.scoped)
-  )
+  it.live("does not copy a session that is in use in the other store", function* () {
+    const { from, to } = yield* stores
+    yield* from.add(events)
+    yield* to.add(events.slice(0, 2))
+    yield* to.open("s1")
+    assert.strictEqual((yield* Effect.flip(SessionCopy.copy(from, to, "s1"))).reason._tag, "SessionLocked")
+    assert.strictEqual((yield* to.events("s1")).length, 2)
+  })
 })

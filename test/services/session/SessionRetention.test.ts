@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
@@ -6,6 +5,7 @@ import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts
 import { started } from "../../../src/layers/testing/SessionHistories.ts"
 import { enforce, remove } from "../../../src/services/session/SessionRetention.ts"
 import { SessionLocked, SessionStore, SessionStoreError } from "../../../src/services/session/SessionStore.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const store = MemorySessionStore.layer.pipe(Layer.provide(MemoryTempStore.layer))
 
@@ -20,78 +20,66 @@ const three = Effect.gen(function* () {
 const ids = (sessions: ReadonlyArray<{ readonly id: string }>) => sessions.map(({ id }) => id)
 
 describe("retention", () => {
-  it.effect("deletes what exceeds the configured age or count, and reports it", () =>
-    Effect.gen(function* () {
-      yield* three
-      const { list } = yield* SessionStore
-      const byAge = yield* enforce({ maxAge: "25d" })
-      assert.deepStrictEqual([ids(byAge.deleted), byAge.kept], [["a"], []])
-      assert.strictEqual(byAge.deleted[0]?.updatedAt, 0)
-      assert.deepStrictEqual(yield* list, ["c", "b"])
-      const byCount = yield* enforce({ maxCount: 1 })
-      assert.deepStrictEqual([ids(byCount.deleted), yield* list], [["b"], ["c"]])
-    }).pipe(Effect.provide(store))
-  )
+  it.effect("deletes what exceeds the configured age or count, and reports it", store, function* () {
+    yield* three
+    const { list } = yield* SessionStore
+    const byAge = yield* enforce({ maxAge: "25d" })
+    assert.deepStrictEqual([ids(byAge.deleted), byAge.kept], [["a"], []])
+    assert.strictEqual(byAge.deleted[0]?.updatedAt, 0)
+    assert.deepStrictEqual(yield* list, ["c", "b"])
+    const byCount = yield* enforce({ maxCount: 1 })
+    assert.deepStrictEqual([ids(byCount.deleted), yield* list], [["b"], ["c"]])
+  })
 
-  it.effect("keeps the current session and those in use", () =>
-    Effect.gen(function* () {
-      yield* three
-      const { list, open } = yield* SessionStore
-      yield* open("b")
-      const { deleted } = yield* enforce({ maxAge: "1d" }, "a")
-      assert.deepStrictEqual([ids(deleted), yield* list], [["c"], ["b", "a"]])
-    }).pipe(Effect.provide(store))
-  )
+  it.effect("keeps the current session and those in use", store, function* () {
+    yield* three
+    const { list, open } = yield* SessionStore
+    yield* open("b")
+    const { deleted } = yield* enforce({ maxAge: "1d" }, "a")
+    assert.deepStrictEqual([ids(deleted), yield* list], [["c"], ["b", "a"]])
+  })
 
-  it.effect("agents' sessions are not counted, and are deleted with their parent's", () =>
-    Effect.gen(function* () {
-      yield* three
-      const { create, list } = yield* SessionStore
-      for (const [id, parent] of [
-        ["of-a", "a"],
-        ["of-of-a", "of-a"],
-        ["of-c", "c"]
-      ] as const) {
-        yield* Effect.scoped(create({ ...started(id), parent }))
-      }
-      const { deleted } = yield* enforce({ maxAge: "25d" })
-      assert.deepStrictEqual([ids(deleted), [...(yield* list)].sort()], [["a"], ["b", "c", "of-c"]])
-      yield* remove("c")
-      assert.deepStrictEqual(yield* list, ["b"])
-    }).pipe(Effect.provide(store))
-  )
+  it.effect("agents' sessions are not counted, and are deleted with their parent's", store, function* () {
+    yield* three
+    const { create, list } = yield* SessionStore
+    for (const [id, parent] of [
+      ["of-a", "a"],
+      ["of-of-a", "of-a"],
+      ["of-c", "c"]
+    ] as const) {
+      yield* Effect.scoped(create({ ...started(id), parent }))
+    }
+    const { deleted } = yield* enforce({ maxAge: "25d" })
+    assert.deepStrictEqual([ids(deleted), [...(yield* list)].sort()], [["a"], ["b", "c", "of-c"]])
+    yield* remove("c")
+    assert.deepStrictEqual(yield* list, ["b"])
+  })
 
-  it.effect("reads nothing without settings", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* enforce({}), { deleted: [], kept: [] })
-    }).pipe(Effect.provide(Layer.mock(SessionStore, {})))
-  )
+  it.effect("reads nothing without settings", Layer.mock(SessionStore, {}), function* () {
+    assert.deepStrictEqual(yield* enforce({}), { deleted: [], kept: [] })
+  })
 
-  it.effect("reports an invalid setting with what was expected, and deletes nothing", () =>
-    Effect.gen(function* () {
-      yield* three
-      const { list } = yield* SessionStore
-      const error = yield* Effect.flip(enforce({ maxAge: "5h", maxCount: 1 }))
-      assert.strictEqual(error._tag, "RetentionInvalid")
-      assert.include(error.message, "at least a day")
-      assert.deepStrictEqual(yield* list, ["c", "b", "a"])
-    }).pipe(Effect.provide(store))
-  )
+  it.effect("reports an invalid setting with what was expected, and deletes nothing", store, function* () {
+    yield* three
+    const { list } = yield* SessionStore
+    const error = yield* Effect.flip(enforce({ maxAge: "5h", maxCount: 1 }))
+    assert.strictEqual(error._tag, "RetentionInvalid")
+    assert.include(error.message, "at least a day")
+    assert.deepStrictEqual(yield* list, ["c", "b", "a"])
+  })
 
-  it.effect("reports a session that could not be deleted, and continues", () =>
-    Effect.gen(function* () {
-      yield* three
-      const real = yield* SessionStore
-      const refusing = Layer.succeed(SessionStore, {
-        ...real,
-        remove: (id) =>
-          id === "a"
-            ? Effect.fail(new SessionStoreError({ reason: new SessionLocked({ id, pid: 7, since: 1 }) }))
-            : real.remove(id)
-      })
-      const { deleted, kept } = yield* enforce({ maxAge: "15d" }).pipe(Effect.provide(refusing))
-      assert.deepStrictEqual([ids(deleted), kept.map(({ session }) => session.id)], [["b"], ["a"]])
-      assert.include(kept[0]?.error.message ?? "", "process 7")
-    }).pipe(Effect.provide(store))
-  )
+  it.effect("reports a session that could not be deleted, and continues", store, function* () {
+    yield* three
+    const real = yield* SessionStore
+    const refusing = Layer.succeed(SessionStore, {
+      ...real,
+      remove: (id) =>
+        id === "a"
+          ? Effect.fail(new SessionStoreError({ reason: new SessionLocked({ id, pid: 7, since: 1 }) }))
+          : real.remove(id)
+    })
+    const { deleted, kept } = yield* enforce({ maxAge: "15d" }).pipe(Effect.provide(refusing))
+    assert.deepStrictEqual([ids(deleted), kept.map(({ session }) => session.id)], [["b"], ["a"]])
+    assert.include(kept[0]?.error.message ?? "", "process 7")
+  })
 })

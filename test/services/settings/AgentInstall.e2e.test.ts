@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Option, Path, type Scope } from "effect"
 import { execFileSync } from "node:child_process"
 import { truncateSync } from "node:fs"
@@ -15,6 +14,7 @@ import {
   planFiles
 } from "../../../src/services/settings/AgentInstall.ts"
 import { needs } from "../../support/machine.ts"
+import { assert, describe, layer } from "../../support/vitest.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
 
 /** What install and uninstall do on a disk. */
@@ -89,87 +89,78 @@ const textFor = (file: string, text: string) =>
 
 layer(NodeServices.layer)("install and uninstall on a disk", (it) => {
   for (const agent of installAgents) {
-    it.effect(`${agent}: give back every byte and the rights of each file`, () =>
-      Effect.gen(function* () {
-        for (const [number, text] of contents.entries()) {
-          const { files, places, put, run } = yield* ground
-          const mode = modes[number % modes.length]
-          for (const file of namedIn(places, agent)) yield* put(file, textFor(file, text), mode)
-          const before = yield* files
-          assert.isTrue((yield* run(agent, true)).every(isChange))
-          const after = yield* files
-          assert.deepStrictEqual(
-            after.map(([name, rights]) => [name, rights]),
-            before.map(([name, rights]) => [name, rights])
-          )
-          assert.isFalse((yield* run(agent, true)).some(isChange))
-          assert.deepStrictEqual(yield* files, after)
-          yield* run(agent, false)
-          assert.deepStrictEqual(yield* files, before)
-        }
-      })
-    )
-
-    it.effect(`${agent}: new files are private, and go again`, () =>
-      Effect.gen(function* () {
-        const { files, run } = yield* ground
-        yield* run(agent, true)
-        for (const [name, mode] of yield* files) assert.strictEqual(mode, "600", name)
+    it.effect(`${agent}: give back every byte and the rights of each file`, function* () {
+      for (const [number, text] of contents.entries()) {
+        const { files, places, put, run } = yield* ground
+        const mode = modes[number % modes.length]
+        for (const file of namedIn(places, agent)) yield* put(file, textFor(file, text), mode)
+        const before = yield* files
+        assert.isTrue((yield* run(agent, true)).every(isChange))
+        const after = yield* files
+        assert.deepStrictEqual(
+          after.map(([name, rights]) => [name, rights]),
+          before.map(([name, rights]) => [name, rights])
+        )
+        assert.isFalse((yield* run(agent, true)).some(isChange))
+        assert.deepStrictEqual(yield* files, after)
         yield* run(agent, false)
-        assert.deepStrictEqual(yield* files, [])
-        assert.isFalse((yield* run(agent, false)).some(isChange))
-      })
-    )
-  }
-
-  it.effect("the records are private, and nothing is recorded that is not installed", () =>
-    Effect.gen(function* () {
-      const { fs, places, run } = yield* ground
-      yield* run("claude", false)
-      assert.isFalse(yield* fs.exists(places.records))
-      yield* run("claude", true)
-      assert.strictEqual((yield* fs.stat(places.records)).mode & 0o777, 0o600)
-      yield* run("claude", false)
-      assert.deepStrictEqual(JSON.parse(yield* fs.readFileString(places.records)).files, {})
-    })
-  )
-
-  it.effect("records that are damaged are an error that names them", () =>
-    Effect.gen(function* () {
-      const { places, put, run } = yield* ground
-      for (const text of ["", "{}", "[", `{"version": 2, "files": {}}`]) {
-        yield* put(places.records, text)
-        assert.include(yield* refusal(run("claude", true)), places.records)
+        assert.deepStrictEqual(yield* files, before)
       }
     })
-  )
+
+    it.effect(`${agent}: new files are private, and go again`, function* () {
+      const { files, run } = yield* ground
+      yield* run(agent, true)
+      for (const [name, mode] of yield* files) assert.strictEqual(mode, "600", name)
+      yield* run(agent, false)
+      assert.deepStrictEqual(yield* files, [])
+      assert.isFalse((yield* run(agent, false)).some(isChange))
+    })
+  }
+
+  it.effect("the records are private, and nothing is recorded that is not installed", function* () {
+    const { fs, places, run } = yield* ground
+    yield* run("claude", false)
+    assert.isFalse(yield* fs.exists(places.records))
+    yield* run("claude", true)
+    assert.strictEqual((yield* fs.stat(places.records)).mode & 0o777, 0o600)
+    yield* run("claude", false)
+    assert.deepStrictEqual(JSON.parse(yield* fs.readFileString(places.records)).files, {})
+  })
+
+  it.effect("records that are damaged are an error that names them", function* () {
+    const { places, put, run } = yield* ground
+    for (const text of ["", "{}", "[", `{"version": 2, "files": {}}`]) {
+      yield* put(places.records, text)
+      assert.include(yield* refusal(run("claude", true)), places.records)
+    }
+  })
 })
 
 layer(NodeServices.layer)("a link in the place of a settings file", (it) => {
-  it.effect("stays a link, and its target is changed and given back", () =>
-    Effect.gen(function* () {
-      const { at, files, fs, put, run } = yield* ground
-      yield* put(at("work", "config", "mcp.json"), "{ }", 0o600)
-      yield* fs.symlink("config/mcp.json", at("work", ".mcp.json"))
-      const before = yield* files
-      const planned = yield* run("claude", true)
-      assert.deepStrictEqual(
-        planned.map(({ file, isOutside }) => [file, isOutside]),
-        [
-          [at("work", "config", "mcp.json"), false],
-          [at("work", ".claude", "settings.json"), false]
-        ]
-      )
-      assert.strictEqual(yield* fs.readLink(at("work", ".mcp.json")), "config/mcp.json")
-      yield* run("claude", false)
-      assert.deepStrictEqual(yield* files, before)
-    })
-  )
+  it.effect("stays a link, and its target is changed and given back", function* () {
+    const { at, files, fs, put, run } = yield* ground
+    yield* put(at("work", "config", "mcp.json"), "{ }", 0o600)
+    yield* fs.symlink("config/mcp.json", at("work", ".mcp.json"))
+    const before = yield* files
+    const planned = yield* run("claude", true)
+    assert.deepStrictEqual(
+      planned.map(({ file, isOutside }) => [file, isOutside]),
+      [
+        [at("work", "config", "mcp.json"), false],
+        [at("work", ".claude", "settings.json"), false]
+      ]
+    )
+    assert.strictEqual(yield* fs.readLink(at("work", ".mcp.json")), "config/mcp.json")
+    yield* run("claude", false)
+    assert.deepStrictEqual(yield* files, before)
+  })
 
   const outside = (files: ReadonlyArray<LocatedFile>) => files.filter(({ isOutside }) => isOutside)
 
-  it.effect("is reported when it leads out of the folder: as a file, as a folder, and before its target exists", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is reported when it leads out of the folder: as a file, as a folder, and before its target exists",
+    function* () {
       for (const make of ["file", "folder", "empty folder"] as const) {
         const { at, fs, places, put } = yield* ground
         yield* fs.makeDirectory(at("user"))
@@ -184,39 +175,35 @@ layer(NodeServices.layer)("a link in the place of a settings file", (it) => {
           make
         )
       }
-    })
+    }
   )
 
-  it.effect("does not count where the working folder itself, or Codex's, is linked", () =>
-    Effect.gen(function* () {
-      const { at, fs, places } = yield* ground
-      yield* fs.makeDirectory(at("dotfiles"))
-      yield* fs.symlink("dotfiles", at("codex"))
-      yield* fs.symlink("work", at("here"))
-      for (const agent of installAgents) {
-        assert.deepStrictEqual(
-          outside(yield* locateFiles(agentFiles(agent, parts), { ...places, folder: at("here") })),
-          [],
-          agent
-        )
-      }
-    })
-  )
+  it.effect("does not count where the working folder itself, or Codex's, is linked", function* () {
+    const { at, fs, places } = yield* ground
+    yield* fs.makeDirectory(at("dotfiles"))
+    yield* fs.symlink("dotfiles", at("codex"))
+    yield* fs.symlink("work", at("here"))
+    for (const agent of installAgents) {
+      assert.deepStrictEqual(
+        outside(yield* locateFiles(agentFiles(agent, parts), { ...places, folder: at("here") })),
+        [],
+        agent
+      )
+    }
+  })
 
-  it.effect("is refused when it leads nowhere or in a circle", () =>
-    Effect.gen(function* () {
-      const { at, fs, run } = yield* ground
-      for (const target of ["none", ".mcp.json"]) {
-        yield* fs.symlink(target, at("work", ".mcp.json"))
-        assert.include(yield* refusal(run("claude", true)), ".mcp.json")
-        assert.strictEqual(yield* fs.readLink(at("work", ".mcp.json")), target)
-        yield* fs.remove(at("work", ".mcp.json"))
-      }
-      yield* fs.symlink("none", at("work", ".claude"))
-      yield* refusal(run("claude", true))
-      assert.deepStrictEqual(yield* fs.readDirectory(at("work")), [".claude"])
-    })
-  )
+  it.effect("is refused when it leads nowhere or in a circle", function* () {
+    const { at, fs, run } = yield* ground
+    for (const target of ["none", ".mcp.json"]) {
+      yield* fs.symlink(target, at("work", ".mcp.json"))
+      assert.include(yield* refusal(run("claude", true)), ".mcp.json")
+      assert.strictEqual(yield* fs.readLink(at("work", ".mcp.json")), target)
+      yield* fs.remove(at("work", ".mcp.json"))
+    }
+    yield* fs.symlink("none", at("work", ".claude"))
+    yield* refusal(run("claude", true))
+    assert.deepStrictEqual(yield* fs.readDirectory(at("work")), [".claude"])
+  })
 })
 
 layer(NodeServices.layer)("what is no settings file", (it) => {
@@ -243,76 +230,68 @@ layer(NodeServices.layer)("what is no settings file", (it) => {
       FileSystem.FileSystem.use((fs) => fs.writeFile(file, new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])))
   }
   for (const [name, make] of Object.entries(specials)) {
-    it.effect(`${name} is refused in one line without being read, by every agent`, () =>
-      Effect.gen(function* () {
-        for (const agent of installAgents) {
-          const { fs, places, run } = yield* ground
-          for (const file of namedIn(places, agent)) {
-            yield* fs.makeDirectory(file.slice(0, file.lastIndexOf("/")), { recursive: true })
-            yield* make(file)
-            for (const isAdded of [true, false]) assert.include(yield* refusal(run(agent, isAdded)), file)
-            yield* fs.remove(file, { recursive: true, force: true })
-          }
-          assert.isFalse(yield* fs.exists(places.records))
+    it.effect(`${name} is refused in one line without being read, by every agent`, function* () {
+      for (const agent of installAgents) {
+        const { fs, places, run } = yield* ground
+        for (const file of namedIn(places, agent)) {
+          yield* fs.makeDirectory(file.slice(0, file.lastIndexOf("/")), { recursive: true })
+          yield* make(file)
+          for (const isAdded of [true, false]) assert.include(yield* refusal(run(agent, isAdded)), file)
+          yield* fs.remove(file, { recursive: true, force: true })
         }
-      })
-    )
+        assert.isFalse(yield* fs.exists(places.records))
+      }
+    })
   }
 })
 
 layer(NodeServices.layer)("between plan and change", (it) => {
-  it.effect("a file that another program changed stops all of it", () =>
-    Effect.gen(function* () {
-      const { at, files, fs, places, plan, put } = yield* ground
-      yield* put(at("work", ".claude", "settings.json"), "{}")
-      const planned = yield* plan("claude", true)
-      yield* put(at("work", ".claude", "settings.json"), `{"theirs": 1}`)
-      const before = yield* files
-      assert.include(yield* refusal(applyPlan(planned, places)), "changed meanwhile")
-      assert.deepStrictEqual(yield* files, before)
-      yield* fs.remove(at("work", ".claude", "settings.json"))
-      yield* refusal(applyPlan(planned, places))
-      assert.deepStrictEqual(yield* files, [])
-    })
-  )
+  it.effect("a file that another program changed stops all of it", function* () {
+    const { at, files, fs, places, plan, put } = yield* ground
+    yield* put(at("work", ".claude", "settings.json"), "{}")
+    const planned = yield* plan("claude", true)
+    yield* put(at("work", ".claude", "settings.json"), `{"theirs": 1}`)
+    const before = yield* files
+    assert.include(yield* refusal(applyPlan(planned, places)), "changed meanwhile")
+    assert.deepStrictEqual(yield* files, before)
+    yield* fs.remove(at("work", ".claude", "settings.json"))
+    yield* refusal(applyPlan(planned, places))
+    assert.deepStrictEqual(yield* files, [])
+  })
 })
 
 needs("root")("files of another user", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("stay theirs", () =>
-      Effect.gen(function* () {
-        for (const agent of installAgents) {
-          const { fs, places, put, run } = yield* ground
-          const named = namedIn(places, agent)
+    it.effect("stay theirs", function* () {
+      for (const agent of installAgents) {
+        const { fs, places, put, run } = yield* ground
+        const named = namedIn(places, agent)
+        for (const file of named) {
+          yield* put(file, "", 0o640)
+          yield* fs.chown(file, 1_234, 2_345)
+        }
+        for (const isAdded of [true, false]) {
+          yield* run(agent, isAdded)
           for (const file of named) {
-            yield* put(file, "", 0o640)
-            yield* fs.chown(file, 1_234, 2_345)
-          }
-          for (const isAdded of [true, false]) {
-            yield* run(agent, isAdded)
-            for (const file of named) {
-              const { gid, mode, uid } = yield* fs.stat(file)
-              assert.deepStrictEqual([uid, gid, mode & 0o777], [Option.some(1_234), Option.some(2_345), 0o640])
-            }
+            const { gid, mode, uid } = yield* fs.stat(file)
+            assert.deepStrictEqual([uid, gid, mode & 0o777], [Option.some(1_234), Option.some(2_345), 0o640])
           }
         }
-      })
-    )
+      }
+    })
   })
 })
 
 describe("read-only files", () => {
   needs("a user who is not root")("are left alone", () => {
     layer(NodeServices.layer)((it) => {
-      it.effect("and named", () =>
-        Effect.gen(function* () {
-          const { at, files, put, run } = yield* ground
-          yield* put(at("work", ".mcp.json"), "{}", 0o444)
-          const before = yield* files
-          assert.include(yield* refusal(run("claude", true)), ".mcp.json")
-          assert.deepStrictEqual(yield* files, before)
-        })
-      )
+      it.effect("and named", function* () {
+        const { at, files, put, run } = yield* ground
+        yield* put(at("work", ".mcp.json"), "{}", 0o444)
+        const before = yield* files
+        assert.include(yield* refusal(run("claude", true)), ".mcp.json")
+        assert.deepStrictEqual(yield* files, before)
+      })
     })
   })
 })

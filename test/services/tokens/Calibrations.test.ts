@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Logger, Path, Schema } from "effect"
 import { call, type Part, text, user } from "../../../src/domain/content/Content.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
@@ -17,6 +16,7 @@ import {
   StoredCalibrations
 } from "../../../src/services/tokens/Calibrations.ts"
 import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it, layer } from "../../support/vitest.ts"
 
 const prose: Part = text("The quick brown fox jumps over the lazy dog, and then it goes home. ".repeat(40))
 const model = "gemini-x"
@@ -34,32 +34,30 @@ const learn = Effect.gen(function* () {
 const bound = (name = model) => Calibrations.use((calibrations) => calibrations.upperBound(name, [prose]))
 
 describe("calibrations in memory", () => {
-  it.effect("learn separately for each model", () =>
-    Effect.gen(function* () {
-      const before = yield* bound()
-      yield* learn
-      const after = yield* bound()
-      assert.isAtLeast(after, 1_000)
-      assert.isAtMost(after, 1_150)
-      assert.notStrictEqual(after, before)
-      assert.strictEqual(yield* bound("another"), before)
-    }).pipe(Effect.provide(MemoryCalibrations.layer))
-  )
+  it.effect("learn separately for each model", MemoryCalibrations.layer, function* () {
+    const before = yield* bound()
+    yield* learn
+    const after = yield* bound()
+    assert.isAtLeast(after, 1_000)
+    assert.isAtMost(after, 1_150)
+    assert.notStrictEqual(after, before)
+    assert.strictEqual(yield* bound("another"), before)
+  })
 
-  it.effect("apply everything observed at once", () =>
-    Effect.gen(function* () {
-      const calibrations = yield* Calibrations
-      yield* Effect.forEach(Array.from({ length: 30 }), () => calibrations.observe(model, [prose], 1_000), {
-        concurrency: "unbounded"
-      })
-      assert.isAtMost(yield* bound(), 1_150)
-    }).pipe(Effect.provide(MemoryCalibrations.layer))
-  )
+  it.effect("apply everything observed at once", MemoryCalibrations.layer, function* () {
+    const calibrations = yield* Calibrations
+    yield* Effect.forEach(Array.from({ length: 30 }), () => calibrations.observe(model, [prose], 1_000), {
+      concurrency: "unbounded"
+    })
+    assert.isAtMost(yield* bound(), 1_150)
+  })
 })
 
 describe("the likely count", () => {
-  it.effect("of a model without a known count is undefined, and no part of the request is listed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "of a model without a known count is undefined, and no part of the request is listed",
+    MemoryCalibrations.layer,
+    function* () {
       const calibrations = yield* Calibrations
       let lists = 0
       const parts = () => {
@@ -71,7 +69,7 @@ describe("the likely count", () => {
       yield* learn
       assert.approximately((yield* calibrations.expected(model, parts)) ?? 0, 1_000, 50)
       assert.strictEqual(lists, 1)
-    }).pipe(Effect.provide(MemoryCalibrations.layer))
+    }
   )
 })
 
@@ -98,47 +96,60 @@ describe("the sums over a request's parts", () => {
 describe("counting a request", () => {
   const offline = new ModelError({ reason: new NetworkError({ detail: "no network" }) })
 
-  it.effect("uses the model's count of the contents and a bound for the rest", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "uses the model's count of the contents and a bound for the rest",
+    Layer.merge(
+      MemoryCalibrations.layer,
+      ScriptedModel.layer([], () => 700)
+    ),
+    function* () {
       const counted = yield* countRequest(request)
       assert.deepInclude(counted, { by: "model", countError: null })
       assert.isAbove(counted.tokens, 700)
       assert.isBelow(counted.tokens, 760)
       const bare = yield* countRequest({ model, contents: request.contents })
       assert.strictEqual(bare.tokens, 700)
-    }).pipe(Effect.provide([MemoryCalibrations.layer, ScriptedModel.layer([], () => 700)]))
+    }
   )
 
-  it.effect("learns from the model's count", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "learns from the model's count",
+    Layer.merge(
+      MemoryCalibrations.layer,
+      ScriptedModel.layer([], () => 2_000)
+    ),
+    function* () {
       for (let i = 0; i < 20; i += 1) yield* countRequest(request)
       const after = yield* bound()
       assert.isAtLeast(after, 2_000)
       assert.isAtMost(after, 2_300)
-    }).pipe(Effect.provide([MemoryCalibrations.layer, ScriptedModel.layer([], () => 2_000)]))
+    }
   )
 
-  it.effect("falls back to the bound, and gives the reason", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "falls back to the bound, and gives the reason",
+    Layer.merge(
+      MemoryCalibrations.layer,
+      ScriptedModel.layer([], () => offline)
+    ),
+    function* () {
       const counted = yield* countRequest(request)
       assert.strictEqual(counted.by, "bound")
       assert.strictEqual(counted.countError, offline)
       const calibrations = yield* Calibrations
       assert.strictEqual(counted.tokens, yield* calibrations.upperBound(model, requestParts(request)))
       assert.isAbove(counted.tokens, yield* estimateContents(request))
-    }).pipe(Effect.provide([MemoryCalibrations.layer, ScriptedModel.layer([], () => offline)]))
+    }
   )
 
-  it.effect("can be interrupted while the model counts", () =>
-    Effect.gen(function* () {
-      const never = Layer.mock(Model, { countTokens: () => Effect.never })
-      const done = yield* countRequest(request).pipe(
-        Effect.provide(never),
-        Effect.raceFirst(Effect.as(Effect.yieldNow, "stopped"))
-      )
-      assert.strictEqual(done, "stopped")
-    }).pipe(Effect.provide(MemoryCalibrations.layer))
-  )
+  it.effect("can be interrupted while the model counts", MemoryCalibrations.layer, function* () {
+    const never = Layer.mock(Model, { countTokens: () => Effect.never })
+    const done = yield* countRequest(request).pipe(
+      Effect.provide(never),
+      Effect.raceFirst(Effect.as(Effect.yieldNow, "stopped"))
+    )
+    assert.strictEqual(done, "stopped")
+  })
 })
 
 /** A log that can be read. */
@@ -155,57 +166,51 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     return { folder, file: path.join(folder, "deep", "calibrations.json"), fs, path }
   })
 
-  it.effect("persist privately, without leftovers", () =>
-    Effect.gen(function* () {
-      const { file, fs, path } = yield* place
-      const cold = yield* Effect.provide(bound(), FileCalibrations.layer(file))
-      assert.isFalse(yield* fs.exists(file))
-      const learned = yield* Effect.provide(Effect.andThen(learn, bound()), FileCalibrations.layer(file))
-      assert.notStrictEqual(learned, cold)
-      assert.strictEqual(yield* Effect.provide(bound(), FileCalibrations.layer(file)), learned)
-      assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
-      assert.strictEqual((yield* fs.stat(path.dirname(file))).mode & 0o777, 0o700)
-      assert.deepStrictEqual(yield* fs.readDirectory(path.dirname(file)), ["calibrations.json"])
-    })
-  )
+  it.effect("persist privately, without leftovers", function* () {
+    const { file, fs, path } = yield* place
+    const cold = yield* Effect.provide(bound(), FileCalibrations.layer(file))
+    assert.isFalse(yield* fs.exists(file))
+    const learned = yield* Effect.provide(Effect.andThen(learn, bound()), FileCalibrations.layer(file))
+    assert.notStrictEqual(learned, cold)
+    assert.strictEqual(yield* Effect.provide(bound(), FileCalibrations.layer(file)), learned)
+    assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+    assert.strictEqual((yield* fs.stat(path.dirname(file))).mode & 0o777, 0o700)
+    assert.deepStrictEqual(yield* fs.readDirectory(path.dirname(file)), ["calibrations.json"])
+  })
 
-  it.effect("are not written for counts from which nothing is learned", () =>
-    Effect.gen(function* () {
-      const { file, fs } = yield* place
-      yield* Effect.gen(function* () {
-        const { observe } = yield* Calibrations
-        // A server that reports other numbers than tokens of the request.
-        for (let count = 1; count <= 10; count += 1) yield* observe(model, [prose], 1)
-        assert.isFalse(yield* fs.exists(file))
+  it.effect("are not written for counts from which nothing is learned", function* () {
+    const { file, fs } = yield* place
+    yield* Effect.gen(function* () {
+      const { observe } = yield* Calibrations
+      // A server that reports other numbers than tokens of the request.
+      for (let count = 1; count <= 10; count += 1) yield* observe(model, [prose], 1)
+      assert.isFalse(yield* fs.exists(file))
+      yield* observe(model, [prose], 1_100)
+      yield* fs.remove(file)
+      yield* observe(model, [prose], 1)
+    }).pipe(Effect.provide(FileCalibrations.layer(file)))
+    assert.isFalse(yield* fs.exists(file))
+  })
+
+  it.effect("are written a few times in a long conversation, and whole when the layer closes", function* () {
+    const { file, fs } = yield* place
+    const written = new Set<string>()
+    const observations = Effect.map(fs.readFileString(file), (json) => {
+      written.add(json)
+      const { models }: StoredCalibrations = JSON.parse(json)
+      return models[model]?.observations ?? 0
+    })
+    yield* Effect.gen(function* () {
+      const { observe } = yield* Calibrations
+      for (let count = 1; count <= 100; count += 1) {
         yield* observe(model, [prose], 1_100)
-        yield* fs.remove(file)
-        yield* observe(model, [prose], 1)
-      }).pipe(Effect.provide(FileCalibrations.layer(file)))
-      assert.isFalse(yield* fs.exists(file))
-    })
-  )
-
-  it.effect("are written a few times in a long conversation, and whole when the layer closes", () =>
-    Effect.gen(function* () {
-      const { file, fs } = yield* place
-      const written = new Set<string>()
-      const observations = Effect.map(fs.readFileString(file), (json) => {
-        written.add(json)
-        const { models }: StoredCalibrations = JSON.parse(json)
-        return models[model]?.observations ?? 0
-      })
-      yield* Effect.gen(function* () {
-        const { observe } = yield* Calibrations
-        for (let count = 1; count <= 100; count += 1) {
-          yield* observe(model, [prose], 1_100)
-          // At most half of what was learned is lost with the process.
-          assert.isAtLeast((yield* observations) * 2, count)
-        }
-        assert.isAtMost(written.size, 8)
-      }).pipe(Effect.provide(FileCalibrations.layer(file)))
-      assert.strictEqual(yield* observations, 100)
-    })
-  )
+        // At most half of what was learned is lost with the process.
+        assert.isAtLeast((yield* observations) * 2, count)
+      }
+      assert.isAtMost(written.size, 8)
+    }).pipe(Effect.provide(FileCalibrations.layer(file)))
+    assert.strictEqual(yield* observations, 100)
+  })
 
   const aside: ReadonlyArray<readonly [why: string, content: string, suffix: string]> = [
     ["is no JSON", "{", "damaged"],
@@ -213,49 +218,43 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     ["is of a newer version", JSON.stringify({ version: 2, whatever: true }), "newer"]
   ]
   for (const [why, content, suffix] of aside) {
-    it.effect(`start afresh where the file ${why}: it is set aside with one warning`, () =>
-      Effect.gen(function* () {
-        const { file, fs, path } = yield* place
-        yield* fs.makeDirectory(path.dirname(file))
-        yield* fs.writeFileString(file, content)
-        const log = collected()
-        yield* learn.pipe(Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer)))
-        assert.strictEqual(log.lines.length, 1)
-        assert.include(log.lines[0], `${file}.${suffix}`)
-        assert.strictEqual(yield* fs.readFileString(`${file}.${suffix}`), content)
-        const stored = yield* Schema.decodeEffect(Schema.fromJsonString(StoredCalibrations))(
-          yield* fs.readFileString(file)
-        )
-        assert.strictEqual(stored.models[model]?.observations, 20)
-      })
-    )
-  }
-
-  it.effect("start afresh silently when the estimator has changed", () =>
-    Effect.gen(function* () {
+    it.effect(`start afresh where the file ${why}: it is set aside with one warning`, function* () {
       const { file, fs, path } = yield* place
       yield* fs.makeDirectory(path.dirname(file))
-      yield* fs.writeFileString(file, JSON.stringify({ ...noCalibrations, features: "another", models: {} }))
+      yield* fs.writeFileString(file, content)
       const log = collected()
       yield* learn.pipe(Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer)))
-      assert.deepStrictEqual(log.lines, [])
-      assert.strictEqual(usableCalibrations({ ...noCalibrations, features: "another" }), noCalibrations)
-    })
-  )
-
-  it.effect("continue in memory with one warning where nothing can be written", () =>
-    Effect.gen(function* () {
-      const { file, fs, folder, path } = yield* place
-      // A file where the folder should be: neither to be read nor to be written below.
-      yield* fs.writeFileString(path.join(folder, "deep"), "")
-      const log = collected()
-      const learned = yield* Effect.andThen(learn, bound()).pipe(
-        Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer))
-      )
-      assert.isAtMost(learned, 1_150)
       assert.strictEqual(log.lines.length, 1)
+      assert.include(log.lines[0], `${file}.${suffix}`)
+      assert.strictEqual(yield* fs.readFileString(`${file}.${suffix}`), content)
+      const stored = yield* Schema.decodeEffect(Schema.fromJsonString(StoredCalibrations))(
+        yield* fs.readFileString(file)
+      )
+      assert.strictEqual(stored.models[model]?.observations, 20)
     })
-  )
+  }
+
+  it.effect("start afresh silently when the estimator has changed", function* () {
+    const { file, fs, path } = yield* place
+    yield* fs.makeDirectory(path.dirname(file))
+    yield* fs.writeFileString(file, JSON.stringify({ ...noCalibrations, features: "another", models: {} }))
+    const log = collected()
+    yield* learn.pipe(Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer)))
+    assert.deepStrictEqual(log.lines, [])
+    assert.strictEqual(usableCalibrations({ ...noCalibrations, features: "another" }), noCalibrations)
+  })
+
+  it.effect("continue in memory with one warning where nothing can be written", function* () {
+    const { file, fs, folder, path } = yield* place
+    // A file where the folder should be: neither to be read nor to be written below.
+    yield* fs.writeFileString(path.join(folder, "deep"), "")
+    const log = collected()
+    const learned = yield* Effect.andThen(learn, bound()).pipe(
+      Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer))
+    )
+    assert.isAtMost(learned, 1_150)
+    assert.strictEqual(log.lines.length, 1)
+  })
 })
 
 describe("the parts of a request", () => {

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import type { Answer } from "../../../src/domain/tools/Approval.ts"
 import { steeringNote } from "../../../src/domain/tools/SteeringFiles.ts"
 import { Approval, type ApprovalQuestion } from "../../../src/services/tools/Approval.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const edit: ApprovalQuestion = {
   agent: "main",
@@ -31,127 +31,114 @@ const person = (...answers: ReadonlyArray<Answer>) => {
 }
 
 describe("Approval", () => {
-  it.effect("never has a wider mode than its widest, whatever is set and when a plan ends", () =>
-    Effect.gen(function* () {
-      const approval = yield* Approval.make({ mode: "all", widest: "none", granted: [] })
-      assert.strictEqual(yield* approval.mode, "none")
-      assert.strictEqual(yield* tagOf(approval, edit), "Denied")
-      yield* approval.setMode("edits")
-      assert.strictEqual(yield* tagOf(approval, edit), "Denied")
-      yield* approval.setMode("plan")
-      assert.strictEqual(yield* tagOf(approval, edit), "Refused")
-      assert.strictEqual(yield* approval.leavePlan, "none")
-      const planning = yield* Approval.make({ mode: "all", widest: "plan", granted: ["edit"] })
-      assert.strictEqual(yield* planning.leavePlan, "plan")
-      assert.strictEqual(yield* tagOf(planning, edit), "Refused")
-    })
-  )
+  it.effect("never has a wider mode than its widest, whatever is set and when a plan ends", function* () {
+    const approval = yield* Approval.make({ mode: "all", widest: "none", granted: [] })
+    assert.strictEqual(yield* approval.mode, "none")
+    assert.strictEqual(yield* tagOf(approval, edit), "Denied")
+    yield* approval.setMode("edits")
+    assert.strictEqual(yield* tagOf(approval, edit), "Denied")
+    yield* approval.setMode("plan")
+    assert.strictEqual(yield* tagOf(approval, edit), "Refused")
+    assert.strictEqual(yield* approval.leavePlan, "none")
+    const planning = yield* Approval.make({ mode: "all", widest: "plan", granted: ["edit"] })
+    assert.strictEqual(yield* planning.leavePlan, "plan")
+    assert.strictEqual(yield* tagOf(planning, edit), "Refused")
+  })
 
   it.effect(
     "a file that runs by itself is asked for in any mode; its grant covers it alone, and does not persist",
-    () =>
-      Effect.gen(function* () {
-        const hook: ApprovalQuestion = {
-          ...edit,
-          title: "write_file .husky/a",
-          grants: ["edit:/w/.husky/a"],
-          because: "git runs it"
-        }
-        const other: ApprovalQuestion = { ...hook, title: "write_file .husky/b", grants: ["edit:/w/.husky/b"] }
-        const kept: Array<string> = []
-        const reasons: Array<string | undefined> = []
-        const approval = yield* Approval.make({
-          mode: "edits",
-          granted: ["edit"],
-          keep: (grants) => Effect.sync(() => void kept.push(...grants)),
-          ask: ({ because, title }) =>
-            Effect.sync((): Answer => {
-              reasons.push(because)
-              return title.endsWith("a") ? { _tag: "Always" } : { _tag: "No", words: "" }
-            })
-        })
-        assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
-        assert.deepStrictEqual(reasons, [])
-        assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
-        assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
-        assert.strictEqual(yield* tagOf(approval, other), "Denied")
-        assert.deepStrictEqual(kept, [])
-        // What such files are is told with the first question.
-        assert.deepStrictEqual(reasons, [`git runs it. ${steeringNote}`, "git runs it"])
-        yield* approval.setMode("all")
-        assert.strictEqual(yield* tagOf(approval, other), "Allowed")
-        yield* approval.setMode("plan")
-        assert.strictEqual(yield* tagOf(approval, hook), "Refused")
-      })
-  )
-
-  it.effect("the end of planning restores the mode before it, however often planning began", () =>
-    Effect.gen(function* () {
-      const approval = yield* Approval.make({ mode: "edits", granted: [] })
-      assert.strictEqual(yield* approval.leavePlan, "edits")
-      yield* approval.setMode("plan")
-      yield* approval.setMode("plan")
-      assert.strictEqual(yield* approval.mode, "plan")
-      assert.strictEqual(yield* tagOf(approval, edit), "Refused")
-      assert.strictEqual(yield* approval.leavePlan, "edits")
-      assert.strictEqual(yield* approval.mode, "edits")
-      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
-    })
-  )
-
-  it.effect("after a start in plan mode the user chooses a mode; a manual end keeps the chosen one", () =>
-    Effect.gen(function* () {
-      const approval = yield* Approval.make({ mode: "plan", granted: [] })
-      assert.strictEqual(yield* approval.leavePlan, "none")
-      yield* approval.setMode("plan")
-      yield* approval.setMode("all")
-      assert.strictEqual(yield* approval.leavePlan, "all")
-    })
-  )
-
-  it.effect("earlier grants are suspended while planning", () =>
-    Effect.gen(function* () {
-      const { ask, asked } = person({ _tag: "Session" })
-      const approval = yield* Approval.make({ mode: "none", granted: [], ask, planFile: "/p/s.md" })
-      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
-      yield* approval.setMode("plan")
-      const decision = yield* approval.decide(edit, alone)
-      assert.strictEqual(decision._tag, "Refused")
-      assert.match(decision._tag === "Refused" ? decision.why : "", /\/p\/s\.md/)
-      assert.strictEqual(yield* tagOf(approval, { ...edit, touches: ["/p/s.md"] }), "Allowed")
-      yield* approval.leavePlan
-      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
-      assert.deepStrictEqual(asked, ["write_file a.ts"])
-    })
-  )
-
-  it.effect("a call waiting when planning begins is refused without a question", () =>
-    Effect.gen(function* () {
-      const answered = yield* Deferred.make<Answer>()
-      const asked: Array<string> = []
+    function* () {
+      const hook: ApprovalQuestion = {
+        ...edit,
+        title: "write_file .husky/a",
+        grants: ["edit:/w/.husky/a"],
+        because: "git runs it"
+      }
+      const other: ApprovalQuestion = { ...hook, title: "write_file .husky/b", grants: ["edit:/w/.husky/b"] }
+      const kept: Array<string> = []
+      const reasons: Array<string | undefined> = []
       const approval = yield* Approval.make({
-        mode: "none",
-        granted: [],
-        ask: ({ title }) =>
-          Effect.andThen(
-            Effect.sync(() => asked.push(title)),
-            Deferred.await(answered)
-          )
+        mode: "edits",
+        granted: ["edit"],
+        keep: (grants) => Effect.sync(() => void kept.push(...grants)),
+        ask: ({ because, title }) =>
+          Effect.sync((): Answer => {
+            reasons.push(because)
+            return title.endsWith("a") ? { _tag: "Always" } : { _tag: "No", words: "" }
+          })
       })
-      const first = yield* Effect.forkChild(tagOf(approval, { ...edit, title: "first" }), { startImmediately: true })
-      const second = yield* Effect.forkChild(tagOf(approval, { ...edit, title: "second" }), { startImmediately: true })
+      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+      assert.deepStrictEqual(reasons, [])
+      assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+      assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+      assert.strictEqual(yield* tagOf(approval, other), "Denied")
+      assert.deepStrictEqual(kept, [])
+      // What such files are is told with the first question.
+      assert.deepStrictEqual(reasons, [`git runs it. ${steeringNote}`, "git runs it"])
+      yield* approval.setMode("all")
+      assert.strictEqual(yield* tagOf(approval, other), "Allowed")
       yield* approval.setMode("plan")
-      yield* Deferred.succeed(answered, { _tag: "Once" })
-      assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(second)], ["Allowed", "Refused"])
-      assert.deepStrictEqual(asked, ["first"])
-    })
+      assert.strictEqual(yield* tagOf(approval, hook), "Refused")
+    }
   )
 
-  it.effect("without a terminal, what would be asked is denied", () =>
-    Effect.gen(function* () {
-      const approval = yield* Approval.make({ mode: "plan", granted: [] })
-      assert.strictEqual(yield* tagOf(approval, { ...edit, kind: "fetch", grants: ["fetch:a"] }), "Denied")
-      assert.strictEqual(yield* tagOf(approval, edit), "Refused")
+  it.effect("the end of planning restores the mode before it, however often planning began", function* () {
+    const approval = yield* Approval.make({ mode: "edits", granted: [] })
+    assert.strictEqual(yield* approval.leavePlan, "edits")
+    yield* approval.setMode("plan")
+    yield* approval.setMode("plan")
+    assert.strictEqual(yield* approval.mode, "plan")
+    assert.strictEqual(yield* tagOf(approval, edit), "Refused")
+    assert.strictEqual(yield* approval.leavePlan, "edits")
+    assert.strictEqual(yield* approval.mode, "edits")
+    assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+  })
+
+  it.effect("after a start in plan mode the user chooses a mode; a manual end keeps the chosen one", function* () {
+    const approval = yield* Approval.make({ mode: "plan", granted: [] })
+    assert.strictEqual(yield* approval.leavePlan, "none")
+    yield* approval.setMode("plan")
+    yield* approval.setMode("all")
+    assert.strictEqual(yield* approval.leavePlan, "all")
+  })
+
+  it.effect("earlier grants are suspended while planning", function* () {
+    const { ask, asked } = person({ _tag: "Session" })
+    const approval = yield* Approval.make({ mode: "none", granted: [], ask, planFile: "/p/s.md" })
+    assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+    yield* approval.setMode("plan")
+    const decision = yield* approval.decide(edit, alone)
+    assert.strictEqual(decision._tag, "Refused")
+    assert.match(decision._tag === "Refused" ? decision.why : "", /\/p\/s\.md/)
+    assert.strictEqual(yield* tagOf(approval, { ...edit, touches: ["/p/s.md"] }), "Allowed")
+    yield* approval.leavePlan
+    assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+    assert.deepStrictEqual(asked, ["write_file a.ts"])
+  })
+
+  it.effect("a call waiting when planning begins is refused without a question", function* () {
+    const answered = yield* Deferred.make<Answer>()
+    const asked: Array<string> = []
+    const approval = yield* Approval.make({
+      mode: "none",
+      granted: [],
+      ask: ({ title }) =>
+        Effect.andThen(
+          Effect.sync(() => asked.push(title)),
+          Deferred.await(answered)
+        )
     })
-  )
+    const first = yield* Effect.forkChild(tagOf(approval, { ...edit, title: "first" }), { startImmediately: true })
+    const second = yield* Effect.forkChild(tagOf(approval, { ...edit, title: "second" }), { startImmediately: true })
+    yield* approval.setMode("plan")
+    yield* Deferred.succeed(answered, { _tag: "Once" })
+    assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(second)], ["Allowed", "Refused"])
+    assert.deepStrictEqual(asked, ["first"])
+  })
+
+  it.effect("without a terminal, what would be asked is denied", function* () {
+    const approval = yield* Approval.make({ mode: "plan", granted: [] })
+    assert.strictEqual(yield* tagOf(approval, { ...edit, kind: "fetch", grants: ["fetch:a"] }), "Denied")
+    assert.strictEqual(yield* tagOf(approval, edit), "Refused")
+  })
 })

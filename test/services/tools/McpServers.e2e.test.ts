@@ -1,5 +1,4 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, Schema, Scope } from "effect"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as McpServer from "effect/ai/McpServer"
@@ -19,8 +18,10 @@ import type { McpOptions } from "../../../src/services/tools/McpConnection.ts"
 import { type McpOffer, McpServers } from "../../../src/services/tools/McpServers.ts"
 import type { ToolFailure } from "../../../src/services/tools/Tool.ts"
 import { context, resultOf } from "../../support/callTool.ts"
+import { listening } from "../../support/loopback.ts"
 import { root } from "../../support/paths.ts"
 import { untilNone, untilThere, watched } from "../../support/processGroups.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
 
 const script = path.join(root, "test", "support", "mcpServer.ts")
@@ -58,8 +59,10 @@ const start = (servers: McpServersSettings, more: Partial<McpOptions> = {}) =>
   McpServers.start(servers, { ...options, ...more })
 
 describe("over standard input and output", () => {
-  it.live("its tools are named after the server, need approval, and their results are marked as data", () =>
-    Effect.gen(function* () {
+  it.live(
+    "its tools are named after the server, need approval, and their results are marked as data",
+    clients,
+    function* () {
       const offer = yield* start({ files: program("plain") })
       assert.deepStrictEqual(offer.problems, [])
       const names = offer.tools.map(({ name }) => name)
@@ -84,11 +87,13 @@ describe("over standard input and output", () => {
       )
       assert.include(yield* value(offer, "mcp_files_structured"), `{"rows":2}`)
       assert.strictEqual(yield* value(offer, "mcp_files_silent"), "")
-    }).pipe(Effect.provide(clients))
+    }
   )
 
-  it.live("a server that lies about reading only gets no approval while planning, whatever was granted", () =>
-    Effect.gen(function* () {
+  it.live(
+    "a server that lies about reading only gets no approval while planning, whatever was granted",
+    clients,
+    function* () {
       const { tools } = yield* start({ files: program("plain") })
       const outcome = (mode: ApprovalMode, name: string) =>
         Effect.gen(function* () {
@@ -111,87 +116,50 @@ describe("over standard input and output", () => {
       assert.strictEqual(yield* outcome("plan", "mcp_files_wipe"), "Denied, asked 1")
       assert.strictEqual(yield* outcome("plan", "mcp_files_huge"), "Refused, asked 0")
       assert.strictEqual(yield* outcome("none", "mcp_files_wipe"), "Allowed, asked 0")
-    }).pipe(Effect.provide(clients))
+    }
   )
 
-  it.live("images become media; unsupported content is named", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({ files: program("plain") })
-      const result = yield* called(offer, "mcp_files_picture")
-      assert.strictEqual(result.media?.length, 1)
-      assert.strictEqual(result.media?.[0]?.inlineData?.mimeType, "image/png")
-      assert.match(String(result.media?.[0]?.inlineData?.data), /^iVBORw0KGgo/)
-      for (const words of ["a dot", "image/svg+xml", "file:///notes.txt:\nnoted", "more: file:///more.txt"]) {
-        assert.include(String(result.value), words)
-      }
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("errors of tools, calls and arguments are reported, and the server continues", clients, function* () {
+    const offer = yield* start({ files: program("plain") })
+    assert.include(yield* refusal(offer, "mcp_files_fails"), "no such table: users")
+    assert.include(yield* refusal(offer, "mcp_files_refuses"), "text is missing")
+    for (const wrong of [5, "text", "[1]", [1], true]) {
+      assert.include(yield* refusal(offer, "mcp_files_echo", wrong), "called wrongly")
+    }
+    assert.include(yield* value(offer, "mcp_files_echo", `{"text":"as text"}`), "as text")
+    assert.include(yield* value(offer, "mcp_files_echo", null), "undefined")
+  })
 
-  it.live("errors of tools, calls and arguments are reported, and the server continues", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({ files: program("plain") })
-      assert.include(yield* refusal(offer, "mcp_files_fails"), "no such table: users")
-      assert.include(yield* refusal(offer, "mcp_files_refuses"), "text is missing")
-      for (const wrong of [5, "text", "[1]", [1], true]) {
-        assert.include(yield* refusal(offer, "mcp_files_echo", wrong), "called wrongly")
-      }
-      assert.include(yield* value(offer, "mcp_files_echo", `{"text":"as text"}`), "as text")
-      assert.include(yield* value(offer, "mcp_files_echo", null), "undefined")
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("its environment has the common variables and those in its settings, and no key", clients, function* () {
+    const offer = yield* start({
+      files: program("plain", { env: { TOKEN: "$WANTED_TOKEN, ${WANTED_TOKEN}", PLAIN: "as it is" } })
+    })
+    const said = yield* value(offer, "mcp_files_environment")
+    assert.include(said, `"TOKEN":"told on purpose, told on purpose"`)
+    assert.include(said, `"PLAIN":"as it is"`)
+    assert.include(said, `"LANG":"C"`)
+    assert.notInclude(said, "AIza")
+    assert.notInclude(said, "WANTED_TOKEN")
+    assert.notInclude(said, "PALIMPSEST_TEST_FOLDER")
+  })
 
-  it.live("its environment has the common variables and those in its settings, and no key", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({
-        files: program("plain", { env: { TOKEN: "$WANTED_TOKEN, ${WANTED_TOKEN}", PLAIN: "as it is" } })
-      })
-      const said = yield* value(offer, "mcp_files_environment")
-      assert.include(said, `"TOKEN":"told on purpose, told on purpose"`)
-      assert.include(said, `"PLAIN":"as it is"`)
-      assert.include(said, `"LANG":"C"`)
-      assert.notInclude(said, "AIza")
-      assert.notInclude(said, "WANTED_TOKEN")
-      assert.notInclude(said, "PALIMPSEST_TEST_FOLDER")
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("an older protocol version is supported", clients, function* () {
+    const offer = yield* start({ files: program("old") })
+    assert.deepStrictEqual(offer.problems, [])
+    assert.include(yield* value(offer, "mcp_files_echo", { text: "hi" }), "hi")
+  })
 
-  it.live("greetings and logs on its output are ignored", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({ files: program("chatty") })
-      assert.deepStrictEqual(offer.problems, [])
-      const text = "y".repeat(300_000)
-      assert.include(yield* value(offer, "mcp_files_echo", { text }), text)
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("a large result arrives complete; an excessive one is refused with a message", clients, function* () {
+    const offer = yield* start({ files: program("plain") })
+    assert.isAbove((yield* value(offer, "mcp_files_huge", { size: 4_000_000 })).length, 4_000_000)
+    assert.include(yield* refusal(offer, "mcp_files_deep"), "nested deeper than 1000 levels")
+    assert.include(yield* refusal(offer, "mcp_files_huge", { size: 20_000_000 }), "more than can be taken")
+  })
 
-  it.effect("a server's requests are answered up to a hundred times a second", () =>
-    Effect.gen(function* () {
-      // The time stands still.
-      const offer = yield* start({ files: program("asks") })
-      assert.deepStrictEqual(offer.problems, [])
-      assert.include(yield* value(offer, "mcp_files_answered", {}), "100 answers")
-    }).pipe(Effect.provide(clients))
-  )
-
-  it.live("an older protocol version is supported", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({ files: program("old") })
-      assert.deepStrictEqual(offer.problems, [])
-      assert.include(yield* value(offer, "mcp_files_echo", { text: "hi" }), "hi")
-    }).pipe(Effect.provide(clients))
-  )
-
-  it.live("a large result arrives complete; an excessive one is refused with a message", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({ files: program("plain") })
-      assert.isAbove((yield* value(offer, "mcp_files_huge", { size: 4_000_000 })).length, 4_000_000)
-      assert.include(yield* refusal(offer, "mcp_files_deep"), "nested deeper than 1000 levels")
-      assert.include(yield* refusal(offer, "mcp_files_huge", { size: 20_000_000 }), "more than can be taken")
-    }).pipe(Effect.provide(clients))
-  )
-
-  it.live("a dead server is reported with its last output, at that and every later call; others work", () =>
-    Effect.gen(function* () {
+  it.live(
+    "a dead server is reported with its last output, at that and every later call; others work",
+    clients,
+    function* () {
       const offer = yield* start({ frail: program("plain"), sound: program("plain") })
       for (const tool of ["dies", "echo", "echo"]) {
         const words = yield* refusal(offer, `mcp_frail_${tool}`)
@@ -200,45 +168,43 @@ describe("over standard input and output", () => {
         assert.notInclude(words, "\n")
       }
       assert.include(yield* value(offer, "mcp_sound_echo", { text: "hi" }), "hi")
-    }).pipe(Effect.provide(clients))
+    }
   )
 
-  it.live("each unavailable server is a one-line problem with its reason; the others are used", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({
-        missing: { command: "no-such-program-4711" },
-        nowhere: program("plain", { cwd: "/no/such/folder" }),
-        broken: program("ends at once"),
-        unnamed: program("plain", { env: { TOKEN: "$NOT_SET_4711" } }),
-        ancient: program("ancient"),
-        closed: { url: "http://me:word@127.0.0.1:1/mcp?key=abc" },
-        sound: program("plain")
-      })
-      const why = Object.fromEntries(offer.problems.map((problem) => [problem.server, mcpProblemText(problem)]))
-      assert.deepStrictEqual(Object.keys(why), ["missing", "nowhere", "broken", "unnamed", "ancient", "closed"])
-      assert.include(why["missing"] ?? "", "no-such-program-4711 cannot be started")
-      assert.include(why["nowhere"] ?? "", "no such program or folder")
-      assert.include(why["broken"] ?? "", "it said: Error: Cannot find module 'left-pad'")
-      assert.include(why["unnamed"] ?? "", "$NOT_SET_4711")
-      assert.include(why["ancient"] ?? "", "protocol version")
-      assert.include(why["closed"] ?? "", "http://127.0.0.1:1/mcp cannot be reached")
-      for (const line of Object.values(why)) assert.notInclude(line, "\n")
-      assert.isTrue(offer.tools.length > 0 && offer.tools.every(({ name }) => name.startsWith("mcp_sound_")))
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("each unavailable server is a one-line problem with its reason; the others are used", clients, function* () {
+    const offer = yield* start({
+      missing: { command: "no-such-program-4711" },
+      nowhere: program("plain", { cwd: "/no/such/folder" }),
+      broken: program("ends at once"),
+      unnamed: program("plain", { env: { TOKEN: "$NOT_SET_4711" } }),
+      ancient: program("ancient"),
+      closed: { url: "http://me:word@127.0.0.1:1/mcp?key=abc" },
+      sound: program("plain")
+    })
+    const why = Object.fromEntries(offer.problems.map((problem) => [problem.server, mcpProblemText(problem)]))
+    assert.deepStrictEqual(Object.keys(why), ["missing", "nowhere", "broken", "unnamed", "ancient", "closed"])
+    assert.include(why["missing"] ?? "", "no-such-program-4711 cannot be started")
+    assert.include(why["nowhere"] ?? "", "no such program or folder")
+    assert.include(why["broken"] ?? "", "it said: Error: Cannot find module 'left-pad'")
+    assert.include(why["unnamed"] ?? "", "$NOT_SET_4711")
+    assert.include(why["ancient"] ?? "", "protocol version")
+    assert.include(why["closed"] ?? "", "http://127.0.0.1:1/mcp cannot be reached")
+    for (const line of Object.values(why)) assert.notInclude(line, "\n")
+    assert.isTrue(offer.tools.length > 0 && offer.tools.every(({ name }) => name.startsWith("mcp_sound_")))
+  })
 
-  it.live("excess tools are left out with a note", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({ many: program("many") })
-      assert.strictEqual(offer.tools.length, 128)
-      assert.include(offer.problems.map(mcpProblemText).join(), "73 are left out")
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("excess tools are left out with a note", clients, function* () {
+    const offer = yield* start({ many: program("many") })
+    assert.strictEqual(offer.tools.length, 128)
+    assert.include(offer.problems.map(mcpProblemText).join(), "73 are left out")
+  })
 })
 
 describe("processes", () => {
-  it.live("all are ended, by group, when the scope closes, even one that ignores signals, and its children", () =>
-    Effect.gen(function* () {
+  it.live(
+    "all are ended, by group, when the scope closes, even one that ignores signals, and its children",
+    clients,
+    function* () {
       const { groups, layer, left } = yield* watched
       const scope = yield* Scope.make()
       const offer = yield* start({ mild: program("plain"), stubborn: program("stubborn") }).pipe(
@@ -250,7 +216,7 @@ describe("processes", () => {
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual(groups.length, 2)
       yield* untilNone(left)
-    }).pipe(Effect.provide(clients))
+    }
   )
 
   /** Starts a server that does not answer beside one that does, and lets 3 seconds pass when both have said what they say. */
@@ -267,36 +233,30 @@ describe("processes", () => {
     return yield* Fiber.join(starting)
   })
 
-  it.effect("one that hangs is ended while the others are already usable", () =>
-    Effect.gen(function* () {
-      const { groups, layer, left } = yield* watched
-      const offer = yield* Effect.provide(besideSound("hangs"), layer)
-      assert.deepStrictEqual(offer.problems.map(mcpProblemText), [
-        "The MCP server hangs is left out: it did not answer within 3s"
-      ])
-      assert.strictEqual(groups.length, 2)
-      yield* untilNone(() => left().slice(1))
-      assert.strictEqual(left().length, 1)
-      assert.include(yield* value(offer, "mcp_sound_echo", { text: "hi" }), "hi")
-    }).pipe(Effect.provide(clients))
-  )
+  it.effect("one that hangs is ended while the others are already usable", clients, function* () {
+    const { groups, layer, left } = yield* watched
+    const offer = yield* Effect.provide(besideSound("hangs"), layer)
+    assert.deepStrictEqual(offer.problems.map(mcpProblemText), [
+      "The MCP server hangs is left out: it did not answer within 3s"
+    ])
+    assert.strictEqual(groups.length, 2)
+    yield* untilNone(() => left().slice(1))
+    assert.strictEqual(left().length, 1)
+    assert.include(yield* value(offer, "mcp_sound_echo", { text: "hi" }), "hi")
+  })
 
-  it.effect("one with another protocol is ended, with its last output", () =>
-    Effect.gen(function* () {
-      const { problems } = yield* besideSound("speaks something else")
-      assert.lengthOf(problems, 1)
-      assert.include(problems.map(mcpProblemText).join(), `did not answer within 3s; it said: {"hello":"world"}`)
-    }).pipe(Effect.provide(clients))
-  )
+  it.effect("one with another protocol is ended, with its last output", clients, function* () {
+    const { problems } = yield* besideSound("speaks something else")
+    assert.lengthOf(problems, 1)
+    assert.include(problems.map(mcpProblemText).join(), `did not answer within 3s; it said: {"hello":"world"}`)
+  })
 
-  it.live("an abandoned call leaves the server usable", () =>
-    Effect.gen(function* () {
-      const offer = yield* start({ files: program("plain") })
-      const given = yield* Effect.timeoutOption(called(offer, "mcp_files_never"), "50 millis")
-      assert.strictEqual(given._tag, "None")
-      assert.include(yield* value(offer, "mcp_files_echo", { text: "hi" }), "hi")
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("an abandoned call leaves the server usable", clients, function* () {
+    const offer = yield* start({ files: program("plain") })
+    const given = yield* Effect.timeoutOption(called(offer, "mcp_files_never"), "50 millis")
+    assert.strictEqual(given._tag, "None")
+    assert.include(yield* value(offer, "mcp_files_echo", { text: "hi" }), "hi")
+  })
 })
 
 const Greet = AiTool.make("greet", {
@@ -326,47 +286,31 @@ const serving = Effect.fnUntraced(function* (protocol: McpProtocol.ProtocolAdapt
 })
 
 describe("over HTTP", () => {
-  for (const protocol of [
-    McpProtocol.v2024_11_05,
-    McpProtocol.v2025_06_18,
-    McpProtocol.v2025_11_25,
-    McpProtocol.v2026_07_28
-  ]) {
-    it.live(`a server of ${protocol.protocolVersion}`, () =>
-      Effect.gen(function* () {
-        const url = yield* serving(protocol)
-        const offer = yield* start({ web: { url } })
-        assert.deepStrictEqual(offer.problems, [])
-        assert.deepStrictEqual(
-          offer.tools.map(({ name }) => name),
-          ["mcp_web_greet"]
-        )
-        assert.include(yield* value(offer, "mcp_web_greet", { name: "you" }), "hello you")
-      }).pipe(Effect.provide(clients))
-    )
+  for (const protocol of [McpProtocol.v2024_11_05, McpProtocol.v2026_07_28]) {
+    it.live(`a server of ${protocol.protocolVersion}`, clients, function* () {
+      const url = yield* serving(protocol)
+      const offer = yield* start({ web: { url } })
+      assert.deepStrictEqual(offer.problems, [])
+      assert.deepStrictEqual(
+        offer.tools.map(({ name }) => name),
+        ["mcp_web_greet"]
+      )
+      assert.include(yield* value(offer, "mcp_web_greet", { name: "you" }), "hello you")
+    })
   }
 
-  it.live("a key in its headers comes from the environment, and its rejection is reported", () =>
-    Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.callback<http.Server>((resume) => {
-          const made = http.createServer((incoming, outgoing) => {
-            outgoing.writeHead(incoming.headers.authorization === "Bearer told on purpose" ? 500 : 401).end()
-          })
-          made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
-        }),
-        (made) => Effect.callback<void>((resume) => void made.close(() => resume(Effect.void)))
-      )
-      const address = server.address()
-      const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/mcp`
-      const { problems } = yield* start({
-        keyed: { url, headers: { Authorization: "Bearer $WANTED_TOKEN" } },
-        keyless: { url }
-      })
-      assert.deepStrictEqual(problems.map(mcpProblemText), [
-        "The MCP server keyed is left out: it answered with HTTP 500",
-        "The MCP server keyless is left out: it refused with HTTP 401; see the headers in its settings"
-      ])
-    }).pipe(Effect.provide(clients))
-  )
+  it.live("a key in its headers comes from the environment, and its rejection is reported", clients, function* () {
+    const address = yield* listening((incoming, outgoing) => {
+      outgoing.writeHead(incoming.headers.authorization === "Bearer told on purpose" ? 500 : 401).end()
+    })
+    const url = `${address}/mcp`
+    const { problems } = yield* start({
+      keyed: { url, headers: { Authorization: "Bearer $WANTED_TOKEN" } },
+      keyless: { url }
+    })
+    assert.deepStrictEqual(problems.map(mcpProblemText), [
+      "The MCP server keyed is left out: it answered with HTTP 500",
+      "The MCP server keyless is left out: it refused with HTTP 401; see the headers in its settings"
+    ])
+  })
 })

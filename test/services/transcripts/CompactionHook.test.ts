@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -12,6 +11,7 @@ import { AgentSessions } from "../../../src/services/transcripts/AgentSessions.t
 import { answerHook } from "../../../src/services/transcripts/CompactionHook.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { root } from "../../support/paths.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const services = Transcripts.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, TokenCounter.layerEstimate, MemoryTempStore.layer)),
@@ -107,28 +107,24 @@ describe("the extension of Pi", () => {
 })
 
 describe("a hook around a compaction of Claude Code or Codex", () => {
-  it.effect("answers nothing for a session without a file", () =>
-    Effect.gen(function* () {
-      for (const hook_event_name of ["PreCompact", "SessionStart", "BeforeAgent"]) {
-        const text = JSON.stringify({ hook_event_name, source: "compact", transcript_path: null })
-        assert.strictEqual(yield* answerHook(text), "")
-      }
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("answers nothing for a session without a file", services, function* () {
+    for (const hook_event_name of ["PreCompact", "SessionStart", "BeforeAgent"]) {
+      const text = JSON.stringify({ hook_event_name, source: "compact", transcript_path: null })
+      assert.strictEqual(yield* answerHook(text), "")
+    }
+  })
 
-  it.effect("adds what the summary lost, within the hook's 10,000 characters", () =>
-    Effect.gen(function* () {
-      const answer: { hookSpecificOutput: { hookEventName: string; additionalContext: string } } = JSON.parse(
-        yield* answerHook(input({ hook_event_name: "SessionStart", source: "compact" }))
-      )
-      const { additionalContext, hookEventName } = answer.hookSpecificOutput
-      assert.strictEqual(hookEventName, "SessionStart")
-      assert.isAtMost(additionalContext.length, 10_000)
-      assert.include(additionalContext, "<user_words")
-      assert.match(additionalContext, /entry="e1"/)
-      assert.include(additionalContext, file)
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("adds what the summary lost, within the hook's 10,000 characters", services, function* () {
+    const answer: { hookSpecificOutput: { hookEventName: string; additionalContext: string } } = JSON.parse(
+      yield* answerHook(input({ hook_event_name: "SessionStart", source: "compact" }))
+    )
+    const { additionalContext, hookEventName } = answer.hookSpecificOutput
+    assert.strictEqual(hookEventName, "SessionStart")
+    assert.isAtMost(additionalContext.length, 10_000)
+    assert.include(additionalContext, "<user_words")
+    assert.match(additionalContext, /entry="e1"/)
+    assert.include(additionalContext, file)
+  })
 
   it.effect("names the latest orders before it, where there are many", () =>
     inFolder((folder) =>
@@ -151,20 +147,16 @@ describe("a hook around a compaction of Claude Code or Codex", () => {
     ).pipe(Effect.provide(services))
   )
 
-  it.effect("gives a focus before it, and answers nothing to other events", () =>
-    Effect.gen(function* () {
-      assert.isAtMost((yield* answerHook(input({ hook_event_name: "PreCompact", trigger: "auto" }))).length, 8_000)
-      for (const fields of [{ hook_event_name: "SessionStart", source: "startup" }, { hook_event_name: "Stop" }]) {
-        assert.strictEqual(yield* answerHook(input(fields)), "")
-      }
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("gives a focus before it, and answers nothing to other events", services, function* () {
+    assert.isAtMost((yield* answerHook(input({ hook_event_name: "PreCompact", trigger: "auto" }))).length, 8_000)
+    for (const fields of [{ hook_event_name: "SessionStart", source: "startup" }, { hook_event_name: "Stop" }]) {
+      assert.strictEqual(yield* answerHook(input(fields)), "")
+    }
+  })
 
-  it.effect("refuses anything else in one line", () =>
-    Effect.gen(function* () {
-      for (const text of ["", "garbage", "[]", '{"hook_event_name":1}']) {
-        assert.notInclude((yield* Effect.flip(answerHook(text))).message, "\n")
-      }
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("refuses anything else in one line", services, function* () {
+    for (const text of ["", "garbage", "[]", '{"hook_event_name":1}']) {
+      assert.notInclude((yield* Effect.flip(answerHook(text))).message, "\n")
+    }
+  })
 })

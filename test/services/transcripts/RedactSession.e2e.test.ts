@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
@@ -25,6 +24,7 @@ import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import { root } from "../../support/paths.ts"
 import { givenAway, type Planted, plantedSecrets } from "../../support/secrets.ts"
 import { linesOf } from "../../support/transcripts.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Three hundred secrets of thirty kinds in sessions of every agent: each is found, and none is in a copy without secrets. */
 
@@ -93,49 +93,40 @@ describe("names of accounts", () => {
     text: "Margarete has C:\\Users\\horst.w\\x and runner has /home/runner/y"
   })
 
-  it.effect("are removed with the home folders that a session names, wherever they occur as a word", () =>
-    Effect.gen(function* () {
-      const secrets = new SessionSecrets({ secrets: true, personal: true, known: [], accounts: ["ottokar"] })
-      const file = `${record}\n{"text":"ottokar asked"}\n`
-      for (const line of file.trimEnd().split("\n")) runSync(secrets.collect(line))
-      secrets.settle()
-      const { copy } = yield* redactFile(file, secrets)
-      for (const name of ["margarete", "horst", "ottokar"]) assert.notInclude(copy.toLowerCase(), name)
-      assert.include(copy, "[redacted: home folder #1]/work")
-      assert.include(copy, "runner has /home/runner/y")
-    })
-  )
+  it.effect("are removed with the home folders that a session names, wherever they occur as a word", function* () {
+    const secrets = new SessionSecrets({ secrets: true, personal: true, known: [], accounts: ["ottokar"] })
+    const file = `${record}\n{"text":"ottokar asked"}\n`
+    for (const line of file.trimEnd().split("\n")) runSync(secrets.collect(line))
+    secrets.settle()
+    const { copy } = yield* redactFile(file, secrets)
+    for (const name of ["margarete", "horst", "ottokar"]) assert.notInclude(copy.toLowerCase(), name)
+    assert.include(copy, "[redacted: home folder #1]/work")
+    assert.include(copy, "runner has /home/runner/y")
+  })
 
-  it.effect("stay unless their removal is requested", () =>
-    Effect.gen(function* () {
-      const secrets = new SessionSecrets({ secrets: true, personal: true, known: [] })
-      runSync(secrets.collect(record))
-      secrets.settle()
-      assert.strictEqual((yield* redactFile(record, secrets)).copy, record)
-    })
-  )
+  it.effect("stay unless their removal is requested", function* () {
+    const secrets = new SessionSecrets({ secrets: true, personal: true, known: [] })
+    runSync(secrets.collect(record))
+    secrets.settle()
+    assert.strictEqual((yield* redactFile(record, secrets)).copy, record)
+  })
 })
 
 describe("RedactSession", () => {
   for (const [name, writer] of Object.entries(formats)) {
-    it.effect(`${name}: finds every planted secret, and a copy has none and the same structure`, () =>
-      Effect.gen(function* () {
-        const lines = linesOf(writer, transcript)
-        assert.isAtLeast(givenAway(lines.join("\n"), planted).length, 300)
-        const { found, secrets } = collected(lines)
-        assert.isAtLeast(givenAway(found, planted).length, 0.98 * planted.length)
-        const { copy } = yield* redactFile(lines.join("\n"), secrets)
-        assert.deepStrictEqual(givenAway(copy, planted), [])
-        assert.isFalse(secrets.isRevealedBy(copy))
-        assert.isTrue(
-          copy.split("\n").map(shapeOf).join("\n") === lines.map(shapeOf).join("\n"),
-          "the structure changed"
-        )
-        if (name !== "pi") return
-        const again = yield* redactFile(copy, secrets)
-        assert.strictEqual(again.copy, copy)
-      })
-    )
+    it.effect(`${name}: finds every planted secret, and a copy has none and the same structure`, function* () {
+      const lines = linesOf(writer, transcript)
+      assert.isAtLeast(givenAway(lines.join("\n"), planted).length, 300)
+      const { found, secrets } = collected(lines)
+      assert.isAtLeast(givenAway(found, planted).length, 0.98 * planted.length)
+      const { copy } = yield* redactFile(lines.join("\n"), secrets)
+      assert.deepStrictEqual(givenAway(copy, planted), [])
+      assert.isFalse(secrets.isRevealedBy(copy))
+      assert.isTrue(copy.split("\n").map(shapeOf).join("\n") === lines.map(shapeOf).join("\n"), "the structure changed")
+      if (name !== "pi") return
+      const again = yield* redactFile(copy, secrets)
+      assert.strictEqual(again.copy, copy)
+    })
   }
 
   it.effect("our own log: no file of a copy holds a secret, and nothing recalls one", () =>
@@ -192,115 +183,103 @@ describe("RedactSession", () => {
     ])
   })
 
-  it.effect("replaces numbers that are passwords by 0, and the record keeps its form", () =>
-    Effect.gen(function* () {
-      const record = `{"login":{"password": 83920174,"pin":4711},"n":1.50,"pins":[5822, 6933],"port":5432,"arguments":${JSON.stringify(
-        `{"password": 71829304, "passwords": ["aB3dE5", 92837465], "user":"ann", "token_count": 123456}`
-      )},"max_tokens":128000}`
-      const secrets = new SessionSecrets(both)
-      const found = runSync(secrets.collect(record))
-      secrets.settle()
-      assert.deepStrictEqual(found.map(({ value }) => value).toSorted(), [
-        "4711",
-        "5822",
-        "6933",
-        "71829304",
-        "83920174",
-        "92837465",
-        "aB3dE5"
-      ])
-      const { copy, replaced } = yield* redactFile(record, secrets)
-      assert.strictEqual(replaced, 7)
-      assert.include(copy, `{"login":{"password": 0,"pin":0},"n":1.50,"pins":[0, 0],"port":5432,`)
-      assert.include(copy, `"max_tokens":128000}`)
-      assert.deepStrictEqual(JSON.parse(JSON.parse(copy).arguments), {
-        password: 0,
-        passwords: ["[redacted: password #1]", 0],
-        user: "ann",
-        token_count: 123456
-      })
-      assert.strictEqual((yield* redactFile(copy, secrets)).copy, copy)
+  it.effect("replaces numbers that are passwords by 0, and the record keeps its form", function* () {
+    const record = `{"login":{"password": 83920174,"pin":4711},"n":1.50,"pins":[5822, 6933],"port":5432,"arguments":${JSON.stringify(
+      `{"password": 71829304, "passwords": ["aB3dE5", 92837465], "user":"ann", "token_count": 123456}`
+    )},"max_tokens":128000}`
+    const secrets = new SessionSecrets(both)
+    const found = runSync(secrets.collect(record))
+    secrets.settle()
+    assert.deepStrictEqual(found.map(({ value }) => value).toSorted(), [
+      "4711",
+      "5822",
+      "6933",
+      "71829304",
+      "83920174",
+      "92837465",
+      "aB3dE5"
+    ])
+    const { copy, replaced } = yield* redactFile(record, secrets)
+    assert.strictEqual(replaced, 7)
+    assert.include(copy, `{"login":{"password": 0,"pin":0},"n":1.50,"pins":[0, 0],"port":5432,`)
+    assert.include(copy, `"max_tokens":128000}`)
+    assert.deepStrictEqual(JSON.parse(JSON.parse(copy).arguments), {
+      password: 0,
+      passwords: ["[redacted: password #1]", 0],
+      user: "ann",
+      token_count: 123456
     })
-  )
+    assert.strictEqual((yield* redactFile(copy, secrets)).copy, copy)
+  })
 
-  it.effect("replaces all of a value that is long, and a key that is a list of lines", () =>
-    Effect.gen(function* () {
-      const line = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zB"
-      const lines = [`-----BEGIN ${"PRIVATE"} KEY-----`, line.repeat(2), `${line}==`, `-----END ${"PRIVATE"} KEY-----`]
-      const record = JSON.stringify({ client_secret: line.repeat(20), lines, note: "it stays" })
-      const secrets = new SessionSecrets(both)
-      runSync(secrets.collect(record))
-      const { copy } = yield* redactFile(record, secrets)
-      assert.notInclude(copy, line.slice(0, 12))
-      assert.strictEqual(JSON.parse(copy).lines.length, lines.length)
-      assert.strictEqual(JSON.parse(copy).note, "it stays")
+  it.effect("replaces all of a value that is long, and a key that is a list of lines", function* () {
+    const line = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zB"
+    const lines = [`-----BEGIN ${"PRIVATE"} KEY-----`, line.repeat(2), `${line}==`, `-----END ${"PRIVATE"} KEY-----`]
+    const record = JSON.stringify({ client_secret: line.repeat(20), lines, note: "it stays" })
+    const secrets = new SessionSecrets(both)
+    runSync(secrets.collect(record))
+    const { copy } = yield* redactFile(record, secrets)
+    assert.notInclude(copy, line.slice(0, 12))
+    assert.strictEqual(JSON.parse(copy).lines.length, lines.length)
+    assert.strictEqual(JSON.parse(copy).note, "it stays")
+  })
+
+  it.effect("searches a text that is no session as a whole", function* () {
+    const line = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
+    const text = `total 3\n${line}\n17\n${line}\n-----END ${"PRIVATE"} KEY-----\nend\n`
+    const { copy, unsearched } = yield* redactFile(text, new SessionSecrets(both))
+    assert.notInclude(copy, `${line}\n-----END`)
+    assert.match(copy, /^total 3\n[\s\S]*\[redacted: private key #1\]\nend\n$/)
+    assert.deepStrictEqual(unsearched, [])
+  })
+
+  it.effect("leaves earlier marks as they are, and what they hide", function* () {
+    const known = { kind: "DB_PASSWORD", value: "password" }
+    const secrets = new SessionSecrets({ ...both, known: [known] })
+    const record = JSON.stringify({ text: "the password is hunter2222", password: "hunter3333" })
+    runSync(secrets.collect(record))
+    secrets.settle()
+    const { copy } = yield* redactFile(record, secrets)
+    assert.notInclude(copy, "hunter")
+    assert.notInclude(copy, "[redacted: [")
+    assert.deepStrictEqual(Object.keys(JSON.parse(copy)), ["text", "[redacted: DB_PASSWORD #1]"])
+  })
+
+  it.effect("says which parts of a copy no rule read", function* () {
+    const bytes = "iVBORw0KGgo".repeat(200)
+    const lines = [`{"text":"a"}`, `{"data":"${bytes}"}`, `{"text":"half`, `{"text":"b"}`, `{"text":"still writ`]
+    const file = lines.join("\n")
+    const { copy, unsearched } = yield* redactFile(file, new SessionSecrets(both))
+    assert.strictEqual(copy, file)
+    assert.deepStrictEqual(unsearched, [
+      { place: "line 2", what: "bytes" },
+      { place: "line 3", what: "broken record" }
+    ])
+  })
+
+  it.effect("says where a secret is that cannot be removed", services, function* () {
+    const value = "Xk29fjQpLmZ8wY7vT6sR5"
+    const known = { kind: "API_KEY", value }
+    const signature = `${"Ab3dEf6hIj9k".repeat(10)}${value}${"Lm2nOp5qRs8t".repeat(10)}`
+    const secrets = new SessionSecrets({ ...both, known: [known] })
+    secrets.settle()
+    const file = `{"text":"a ${value}"}\n{"thinking":"b","signature":"${signature}"}\n`
+    const failure = yield* Effect.flip(redactFile(file, secrets))
+    assert.match(failure.message, /^a secret in line 2 cannot be removed/)
+    assert.notInclude(failure.message, value)
+    const events = yield* importTranscript({
+      ...transcript,
+      steps: ["one", "two"].map((words) => ({
+        _tag: "Message",
+        draft: { content: user({ text: words, ...(words === "two" ? { thoughtSignature: signature } : {}) }), at: 1 }
+      }))
     })
-  )
-
-  it.effect("searches a text that is no session as a whole", () =>
-    Effect.gen(function* () {
-      const line = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
-      const text = `total 3\n${line}\n17\n${line}\n-----END ${"PRIVATE"} KEY-----\nend\n`
-      const { copy, unsearched } = yield* redactFile(text, new SessionSecrets(both))
-      assert.notInclude(copy, `${line}\n-----END`)
-      assert.match(copy, /^total 3\n[\s\S]*\[redacted: private key #1\]\nend\n$/)
-      assert.deepStrictEqual(unsearched, [])
-    })
-  )
-
-  it.effect("leaves earlier marks as they are, and what they hide", () =>
-    Effect.gen(function* () {
-      const known = { kind: "DB_PASSWORD", value: "password" }
-      const secrets = new SessionSecrets({ ...both, known: [known] })
-      const record = JSON.stringify({ text: "the password is hunter2222", password: "hunter3333" })
-      runSync(secrets.collect(record))
-      secrets.settle()
-      const { copy } = yield* redactFile(record, secrets)
-      assert.notInclude(copy, "hunter")
-      assert.notInclude(copy, "[redacted: [")
-      assert.deepStrictEqual(Object.keys(JSON.parse(copy)), ["text", "[redacted: DB_PASSWORD #1]"])
-    })
-  )
-
-  it.effect("says which parts of a copy no rule read", () =>
-    Effect.gen(function* () {
-      const bytes = "iVBORw0KGgo".repeat(200)
-      const lines = [`{"text":"a"}`, `{"data":"${bytes}"}`, `{"text":"half`, `{"text":"b"}`, `{"text":"still writ`]
-      const file = lines.join("\n")
-      const { copy, unsearched } = yield* redactFile(file, new SessionSecrets(both))
-      assert.strictEqual(copy, file)
-      assert.deepStrictEqual(unsearched, [
-        { place: "line 2", what: "bytes" },
-        { place: "line 3", what: "broken record" }
-      ])
-    })
-  )
-
-  it.effect("says where a secret is that cannot be removed", () =>
-    Effect.gen(function* () {
-      const value = "Xk29fjQpLmZ8wY7vT6sR5"
-      const known = { kind: "API_KEY", value }
-      const signature = `${"Ab3dEf6hIj9k".repeat(10)}${value}${"Lm2nOp5qRs8t".repeat(10)}`
-      const secrets = new SessionSecrets({ ...both, known: [known] })
-      secrets.settle()
-      const file = `{"text":"a ${value}"}\n{"thinking":"b","signature":"${signature}"}\n`
-      const failure = yield* Effect.flip(redactFile(file, secrets))
-      assert.match(failure.message, /^a secret in line 2 cannot be removed/)
-      assert.notInclude(failure.message, value)
-      const events = yield* importTranscript({
-        ...transcript,
-        steps: ["one", "two"].map((words) => ({
-          _tag: "Message",
-          draft: { content: user({ text: words, ...(words === "two" ? { thoughtSignature: signature } : {}) }), at: 1 }
-        }))
-      })
-      const other = yield* Effect.flip(redactEvents(events, secrets))
-      assert.match(other.message, /^a secret in message 2 cannot be removed/)
-      // A value that is a word of the format itself.
-      const tag = new SessionSecrets({ ...both, known: [{ kind: "API_KEY", value: "Appended" }] })
-      assert.match((yield* Effect.flip(redactEvents(events, tag))).message, /^a secret in message 1 cannot be removed/)
-    }).pipe(Effect.provide(services))
-  )
+    const other = yield* Effect.flip(redactEvents(events, secrets))
+    assert.match(other.message, /^a secret in message 2 cannot be removed/)
+    // A value that is a word of the format itself.
+    const tag = new SessionSecrets({ ...both, known: [{ kind: "API_KEY", value: "Appended" }] })
+    assert.match((yield* Effect.flip(redactEvents(events, tag))).message, /^a secret in message 1 cannot be removed/)
+  })
 
   it("reads a signature that is none", () => {
     const token = `${"gh"}p_${"Ab3dEf6hIj9lMn2pQr5tUv8xYz1Bc4Ef7Hi0"}`

@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, Path } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
 import { entries, entryId } from "../../../src/domain/conversation/Conversation.ts"
@@ -14,6 +13,7 @@ import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import * as Export from "../../../src/services/transcripts/TranscriptExport.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A log of three messages, one of them large enough for a blob. Made once. */
 const events = Effect.runSync(
@@ -83,8 +83,10 @@ describe("Export.write", () => {
     ] as const) {
       // All forms but our own take one way to the disk, with other lines: one of them is tried with every fault.
       if (verdict !== "fail" && format !== "palimpsest" && format !== "claude") continue
-      it.effect(`${format}: whichever disk call ${name}, the file is the old or the new one, without leftovers`, () =>
-        Effect.gen(function* () {
+      it.effect(
+        `${format}: whichever disk call ${name}, the file is the old or the new one, without leftovers`,
+        NodeServices.layer,
+        function* () {
           const fs = yield* FileSystem.FileSystem
           let n = 1
           for (let more = true; more; n += 1) {
@@ -106,23 +108,23 @@ describe("Export.write", () => {
             }
           }
           assert.isAbove(n, 6)
-        }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+        }
       )
     }
   }
 
-  it.effect("reports a damaged disk in one line", () =>
-    Effect.gen(function* () {
-      const { exit } = yield* attempt("palimpsest", FaultyFileSystem.nthMutating(2, "fail"), false, undefined)
-      const message = Exit.isFailure(exit) ? String(exit.cause) : ""
-      assert.match(message, /cannot be written: .*injected fault/)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+  it.effect("reports a damaged disk in one line", NodeServices.layer, function* () {
+    const { exit } = yield* attempt("palimpsest", FaultyFileSystem.nthMutating(2, "fail"), false, undefined)
+    const message = Exit.isFailure(exit) ? String(exit.cause) : ""
+    assert.match(message, /cannot be written: .*injected fault/)
+  })
 })
 
 describe("the place of a file", () => {
-  it.effect("is refused where a rename would remove something else than a file, or a file that is read-only", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is refused where a rename would remove something else than a file, or a file that is read-only",
+    NodeServices.layer,
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* fs.makeTempDirectoryScoped()
@@ -152,6 +154,6 @@ describe("the place of a file", () => {
         ["new", "old"]
       )
       assert.strictEqual(yield* fs.readLink(at("link")), at("file"))
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }
   )
 })

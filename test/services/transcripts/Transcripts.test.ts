@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, Path, PlatformError, Result, Schema, Stdio, Stream } from "effect"
 import { execFileSync } from "node:child_process"
 import { gunzipSync } from "node:zlib"
@@ -37,6 +36,7 @@ import { importTranscript } from "../../../src/services/transcripts/ImportTransc
 import { type LoadOptions } from "../../../src/services/transcripts/LoadedTranscript.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import { sizeOf } from "../../support/runs.ts"
+import { assert, describe, layer } from "../../support/vitest.ts"
 
 const services = Layer.mergeAll(NodeServices.layer, MemoryTempStore.layer, TokenCounter.layerEstimate)
 
@@ -144,63 +144,52 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a compaction becomes a compression that can be undone", () =>
-      Effect.gen(function* () {
-        const { session, transcript } = yield* loadText(yield* fixture("claude-code-1512-lines"))
-        const steps = transcript?.steps ?? []
-        const at = steps.findIndex((one) => one._tag === "Compaction")
-        const items = view(session.conversation)
-        assert.strictEqual(items[0]?.entry.author, "summary")
-        assert.strictEqual(items.length, steps.length - at)
-        const before = undone(session.conversation)
-        assert.strictEqual(view(before).length, steps.length - 1)
-        assert.isAbove(viewTokens(before), viewTokens(session.conversation))
-      })
-    )
+    it.effect("a compaction becomes a compression that can be undone", function* () {
+      const { session, transcript } = yield* loadText(yield* fixture("claude-code-1512-lines"))
+      const steps = transcript?.steps ?? []
+      const at = steps.findIndex((one) => one._tag === "Compaction")
+      const items = view(session.conversation)
+      assert.strictEqual(items[0]?.entry.author, "summary")
+      assert.strictEqual(items.length, steps.length - at)
+      const before = undone(session.conversation)
+      assert.strictEqual(view(before).length, steps.length - 1)
+      assert.isAbove(viewTokens(before), viewTokens(session.conversation))
+    })
 
-    it.effect("after a compaction the original request is still the first of the whole log", () =>
-      Effect.gen(function* () {
-        const { session } = yield* loadText(yield* fixture("claude-code-1512-lines"))
-        const policy = { ...defaultPolicy, limit: TokenCount.make(32_000) }
-        const decision = yield* Work.run(
-          plan(session.conversation, policy, { forced: true, memory: freshMemory, rung: 0 })
-        )
-        if (decision._tag !== "Go") return assert.fail(decision._tag)
-        const pin = decision.plan.steps.find((one) => one._tag === "Pin" && one.why === "original request")
-        assert.strictEqual(pin?._tag === "Pin" ? pin.entry : undefined, entryId(1))
-        assert.notInclude(
-          view(session.conversation).map(({ entry }) => entry.id),
-          entryId(1)
-        )
-      })
-    )
+    it.effect("after a compaction the original request is still the first of the whole log", function* () {
+      const { session } = yield* loadText(yield* fixture("claude-code-1512-lines"))
+      const policy = { ...defaultPolicy, limit: TokenCount.make(32_000) }
+      const decision = yield* Work.run(
+        plan(session.conversation, policy, { forced: true, memory: freshMemory, rung: 0 })
+      )
+      if (decision._tag !== "Go") return assert.fail(decision._tag)
+      const pin = decision.plan.steps.find((one) => one._tag === "Pin" && one.why === "original request")
+      assert.strictEqual(pin?._tag === "Pin" ? pin.entry : undefined, entryId(1))
+      assert.notInclude(
+        view(session.conversation).map(({ entry }) => entry.id),
+        entryId(1)
+      )
+    })
 
-    it.effect("reading is deterministic, session id included", () =>
-      Effect.gen(function* () {
-        const bytes = yield* fixture("claude-code-tools")
-        const [a, b] = [yield* loadText(bytes), yield* loadText(bytes)]
-        assert.deepStrictEqual(a.session, b.session)
-        assert.match(
-          a.session.started?.session ?? "",
-          /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/
-        )
-      })
-    )
+    it.effect("reading is deterministic, session id included", function* () {
+      const bytes = yield* fixture("claude-code-tools")
+      const [a, b] = [yield* loadText(bytes), yield* loadText(bytes)]
+      assert.deepStrictEqual(a.session, b.session)
+      assert.match(a.session.started?.session ?? "", /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+    })
 
-    it.effect("ten thousand lines of 30 MB are imported in seconds, and the import can be interrupted", () =>
-      Effect.gen(function* () {
-        const lines = Array.from({ length: sizeOf(10_000, 500) }, (_, index) =>
-          user(`u${index}`, index === 0 ? null : `u${index - 1}`, `${index} ${"some words of text ".repeat(160)}`)
-        )
-        const file = yield* write("file", lines.join("\n"))
-        const loaded = yield* load(file)
-        assert.strictEqual(view(loaded.session.conversation).length, lines.length)
-        const fiber = yield* Effect.forkChild(load(file), { startImmediately: true })
-        yield* Effect.yieldNow
-        yield* Fiber.interrupt(fiber)
-        assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
-      })
-    )
+    it.effect("ten thousand lines of 30 MB are imported in seconds, and the import can be interrupted", function* () {
+      const lines = Array.from({ length: sizeOf(10_000, 500) }, (_, index) =>
+        user(`u${index}`, index === 0 ? null : `u${index - 1}`, `${index} ${"some words of text ".repeat(160)}`)
+      )
+      const file = yield* write("file", lines.join("\n"))
+      const loaded = yield* load(file)
+      assert.strictEqual(view(loaded.session.conversation).length, lines.length)
+      const fiber = yield* Effect.forkChild(load(file), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+    })
   })
 
   describe("importing", () => {
@@ -230,33 +219,31 @@ layer(services)((it) => {
         ...events.reduce(applyEvent, emptySession)
       }))
 
-    it.effect("the events are valid, in order, and fold to what the agent saw", () =>
-      Effect.gen(function* () {
-        const { conversation, events, started } = yield* folded([
-          message("a", { at: 5 }),
-          message("b"),
-          compaction("s1"),
-          message("c", { at: 9 })
-        ])
-        for (const event of events) assert.isTrue(Schema.is(SessionEvent)(event))
-        assert.deepStrictEqual(
-          events.map((event) => event._tag),
-          ["Started", "Appended", "Appended", "Compressed", "Appended"]
-        )
-        assert.deepStrictEqual([started?.model, started?.cwd, started?.at], ["m", "/w", 5])
-        assert.deepStrictEqual(started?.importedFrom, { format: "pi", session: "p" })
-        assert.deepStrictEqual(texts(conversation), ["s1", "c"])
-        assert.deepStrictEqual(
-          entries(conversation).map((entry) => entry.id),
-          [entryId(1), entryId(2), entryId(4)]
-        )
-        const [compressed] = events.filter((event) => event._tag === "Compressed")
-        assert.deepStrictEqual(
-          [compressed?.status, compressed?.strategy, compressed?.patch.drop, compressed?.patch.insert[0]?.id],
-          ["COMPRESSED", "imported", { from: entryId(1), to: entryId(2) }, entryId(3)]
-        )
-      })
-    )
+    it.effect("the events are valid, in order, and fold to what the agent saw", function* () {
+      const { conversation, events, started } = yield* folded([
+        message("a", { at: 5 }),
+        message("b"),
+        compaction("s1"),
+        message("c", { at: 9 })
+      ])
+      for (const event of events) assert.isTrue(Schema.is(SessionEvent)(event))
+      assert.deepStrictEqual(
+        events.map((event) => event._tag),
+        ["Started", "Appended", "Appended", "Compressed", "Appended"]
+      )
+      assert.deepStrictEqual([started?.model, started?.cwd, started?.at], ["m", "/w", 5])
+      assert.deepStrictEqual(started?.importedFrom, { format: "pi", session: "p" })
+      assert.deepStrictEqual(texts(conversation), ["s1", "c"])
+      assert.deepStrictEqual(
+        entries(conversation).map((entry) => entry.id),
+        [entryId(1), entryId(2), entryId(4)]
+      )
+      const [compressed] = events.filter((event) => event._tag === "Compressed")
+      assert.deepStrictEqual(
+        [compressed?.status, compressed?.strategy, compressed?.patch.drop, compressed?.patch.insert[0]?.id],
+        ["COMPRESSED", "imported", { from: entryId(1), to: entryId(2) }, entryId(3)]
+      )
+    })
 
     it.effect.each<readonly [string, Transcript["steps"], ReadonlyArray<string>]>([
       [
@@ -289,8 +276,9 @@ layer(services)((it) => {
   })
 
   describe("entries", () => {
-    it.effect("equal bytes get equal handles, other bytes others, and a part with a source has its source's hash", () =>
-      Effect.gen(function* () {
+    it.effect(
+      "equal bytes get equal handles, other bytes others, and a part with a source has its source's hash",
+      function* () {
         const held = new HandleIndex()
         const store = yield* TempStore
         const source = '{"functionCall":{"name":"f","args":{"n":1.0}}}'
@@ -304,54 +292,43 @@ layer(services)((it) => {
         assert.notStrictEqual(handles[0], handles[1])
         const hash = yield* store.hash(encode(source))
         assert.strictEqual(handles[3], `h_${hash.slice(0, 10)}`)
-      })
+      }
     )
 
-    it.effect("a handle grows on a collision", () =>
-      Effect.gen(function* () {
-        const held = new HandleIndex()
-        const one = Hash.make("a".repeat(52))
-        const two = Hash.make(`${"a".repeat(11)}${"b".repeat(41)}`)
-        assert.strictEqual(yield* held.assign(one, () => "one"), `h_${"a".repeat(10)}`)
-        assert.strictEqual(yield* held.assign(two, () => "two"), `h_${"a".repeat(11)}`)
-        assert.strictEqual(yield* held.assign(one, () => "one"), `h_${"a".repeat(10)}`)
-        assert.strictEqual(yield* held.assign(two, () => "two"), `h_${"a".repeat(11)}`)
-      })
-    )
+    it.effect("a handle grows on a collision", function* () {
+      const held = new HandleIndex()
+      const one = Hash.make("a".repeat(52))
+      const two = Hash.make(`${"a".repeat(11)}${"b".repeat(41)}`)
+      assert.strictEqual(yield* held.assign(one, () => "one"), `h_${"a".repeat(10)}`)
+      assert.strictEqual(yield* held.assign(two, () => "two"), `h_${"a".repeat(11)}`)
+      assert.strictEqual(yield* held.assign(one, () => "one"), `h_${"a".repeat(10)}`)
+      assert.strictEqual(yield* held.assign(two, () => "two"), `h_${"a".repeat(11)}`)
+    })
   })
 
   describe("lines", () => {
-    it.effect("CRLF, a byte order mark and empty lines are accepted", () =>
-      Effect.gen(function* () {
-        const plain = yield* loadText([pi, piSays("a"), piSays("b")].join("\n"))
-        const odd = yield* loadText(`\uFEFF${[pi, "", piSays("a"), "  ", piSays("b"), ""].join("\r\n")}`)
-        assert.deepStrictEqual(texts(odd.session.conversation), texts(plain.session.conversation))
-        assert.strictEqual(
-          odd.transcript?.steps[1]?._tag === "Message" && odd.transcript.steps[1].draft.origin?.line,
-          5
-        )
-      })
-    )
+    it.effect("CRLF, a byte order mark and empty lines are accepted", function* () {
+      const plain = yield* loadText([pi, piSays("a"), piSays("b")].join("\n"))
+      const odd = yield* loadText(`\uFEFF${[pi, "", piSays("a"), "  ", piSays("b"), ""].join("\r\n")}`)
+      assert.deepStrictEqual(texts(odd.session.conversation), texts(plain.session.conversation))
+      assert.strictEqual(odd.transcript?.steps[1]?._tag === "Message" && odd.transcript.steps[1].draft.origin?.line, 5)
+    })
 
-    it.effect("CRLF round-trips without a needless source", () =>
-      Effect.gen(function* () {
-        const call = `{"type":"message","timestamp":"2026-01-01T00:00:01Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"t","name":"f","arguments":{"a":1}}]}}`
-        const { session } = yield* loadText(`${pi}\r\n${call}\r\n`)
-        assert.isUndefined(entries(session.conversation)[0]?.source)
-      })
-    )
+    it.effect("CRLF round-trips without a needless source", function* () {
+      const call = `{"type":"message","timestamp":"2026-01-01T00:00:01Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"t","name":"f","arguments":{"a":1}}]}}`
+      const { session } = yield* loadText(`${pi}\r\n${call}\r\n`)
+      assert.isUndefined(entries(session.conversation)[0]?.source)
+    })
 
-    it.effect("bytes that are not UTF-8 round-trip", () =>
-      Effect.gen(function* () {
-        const bytes = Uint8Array.from([...encode(`${pi}\n`), ...encode(piSays("@").replace("@", "a\uDCFF\uDC80b"))])
-        const { session } = yield* loadText(bytes)
-        const entry = entries(session.conversation)[0]
-        const part = entry?.content.parts[0]
-        assert.isDefined(part)
-        if (entry === undefined || part === undefined) return
-        assert.deepStrictEqual([...encode(payload(part, sourceOf(entry, 0)).text)], [97, 0xff, 0x80, 98])
-      })
-    )
+    it.effect("bytes that are not UTF-8 round-trip", function* () {
+      const bytes = Uint8Array.from([...encode(`${pi}\n`), ...encode(piSays("@").replace("@", "a\uDCFF\uDC80b"))])
+      const { session } = yield* loadText(bytes)
+      const entry = entries(session.conversation)[0]
+      const part = entry?.content.parts[0]
+      assert.isDefined(part)
+      if (entry === undefined || part === undefined) return
+      assert.deepStrictEqual([...encode(payload(part, sourceOf(entry, 0)).text)], [97, 0xff, 0x80, 98])
+    })
 
     it.effect.each([1, 7, 64, 1_000_000])("chunks of %s bytes give the same result", (size) =>
       Effect.gen(function* () {
@@ -365,13 +342,11 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a single incomplete line is not a conversation", () =>
-      Effect.gen(function* () {
-        const { line, message } = yield* failure('{"parentUuid":null,"type":"us')
-        assert.strictEqual(line, 1)
-        assert.include(message, "not JSON")
-      })
-    )
+    it.effect("a single incomplete line is not a conversation", function* () {
+      const { line, message } = yield* failure('{"parentUuid":null,"type":"us')
+      assert.strictEqual(line, 1)
+      assert.include(message, "not JSON")
+    })
 
     it.effect.each<readonly [string, string, number, string, string]>([
       ["a broken line", `${pi}\n{"type":\n${piSays("a")}\n`, 2, "not JSON", "broken line"],
@@ -402,25 +377,21 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a given format overrides detection", () =>
-      Effect.gen(function* () {
-        const error = yield* failure(`${pi}\n${piSays("a")}\n`, { from: "claude" })
-        assert.strictEqual(error.line, 1)
-        assert.include(error.message, "format pi in a file of the format claude")
-      })
-    )
+    it.effect("a given format overrides detection", function* () {
+      const error = yield* failure(`${pi}\n${piSays("a")}\n`, { from: "claude" })
+      assert.strictEqual(error.line, 1)
+      assert.include(error.message, "format pi in a file of the format claude")
+    })
   })
 
   describe("contents", () => {
-    it.effect("a document over several lines round-trips exactly", () =>
-      Effect.gen(function* () {
-        const part = '{"functionCall":{"name":"f","args":{"2":12345678901234567890,"1":1.0}}}'
-        const text = `\uFEFF{\n "contents": [\n  {"role":"user","parts":[{"text":"go"}]},\n  {"role":"model","parts":[${part}]}\n ]\n}\n`
-        const loaded = yield* loadText(text)
-        assert.strictEqual(loaded.format, "contents")
-        assert.include(sentJson(projectMessages(loaded.session.conversation)), part)
-      })
-    )
+    it.effect("a document over several lines round-trips exactly", function* () {
+      const part = '{"functionCall":{"name":"f","args":{"2":12345678901234567890,"1":1.0}}}'
+      const text = `\uFEFF{\n "contents": [\n  {"role":"user","parts":[{"text":"go"}]},\n  {"role":"model","parts":[${part}]}\n ]\n}\n`
+      const loaded = yield* loadText(text)
+      assert.strictEqual(loaded.format, "contents")
+      assert.include(sentJson(projectMessages(loaded.session.conversation)), part)
+    })
 
     it.effect.each<readonly [string, string, LoadOptions, string]>([
       ["broken JSON", '[{"role":"user"', {}, "not JSON"],
@@ -464,57 +435,47 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("an invalid name", () =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(load("a\0b"))
-        assert.notInclude(error.message, "\0")
-      })
-    )
+    it.effect("an invalid name", function* () {
+      const error = yield* Effect.flip(load("a\0b"))
+      assert.notInclude(error.message, "\0")
+    })
 
-    it.effect("a pipe is not opened", () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const file = `${yield* fs.makeTempDirectoryScoped()}/pipe`
-        yield* Effect.sync(() => execFileSync("mkfifo", [file]))
-        const error = yield* Effect.flip(load(file))
-        assert.include(error.message, "is a pipe")
-      })
-    )
+    it.effect("a pipe is not opened", function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* fs.makeTempDirectoryScoped()}/pipe`
+      yield* Effect.sync(() => execFileSync("mkfifo", [file]))
+      const error = yield* Effect.flip(load(file))
+      assert.include(error.message, "is a pipe")
+    })
 
-    it.effect("an unreadable file", () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const denied = PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "open" })
-        const file = yield* write("file", pi)
-        const error = yield* Effect.flip(load(file)).pipe(
-          Effect.provideService(FileSystem.FileSystem, { ...fs, stream: () => Stream.fail(denied) })
-        )
-        assert.strictEqual(error.message, `${file}: permission denied`)
-      })
-    )
+    it.effect("an unreadable file", function* () {
+      const fs = yield* FileSystem.FileSystem
+      const denied = PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "open" })
+      const file = yield* write("file", pi)
+      const error = yield* Effect.flip(load(file)).pipe(
+        Effect.provideService(FileSystem.FileSystem, { ...fs, stream: () => Stream.fail(denied) })
+      )
+      assert.strictEqual(error.message, `${file}: permission denied`)
+    })
 
-    it.effect("uncountable tokens", () =>
-      Effect.gen(function* () {
-        const cause = new Error("no counter")
-        const error = yield* Effect.flip(loadText(`${pi}\n${piSays("a")}\n`)).pipe(
-          Effect.provideService(TokenCounter, {
-            count: () => Effect.fail(new TokenCountError({ message: "no counter", cause }))
-          })
-        )
-        assert.include(error instanceof Error ? error.message : "", "no counter")
-      })
-    )
+    it.effect("uncountable tokens", function* () {
+      const cause = new Error("no counter")
+      const error = yield* Effect.flip(loadText(`${pi}\n${piSays("a")}\n`)).pipe(
+        Effect.provideService(TokenCounter, {
+          count: () => Effect.fail(new TokenCountError({ message: "no counter", cause }))
+        })
+      )
+      assert.include(error instanceof Error ? error.message : "", "no counter")
+    })
 
-    it.effect("the file is never changed", () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const text = `${pi}\n{"broken\n${piSays("a")}`
-        const file = yield* write("file", text)
-        yield* Effect.result(load(file))
-        yield* load(file, { lenient: true })
-        assert.strictEqual(yield* fs.readFileString(file), text)
-      })
-    )
+    it.effect("the file is never changed", function* () {
+      const fs = yield* FileSystem.FileSystem
+      const text = `${pi}\n{"broken\n${piSays("a")}`
+      const file = yield* write("file", text)
+      yield* Effect.result(load(file))
+      yield* load(file, { lenient: true })
+      assert.strictEqual(yield* fs.readFileString(file), text)
+    })
   })
 
   describe("every format with faults", () => {
@@ -630,70 +591,60 @@ layer(services)((it) => {
         })
     )
 
-    it.effect("a missing or damaged blob is an error that names it", () =>
-      Effect.gen(function* () {
-        const { blobs, lines } = yield* log([says(large)])
-        const [hash] = blobs.keys()
-        const text = `${lines.join("\n")}\n`
-        const missing = yield* failure(text, { lenient: true })
-        assert.strictEqual(missing.line, 2)
-        assert.include(missing.message, `the stored part ${hash} is missing`)
-        const damaged = yield* failure(text, {}, (file) =>
-          put(`${file}.blobs`, new Map([[hash ?? "", encode("other")]]))
-        )
-        assert.include(damaged.message, "is damaged")
-      })
-    )
+    it.effect("a missing or damaged blob is an error that names it", function* () {
+      const { blobs, lines } = yield* log([says(large)])
+      const [hash] = blobs.keys()
+      const text = `${lines.join("\n")}\n`
+      const missing = yield* failure(text, { lenient: true })
+      assert.strictEqual(missing.line, 2)
+      assert.include(missing.message, `the stored part ${hash} is missing`)
+      const damaged = yield* failure(text, {}, (file) => put(`${file}.blobs`, new Map([[hash ?? "", encode("other")]])))
+      assert.include(damaged.message, "is damaged")
+    })
 
-    it.effect("invalid lines are errors, and skipped when lenient", () =>
-      Effect.gen(function* () {
-        const { lines } = yield* log([says("a"), says("b"), says("c")])
-        const [started = "", a = "", b = "", c = ""] = lines
-        const cases: ReadonlyArray<readonly [ReadonlyArray<string>, number, string]> = [
-          [[a, started], 1, "expected the event Started first, got Appended"],
-          [[started, a, started], 3, "a second event Started"],
-          [[started, a, c], 3, "entry e3 is out of order; expected e2"],
-          [[started, a, a], 3, "entry e1 is out of order; expected e2"],
-          [[started, a, "{}", b], 3, "expected an event"],
-          [[started, a, '{"_tag":"Zapped"}'], 3, "unknown event: Zapped"],
-          [[started, a.replace('"handles":["', '"handles":["x')], 2, ""],
+    it.effect("invalid lines are errors, and skipped when lenient", function* () {
+      const { lines } = yield* log([says("a"), says("b"), says("c")])
+      const [started = "", a = "", b = "", c = ""] = lines
+      const cases: ReadonlyArray<readonly [ReadonlyArray<string>, number, string]> = [
+        [[a, started], 1, "expected the event Started first, got Appended"],
+        [[started, a, started], 3, "a second event Started"],
+        [[started, a, c], 3, "entry e3 is out of order; expected e2"],
+        [[started, a, a], 3, "entry e1 is out of order; expected e2"],
+        [[started, a, "{}", b], 3, "expected an event"],
+        [[started, a, '{"_tag":"Zapped"}'], 3, "unknown event: Zapped"],
+        [[started, a.replace('"handles":["', '"handles":["x')], 2, ""],
+        [
           [
-            [
-              started,
-              a,
-              '{"_tag":"Compressed","at":0,"status":"COMPRESSED","strategy":"x","trigger":"auto","before":1,"after":0,"patch":{"drop":{"from":"e1","to":"e7"},"insert":[],"shorten":[]}}'
-            ],
-            3,
-            "refers to e7"
-          ]
+            started,
+            a,
+            '{"_tag":"Compressed","at":0,"status":"COMPRESSED","strategy":"x","trigger":"auto","before":1,"after":0,"patch":{"drop":{"from":"e1","to":"e7"},"insert":[],"shorten":[]}}'
+          ],
+          3,
+          "refers to e7"
         ]
-        for (const [bad, line, says] of cases) {
-          const error = yield* failure(`${bad.join("\n")}\n`)
-          assert.strictEqual(error.line, line)
-          assert.include(error.message, says)
-        }
-        const loaded = yield* loadText(`${[started, "{}", a, "?", c].join("\n")}\n`, { lenient: true })
-        assert.deepStrictEqual(texts(loaded.session.conversation), ["a", "c"])
-        assert.deepStrictEqual(loaded.skipped, { "broken line": 2 })
-      })
-    )
+      ]
+      for (const [bad, line, says] of cases) {
+        const error = yield* failure(`${bad.join("\n")}\n`)
+        assert.strictEqual(error.line, line)
+        assert.include(error.message, says)
+      }
+      const loaded = yield* loadText(`${[started, "{}", a, "?", c].join("\n")}\n`, { lenient: true })
+      assert.deepStrictEqual(texts(loaded.session.conversation), ["a", "c"])
+      assert.deepStrictEqual(loaded.skipped, { "broken line": 2 })
+    })
 
-    it.effect("an optional event is skipped; a newer version is an error even when lenient", () =>
-      Effect.gen(function* () {
-        const { lines } = yield* log([says("a")])
-        const [started = "", a = ""] = lines
-        const loaded = yield* loadText(`${started}\n{"_tag":"Later","ignorable":true}\n${a}\n`)
-        assert.deepStrictEqual(loaded.skipped, { "ignorable event": 1 })
-        const error = yield* failure(`${started.replace('"version":1', '"version":2')}\n`, { lenient: true })
-        assert.include(error.message, "newer version")
-      })
-    )
+    it.effect("an optional event is skipped; a newer version is an error even when lenient", function* () {
+      const { lines } = yield* log([says("a")])
+      const [started = "", a = ""] = lines
+      const loaded = yield* loadText(`${started}\n{"_tag":"Later","ignorable":true}\n${a}\n`)
+      assert.deepStrictEqual(loaded.skipped, { "ignorable event": 1 })
+      const error = yield* failure(`${started.replace('"version":1', '"version":2')}\n`, { lenient: true })
+      assert.include(error.message, "newer version")
+    })
 
-    it.effect("a log without a Started event is an error", () =>
-      Effect.gen(function* () {
-        const error = yield* Effect.result(loadText('{"_tag":"Undone","at":1}\n', { lenient: true }))
-        assert.isTrue(Result.isFailure(error))
-      })
-    )
+    it.effect("a log without a Started event is an error", function* () {
+      const error = yield* Effect.result(loadText('{"_tag":"Undone","at":1}\n', { lenient: true }))
+      assert.isTrue(Result.isFailure(error))
+    })
   })
 })

@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stdio, Stream } from "effect"
 import { gatherEvidence } from "../../../src/domain/compression/evidence/Evidence.ts"
 import { isCall, payload } from "../../../src/domain/content/Content.ts"
@@ -30,6 +29,7 @@ import { type AgentRecords, agentRecords, type Beat, folder, session, timeOf } f
 import { illegal } from "../../support/legal.ts"
 import { drafts, messageText, told } from "../../support/reading.ts"
 import { readText, viewOf, writtenText } from "../../support/transcripts.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /**
  * What holds for every agent. Sessions in the agents' own records (`agentRecords.ts`) are read; what readers, lists, searches for
@@ -231,50 +231,43 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, records, shell, tellsB
     }
   })
 
-  it.effect("a broken line is named; without it, only what it holds is missing", () =>
-    Effect.gen(function* () {
-      const whole = yield* loadText(text)
-      assert.deepStrictEqual([whole.format, whole.torn], [agent, undefined])
-      const words = saidInTalk.flatMap((line) => line.replace(/^\w+: /, "").split(" | "))
-      for (const [at, line] of lines.entries()) {
-        const broken = [...lines.slice(0, at), line.slice(0, line.length / 2), ...lines.slice(at + 1), ""].join("\n")
-        // Pi's first record says how to read the others; rows of opencode come from a database, which has no broken ones.
-        if (at === 0 && (agent === "pi" || agent === "opencode")) continue
-        const error = yield* Effect.flip(loadText(broken, { from: agent }))
-        assert.deepStrictEqual([error.kind, error.line], ["BrokenLine", at + 1])
-        const loaded = yield* loadText(broken, { lenient: true, from: agent })
-        assert.strictEqual(loaded.skipped["broken line"], 1)
-        const left = loaded.transcript === undefined ? "" : told(loaded.transcript).join("\n").replaceAll("^sig", "")
-        // A row of opencode's messages takes its parts with it.
-        const isHeld = (word: string) =>
-          line.includes(/"([^"]*)"\}$/.exec(word)?.[1] ?? word.replace(/^~|\(.*/g, "")) ||
-          (agent === "opencode" && line.includes('"kind":"message"'))
-        // A result without its call has no name.
-        const missing = words.filter((word) => !left.includes(word.replace(/^\w+\[/, "[")))
-        assert.deepStrictEqual(
-          missing.filter((word) => !isHeld(word)),
-          [],
-          `without line ${at + 1}: ${line}`
-        )
-      }
-    })
-  )
+  it.effect("a broken line is named; without it, only what it holds is missing", function* () {
+    const whole = yield* loadText(text)
+    assert.deepStrictEqual([whole.format, whole.torn], [agent, undefined])
+    const words = saidInTalk.flatMap((line) => line.replace(/^\w+: /, "").split(" | "))
+    for (const [at, line] of lines.entries()) {
+      const broken = [...lines.slice(0, at), line.slice(0, line.length / 2), ...lines.slice(at + 1), ""].join("\n")
+      // Pi's first record says how to read the others; rows of opencode come from a database, which has no broken ones.
+      if (at === 0 && (agent === "pi" || agent === "opencode")) continue
+      const error = yield* Effect.flip(loadText(broken, { from: agent }))
+      assert.deepStrictEqual([error.kind, error.line], ["BrokenLine", at + 1])
+      const loaded = yield* loadText(broken, { lenient: true, from: agent })
+      assert.strictEqual(loaded.skipped["broken line"], 1)
+      const left = loaded.transcript === undefined ? "" : told(loaded.transcript).join("\n").replaceAll("^sig", "")
+      // A row of opencode's messages takes its parts with it.
+      const isHeld = (word: string) =>
+        line.includes(/"([^"]*)"\}$/.exec(word)?.[1] ?? word.replace(/^~|\(.*/g, "")) ||
+        (agent === "opencode" && line.includes('"kind":"message"'))
+      // A result without its call has no name.
+      const missing = words.filter((word) => !left.includes(word.replace(/^\w+\[/, "[")))
+      assert.deepStrictEqual(
+        missing.filter((word) => !isHeld(word)),
+        [],
+        `without line ${at + 1}: ${line}`
+      )
+    }
+  })
 
-  it.effect("a last line that is cut anywhere is left out and reported", () =>
-    Effect.gen(function* () {
-      const last = lines.at(-1) ?? ""
-      for (let end = 1; end < last.length; end += 7) {
-        const loaded = yield* loadText([...lines.slice(0, -1), last.slice(0, end)].join("\n"))
-        assert.strictEqual(loaded.torn, lines.length, last.slice(0, end))
-        assert.deepStrictEqual(
-          loaded.transcript && told(loaded.transcript).slice(0, 4),
-          told(readText(text)).slice(0, 4)
-        )
-      }
-      const whole = yield* loadText(text.trimEnd())
-      assert.isUndefined(whole.torn)
-    })
-  )
+  it.effect("a last line that is cut anywhere is left out and reported", function* () {
+    const last = lines.at(-1) ?? ""
+    for (let end = 1; end < last.length; end += 7) {
+      const loaded = yield* loadText([...lines.slice(0, -1), last.slice(0, end)].join("\n"))
+      assert.strictEqual(loaded.torn, lines.length, last.slice(0, end))
+      assert.deepStrictEqual(loaded.transcript && told(loaded.transcript).slice(0, 4), told(readText(text)).slice(0, 4))
+    }
+    const whole = yield* loadText(text.trimEnd())
+    assert.isUndefined(whole.torn)
+  })
 
   it("secrets go out of every place, in base64 too, and nothing else of the session changes", () => {
     const secret = `${"gh"}p_${"1a2B3c4D5e6F7g8H9i0J".repeat(2).slice(0, 36)}`
@@ -313,76 +306,72 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, records, shell, tellsB
     assert.notMatch(copy, /\[redacted: [^\]]*#2\]/)
   })
 
-  it.effect("changes are reported: files that were written, commands and how they ended, after a point", () =>
-    Effect.gen(function* () {
-      const [shellName, shellArgs] = shell("terraform apply")
-      const [writeName, writeArgs] = write(`${folder}/notes.md`)
-      const failed = agent === "codex" ? "Exit code: 2\nWall time: 1 seconds\nOutput:\nno" : "Exit code 2\nno"
-      const did = textOf(
-        records([
-          { user: "Go." },
-          { answer: "I write.", calls: [["c1", writeName, writeArgs]] },
-          { result: "c1", words: "written" },
-          { answer: "I run.", calls: [["c2", shellName, shellArgs]] },
-          { result: "c2", words: failed, failed: true },
-          { answer: "It failed." }
-        ])
+  it.effect("changes are reported: files that were written, commands and how they ended, after a point", function* () {
+    const [shellName, shellArgs] = shell("terraform apply")
+    const [writeName, writeArgs] = write(`${folder}/notes.md`)
+    const failed = agent === "codex" ? "Exit code: 2\nWall time: 1 seconds\nOutput:\nno" : "Exit code 2\nno"
+    const did = textOf(
+      records([
+        { user: "Go." },
+        { answer: "I write.", calls: [["c1", writeName, writeArgs]] },
+        { result: "c1", words: "written" },
+        { answer: "I run.", calls: [["c2", shellName, shellArgs]] },
+        { result: "c2", words: failed, failed: true },
+        { answer: "It failed." }
+      ])
+    )
+    const loaded = yield* loadText(did)
+    const all = entries(loaded.session.conversation)
+    const since = Effect.fnUntraced(function* (point: string) {
+      const found = parseSince(point, timeOf(60))
+      return changesText(
+        yield* run(gatherEvidence(found === undefined ? all : entriesSince(all, found), { cwd: folder }))
       )
-      const loaded = yield* loadText(did)
-      const all = entries(loaded.session.conversation)
-      const since = Effect.fnUntraced(function* (point: string) {
-        const found = parseSince(point, timeOf(60))
-        return changesText(
-          yield* run(gatherEvidence(found === undefined ? all : entriesSince(all, found), { cwd: folder }))
-        )
-      })
-      const whole = yield* since("nothing")
-      assert.match(whole, /^Files changed:\n- notes\.md \(/)
-      assert.match(whole, /terraform apply failed/)
-      const calls = all.flatMap(({ content }) => content.parts.flatMap((part) => programsOf(part)))
-      assert.deepStrictEqual(calls, ["terraform"])
-      // What happened at the very time of the point happened before it.
-      const later = yield* since(new Date(timeOf(1)).toISOString())
-      assert.deepStrictEqual(
-        entriesSince(all, { _tag: "Time", at: timeOf(3) })
-          .map(({ at }) => at)
-          .slice(0, 1),
-        [timeOf(agent === "gemini" || agent === "opencode" ? 5 : 4)]
-      )
-      assert.notInclude(later.split("Commands")[0] ?? "", "notes.md (created")
-      assert.deepStrictEqual(yield* since("1m"), yield* since(new Date(timeOf(0)).toISOString()))
     })
-  )
+    const whole = yield* since("nothing")
+    assert.match(whole, /^Files changed:\n- notes\.md \(/)
+    assert.match(whole, /terraform apply failed/)
+    const calls = all.flatMap(({ content }) => content.parts.flatMap((part) => programsOf(part)))
+    assert.deepStrictEqual(calls, ["terraform"])
+    // What happened at the very time of the point happened before it.
+    const later = yield* since(new Date(timeOf(1)).toISOString())
+    assert.deepStrictEqual(
+      entriesSince(all, { _tag: "Time", at: timeOf(3) })
+        .map(({ at }) => at)
+        .slice(0, 1),
+      [timeOf(agent === "gemini" || agent === "opencode" ? 5 : 4)]
+    )
+    assert.notInclude(later.split("Commands")[0] ?? "", "notes.md (created")
+    assert.deepStrictEqual(yield* since("1m"), yield* since(new Date(timeOf(0)).toISOString()))
+  })
 
-  it.effect("carried over, it names itself everywhere alike, holds the view, and counts nothing", () =>
-    Effect.gen(function* () {
-      const loaded = yield* loadText(textOf(records(compacted)))
-      const id = carriedId(agent, "0199c7a0-9999-7222-8333-444455556666")
-      const place = { id, folder: "/work/there", at: "2026-02-03T04:05:06.789Z" }
-      const carried = runSync(sessionToTranscript(carriedSession(loaded.session, agent, place)))
-      const { text: file } = writtenText(agent, carried)
-      const command = resumeCommand(agent, place, "/x y/file")
-      const name = carriedName(agent, place)
-      assert.include(name, agent === "gemini" ? id.slice(0, 8) : id)
-      if (agent !== "pi") assert.include(command, id)
-      assert.match(command, /^cd \/work\/there && /)
-      const back = readText(file)
-      assert.deepStrictEqual([back.session, back.cwd], [id, "/work/there"])
-      assert.notInclude(file, session)
-      if (agent !== "opencode") {
-        const { facts, requests } = scanned(agent, file)
-        assert.strictEqual(facts.session, id)
-        assert.deepStrictEqual(
-          requests.filter(({ usage }) => usage.prompt > 0),
-          []
-        )
-        assert.isTrue(agent === "gemini" || carriedFolder(agent, place) !== undefined)
-      }
-      assert.deepStrictEqual(viewOf(back).slice(-2).map(messageText), ["user: Thanks.", "model: You are welcome."])
-      assert.isFalse(file.includes("high water"))
-      const again = yield* loadText(file)
-      assert.isUndefined(illegal(projectMessages(again.session.conversation).map(({ content }) => content)))
-      assert.isDefined(recallableOf(again.session))
-    })
-  )
+  it.effect("carried over, it names itself everywhere alike, holds the view, and counts nothing", function* () {
+    const loaded = yield* loadText(textOf(records(compacted)))
+    const id = carriedId(agent, "0199c7a0-9999-7222-8333-444455556666")
+    const place = { id, folder: "/work/there", at: "2026-02-03T04:05:06.789Z" }
+    const carried = runSync(sessionToTranscript(carriedSession(loaded.session, agent, place)))
+    const { text: file } = writtenText(agent, carried)
+    const command = resumeCommand(agent, place, "/x y/file")
+    const name = carriedName(agent, place)
+    assert.include(name, agent === "gemini" ? id.slice(0, 8) : id)
+    if (agent !== "pi") assert.include(command, id)
+    assert.match(command, /^cd \/work\/there && /)
+    const back = readText(file)
+    assert.deepStrictEqual([back.session, back.cwd], [id, "/work/there"])
+    assert.notInclude(file, session)
+    if (agent !== "opencode") {
+      const { facts, requests } = scanned(agent, file)
+      assert.strictEqual(facts.session, id)
+      assert.deepStrictEqual(
+        requests.filter(({ usage }) => usage.prompt > 0),
+        []
+      )
+      assert.isTrue(agent === "gemini" || carriedFolder(agent, place) !== undefined)
+    }
+    assert.deepStrictEqual(viewOf(back).slice(-2).map(messageText), ["user: Thanks.", "model: You are welcome."])
+    assert.isFalse(file.includes("high water"))
+    const again = yield* loadText(file)
+    assert.isUndefined(illegal(projectMessages(again.session.conversation).map(({ content }) => content)))
+    assert.isDefined(recallableOf(again.session))
+  })
 })

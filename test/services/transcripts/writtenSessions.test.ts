@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Stdio } from "effect"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
@@ -12,6 +11,7 @@ import { importTranscript } from "../../../src/services/transcripts/ImportTransc
 import { redactFile, redactLoaded } from "../../../src/services/transcripts/RedactSession.ts"
 import * as Export from "../../../src/services/transcripts/TranscriptExport.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Sessions in files of every format, on a disk in memory: written, read back with what they dropped, written again, and without their secrets. */
 
@@ -70,41 +70,41 @@ const names: Readonly<Record<string, string>> = { contents: "talk.json" }
 
 describe.each(FormatName.literals)("a session written as %s", (format) => {
   const file = `/w/${names[format] ?? "talk.jsonl"}`
-  it.effect("is read back whole, and a second write leaves nothing of the first", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const events = yield* importTranscript(transcript)
-      const first = yield* Export.write(file, format, events.slice(0, 4))
-      const unheld = yield* Export.write(file, format, events)
-      const loaded = yield* load(file)
-      assert.deepStrictEqual(loaded.events, events)
-      assert.strictEqual(loaded.format, format)
-      assert.strictEqual(loaded.session.started?.cwd, "/home/margarete/p")
-      assert.deepStrictEqual([first, unheld], [{}, format === "contents" ? { "message before a compaction": 3 } : {}])
-      // The file, and in its folder the large text and the log of a format that is not ours.
-      const left = yield* fs.readDirectory("/w", { recursive: true })
-      assert.deepStrictEqual(
-        left.map((name) => name.replace(/[a-z2-7]{52}/, "#").replace(/^talk[^/]*/, "talk")).sort(),
-        ["talk", "talk", "talk/#", ...(format === "palimpsest" ? [] : ["talk/#.jsonl"])]
-      )
-      const whole = (yield* fs.readFileString(file)).trimEnd().split("\n")
-      const lines = yield* Export.lines(format, events)
-      if (format !== "palimpsest") assert.deepStrictEqual(lines, whole)
-      else {
-        yield* fs.writeFileString("/w/alone.jsonl", lines.join("\n"))
-        assert.deepStrictEqual((yield* load("/w/alone.jsonl")).events, events)
-      }
-      // Changed by another program: what stands there is read, and our log is what is beside it.
-      yield* fs.writeFileString(file, `${whole.join("\n")}\n\n`)
-      const changed = yield* load(file)
-      assert.strictEqual(
-        changed.sidecar?.started?.session,
-        format === "palimpsest" ? undefined : loaded.session.started?.session
-      )
-      const texts = (one: typeof changed) => projectMessages(one.session.conversation).map(({ content }) => content)
-      assert.deepStrictEqual(texts(changed).at(-1), texts(loaded).at(-1))
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("is read back whole, and a second write leaves nothing of the first", services, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const events = yield* importTranscript(transcript)
+    const first = yield* Export.write(file, format, events.slice(0, 4))
+    const unheld = yield* Export.write(file, format, events)
+    const loaded = yield* load(file)
+    assert.deepStrictEqual(loaded.events, events)
+    assert.strictEqual(loaded.format, format)
+    assert.strictEqual(loaded.session.started?.cwd, "/home/margarete/p")
+    assert.deepStrictEqual([first, unheld], [{}, format === "contents" ? { "message before a compaction": 3 } : {}])
+    // The file, and in its folder the large text and the log of a format that is not ours.
+    const left = yield* fs.readDirectory("/w", { recursive: true })
+    assert.deepStrictEqual(left.map((name) => name.replace(/[a-z2-7]{52}/, "#").replace(/^talk[^/]*/, "talk")).sort(), [
+      "talk",
+      "talk",
+      "talk/#",
+      ...(format === "palimpsest" ? [] : ["talk/#.jsonl"])
+    ])
+    const whole = (yield* fs.readFileString(file)).trimEnd().split("\n")
+    const lines = yield* Export.lines(format, events)
+    if (format !== "palimpsest") assert.deepStrictEqual(lines, whole)
+    else {
+      yield* fs.writeFileString("/w/alone.jsonl", lines.join("\n"))
+      assert.deepStrictEqual((yield* load("/w/alone.jsonl")).events, events)
+    }
+    // Changed by another program: what stands there is read, and our log is what is beside it.
+    yield* fs.writeFileString(file, `${whole.join("\n")}\n\n`)
+    const changed = yield* load(file)
+    assert.strictEqual(
+      changed.sidecar?.started?.session,
+      format === "palimpsest" ? undefined : loaded.session.started?.session
+    )
+    const texts = (one: typeof changed) => projectMessages(one.session.conversation).map(({ content }) => content)
+    assert.deepStrictEqual(texts(changed).at(-1), texts(loaded).at(-1))
+  })
 })
 
 describe("a session without its secrets", () => {
@@ -114,36 +114,34 @@ describe("a session without its secrets", () => {
     known: environmentSecrets({ TIDE_PASSWORD: "correct-horse" }),
     accounts: []
   }
-  it.effect("says the same in other words, and names what it recalls anew", () =>
-    Effect.gen(function* () {
-      const file = "/w/talk.jsonl"
-      yield* Export.write(file, "palimpsest", yield* importTranscript(transcript))
-      const loaded = yield* load(file)
-      const { places, values } = yield* secretsOfEvents(loaded.events, "talk", search)
-      assert.deepStrictEqual(places, [{ path: "talk", line: 4, kind: "GitHub token", isPersonal: false, count: 1 }])
-      assert.strictEqual(values, 1)
-      const { inText, loaded: copy, replaced } = yield* redactLoaded(loaded, search)
-      const [before, after] = [loaded, copy].map(({ events }) =>
-        JSON.stringify(events).replace(/h_[a-z2-7]{10,52}/g, "h")
-      )
-      assert.strictEqual(
-        after,
-        before
-          ?.replaceAll(secret, "[redacted: GitHub token #1]")
-          .replaceAll("/home/margarete", "[redacted: home folder #1]")
-      )
-      assert.strictEqual(replaced, 2)
-      assert.strictEqual(inText(`margarete has ${secret}`), "[redacted: account #1] has [redacted: GitHub token #1]")
-      // A file of records, one of them broken.
-      const { secrets } = yield* secretsOfEvents(loaded.events, "talk", search)
-      const lines = ['{"a":"correct-horse"}', `{"b":"${secret}`, "more", '{"c":1}', ""].join("\n")
-      assert.deepStrictEqual(yield* redactFile(lines, secrets), {
-        copy: lines
-          .replace("correct-horse", "[redacted: TIDE_PASSWORD #1]")
-          .replace(secret, "[redacted: GitHub token #1]"),
-        replaced: 2,
-        unsearched: [{ place: "line 2", what: "broken record" }]
-      })
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("says the same in other words, and names what it recalls anew", services, function* () {
+    const file = "/w/talk.jsonl"
+    yield* Export.write(file, "palimpsest", yield* importTranscript(transcript))
+    const loaded = yield* load(file)
+    const { places, values } = yield* secretsOfEvents(loaded.events, "talk", search)
+    assert.deepStrictEqual(places, [{ path: "talk", line: 4, kind: "GitHub token", isPersonal: false, count: 1 }])
+    assert.strictEqual(values, 1)
+    const { inText, loaded: copy, replaced } = yield* redactLoaded(loaded, search)
+    const [before, after] = [loaded, copy].map(({ events }) =>
+      JSON.stringify(events).replace(/h_[a-z2-7]{10,52}/g, "h")
+    )
+    assert.strictEqual(
+      after,
+      before
+        ?.replaceAll(secret, "[redacted: GitHub token #1]")
+        .replaceAll("/home/margarete", "[redacted: home folder #1]")
+    )
+    assert.strictEqual(replaced, 2)
+    assert.strictEqual(inText(`margarete has ${secret}`), "[redacted: account #1] has [redacted: GitHub token #1]")
+    // A file of records, one of them broken.
+    const { secrets } = yield* secretsOfEvents(loaded.events, "talk", search)
+    const lines = ['{"a":"correct-horse"}', `{"b":"${secret}`, "more", '{"c":1}', ""].join("\n")
+    assert.deepStrictEqual(yield* redactFile(lines, secrets), {
+      copy: lines
+        .replace("correct-horse", "[redacted: TIDE_PASSWORD #1]")
+        .replace(secret, "[redacted: GitHub token #1]"),
+      replaced: 2,
+      unsearched: [{ place: "line 2", what: "broken record" }]
+    })
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { defaults } from "../../../src/domain/settings/Settings.ts"
 import { glob } from "../../../src/services/tools/builtin/Glob.ts"
@@ -9,6 +8,7 @@ import type { Tool } from "../../../src/services/tools/Tool.ts"
 import { FileLimits, type FileSettings } from "../../../src/services/workspace/FileLimits.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
 import { answerOf, refusalOf } from "../../support/callTool.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 import { inMemory, onDisk } from "../../support/workspaces.ts"
 
 /** A tool that was made where these settings hold. */
@@ -26,11 +26,9 @@ const files = {
 }
 
 describe("settings for reading files", () => {
-  it.effect("the default settings equal the built-in defaults", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* FileLimits, defaults.files)
-    })
-  )
+  it.effect("the default settings equal the built-in defaults", function* () {
+    assert.deepStrictEqual(yield* FileLimits, defaults.files)
+  })
 
   const cases: ReadonlyArray<
     readonly [rule: string, settings: Partial<FileSettings>, args: Record<string, unknown>, answer: string]
@@ -61,59 +59,49 @@ describe("settings for reading files", () => {
     ]
   ]
   for (const [rule, settings, args, answer] of cases) {
-    it.effect(`read_file: ${rule}`, () =>
-      Effect.gen(function* () {
-        assert.strictEqual(yield* answerOf(yield* having(settings, readFile), args), answer)
-      }).pipe(Effect.provide(inMemory(files)))
-    )
+    it.effect(`read_file: ${rule}`, inMemory(files), function* () {
+      assert.strictEqual(yield* answerOf(yield* having(settings, readFile), args), answer)
+    })
   }
 
-  it.effect("read_file says how many lines it shows", () =>
-    Effect.gen(function* () {
-      assert.include((yield* having({ lines: 7 }, readFile)).description, "up to 7 lines")
-      assert.include((yield* readFile).description, "up to 2000 lines")
-    }).pipe(Effect.provide(inMemory(files)))
-  )
+  it.effect("read_file says how many lines it shows", inMemory(files), function* () {
+    assert.include((yield* having({ lines: 7 }, readFile)).description, "up to 7 lines")
+    assert.include((yield* readFile).description, "up to 2000 lines")
+  })
 
-  it.effect("read_many_files shows as many of each", () =>
-    Effect.gen(function* () {
-      const answer = yield* answerOf(yield* having({ lines: 1, lineLength: 4 }, readManyFiles), { include: ["*.txt"] })
-      assert.include(answer, "lines 1-1 of 4. To read on, call read_file with start_line 2.\n\n--- CONTENT ---\none\n")
-      assert.include(answer, "--- CONTENT ---\n0123... [truncated]\n")
-      assert.notInclude(answer, "two")
-    }).pipe(Effect.provide(inMemory(files)))
-  )
+  it.effect("read_many_files shows as many of each", inMemory(files), function* () {
+    const answer = yield* answerOf(yield* having({ lines: 1, lineLength: 4 }, readManyFiles), { include: ["*.txt"] })
+    assert.include(answer, "lines 1-1 of 4. To read on, call read_file with start_line 2.\n\n--- CONTENT ---\none\n")
+    assert.include(answer, "--- CONTENT ---\n0123... [truncated]\n")
+    assert.notInclude(answer, "two")
+  })
 
-  it.effect("refuses larger files", () =>
-    Effect.gen(function* () {
-      const said = "long.txt has 19 bytes; files of more than 18 bytes cannot be read at once"
-      assert.strictEqual(yield* refusalOf(yield* having({ bytes: 18 }, readFile), { file_path: "long.txt" }), said)
-      assert.strictEqual(
-        yield* answerOf(yield* having({ bytes: 19 }, readFile), { file_path: "long.txt" }),
-        files["long.txt"]
-      )
-      const many = yield* answerOf(yield* having({ bytes: 18 }, readManyFiles), { include: ["*.txt"] })
-      assert.include(many, `(skipped long.txt: ${said})`)
-      assert.include(many, "short")
-    }).pipe(Effect.provide(inMemory(files)))
-  )
+  it.effect("refuses larger files", inMemory(files), function* () {
+    const said = "long.txt has 19 bytes; files of more than 18 bytes cannot be read at once"
+    assert.strictEqual(yield* refusalOf(yield* having({ bytes: 18 }, readFile), { file_path: "long.txt" }), said)
+    assert.strictEqual(
+      yield* answerOf(yield* having({ bytes: 19 }, readFile), { file_path: "long.txt" }),
+      files["long.txt"]
+    )
+    const many = yield* answerOf(yield* having({ bytes: 18 }, readManyFiles), { include: ["*.txt"] })
+    assert.include(many, `(skipped long.txt: ${said})`)
+    assert.include(many, "short")
+  })
 
-  it.effect("a limit above 20 MiB can be set, up to a maximum", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root } = yield* Workspace
-      yield* fs.writeFileString(`${root}/big.txt`, "")
-      yield* fs.truncate(`${root}/big.txt`, 21 * 1_048_576)
-      const large = yield* having({ bytes: 21 * 1_048_576 }, readFile)
-      assert.include(yield* answerOf(large, { file_path: "big.txt" }), "is binary (22020096 bytes)")
-      yield* fs.truncate(`${root}/big.txt`, 300 * 1_048_576)
-      const endless = yield* having({ bytes: Number.MAX_SAFE_INTEGER }, readFile)
-      assert.strictEqual(
-        yield* refusalOf(endless, { file_path: "big.txt" }),
-        "big.txt has 300.0 MiB; files of more than 256 MiB cannot be read at once"
-      )
-    }).pipe(Effect.provide(onDisk({})))
-  )
+  it.effect("a limit above 20 MiB can be set, up to a maximum", onDisk({}), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root } = yield* Workspace
+    yield* fs.writeFileString(`${root}/big.txt`, "")
+    yield* fs.truncate(`${root}/big.txt`, 21 * 1_048_576)
+    const large = yield* having({ bytes: 21 * 1_048_576 }, readFile)
+    assert.include(yield* answerOf(large, { file_path: "big.txt" }), "is binary (22020096 bytes)")
+    yield* fs.truncate(`${root}/big.txt`, 300 * 1_048_576)
+    const endless = yield* having({ bytes: Number.MAX_SAFE_INTEGER }, readFile)
+    assert.strictEqual(
+      yield* refusalOf(endless, { file_path: "big.txt" }),
+      "big.txt has 300.0 MiB; files of more than 256 MiB cannot be read at once"
+    )
+  })
 })
 
 describe("settings for ignored files", () => {

@@ -1,8 +1,8 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { encode } from "../../../src/domain/text/Bytes.ts"
 import { offersOf, offerText } from "../../../src/services/workspace/FolderOffers.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The lines about a folder whose settings are this. */
 const linesOf = Effect.fnUntraced(function* (settings: string | Uint8Array) {
@@ -50,20 +50,16 @@ describe("the hooks of an untrusted folder", () => {
     ["and no servers, which count in the user's own settings only", `{ "mcpServers": { "s": { "command": "x" } } }`, []]
   ]
   for (const [rule, settings, lines] of readable) {
-    it.effect(`are shown ${rule}`, () =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* linesOf(settings), [`settings: ${file}`, ...lines])
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-    )
+    it.effect(`are shown ${rule}`, NodeServices.layer, function* () {
+      assert.deepStrictEqual(yield* linesOf(settings), [`settings: ${file}`, ...lines])
+    })
   }
 
-  it.effect("are cut with a count where they are many", () =>
-    Effect.gen(function* () {
-      const many = Array.from({ length: 30 }, (_, at) => hook(`run-${at}`)).join(",")
-      const [, line = ""] = yield* linesOf(`{ "hooks": { "BeforeAgent": [{ "hooks": [${many}] }] } }`)
-      assert.match(line, /BeforeAgent: "run-0", .*BeforeAgent: "run-19", and 10 more\)$/)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
+  it.effect("are cut with a count where they are many", NodeServices.layer, function* () {
+    const many = Array.from({ length: 30 }, (_, at) => hook(`run-${at}`)).join(",")
+    const [, line = ""] = yield* linesOf(`{ "hooks": { "BeforeAgent": [{ "hooks": [${many}] }] } }`)
+    assert.match(line, /BeforeAgent: "run-0", .*BeforeAgent: "run-19", and 10 more\)$/)
+  })
 
   const broken: ReadonlyArray<readonly [rule: string, settings: string | Uint8Array]> = [
     ["are no JSON", `{ "hooks": { "BeforeAgent": [{ "hooks": [${hook("touch x")}] }] }`],
@@ -72,10 +68,8 @@ describe("the hooks of an untrusted folder", () => {
     ["are too large", `{}${" ".repeat(1_048_576)}`]
   ]
   for (const [rule, settings] of broken) {
-    it.effect(`with settings that ${rule} are reported as unreadable`, () =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* linesOf(settings), [`settings that cannot be read: ${file}`])
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-    )
+    it.effect(`with settings that ${rule} are reported as unreadable`, NodeServices.layer, function* () {
+      assert.deepStrictEqual(yield* linesOf(settings), [`settings that cannot be read: ${file}`])
+    })
   }
 })

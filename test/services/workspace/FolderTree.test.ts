@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Path } from "effect"
 import { TestClock } from "effect/testing"
 import { type FolderTree, type TreeEntry, treeText } from "../../../src/domain/prompt/EnvironmentMessage.ts"
@@ -6,6 +5,7 @@ import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.
 import { scan } from "../../../src/services/workspace/FolderTree.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
 import { sizeOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 import { placeOf } from "../../support/watchedFiles.ts"
 import { inMemory, onDisk } from "../../support/workspaces.ts"
 
@@ -55,8 +55,10 @@ const folders = (names: number, files: number): ReadonlyArray<FileSystem.Directo
 ]
 
 describe("the tree of a folder", () => {
-  it.effect("lists folders first, by name, all levels that fit", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "lists folders first, by name, all levels that fit",
+    inMemory({ "z.md": "", "a.md": "", "src/b.ts": "", "src/a.ts": "", "src/deep/c.ts": "" }),
+    function* () {
       const tree = yield* scanned(200)
       assert.deepStrictEqual(linesOf(tree), [
         "  src/",
@@ -67,7 +69,7 @@ describe("the tree of a folder", () => {
         "  a.md",
         "  z.md"
       ])
-    }).pipe(Effect.provide(inMemory({ "z.md": "", "a.md": "", "src/b.ts": "", "src/a.ts": "", "src/deep/c.ts": "" })))
+    }
   )
 
   it.effect("honours ignore files; a folder with ignored content is shown closed", () =>
@@ -106,8 +108,10 @@ describe("the tree of a folder", () => {
     )
   )
 
-  it.effect("goes level by level until it is full, and counts the rest", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "goes level by level until it is full, and counts the rest",
+    inMemory({ "a/x": "", "a/y": "", "a/z": "", "b/x": "", c: "", d: "" }),
+    function* () {
       assert.deepStrictEqual(linesOf(yield* scanned(6)), [
         "  a/",
         "    x",
@@ -119,11 +123,13 @@ describe("the tree of a folder", () => {
       ])
       assert.deepStrictEqual(linesOf(yield* scanned(3)), ["  a/…", "  b/…", "  c", "  … 1 more"])
       assert.strictEqual(count((yield* scanned(0)).entries), 0)
-    }).pipe(Effect.provide(inMemory({ "a/x": "", "a/y": "", "a/z": "", "b/x": "", c: "", d: "" })))
+    }
   )
 
-  it.effect("shows links without following them, omits pipes, and does not enter unreadable folders", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "shows links without following them, omits pipes, and does not enter unreadable folders",
+    onDisk({ a: "", "src/b": "" }),
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const { root } = yield* Workspace
       yield* fs.symlink(root, `${root}/round`)
@@ -136,27 +142,23 @@ describe("the tree of a folder", () => {
       })
       const tree = yield* Effect.provideService(scanned(200), FileSystem.FileSystem, blind)
       assert.deepStrictEqual(linesOf(tree), ["  src/…", "  a", "  round"])
-    }).pipe(Effect.provide(onDisk({ a: "", "src/b": "" })))
+    }
   )
 
-  it.effect("reports a missing folder", () =>
-    Effect.gen(function* () {
-      const tree = yield* scan("/gone", { items: 10 })
-      assert.deepStrictEqual(tree, { folder: "/gone", entries: undefined, more: 0 })
-    }).pipe(Effect.provide(inMemory({})))
-  )
+  it.effect("reports a missing folder", inMemory({}), function* () {
+    const tree = yield* scan("/gone", { items: 10 })
+    assert.deepStrictEqual(tree, { folder: "/gone", entries: undefined, more: 0 })
+  })
 })
 
 describe("a huge tree", () => {
-  it.effect("100,000 files in one folder: reads a limited number of entries, and counts the others", () =>
-    Effect.gen(function* () {
-      const { layer, read } = yield* madeUp(() => folders(0, 100_000))
-      const tree = yield* Effect.provide(scanned(200), layer)
-      assert.strictEqual(count(tree.entries), 200)
-      assert.strictEqual(tree.more, 99_800)
-      assert.deepStrictEqual(read, ["/work"])
-    })
-  )
+  it.effect("100,000 files in one folder: reads a limited number of entries, and counts the others", function* () {
+    const { layer, read } = yield* madeUp(() => folders(0, 100_000))
+    const tree = yield* Effect.provide(scanned(200), layer)
+    assert.strictEqual(count(tree.entries), 200)
+    assert.strictEqual(tree.more, 99_800)
+    assert.deepStrictEqual(read, ["/work"])
+  })
 
   it.effect("100,000 files in memory, most of them in ignored folders", () =>
     Effect.gen(function* () {
@@ -178,65 +180,55 @@ describe("a huge tree", () => {
     )
   )
 
-  it.effect("endlessly nested folders: reads no more than it shows", () =>
-    Effect.gen(function* () {
-      for (const [names, files] of [
-        [1, 0],
-        [3, 2],
-        [1_000, 1_000],
-        [0, 1]
-      ] as const) {
-        const { layer, read } = yield* madeUp(() => folders(names, files))
-        const tree = yield* Effect.provide(scanned(200), layer)
-        assert.isAtMost(count(tree.entries), 200)
-        assert.isAtMost(read.length, 201)
-        assert.strictEqual(new Set(read).size, read.length)
-      }
-    })
-  )
+  it.effect("endlessly nested folders: reads no more than it shows", function* () {
+    for (const [names, files] of [
+      [1, 0],
+      [3, 2],
+      [1_000, 1_000],
+      [0, 1]
+    ] as const) {
+      const { layer, read } = yield* madeUp(() => folders(names, files))
+      const tree = yield* Effect.provide(scanned(200), layer)
+      assert.isAtMost(count(tree.entries), 200)
+      assert.isAtMost(read.length, 201)
+      assert.strictEqual(new Set(read).size, read.length)
+    }
+  })
 
-  it.effect("empty folders cost no more than they show", () =>
-    Effect.gen(function* () {
-      const { layer, read } = yield* madeUp((place) => (place === "/work" ? folders(5_000, 0) : []))
-      const tree = yield* Effect.provide(scanned(6_000), layer)
-      assert.strictEqual(count(tree.entries), 2_000)
-      assert.strictEqual(tree.more, 3_000)
-      assert.strictEqual(read.length, 2_001)
-    })
-  )
+  it.effect("empty folders cost no more than they show", function* () {
+    const { layer, read } = yield* madeUp((place) => (place === "/work" ? folders(5_000, 0) : []))
+    const tree = yield* Effect.provide(scanned(6_000), layer)
+    assert.strictEqual(count(tree.entries), 2_000)
+    assert.strictEqual(tree.more, 3_000)
+    assert.strictEqual(read.length, 2_001)
+  })
 
-  it.effect("waits two seconds for a hung folder, and shows what was found", () =>
-    Effect.gen(function* () {
-      const { layer } = yield* madeUp((place) => (place === "/work/d1" ? "never" : folders(2, 1)))
-      const fiber = yield* Effect.forkChild(Effect.provide(scanned(200), layer), { startImmediately: true })
-      yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual(linesOf(yield* Fiber.join(fiber)), [
-        "  d0/",
-        "    d0/…",
-        "    d1/…",
-        "    f0",
-        "  d1/…",
-        "  f0"
-      ])
-    })
-  )
+  it.effect("waits two seconds for a hung folder, and shows what was found", function* () {
+    const { layer } = yield* madeUp((place) => (place === "/work/d1" ? "never" : folders(2, 1)))
+    const fiber = yield* Effect.forkChild(Effect.provide(scanned(200), layer), { startImmediately: true })
+    yield* TestClock.adjust("2 seconds")
+    assert.deepStrictEqual(linesOf(yield* Fiber.join(fiber)), [
+      "  d0/",
+      "    d0/…",
+      "    d1/…",
+      "    f0",
+      "  d1/…",
+      "  f0"
+    ])
+  })
 
-  it.effect("can be interrupted at once, also within a large folder", () =>
-    Effect.gen(function* () {
-      const { layer, read } = yield* madeUp(() => folders(1, 2_000))
-      const fiber = yield* Effect.forkChild(Effect.provide(scanned(1_000_000), layer), { startImmediately: true })
-      for (let i = 0; i < 20; i += 1) yield* Effect.yieldNow
-      yield* Fiber.interrupt(fiber)
-      const soFar = read.length
-      for (let i = 0; i < 20; i += 1) yield* Effect.yieldNow
-      assert.strictEqual(read.length, soFar)
-      assert.isBelow(soFar, 100)
-    })
-  )
+  it.effect("can be interrupted at once, also within a large folder", function* () {
+    const { layer, read } = yield* madeUp(() => folders(1, 2_000))
+    const fiber = yield* Effect.forkChild(Effect.provide(scanned(1_000_000), layer), { startImmediately: true })
+    for (let i = 0; i < 20; i += 1) yield* Effect.yieldNow
+    yield* Fiber.interrupt(fiber)
+    const soFar = read.length
+    for (let i = 0; i < 20; i += 1) yield* Effect.yieldNow
+    assert.strictEqual(read.length, soFar)
+    assert.isBelow(soFar, 100)
+  })
 })
 
-it.effect("reads a real folder", () =>
-  Effect.gen(function* () {
-    assert.deepStrictEqual(linesOf(yield* scanned(200)), ["  src/", "    a.ts", "  README.md"])
-  }).pipe(Effect.provide(onDisk({ "src/a.ts": "", "README.md": "" })))
-)
+it.effect("reads a real folder", onDisk({ "src/a.ts": "", "README.md": "" }), function* () {
+  assert.deepStrictEqual(linesOf(yield* scanned(200)), ["  src/", "    a.ts", "  README.md"])
+})

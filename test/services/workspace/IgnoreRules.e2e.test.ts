@@ -1,10 +1,10 @@
-import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type IgnoreChoice, isIgnored, rulesOf, walk } from "../../../src/services/workspace/IgnoreRules.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
 import { needs } from "../../support/machine.ts"
 import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it, layer } from "../../support/vitest.ts"
 import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
 const all: IgnoreChoice = { git: true, own: true, vendored: true }
@@ -119,57 +119,51 @@ describe("ignored files of a walk", () => {
     ).pipe(Effect.provide(inMemory({ ".git/HEAD": "", ".geminiignore": "!.git", "node_modules/a": "" })))
   )
 
-  it.effect("rules of parent folders apply", () =>
-    Effect.gen(function* () {
-      const { root } = yield* Workspace
-      assert.deepStrictEqual(yield* files(`${root}/src`), [".gitignore", "a.log", "deep/here"])
-      const rules = yield* rulesOf(root, all)
-      assert.isTrue(yield* isIgnored(rules, "build/out.js"))
-      assert.isTrue(yield* isIgnored(rules, "src/deep/local"))
-      assert.isFalse(yield* isIgnored(rules, "src/deep/here"))
-    }).pipe(Effect.provide(inMemory(tree)))
-  )
+  it.effect("rules of parent folders apply", inMemory(tree), function* () {
+    const { root } = yield* Workspace
+    assert.deepStrictEqual(yield* files(`${root}/src`), [".gitignore", "a.log", "deep/here"])
+    const rules = yield* rulesOf(root, all)
+    assert.isTrue(yield* isIgnored(rules, "build/out.js"))
+    assert.isTrue(yield* isIgnored(rules, "src/deep/local"))
+    assert.isFalse(yield* isIgnored(rules, "src/deep/here"))
+  })
 
-  it.effect("ignored folders are not opened, and each rule file is read once", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root } = yield* Workspace
-      const opened: Array<string> = []
-      const note = (place: string) => opened.push(place.slice(root.length))
-      const watching = FileSystem.FileSystem.of({
-        ...fs,
-        readDirectoryEntries: (place) => {
-          note(place)
-          return fs.readDirectoryEntries(place)
-        },
-        readFileString: (place) => {
-          note(place)
-          return fs.readFileString(place)
-        }
-      })
-      yield* files(root).pipe(Effect.provideService(FileSystem.FileSystem, watching))
-      assert.deepStrictEqual(opened.sort(), [
-        "",
-        "/.git/info/exclude",
-        "/.gitignore",
-        "/src/",
-        "/src/.gitignore",
-        "/src/deep/"
-      ])
-    }).pipe(Effect.provide(inMemory(tree)))
-  )
+  it.effect("ignored folders are not opened, and each rule file is read once", inMemory(tree), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root } = yield* Workspace
+    const opened: Array<string> = []
+    const note = (place: string) => opened.push(place.slice(root.length))
+    const watching = FileSystem.FileSystem.of({
+      ...fs,
+      readDirectoryEntries: (place) => {
+        note(place)
+        return fs.readDirectoryEntries(place)
+      },
+      readFileString: (place) => {
+        note(place)
+        return fs.readFileString(place)
+      }
+    })
+    yield* files(root).pipe(Effect.provideService(FileSystem.FileSystem, watching))
+    assert.deepStrictEqual(opened.sort(), [
+      "",
+      "/.git/info/exclude",
+      "/.gitignore",
+      "/src/",
+      "/src/.gitignore",
+      "/src/deep/"
+    ])
+  })
 
-  it.effect("links are not followed, not even cyclic ones", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root } = yield* Workspace
-      const outside = yield* temporaryFolder
-      yield* writeFiles(outside, { "x.txt": "" })
-      yield* fs.symlink(root, `${root}/a/round`)
-      yield* fs.symlink(outside, `${root}/a/out`)
-      assert.deepStrictEqual(yield* files(root), ["a/b"])
-    }).pipe(Effect.provide(onDisk({ "a/b": "" })))
-  )
+  it.effect("links are not followed, not even cyclic ones", onDisk({ "a/b": "" }), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root } = yield* Workspace
+    const outside = yield* temporaryFolder
+    yield* writeFiles(outside, { "x.txt": "" })
+    yield* fs.symlink(root, `${root}/a/round`)
+    yield* fs.symlink(outside, `${root}/a/out`)
+    assert.deepStrictEqual(yield* files(root), ["a/b"])
+  })
 })
 
 const paths =
@@ -181,27 +175,25 @@ describe("a folder with very many rules", () => {
     ".git/HEAD": "ref",
     ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}.txt`, ""]))
   }
-  it.effect("does not block others while it is walked or its rules are read", () =>
-    Effect.gen(function* () {
-      let turns = 0
-      const other = yield* Effect.forkChild(
-        Effect.forever(
-          Effect.andThen(
-            Effect.sync(() => (turns += 1)),
-            Effect.yieldNow
-          )
-        ),
-        { startImmediately: true }
-      )
-      const { root } = yield* Workspace
-      yield* rulesOf(root, all)
-      const reading = turns
-      assert.strictEqual((yield* walked()).length, 101)
-      yield* Fiber.interrupt(other)
-      assert.isAtLeast(reading, 2)
-      assert.isAtLeast(turns - reading, 20)
-    }).pipe(Effect.provide(inMemory(tree)))
-  )
+  it.effect("does not block others while it is walked or its rules are read", inMemory(tree), function* () {
+    let turns = 0
+    const other = yield* Effect.forkChild(
+      Effect.forever(
+        Effect.andThen(
+          Effect.sync(() => (turns += 1)),
+          Effect.yieldNow
+        )
+      ),
+      { startImmediately: true }
+    )
+    const { root } = yield* Workspace
+    yield* rulesOf(root, all)
+    const reading = turns
+    assert.strictEqual((yield* walked()).length, 101)
+    yield* Fiber.interrupt(other)
+    assert.isAtLeast(reading, 2)
+    assert.isAtLeast(turns - reading, 20)
+  })
 })
 
 /** A repository that git made, with these files. */

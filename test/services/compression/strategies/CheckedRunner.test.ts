@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Logger, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { brokenRule } from "../../../../src/domain/compression/BrokenRule.ts"
@@ -35,6 +34,7 @@ import { Summarizer } from "../../../../src/services/compression/summary/Summari
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter, TokenCountError } from "../../../../src/services/tokens/TokenCounter.ts"
 import { sizeOf } from "../../../support/runs.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** Strategies of other programs that do what no strategy may do: each is refused with one line, and nothing is lost. */
 
@@ -274,43 +274,37 @@ describe("a compression by a strategy that", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("keeps the rules is used; its counts and handles are made here", () =>
-    Effect.gen(function* () {
-      const request = yield* forced
-      const { dropped, outcome } = yield* compressWith(runnerWith({}), request)
-      if (outcome._tag !== "ContentTruncated") return assert.fail(outcome._tag)
-      assert.strictEqual(outcome.plan.strategy, "mine")
-      assert.isNull(outcome.degraded)
-      assert.isAbove(outcome.after, 100)
-      assert.isBelow(outcome.after, outcome.before)
-      assert.deepInclude(outcome.patch.insert[0], { id: entryId(15), author: "summary" })
-      assert.isDefined(dropped)
-      return undefined
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("keeps the rules is used; its counts and handles are made here", services, function* () {
+    const request = yield* forced
+    const { dropped, outcome } = yield* compressWith(runnerWith({}), request)
+    if (outcome._tag !== "ContentTruncated") return assert.fail(outcome._tag)
+    assert.strictEqual(outcome.plan.strategy, "mine")
+    assert.isNull(outcome.degraded)
+    assert.isAbove(outcome.after, 100)
+    assert.isBelow(outcome.after, outcome.before)
+    assert.deepInclude(outcome.patch.insert[0], { id: entryId(15), author: "summary" })
+    assert.isDefined(dropped)
+    return undefined
+  })
 
-  it.effect("only shortens results is used, too", () =>
-    Effect.gen(function* () {
-      const request = yield* forced
-      const original = messages[2]?.content.parts[0] ?? {}
-      const { outcome } = yield* compressWith(
-        runnerWith({ compress: shortening(withOutput(original, "200 lines"), 3) }),
-        request
-      )
-      assert.strictEqual(patchOf(outcome)?.shorten[0]?.entry, entryId(3))
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("only shortens results is used, too", services, function* () {
+    const request = yield* forced
+    const original = messages[2]?.content.parts[0] ?? {}
+    const { outcome } = yield* compressWith(
+      runnerWith({ compress: shortening(withOutput(original, "200 lines"), 3) }),
+      request
+    )
+    assert.strictEqual(patchOf(outcome)?.shorten[0]?.entry, entryId(3))
+  })
 
-  it.effect("fails below the threshold of the default is reported, though nothing changes", () =>
-    Effect.gen(function* () {
-      warnings.length = 0
-      const request = { ...(yield* forced), forced: false }
-      const roomy = { ...request, policy: { ...request.policy, limit: TokenCount.make(100_000) } }
-      const { outcome } = yield* compressWith(runnerWith({ compress: () => Effect.die("bad luck") }), roomy)
-      assert.deepInclude(outcome, { _tag: "Noop", reason: "below threshold", detail: refusal("it failed: bad luck") })
-      assert.deepStrictEqual(warnings, [refusal("it failed: bad luck")])
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("fails below the threshold of the default is reported, though nothing changes", services, function* () {
+    warnings.length = 0
+    const request = { ...(yield* forced), forced: false }
+    const roomy = { ...request, policy: { ...request.policy, limit: TokenCount.make(100_000) } }
+    const { outcome } = yield* compressWith(runnerWith({ compress: () => Effect.die("bad luck") }), roomy)
+    assert.deepInclude(outcome, { _tag: "Noop", reason: "below threshold", detail: refusal("it failed: bad luck") })
+    assert.deepStrictEqual(warnings, [refusal("it failed: bad luck")])
+  })
 })
 
 describe("a plan by a strategy that", () => {
@@ -472,25 +466,23 @@ describe("a session of a strategy that", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("is interrupted while it opens closes what it had opened", () =>
-    Effect.gen(function* () {
-      const { conversation } = yield* forced
-      const opened = yield* Deferred.make<void>()
-      const closed = yield* Deferred.make<void>()
-      const open: Open = () =>
-        Effect.addFinalizer(() => Deferred.succeed(closed, undefined)).pipe(
-          Effect.andThen(Deferred.succeed(opened, undefined)),
-          Effect.andThen(Effect.never)
-        )
-      const checked = checkedRunner(runnerWith({ open }), runners.palimpsest)
-      const opening: Effect.Effect<unknown, never, Scope.Scope | Layer.Success<typeof services>> =
-        checked.open?.(conversation) ?? Effect.void
-      const running = yield* Effect.forkChild(Effect.scoped(opening))
-      yield* Deferred.await(opened)
-      yield* Fiber.interrupt(running)
-      yield* Deferred.await(closed)
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("is interrupted while it opens closes what it had opened", services, function* () {
+    const { conversation } = yield* forced
+    const opened = yield* Deferred.make<void>()
+    const closed = yield* Deferred.make<void>()
+    const open: Open = () =>
+      Effect.addFinalizer(() => Deferred.succeed(closed, undefined)).pipe(
+        Effect.andThen(Deferred.succeed(opened, undefined)),
+        Effect.andThen(Effect.never)
+      )
+    const checked = checkedRunner(runnerWith({ open }), runners.palimpsest)
+    const opening: Effect.Effect<unknown, never, Scope.Scope | Layer.Success<typeof services>> =
+      checked.open?.(conversation) ?? Effect.void
+    const running = yield* Effect.forkChild(Effect.scoped(opening))
+    yield* Deferred.await(opened)
+    yield* Fiber.interrupt(running)
+    yield* Deferred.await(closed)
+  })
 })
 
 describe("the description of a strategy", () => {
@@ -521,15 +513,13 @@ describe("the description of a strategy", () => {
     assert.strictEqual(checkedRunner(runnerWith({ strategy: own }), runners.palimpsest).strategy.overflowAttempts, used)
   })
 
-  it.effect("cannot take the name of a built-in one", () =>
-    Effect.gen(function* () {
-      const taken = runnerWith({ strategy: { ...strategy, name: "gemini" } })
-      const compression = Compression.layer.pipe(Layer.provide(Layer.succeed(OwnStrategies, [taken, runnerWith({})])))
-      yield* Effect.gen(function* () {
-        const service = yield* Compression
-        assert.strictEqual(yield* service.runner("gemini"), runners.gemini)
-        assert.strictEqual((yield* service.runner("mine")).strategy.description, strategy.description)
-      }).pipe(Effect.provide(compression))
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("cannot take the name of a built-in one", services, function* () {
+    const taken = runnerWith({ strategy: { ...strategy, name: "gemini" } })
+    const compression = Compression.layer.pipe(Layer.provide(Layer.succeed(OwnStrategies, [taken, runnerWith({})])))
+    yield* Effect.gen(function* () {
+      const service = yield* Compression
+      assert.strictEqual(yield* service.runner("gemini"), runners.gemini)
+      assert.strictEqual((yield* service.runner("mine")).strategy.description, strategy.description)
+    }).pipe(Effect.provide(compression))
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import {
@@ -23,6 +22,7 @@ import {
 } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** The workflow of a compaction by openclaw, with a scripted model. */
 
@@ -89,86 +89,76 @@ const played = Effect.fnUntraced(function* (
 describe("a compaction by openclaw", () => {
   it.effect(
     "openclaw: puts the summary in the user's role, marked as written by the runtime, without an acknowledgement (OpenClaw 2026.9)",
-    () =>
-      Effect.gen(function* () {
-        const { outcome, shown } = yield* played(turns(20, 200), () => record)
-        assert.strictEqual(outcome._tag, "Compressed")
-        assert.match(shown[0] ?? "", /left the window[^]*<summary>\n## Decisions[^]*<\/summary>$/)
-        assert.notInclude(shown[1] ?? "", "Understood")
-        assert.include(shown[0] ?? "", "## Recent turns\n- User: question")
-        assert.match(shown[0] ?? "", /<read-files>\nsrc\/file0\.ts\n/)
-      })
+    function* () {
+      const { outcome, shown } = yield* played(turns(20, 200), () => record)
+      assert.strictEqual(outcome._tag, "Compressed")
+      assert.match(shown[0] ?? "", /left the window[^]*<summary>\n## Decisions[^]*<\/summary>$/)
+      assert.notInclude(shown[1] ?? "", "Understood")
+      assert.include(shown[0] ?? "", "## Recent turns\n- User: question")
+      assert.match(shown[0] ?? "", /<read-files>\nsrc\/file0\.ts\n/)
+    }
   )
 
   it.effect(
     "openclaw: writes two parts and merges them where one request is too small, each chunk from the record so far (OpenClaw 2026.9)",
-    () =>
-      Effect.gen(function* () {
-        const { asked, bodies, outcome } = yield* played(turns(30, 200), () => record)
-        assert.strictEqual(outcome._tag, "Compressed")
-        assert.include(
-          asked.map(({ purpose }) => purpose),
-          "merge"
-        )
-        const merge = bodies[asked.findIndex(({ purpose }) => purpose === "merge")] ?? ""
-        assert.include(merge, "[Part 1 of 2]")
-        assert.isTrue(bodies.some((body) => body.includes("[Earlier record]: ## Decisions")))
-      })
+    function* () {
+      const { asked, bodies, outcome } = yield* played(turns(30, 200), () => record)
+      assert.strictEqual(outcome._tag, "Compressed")
+      assert.include(
+        asked.map(({ purpose }) => purpose),
+        "merge"
+      )
+      const merge = bodies[asked.findIndex(({ purpose }) => purpose === "merge")] ?? ""
+      assert.include(merge, "[Part 1 of 2]")
+      assert.isTrue(bodies.some((body) => body.includes("[Earlier record]: ## Decisions")))
+    }
   )
 
   it.effect(
     "openclaw: asks again with the reasons when the audit fails, and completes what is still missing (OpenClaw 2026.9)",
-    () =>
-      Effect.gen(function* () {
-        const { bodies, outcome, shown } = yield* played(turns(4, 60), () => "All is well.", { preserve: 0 })
-        assert.strictEqual(bodies.length, 2)
-        assert.include(bodies[1] ?? "", "An earlier answer could not be used: these sections are missing")
-        assert.deepInclude(outcome, { _tag: "Compressed" })
-        assert.strictEqual(outcome._tag === "Compressed" ? outcome.degraded?.reason : "", "audit")
-        for (const heading of headings) assert.include(shown[0] ?? "", heading)
-      })
+    function* () {
+      const { bodies, outcome, shown } = yield* played(turns(4, 60), () => "All is well.", { preserve: 0 })
+      assert.strictEqual(bodies.length, 2)
+      assert.include(bodies[1] ?? "", "An earlier answer could not be used: these sections are missing")
+      assert.deepInclude(outcome, { _tag: "Compressed" })
+      assert.strictEqual(outcome._tag === "Compressed" ? outcome.degraded?.reason : "", "audit")
+      for (const heading of headings) assert.include(shown[0] ?? "", heading)
+    }
   )
 
-  it.effect("openclaw: starts from the earlier summary, whichever strategy wrote it (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
-      const earlier = {
-        content: user(text("<summary>\nThe migration is done.\n</summary>")),
-        author: "summary" as const
-      }
-      const { bodies } = yield* played([earlier.content, ...turns(4, 60)], () => record, { preserve: 0 })
-      assert.include(bodies[0] ?? "", "The migration is done.")
-    })
-  )
+  it.effect("openclaw: starts from the earlier summary, whichever strategy wrote it (OpenClaw 2026.9)", function* () {
+    const earlier = {
+      content: user(text("<summary>\nThe migration is done.\n</summary>")),
+      author: "summary" as const
+    }
+    const { bodies } = yield* played([earlier.content, ...turns(4, 60)], () => record, { preserve: 0 })
+    assert.include(bodies[0] ?? "", "The migration is done.")
+  })
 
   it.effect(
     "openclaw: says what a record covers when a later chunk fails; fails when the first one does (OpenClaw 2026.9)",
-    () =>
-      Effect.gen(function* () {
-        const later = yield* played(turns(30, 200), (_, index) => (index === 1 ? failure : record))
-        assert.strictEqual(later.outcome._tag, "Compressed")
-        assert.isTrue(later.bodies.some((body) => body.includes("[This record covers 1 of")))
-        const first = yield* played(turns(10, 200), () => failure)
-        assert.deepInclude(first.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError" })
-      })
+    function* () {
+      const later = yield* played(turns(30, 200), (_, index) => (index === 1 ? failure : record))
+      assert.strictEqual(later.outcome._tag, "Compressed")
+      assert.isTrue(later.bodies.some((body) => body.includes("[This record covers 1 of")))
+      const first = yield* played(turns(10, 200), () => failure)
+      assert.deepInclude(first.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError" })
+    }
   )
 
-  it.effect("openclaw: gives each request 180 s (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
-      const waiting = yield* Effect.forkChild(played(turns(10, 200), () => "never"))
-      yield* TestClock.adjust("179 seconds")
-      assert.isUndefined(waiting.pollUnsafe())
-      yield* TestClock.adjust("1 second")
-      const { outcome } = yield* Fiber.join(waiting)
-      assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "TimeoutError" })
-    })
-  )
+  it.effect("openclaw: gives each request 180 s (OpenClaw 2026.9)", function* () {
+    const waiting = yield* Effect.forkChild(played(turns(10, 200), () => "never"))
+    yield* TestClock.adjust("179 seconds")
+    assert.isUndefined(waiting.pollUnsafe())
+    yield* TestClock.adjust("1 second")
+    const { outcome } = yield* Fiber.join(waiting)
+    assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "TimeoutError" })
+  })
 
-  it.effect("openclaw: an empty answer leaves the conversation as it is (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
-      const { outcome } = yield* played(turns(4, 60), () => "", { preserve: 0 })
-      assert.strictEqual(outcome._tag, "FailedEmptySummary")
-    })
-  )
+  it.effect("openclaw: an empty answer leaves the conversation as it is (OpenClaw 2026.9)", function* () {
+    const { outcome } = yield* played(turns(4, 60), () => "", { preserve: 0 })
+    assert.strictEqual(outcome._tag, "FailedEmptySummary")
+  })
 
   const notFound = new SummarizerError({
     reason: "InvalidRequestError",
@@ -205,39 +195,37 @@ describe("a compaction by openclaw", () => {
       })
   )
 
-  it.effect("openclaw: a summary model that failed is not asked again in the same compaction (ours)", () =>
-    Effect.gen(function* () {
-      const { asked, outcome } = yield* played(
-        turns(30, 200),
-        ({ model: name }) => (name === "first" ? overloaded : record),
-        chain
-      )
-      assert.isAbove(asked.length, 3)
-      assert.strictEqual(asked.filter(({ model: name }) => name === "first").length, 1)
-      assert.deepStrictEqual(failedIn(outcome), ["first: InternalProviderError"])
-    })
-  )
+  it.effect("openclaw: a summary model that failed is not asked again in the same compaction (ours)", function* () {
+    const { asked, outcome } = yield* played(
+      turns(30, 200),
+      ({ model: name }) => (name === "first" ? overloaded : record),
+      chain
+    )
+    assert.isAbove(asked.length, 3)
+    assert.strictEqual(asked.filter(({ model: name }) => name === "first").length, 1)
+    assert.deepStrictEqual(failedIn(outcome), ["first: InternalProviderError"])
+  })
 
   it.effect(
     "openclaw: when every summary model fails, nothing changes and each failure is reported (OpenClaw 2026.9)",
-    () =>
-      Effect.gen(function* () {
-        const failures = [failure, notFound, overloaded]
-        const { asked, outcome } = yield* played(turns(4, 60), (_, index) => failures[index] ?? "unexpected", chain)
-        assert.strictEqual(asked.length, 3)
-        assert.deepInclude(outcome, {
-          _tag: "FailedSummarizer",
-          reason: "InternalProviderError",
-          message: "first: slow down; second: no such model; third: 503"
-        })
+    function* () {
+      const failures = [failure, notFound, overloaded]
+      const { asked, outcome } = yield* played(turns(4, 60), (_, index) => failures[index] ?? "unexpected", chain)
+      assert.strictEqual(asked.length, 3)
+      assert.deepInclude(outcome, {
+        _tag: "FailedSummarizer",
+        reason: "InternalProviderError",
+        message: "first: slow down; second: no such model; third: 503"
       })
+    }
   )
 
-  it.effect("openclaw: a request that is too long is not given to the next summary model (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "openclaw: a request that is too long is not given to the next summary model (OpenClaw 2026.9)",
+    function* () {
       const { asked, outcome } = yield* played(turns(4, 60), () => tooLong, chain)
       assert.strictEqual(asked.length, 1)
       assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: contextLength, message: "too long" })
-    })
+    }
   )
 })

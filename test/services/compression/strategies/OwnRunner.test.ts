@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Outcome } from "../../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../../src/domain/compression/strategies/Policy.ts"
@@ -13,6 +12,7 @@ import { Summarizer } from "../../../../src/services/compression/summary/Summari
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
 import { runsOf } from "../../../support/runs.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const diary: OwnStrategy = {
   name: "diary",
@@ -46,19 +46,17 @@ const compressed = (strategy: OwnStrategy) =>
   )
 
 describe("a strategy of a program", () => {
-  it.effect("has its text stand for what leaves, with a handle and without secrets", () =>
-    Effect.gen(function* () {
-      const outcome = yield* compressed(diary)
-      assert.isTrue(Outcome.guards.Compressed(outcome))
-      if (!Outcome.guards.Compressed(outcome)) return
-      const [entry] = outcome.patch.insert
-      const shown = entry === undefined ? "" : plainText(entry.content)
-      assert.match(shown, /recall \S+ for all of it[^]*Asked before:\nquestion 0/)
-      assert.notInclude(shown, "k3yk3y")
-      assert.strictEqual(outcome.by, "extractive")
-      assert.isNull(outcome.degraded)
-    })
-  )
+  it.effect("has its text stand for what leaves, with a handle and without secrets", function* () {
+    const outcome = yield* compressed(diary)
+    assert.isTrue(Outcome.guards.Compressed(outcome))
+    if (!Outcome.guards.Compressed(outcome)) return
+    const [entry] = outcome.patch.insert
+    const shown = entry === undefined ? "" : plainText(entry.content)
+    assert.match(shown, /recall \S+ for all of it[^]*Asked before:\nquestion 0/)
+    assert.notInclude(shown, "k3yk3y")
+    assert.strictEqual(outcome.by, "extractive")
+    assert.isNull(outcome.degraded)
+  })
 
   it.effect.each([
     ["fails", Effect.fail("no ink")],

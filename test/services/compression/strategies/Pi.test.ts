@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import type { ChatEvent } from "../../../../src/domain/chat/ChatEvent.ts"
 import { adopt, type SummaryCall } from "../../../../src/domain/compression/Compression.ts"
@@ -34,6 +33,7 @@ import { ContextLengthError, InvalidRequestError, ModelError } from "../../../..
 import { makeEntry } from "../../../../src/services/session/EntryBuilder.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
 import { subscribed } from "../../../support/hooks.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** The workflow of a compaction by pi, with a scripted model, and chats that compact themselves. */
 
@@ -150,8 +150,9 @@ const earlier: Draft = {
 }
 
 describe("a compaction by pi", () => {
-  it.effect("pi: one call summarises what leaves, in at most 13,107 tokens, by the first prompt (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: one call summarises what leaves, in at most 13,107 tokens, by the first prompt (Pi 0.73)",
+    function* () {
       const { asked, outcome } = yield* played(talk(30), () => "## Goal\nBilling.")
       assert.strictEqual(outcome._tag, "Compressed")
       assert.deepStrictEqual(
@@ -161,31 +162,28 @@ describe("a compaction by pi", () => {
       const [body = ""] = asked.map(bodyOf)
       assert.match(body, /^<conversation>\n\[User\]: question 0 [^]*<\/conversation>\n\nSummarise/)
       assert.notInclude(body, "<previous-summary>")
-    })
+    }
   )
 
   it.effect(
     "pi: the summary stands in the user's role, without an acknowledgement (Pi 0.73; ours: marked as written by the runtime)",
-    () =>
-      Effect.gen(function* () {
-        const { conversation, shown } = yield* played(turns(20, 150), () => "## Goal\nBilling.")
-        const [summary, next] = view(conversation).map(({ entry }) => entry)
-        assert.deepInclude(summary, { author: "summary" })
-        assert.strictEqual(summary?.content.role, "user")
-        assert.match(shown[0] ?? "", /left the window[^]*<summary>\n## Goal\nBilling\.[^]*<\/summary>$/)
-        assert.isUndefined(next?.author)
-      })
+    function* () {
+      const { conversation, shown } = yield* played(turns(20, 150), () => "## Goal\nBilling.")
+      const [summary, next] = view(conversation).map(({ entry }) => entry)
+      assert.deepInclude(summary, { author: "summary" })
+      assert.strictEqual(summary?.content.role, "user")
+      assert.match(shown[0] ?? "", /left the window[^]*<summary>\n## Goal\nBilling\.[^]*<\/summary>$/)
+      assert.isUndefined(next?.author)
+    }
   )
 
-  it.effect("pi: where an earlier summary leaves, the update prompt renews it (Pi 0.73)", () =>
-    Effect.gen(function* () {
-      const { asked } = yield* played([earlier, ...turns(20, 150)], () => "## Goal\nNext.")
-      const [body = ""] = asked.map(bodyOf)
-      assert.include(body, "<previous-summary>\n## Goal\nThe migration.\n</previous-summary>")
-      assert.include(body, "Write the summary that replaces it")
-      assert.notInclude(body.slice(0, body.indexOf("</conversation>")), "The migration.")
-    })
-  )
+  it.effect("pi: where an earlier summary leaves, the update prompt renews it (Pi 0.73)", function* () {
+    const { asked } = yield* played([earlier, ...turns(20, 150)], () => "## Goal\nNext.")
+    const [body = ""] = asked.map(bodyOf)
+    assert.include(body, "<previous-summary>\n## Goal\nThe migration.\n</previous-summary>")
+    assert.include(body, "Write the summary that replaces it")
+    assert.notInclude(body.slice(0, body.indexOf("</conversation>")), "The migration.")
+  })
 
   it.effect(
     "pi: a turn that is split gets a summary of its beginning, in at most 8,192 tokens, at the same time (Pi 0.73)",
@@ -236,66 +234,60 @@ describe("a compaction by pi", () => {
     })
   })
 
-  it.effect("pi: when a call fails nothing changes (Pi 0.73; ours: the other one is ended)", () =>
-    Effect.gen(function* () {
-      let ended = false
-      const { conversation, outcome, request } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], ({ purpose }) =>
-        purpose === "prefix" ? failure : Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended = true)))
-      )
-      assert.deepInclude(outcome, { _tag: "FailedSummarizer", message: "slow down" })
-      assert.strictEqual(conversation, request.conversation)
-      assert.isTrue(ended)
-    })
-  )
+  it.effect("pi: when a call fails nothing changes (Pi 0.73; ours: the other one is ended)", function* () {
+    let ended = false
+    const { conversation, outcome, request } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], ({ purpose }) =>
+      purpose === "prefix" ? failure : Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended = true)))
+    )
+    assert.deepInclude(outcome, { _tag: "FailedSummarizer", message: "slow down" })
+    assert.strictEqual(conversation, request.conversation)
+    assert.isTrue(ended)
+  })
 
-  it.effect("pi: without whole turns before a split one, no history is summarised (Pi 0.73)", () =>
-    Effect.gen(function* () {
-      const { asked, shown } = yield* played(oneTurn(30, 150), () => "The beginning.")
-      assert.deepStrictEqual(
-        asked.map(({ purpose }) => purpose),
-        ["prefix"]
-      )
-      assert.include(shown[0] ?? "", `<summary>\n${noHistory}\n\n---`)
-    })
-  )
+  it.effect("pi: without whole turns before a split one, no history is summarised (Pi 0.73)", function* () {
+    const { asked, shown } = yield* played(oneTurn(30, 150), () => "The beginning.")
+    assert.deepStrictEqual(
+      asked.map(({ purpose }) => purpose),
+      ["prefix"]
+    )
+    assert.include(shown[0] ?? "", `<summary>\n${noHistory}\n\n---`)
+  })
 
-  it.effect("pi: an earlier summary is lost when only a turn's beginning leaves (Pi 0.73; ours: it is kept)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: an earlier summary is lost when only a turn's beginning leaves (Pi 0.73; ours: it is kept)",
+    function* () {
       const { asked, shown } = yield* played([earlier, ...oneTurn(30, 150)], () => "The beginning.")
       assert.strictEqual(asked.length, 1)
       assert.match(shown[0] ?? "", /<summary>\n## Goal\nThe migration\.\n\n---[^]*The beginning\./)
       assert.include(shown[0] ?? "", "<read-files>\nsrc/old.ts\n</read-files>")
       assert.notInclude(shown[0] ?? "", noHistory)
-    })
+    }
   )
 
-  it.effect("pi: an empty answer is accepted (Pi 0.73; ours: a failure, and nothing changes)", () =>
-    Effect.gen(function* () {
-      const { conversation, outcome, request } = yield* played(turns(20, 150), () => "  \n")
-      assert.strictEqual(outcome._tag, "FailedEmptySummary")
-      assert.strictEqual(conversation, request.conversation)
-      const half = yield* played([...turns(8, 150), ...oneTurn(20, 120)], ({ purpose }) =>
-        purpose === "prefix" ? "" : "The history."
-      )
-      assert.strictEqual(half.outcome._tag, "FailedEmptySummary")
-    })
-  )
+  it.effect("pi: an empty answer is accepted (Pi 0.73; ours: a failure, and nothing changes)", function* () {
+    const { conversation, outcome, request } = yield* played(turns(20, 150), () => "  \n")
+    assert.strictEqual(outcome._tag, "FailedEmptySummary")
+    assert.strictEqual(conversation, request.conversation)
+    const half = yield* played([...turns(8, 150), ...oneTurn(20, 120)], ({ purpose }) =>
+      purpose === "prefix" ? "" : "The history."
+    )
+    assert.strictEqual(half.outcome._tag, "FailedEmptySummary")
+  })
 
   it.effect(
     "pi: the user's focus applies to the summary of the history, not to that of a turn's beginning (Pi 0.73)",
-    () =>
-      Effect.gen(function* () {
-        const { asked } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], () => "Fine.", {
-          focus: "the invoices"
-        })
-        assert.deepStrictEqual(
-          asked.map((request) => [request.purpose, bodyOf(request).includes("Additional focus: the invoices")]),
-          [
-            ["generate", true],
-            ["prefix", false]
-          ]
-        )
+    function* () {
+      const { asked } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], () => "Fine.", {
+        focus: "the invoices"
       })
+      assert.deepStrictEqual(
+        asked.map((request) => [request.purpose, bodyOf(request).includes("Additional focus: the invoices")]),
+        [
+          ["generate", true],
+          ["prefix", false]
+        ]
+      )
+    }
   )
 
   it.effect("pi: the files that were read and modified are carried from compaction to compaction (Pi 0.73)", () => {
@@ -388,8 +380,10 @@ const counted = (prompt: number, words = "fine") => ({
 })
 
 describe("a chat under pi", () => {
-  it.effect("pi: a chat compacts above its window less 16,384 tokens, and not at that (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: a chat compacts above its window less 16,384 tokens, and not at that (Pi 0.73)",
+    Offline.layer,
+    function* () {
       const messages = drafts(turns(110, 130))
       const size = yield* Effect.gen(function* () {
         const chat = yield* begun()
@@ -405,7 +399,7 @@ describe("a chat under pi", () => {
         yield* chat.append(messages)
         assert.strictEqual((yield* chat.compress({ forced: false }))._tag, tag, `in a window of ${window}`)
       }
-    }).pipe(Effect.provide(Offline.layer))
+    }
   )
 
   it.effect("pi: after an overflow one compaction and one retry, and no third request (Pi 0.73)", () =>
@@ -431,8 +425,10 @@ describe("a chat under pi", () => {
     )
   )
 
-  it.effect("pi: after the retry of an overflow the turn goes on (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: after the retry of an overflow the turn goes on (Pi 0.73)",
+    Offline.layerWithModel(ScriptedModel.layer([tooLong, "fine"], () => noCount)),
+    function* () {
       const chat = yield* begun()
       yield* chat.append(drafts(turns(38, 130)))
       const events = yield* sent(chat, "and now?")
@@ -441,7 +437,7 @@ describe("a chat under pi", () => {
       // The message is in the conversation once.
       const said = shownIn(yield* chat.conversation).filter((words) => words === "and now?")
       assert.strictEqual(said.length, 1)
-    }).pipe(Effect.provide(Offline.layerWithModel(ScriptedModel.layer([tooLong, "fine"], () => noCount))))
+    }
   )
 
   it.effect("pi: usage from before a compaction does not cause another one (Pi 0.73)", () =>

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref, Stream } from "effect"
 import { statusOf } from "../../../../src/domain/compression/Compression.ts"
 import { critiqueRequest, snapshotRequest } from "../../../../src/domain/compression/strategies/gemini/Prompts.ts"
@@ -25,6 +24,7 @@ import * as ModelWindows from "../../../../src/services/model/ModelWindows.ts"
 import { estimateContents } from "../../../../src/services/tokens/Calibrations.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
 import { isUnitTier, sizeOf } from "../../../support/runs.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** Ranges that exceed the summarizing model's own window. */
 
@@ -134,31 +134,28 @@ describe("a range beyond the summarizing model's window", () => {
       })
   )
 
-  it.effect("palimpsest: a model that accepts less than its stated window gets a smaller digest (ours)", () =>
-    Effect.gen(function* () {
-      for (const scale of [4, 8]) {
-        const { asked, outcome } = yield* compressing("palimpsest", long, 32_000, { scale })
-        assert.strictEqual(statusOf(outcome), "COMPRESSED", JSON.stringify(outcome).slice(0, 400))
-        assert.strictEqual(asked.length, 2)
-      }
-    })
-  )
+  it.effect("palimpsest: a model that accepts less than its stated window gets a smaller digest (ours)", function* () {
+    for (const scale of [4, 8]) {
+      const { asked, outcome } = yield* compressing("palimpsest", long, 32_000, { scale })
+      assert.strictEqual(statusOf(outcome), "COMPRESSED", JSON.stringify(outcome).slice(0, 400))
+      assert.strictEqual(asked.length, 2)
+    }
+  })
 
   it.effect(
     "gemini: the model sees the original when it fits, else shortened outputs (Gemini CLI; ours: its own window)",
-    () =>
-      Effect.gen(function* () {
-        const contents = Array.from({ length: 6 }, (_, n) => turn(n, `line of file ${n}\n`.repeat(2_000))).flat()
-        const change = { toolBudget: TokenCount.make(1_000) }
-        const sent = Effect.fnUntraced(function* (window: number) {
-          const { asked, outcome } = yield* compressing("gemini", contents, window, { change })
-          assert.strictEqual(statusOf(outcome), "COMPRESSED")
-          assert.deepStrictEqual(questions(asked), [snapshotRequest("create"), critiqueRequest])
-          return JSON.stringify(asked[0]?.contents)
-        })
-        assert.notInclude(yield* sent(1_000_000), "The last 30 of 2001 lines")
-        assert.include(yield* sent(32_000), "The last 30 of 2001 lines")
+    function* () {
+      const contents = Array.from({ length: 6 }, (_, n) => turn(n, `line of file ${n}\n`.repeat(2_000))).flat()
+      const change = { toolBudget: TokenCount.make(1_000) }
+      const sent = Effect.fnUntraced(function* (window: number) {
+        const { asked, outcome } = yield* compressing("gemini", contents, window, { change })
+        assert.strictEqual(statusOf(outcome), "COMPRESSED")
+        assert.deepStrictEqual(questions(asked), [snapshotRequest("create"), critiqueRequest])
+        return JSON.stringify(asked[0]?.contents)
       })
+      assert.notInclude(yield* sent(1_000_000), "The last 30 of 2001 lines")
+      assert.include(yield* sent(32_000), "The last 30 of 2001 lines")
+    }
   )
 
   it.effect.skipIf(isUnitTier)(
@@ -186,21 +183,17 @@ describe("a range beyond the summarizing model's window", () => {
       })
   )
 
-  it.effect("gemini: an empty summary of one part is an empty summary (ours)", () =>
-    Effect.gen(function* () {
-      const { asked, outcome } = yield* compressing("gemini", long, sizeOf(200_000, 40_000), {
-        answer: (index) => (index === 1 ? " " : snapshot)
-      })
-      assert.strictEqual(statusOf(outcome), "COMPRESSION_FAILED_EMPTY_SUMMARY")
-      assert.notInclude(questions(asked), snapshotRequest("stages"))
+  it.effect("gemini: an empty summary of one part is an empty summary (ours)", function* () {
+    const { asked, outcome } = yield* compressing("gemini", long, sizeOf(200_000, 40_000), {
+      answer: (index) => (index === 1 ? " " : snapshot)
     })
-  )
+    assert.strictEqual(statusOf(outcome), "COMPRESSION_FAILED_EMPTY_SUMMARY")
+    assert.notInclude(questions(asked), snapshotRequest("stages"))
+  })
 
-  it.effect("gemini: a window that holds no part is one error, not a loop (ours)", () =>
-    Effect.gen(function* () {
-      const { asked, outcome } = yield* compressing("gemini", giants, 100)
-      assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "ContextLengthError" })
-      assert.lengthOf(asked, 0)
-    })
-  )
+  it.effect("gemini: a window that holds no part is one error, not a loop (ours)", function* () {
+    const { asked, outcome } = yield* compressing("gemini", giants, 100)
+    assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "ContextLengthError" })
+    assert.lengthOf(asked, 0)
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
 import { statusOf } from "../../../../src/domain/compression/Compression.ts"
 import { StrategyName } from "../../../../src/domain/compression/strategies/Strategies.ts"
@@ -13,6 +12,7 @@ import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../../src/services/chat/ChatSettings.ts"
 import { runsOf, sizeOf } from "../../../support/runs.ts"
 import { begin } from "../../../support/sending.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /**
  * Strategies that shorten outputs do so in the form of `toolOutput.form`, and all name only what can be recalled. Pi keeps
@@ -58,8 +58,9 @@ const firsts = {
 
 describe("the form of outputs beyond the budget", () => {
   for (const strategy of ["palimpsest", "gemini"] as const) {
-    it.effect(`${strategy}: shortened outputs have the form of toolOutput.form, by default last-lines (seed)`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `${strategy}: shortened outputs have the form of toolOutput.form, by default last-lines (seed)`,
+      function* () {
         const policy = policyOf(strategy)
         const outputs = Array.from({ length: sizeOf(8, 2) }, () => long)
         const first = (settings: Partial<ChatSettings>) =>
@@ -71,49 +72,47 @@ describe("the form of outputs beyond the budget", () => {
           // A policy may differ from what is shown of results that arrive.
           assert.include(yield* first({ policy: { ...policy, outputForm: form }, toolOutput: { most } }), firsts[form])
         }
-      })
+      }
     )
   }
 })
 
 describe.each(StrategyName.literals)("what the strategy %s shortens", (strategy) => {
-  it.effect(`${strategy}: a shortened output names only what can be recalled, and no end of 0 (ours)`, () =>
-    Effect.gen(function* () {
-      const Case = Schema.Struct({
-        form: Schema.Literals(OutputForm.literals),
-        bound: Schema.Literals([0, 1, 4, 400, 40_000]),
-        boundLines: Schema.Literals([1, 4, 5, 1_000]),
-        window: Schema.Literals([4_000, 32_000, 1_048_576]),
-        sizes: Schema.Array(Schema.Literals([0, 1, 29, 30, 31, 900])),
-        width: Schema.Literals([0, 60, 1_200])
-      })
-      let named = 0
-      const result = yield* Arbitrary.checkEffect(
-        Arbitrary.schema(Case),
-        ({ bound, boundLines, form, sizes, width, window }) =>
-          Effect.gen(function* () {
-            const { chat, shown } = yield* compressed(
-              [...sizes, 900, 31, 900].map((count) => lines(count, width)),
-              {
-                policy: { ...policyOf(strategy), toolBudget: TokenCount.make(60) },
-                toolOutput: { form, lines: boundLines, most: bound },
-                window
-              }
-            )
-            for (const { now, stored } of shown) {
-              if (/(first|last) 0 |\.txt/.test(now.split("\n")[0] ?? "")) return yield* Effect.fail(now.slice(0, 300))
-              const handle = /recall (h_\w+)$/m.exec(now.split("\n")[0] ?? "")?.[1]
-              if (handle === undefined) continue
-              named += 1
-              if ((yield* chat.recall(Handle.make(handle))).text !== stored)
-                return yield* Effect.fail(`${handle} recalls another text`)
-            }
-            return true
-          }).pipe(Effect.scoped, Effect.mapError(String)),
-        { runs: runsOf(40, 12), seed: "forms", size: 4, maxShrinks: 50 }
-      )
-      assert.isUndefined(Arbitrary.formatCheckFailure(result))
-      assert.isAbove(named, 5)
+  it.effect(`${strategy}: a shortened output names only what can be recalled, and no end of 0 (ours)`, function* () {
+    const Case = Schema.Struct({
+      form: Schema.Literals(OutputForm.literals),
+      bound: Schema.Literals([0, 1, 4, 400, 40_000]),
+      boundLines: Schema.Literals([1, 4, 5, 1_000]),
+      window: Schema.Literals([4_000, 32_000, 1_048_576]),
+      sizes: Schema.Array(Schema.Literals([0, 1, 29, 30, 31, 900])),
+      width: Schema.Literals([0, 60, 1_200])
     })
-  )
+    let named = 0
+    const result = yield* Arbitrary.checkEffect(
+      Arbitrary.schema(Case),
+      ({ bound, boundLines, form, sizes, width, window }) =>
+        Effect.gen(function* () {
+          const { chat, shown } = yield* compressed(
+            [...sizes, 900, 31, 900].map((count) => lines(count, width)),
+            {
+              policy: { ...policyOf(strategy), toolBudget: TokenCount.make(60) },
+              toolOutput: { form, lines: boundLines, most: bound },
+              window
+            }
+          )
+          for (const { now, stored } of shown) {
+            if (/(first|last) 0 |\.txt/.test(now.split("\n")[0] ?? "")) return yield* Effect.fail(now.slice(0, 300))
+            const handle = /recall (h_\w+)$/m.exec(now.split("\n")[0] ?? "")?.[1]
+            if (handle === undefined) continue
+            named += 1
+            if ((yield* chat.recall(Handle.make(handle))).text !== stored)
+              return yield* Effect.fail(`${handle} recalls another text`)
+          }
+          return true
+        }).pipe(Effect.scoped, Effect.mapError(String)),
+      { runs: runsOf(40, 12), seed: "forms", size: 4, maxShrinks: 50 }
+    )
+    assert.isUndefined(Arbitrary.formatCheckFailure(result))
+    assert.isAbove(named, 5)
+  })
 })

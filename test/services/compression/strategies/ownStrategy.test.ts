@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { ContentTruncated, type Plan } from "../../../../src/domain/compression/Compression.ts"
 import {
@@ -20,6 +19,7 @@ import { Summarizer } from "../../../../src/services/compression/summary/Summari
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
 import { subscribed } from "../../../support/hooks.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const halving: Strategy = {
   name: "halving",
@@ -82,41 +82,33 @@ const request = requestFor([
 ])
 
 describe("a strategy of another program", () => {
-  it.effect("plans and carries out under its own name", () =>
-    Effect.gen(function* () {
-      const { outcome } = yield* compressWith(runner, yield* request)
-      assert.strictEqual(outcome._tag === "ContentTruncated" ? outcome.plan.strategy : outcome._tag, "halving")
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("plans and carries out under its own name", services, function* () {
+    const { outcome } = yield* compressWith(runner, yield* request)
+    assert.strictEqual(outcome._tag === "ContentTruncated" ? outcome.plan.strategy : outcome._tag, "halving")
+  })
 
-  it.effect("can be vetoed by a hook when it declares that it uses hooks", () =>
-    Effect.gen(function* () {
-      const seen = yield* subscribed(yield* HookSystem, { PreCompress: { decision: "block", reason: "not now" } })
-      const vetoed = yield* compressWith(runner, yield* request)
-      assert.deepInclude(vetoed.outcome, { reason: "vetoed by a hook", detail: "not now" })
-      const deaf = { ...runner, strategy: { ...halving, heedsHooks: false } }
-      assert.strictEqual((yield* compressWith(deaf, yield* request)).outcome._tag, "ContentTruncated")
-      assert.deepStrictEqual(seen, [
-        { _tag: "PreCompress", trigger: "auto" },
-        { _tag: "PreCompress", trigger: "auto" }
-      ])
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("can be vetoed by a hook when it declares that it uses hooks", services, function* () {
+    const seen = yield* subscribed(yield* HookSystem, { PreCompress: { decision: "block", reason: "not now" } })
+    const vetoed = yield* compressWith(runner, yield* request)
+    assert.deepInclude(vetoed.outcome, { reason: "vetoed by a hook", detail: "not now" })
+    const deaf = { ...runner, strategy: { ...halving, heedsHooks: false } }
+    assert.strictEqual((yield* compressWith(deaf, yield* request)).outcome._tag, "ContentTruncated")
+    assert.deepStrictEqual(seen, [
+      { _tag: "PreCompress", trigger: "auto" },
+      { _tag: "PreCompress", trigger: "auto" }
+    ])
+  })
 
-  it.effect("takes a hook's focus", () =>
-    Effect.gen(function* () {
-      yield* subscribed(yield* HookSystem, { PreCompress: { hookSpecificOutput: { focus: "errors" } } })
-      const { outcome } = yield* compressWith(runner, yield* request)
-      assert.deepInclude(outcome, { reason: "nothing shrank", detail: "errors" })
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("takes a hook's focus", services, function* () {
+    yield* subscribed(yield* HookSystem, { PreCompress: { hookSpecificOutput: { focus: "errors" } } })
+    const { outcome } = yield* compressWith(runner, yield* request)
+    assert.deepInclude(outcome, { reason: "nothing shrank", detail: "errors" })
+  })
 
-  it.effect("refuses a plan for another version before it runs", () =>
-    Effect.gen(function* () {
-      const refused = yield* Effect.flip(applyWith(runner, yield* request, planFor(99, 10)))
-      assert.include(refused.message, "version 99")
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("refuses a plan for another version before it runs", services, function* () {
+    const refused = yield* Effect.flip(applyWith(runner, yield* request, planFor(99, 10)))
+    assert.include(refused.message, "version 99")
+  })
 })
 
 describe("the registry", () => {

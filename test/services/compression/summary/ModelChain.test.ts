@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { callsOf, failedModelsOf, type SummaryCall } from "../../../../src/domain/compression/Compression.ts"
 import { modelNames } from "../../../../src/domain/compression/PolicyOptions.ts"
@@ -12,6 +11,7 @@ import { runners } from "../../../../src/services/compression/strategies/Strateg
 import { Summarizer, SummarizerError } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** Several summarizing models, in every strategy. */
 
@@ -100,29 +100,25 @@ describe("several summarizing models", () => {
     })
   )
 
-  it.effect("an unusable snapshot makes the default strategy ask the next model", () =>
-    Effect.gen(function* () {
-      const unusable = "<state_snapshot><overall_goal></state_snapshot>"
-      const { asked, outcome } = yield* compressed("palimpsest", { a: unusable }, { model: ["a", "b"] })
-      assert.strictEqual(outcome._tag, "Compressed")
-      assert.deepStrictEqual(asked, ["a", "b"])
-      assert.deepStrictEqual(
-        failedModelsOf(outcome).map(({ reason }) => reason),
-        ["InvalidOutputError"]
-      )
-    })
-  )
+  it.effect("an unusable snapshot makes the default strategy ask the next model", function* () {
+    const unusable = "<state_snapshot><overall_goal></state_snapshot>"
+    const { asked, outcome } = yield* compressed("palimpsest", { a: unusable }, { model: ["a", "b"] })
+    assert.strictEqual(outcome._tag, "Compressed")
+    assert.deepStrictEqual(asked, ["a", "b"])
+    assert.deepStrictEqual(
+      failedModelsOf(outcome).map(({ reason }) => reason),
+      ["InvalidOutputError"]
+    )
+  })
 
-  it.effect("code writes the snapshot after the last model where it may, and says why", () =>
-    Effect.gen(function* () {
-      const failing = { a: limited, b: "<state_snapshot><overall_goal></state_snapshot>" }
-      const { outcome } = yield* compressed("palimpsest", failing, { model: ["a", "b"], ladder: true })
-      assert.strictEqual(outcome._tag, "Compressed")
-      if (outcome._tag !== "Compressed") return
-      assert.strictEqual(outcome.by, "extractive")
-      assert.match(outcome.degraded?.message ?? "", /^a: slow down; b: the summarizer returned no usable snapshot/)
-    })
-  )
+  it.effect("code writes the snapshot after the last model where it may, and says why", function* () {
+    const failing = { a: limited, b: "<state_snapshot><overall_goal></state_snapshot>" }
+    const { outcome } = yield* compressed("palimpsest", failing, { model: ["a", "b"], ladder: true })
+    assert.strictEqual(outcome._tag, "Compressed")
+    if (outcome._tag !== "Compressed") return
+    assert.strictEqual(outcome.by, "extractive")
+    assert.match(outcome.degraded?.message ?? "", /^a: slow down; b: the summarizer returned no usable snapshot/)
+  })
 
   it("a name that is given twice is tried once", () => {
     assert.deepStrictEqual(modelNames(["a", "b", "a"]), ["a", "b"])

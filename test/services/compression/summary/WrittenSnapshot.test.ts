@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
 import { writtenOut } from "../../../../src/domain/compression/SnapshotShorthand.ts"
@@ -14,6 +13,7 @@ import {
 } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const messages = [
   { content: user(text("Fix the parser in src/Parse.ts. Never touch src/legacy.")) },
@@ -90,67 +90,58 @@ describe("the answer of another program's summarizer", () => {
     })
   )
 
-  it.effect("can be plain text: the user's requests are added, invented facts removed", () =>
-    Effect.gen(function* () {
-      const { outcome, snapshot } = yield* compressedBy(() =>
-        Effect.succeed({ text: "We worked on the parser.\nThe bug is in src/invented/Nowhere.ts." })
-      )
-      if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
-      assert.include(snapshot, "- We worked on the parser.")
-      assert.notInclude(snapshot, "src/invented/Nowhere.ts")
-      assert.deepStrictEqual(outcome.doubts.removed, ["src/invented/Nowhere.ts"])
-      assert.deepInclude(userWordsIn(snapshot), {
-        entry: "e1",
-        text: "Fix the parser in src/Parse.ts. Never touch src/legacy."
-      })
-      assert.deepStrictEqual([outcome.by, outcome.calls, outcome.degraded], ["model", [], null])
+  it.effect("can be plain text: the user's requests are added, invented facts removed", function* () {
+    const { outcome, snapshot } = yield* compressedBy(() =>
+      Effect.succeed({ text: "We worked on the parser.\nThe bug is in src/invented/Nowhere.ts." })
+    )
+    if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
+    assert.include(snapshot, "- We worked on the parser.")
+    assert.notInclude(snapshot, "src/invented/Nowhere.ts")
+    assert.deepStrictEqual(outcome.doubts.removed, ["src/invented/Nowhere.ts"])
+    assert.deepInclude(userWordsIn(snapshot), {
+      entry: "e1",
+      text: "Fix the parser in src/Parse.ts. Never touch src/legacy."
     })
-  )
+    assert.deepStrictEqual([outcome.by, outcome.calls, outcome.degraded], ["model", [], null])
+  })
 
-  it.effect("is cut to the budget", () =>
-    Effect.gen(function* () {
-      const { outcome } = yield* compressedBy(() =>
-        Effect.succeed({ text: snapshotOf(Array.from({ length: 5_000 }, (_, n) => `- point ${n} of many`).join("\n")) })
-      )
-      if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
-      assert.isAtMost(outcome.after, 6_000)
-    })
-  )
+  it.effect("is cut to the budget", function* () {
+    const { outcome } = yield* compressedBy(() =>
+      Effect.succeed({ text: snapshotOf(Array.from({ length: 5_000 }, (_, n) => `- point ${n} of many`).join("\n")) })
+    )
+    if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
+    assert.isAtMost(outcome.after, 6_000)
+  })
 
   const broken = "<state_snapshot><overall_goal>never closed"
-  it.effect("is replaced by code where a fallback is allowed, else it is a typed reason", () =>
-    Effect.gen(function* () {
-      const saved = yield* compressedBy(() => Effect.succeed({ text: broken }))
-      if (saved.outcome._tag !== "Compressed") return assert.fail(saved.outcome._tag)
-      assert.deepStrictEqual([saved.outcome.by, saved.outcome.degraded?.reason], ["extractive", "InvalidOutputError"])
-      const { outcome } = yield* compressedBy(() => Effect.succeed({ text: broken }), false)
-      assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "InvalidOutputError" })
-    })
-  )
+  it.effect("is replaced by code where a fallback is allowed, else it is a typed reason", function* () {
+    const saved = yield* compressedBy(() => Effect.succeed({ text: broken }))
+    if (saved.outcome._tag !== "Compressed") return assert.fail(saved.outcome._tag)
+    assert.deepStrictEqual([saved.outcome.by, saved.outcome.degraded?.reason], ["extractive", "InvalidOutputError"])
+    const { outcome } = yield* compressedBy(() => Effect.succeed({ text: broken }), false)
+    assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "InvalidOutputError" })
+  })
 
-  it.effect("its own failures are passed on", () =>
-    Effect.gen(function* () {
-      const failure = new SummarizerError({ reason: "RateLimitError", message: "later", cause: "429", calls: [] })
-      const { outcome } = yield* compressedBy(() => Effect.fail(failure), false)
-      assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "RateLimitError" })
-    })
-  )
+  it.effect("its own failures are passed on", function* () {
+    const failure = new SummarizerError({ reason: "RateLimitError", message: "later", cause: "429", calls: [] })
+    const { outcome } = yield* compressedBy(() => Effect.fail(failure), false)
+    assert.deepInclude(outcome, { _tag: "FailedSummarizer", reason: "RateLimitError" })
+  })
 
   it.effect(
     "is used as it is when code wrote it for this request; changed, or written for another, it is verified",
-    () =>
-      Effect.gen(function* () {
-        const own = yield* compressedBy((request) => extractiveSummary(request))
-        const changed = yield* compressedBy((request) =>
-          Effect.map(extractiveSummary(request), ({ text }) => ({
-            text: text.replace('<user_words entry="e1">Fix', '<user_words entry="e1">Break')
-          }))
-        )
-        const other = yield* compressedBy((request) => extractiveSummary({ ...request, userWords: () => true }))
-        assert.deepInclude(own.outcome, { by: "extractive" })
-        assert.deepInclude(changed.outcome, { by: "model" })
-        assert.notMatch(changed.snapshot, /<user_words entry="e1">Break/)
-        assert.deepInclude(other.outcome, { by: "model" })
-      })
+    function* () {
+      const own = yield* compressedBy((request) => extractiveSummary(request))
+      const changed = yield* compressedBy((request) =>
+        Effect.map(extractiveSummary(request), ({ text }) => ({
+          text: text.replace('<user_words entry="e1">Fix', '<user_words entry="e1">Break')
+        }))
+      )
+      const other = yield* compressedBy((request) => extractiveSummary({ ...request, userWords: () => true }))
+      assert.deepInclude(own.outcome, { by: "extractive" })
+      assert.deepInclude(changed.outcome, { by: "model" })
+      assert.notMatch(changed.snapshot, /<user_words entry="e1">Break/)
+      assert.deepInclude(other.outcome, { by: "model" })
+    }
   )
 })

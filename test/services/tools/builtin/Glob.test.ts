@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { TestClock } from "effect/testing"
 import { glob } from "../../../../src/services/tools/builtin/Glob.ts"
 import { answerOf, refusalOf } from "../../../support/callTool.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 import { inMemory } from "../../../support/workspaces.ts"
 
 const files = {
@@ -54,36 +54,32 @@ describe("glob", () => {
     )
   }
 
-  it.effect("answers as in recorded conversations", () =>
-    Effect.gen(function* () {
-      const tool = yield* glob
-      assert.strictEqual(
-        yield* answerOf(tool, { pattern: "**/main.ts" }),
-        'Found 1 file(s) matching "**/main.ts" within /work, sorted by modification time (newest first):\n/work/src/main.ts'
-      )
-      assert.strictEqual(
-        yield* answerOf(tool, { pattern: "*.rs" }),
-        'No files found matching pattern "*.rs" within /work (4 ignored)'
-      )
-    }).pipe(Effect.provide(inMemory(files)))
-  )
+  it.effect("answers as in recorded conversations", inMemory(files), function* () {
+    const tool = yield* glob
+    assert.strictEqual(
+      yield* answerOf(tool, { pattern: "**/main.ts" }),
+      'Found 1 file(s) matching "**/main.ts" within /work, sorted by modification time (newest first):\n/work/src/main.ts'
+    )
+    assert.strictEqual(
+      yield* answerOf(tool, { pattern: "*.rs" }),
+      'No files found matching pattern "*.rs" within /work (4 ignored)'
+    )
+  })
 
-  it.effect("lists files changed within a day first, newest first; the rest by name", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      yield* TestClock.adjust("10 days")
-      const day = 86_400
-      const changed = { "a.txt": 2, "b.txt": 0.5, "c.txt": 1, "d.txt": 0.1, "e.txt": 0.999, "f.txt": 9 }
-      for (const [name, ago] of Object.entries(changed)) {
-        yield* fs.writeFileString(`/work/${name}`, "")
-        yield* fs.utimes(`/work/${name}`, 0, (10 - ago) * day)
-      }
-      assert.deepStrictEqual(
-        (yield* found({ pattern: "*.txt" })).map((file) => file.slice(6, 7)),
-        ["d", "b", "e", "a", "c", "f"]
-      )
-    }).pipe(Effect.provide(inMemory({})))
-  )
+  it.effect("lists files changed within a day first, newest first; the rest by name", inMemory({}), function* () {
+    const fs = yield* FileSystem.FileSystem
+    yield* TestClock.adjust("10 days")
+    const day = 86_400
+    const changed = { "a.txt": 2, "b.txt": 0.5, "c.txt": 1, "d.txt": 0.1, "e.txt": 0.999, "f.txt": 9 }
+    for (const [name, ago] of Object.entries(changed)) {
+      yield* fs.writeFileString(`/work/${name}`, "")
+      yield* fs.utimes(`/work/${name}`, 0, (10 - ago) * day)
+    }
+    assert.deepStrictEqual(
+      (yield* found({ pattern: "*.txt" })).map((file) => file.slice(6, 7)),
+      ["d", "b", "e", "a", "c", "f"]
+    )
+  })
 
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
     ["a pattern that leads upwards", { pattern: "../*" }, "the pattern ../* leads upwards"],
@@ -94,12 +90,10 @@ describe("glob", () => {
     ["no pattern", {}, "glob was called wrongly: pattern:"]
   ]
   for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, () =>
-      Effect.gen(function* () {
-        const message = yield* refusalOf(yield* glob, args)
-        assert.isTrue(message.startsWith(said), message)
-        assert.notInclude(message, "\n")
-      }).pipe(Effect.provide(inMemory(files)))
-    )
+    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
+      const message = yield* refusalOf(yield* glob, args)
+      assert.isTrue(message.startsWith(said), message)
+      assert.notInclude(message, "\n")
+    })
   }
 })

@@ -1,9 +1,9 @@
-import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Stream } from "effect"
 import { encode } from "../../../../src/domain/text/Bytes.ts"
 import * as Patterns from "../../../../src/services/platform/Patterns.ts"
 import { searchOne } from "../../../../src/services/tools/builtin/LineSearch.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
+import { assert, it } from "../../../support/vitest.ts"
 
 const caseful = { ignoresCase: false }
 
@@ -29,16 +29,14 @@ const searched = Effect.fnUntraced(function* (bytes: Uint8Array, size: number, m
 
 const text = "Straße\r\nnothing\r\n\nthe ß, not this one\n😀 Gruß 😀\nthe end"
 
-it.effect("a search finds the same lines wherever the file is cut, the last one too", () =>
-  Effect.gen(function* () {
-    const found = ["1: Straße", "5: 😀 Gruß 😀", "6: the end"]
-    for (const size of [1, 2, 3, 5, 7, 11, 1_000]) {
-      assert.deepStrictEqual(yield* searched(encode(text), size), found, `in pieces of ${size}`)
-      assert.deepStrictEqual(yield* searched(encode(text), size, 2), found.slice(0, 2), `two, in pieces of ${size}`)
-    }
-    const wide = new Uint8Array(Buffer.from(`\ufeff${text}`, "utf16le"))
-    for (const size of [2, 5, 1_000]) assert.deepStrictEqual(yield* searched(wide, size), found, `UTF-16, ${size}`)
-    assert.deepStrictEqual(yield* searched(encode(`${text}\0`), 7), [])
-    assert.deepStrictEqual(yield* searched(encode(""), 7), [])
-  })
-)
+it.effect("a search finds the same lines wherever the file is cut, the last one too", function* () {
+  const found = ["1: Straße", "5: 😀 Gruß 😀", "6: the end"]
+  for (const size of [1, 2, 3, 5, 7, 11, 1_000]) {
+    assert.deepStrictEqual(yield* searched(encode(text), size), found, `in pieces of ${size}`)
+    assert.deepStrictEqual(yield* searched(encode(text), size, 2), found.slice(0, 2), `two, in pieces of ${size}`)
+  }
+  const wide = new Uint8Array(Buffer.from(`\ufeff${text}`, "utf16le"))
+  for (const size of [2, 5, 1_000]) assert.deepStrictEqual(yield* searched(wide, size), found, `UTF-16, ${size}`)
+  assert.deepStrictEqual(yield* searched(encode(`${text}\0`), 7), [])
+  assert.deepStrictEqual(yield* searched(encode(""), 7), [])
+})

@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import type { Answer, ApprovalMode, ToolKind } from "../../../../src/domain/tools/Approval.ts"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
@@ -11,6 +10,7 @@ import type { Tool, ToolFailure } from "../../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../../../support/agents.ts"
 import { context } from "../../../support/callTool.ts"
 import { taken } from "../../../support/sending.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** A workspace and a home that does not exist yet, the tools of a plan, and somebody who answers. */
 const scene = Effect.fnUntraced(function* (answers: ReadonlyArray<Answer>, mode: ApprovalMode = "none") {
@@ -261,8 +261,9 @@ describe("a plan that cannot be shown", () => {
 })
 
 describe("a planning agent", () => {
-  it.effect("is told to plan first when it calls a changing tool; the user is not asked, and reading tools run", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is told to plan first when it calls a changing tool; the user is not asked, and reading tools run",
+    function* () {
       const ran: Array<string> = []
       const named = (name: string, kind: ToolKind) =>
         tool(name, kind, (word) => Effect.sync(() => `${ran.push(name)} ${word}`))
@@ -285,6 +286,6 @@ describe("a planning agent", () => {
       assert.match(told, /edit was not run: while a plan is made/)
       assert.match(told, /run was not run: while a plan is made/)
       assert.notMatch(told, /asked/)
-    })
+    }
   )
 })

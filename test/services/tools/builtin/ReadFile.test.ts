@@ -1,11 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
 import { readFile } from "../../../../src/services/tools/builtin/ReadFile.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
 import { answerOf, refusalOf, resultOf } from "../../../support/callTool.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 import { placeOf } from "../../../support/watchedFiles.ts"
 import { inMemory, onDisk, temporaryFolder } from "../../../support/workspaces.ts"
 
@@ -136,15 +136,13 @@ describe("read_file", () => {
     ["film.mp4", "video/mp4", "video"]
   ]
   for (const [file, mimeType, what] of attached) {
-    it.effect(`attaches ${what} unchanged`, () =>
-      Effect.gen(function* () {
-        const { media, value } = yield* resultOf(yield* readFile, { file_path: file })
-        const content = files[file]
-        const data = Buffer.from(typeof content === "string" ? content : content).toString("base64")
-        assert.deepStrictEqual(media, [{ inlineData: { mimeType, data } }])
-        assert.strictEqual(value, `${file} (${what}) is attached.`)
-      }).pipe(Effect.provide(inMemory(files)))
-    )
+    it.effect(`attaches ${what} unchanged`, inMemory(files), function* () {
+      const { media, value } = yield* resultOf(yield* readFile, { file_path: file })
+      const content = files[file]
+      const data = Buffer.from(typeof content === "string" ? content : content).toString("base64")
+      assert.deepStrictEqual(media, [{ inlineData: { mimeType, data } }])
+      assert.strictEqual(value, `${file} (${what}) is attached.`)
+    })
   }
 
   it.effect("splits no surrogate pair", () =>
@@ -177,56 +175,52 @@ describe("read_file", () => {
     ["a word for the arguments", "short.txt", "read_file was called wrongly:"]
   ]
   for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, () =>
-      Effect.gen(function* () {
-        const message = yield* refusalOf(yield* readFile, args)
-        assert.isTrue(message.startsWith(said), message)
-        assert.notInclude(message, "\n")
-      }).pipe(Effect.provide(inMemory(files)))
-    )
+    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
+      const message = yield* refusalOf(yield* readFile, args)
+      assert.isTrue(message.startsWith(said), message)
+      assert.notInclude(message, "\n")
+    })
   }
 
-  it.effect("refuses more than 20 MiB and reads exactly that", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root } = yield* Workspace
-      const tool = yield* readFile
-      yield* fs.writeFileString(`${root}/big.txt`, "")
-      yield* fs.truncate(`${root}/big.txt`, 20 * 1_048_576 + 1)
-      assert.strictEqual(
-        yield* refusalOf(tool, { file_path: "big.txt" }),
-        "big.txt has 20.0 MiB; files of more than 20 MiB cannot be read at once"
-      )
-      yield* fs.truncate(`${root}/big.txt`, 20 * 1_048_576)
-      assert.include(yield* answerOf(tool, { file_path: "big.txt" }), "is binary (20971520 bytes)")
-    }).pipe(Effect.provide(onDisk({})))
-  )
+  it.effect("refuses more than 20 MiB and reads exactly that", onDisk({}), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root } = yield* Workspace
+    const tool = yield* readFile
+    yield* fs.writeFileString(`${root}/big.txt`, "")
+    yield* fs.truncate(`${root}/big.txt`, 20 * 1_048_576 + 1)
+    assert.strictEqual(
+      yield* refusalOf(tool, { file_path: "big.txt" }),
+      "big.txt has 20.0 MiB; files of more than 20 MiB cannot be read at once"
+    )
+    yield* fs.truncate(`${root}/big.txt`, 20 * 1_048_576)
+    assert.include(yield* answerOf(tool, { file_path: "big.txt" }), "is binary (20971520 bytes)")
+  })
 })
 
 describe("read_file opens nothing but regular files", () => {
-  it.effect("refuses a named pipe and a device without opening them", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root } = yield* Workspace
-      const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-      const tool = yield* readFile
-      yield* spawner.exitCode(ChildProcess.make("mkfifo", [`${root}/pipe`]))
-      assert.strictEqual(
-        yield* refusalOf(tool, { file_path: "pipe" }),
-        "pipe is a named pipe; only regular files can be read"
-      )
-      yield* fs.symlink("/dev/zero", `${root}/zero`)
-      assert.include(yield* refusalOf(tool, { file_path: "zero" }), "leads out of the workspace through a link")
-    }).pipe(Effect.provide(onDisk({})))
-  )
+  it.effect("refuses a named pipe and a device without opening them", onDisk({}), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root } = yield* Workspace
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    const tool = yield* readFile
+    yield* spawner.exitCode(ChildProcess.make("mkfifo", [`${root}/pipe`]))
+    assert.strictEqual(
+      yield* refusalOf(tool, { file_path: "pipe" }),
+      "pipe is a named pipe; only regular files can be read"
+    )
+    yield* fs.symlink("/dev/zero", `${root}/zero`)
+    assert.include(yield* refusalOf(tool, { file_path: "zero" }), "leads out of the workspace through a link")
+  })
 
-  it.effect("refuses a device inside the workspace", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "refuses a device inside the workspace",
+    FileWorkspace.layer({ root: "/dev" }).pipe(Layer.provideMerge(NodeServices.layer)),
+    function* () {
       assert.strictEqual(
         yield* refusalOf(yield* readFile, { file_path: "null" }),
         "null is a device; only regular files can be read"
       )
-    }).pipe(Effect.provide(FileWorkspace.layer({ root: "/dev" }).pipe(Layer.provideMerge(NodeServices.layer))))
+    }
   )
 })
 
@@ -263,42 +257,44 @@ describe("a file that changes while it is read", () => {
     )
   }
 
-  it.effect("without end is reported as endless", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "without end is reported as endless",
+    meddled((fs, opened) => fs.writeFileString("/work/a.txt", "x".repeat(opened + 3))),
+    function* () {
       assert.strictEqual(
         yield* refusalOf(yield* readFile, { file_path: "a.txt" }),
         "a.txt kept changing while it was read; try again when no program writes to it"
       )
-    }).pipe(Effect.provide(meddled((fs, opened) => fs.writeFileString("/work/a.txt", "x".repeat(opened + 3)))))
+    }
   )
 
-  it.effect("and is removed is reported as missing", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "and is removed is reported as missing",
+    meddled((fs) => fs.remove("/work/a.txt")),
+    function* () {
       assert.strictEqual(yield* refusalOf(yield* readFile, { file_path: "a.txt" }), "there is no file a.txt")
-    }).pipe(Effect.provide(meddled((fs) => fs.remove("/work/a.txt"))))
+    }
   )
 
-  it.effect("and becomes a link that leads out is not read", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { root } = yield* Workspace
-      const outside = yield* temporaryFolder
-      yield* fs.writeFileString(`${outside}/secret`, "secret")
-      const swapping = FileSystem.FileSystem.of({
-        ...fs,
-        // Between the judgement of the path and its opening.
-        open: (place, options) =>
-          fs
-            .remove(placeOf(place))
-            .pipe(
-              Effect.andThen(fs.symlink(`${outside}/secret`, `${root}/a.txt`)),
-              Effect.andThen(fs.open(place, options))
-            )
-      })
-      const tool = yield* readFile.pipe(Effect.provideService(FileSystem.FileSystem, swapping))
-      const message = yield* refusalOf(tool, { file_path: "a.txt" })
-      assert.notInclude(message, "secret")
-      assert.strictEqual(yield* fs.readFileString(`${root}/a.txt`), "secret")
-    }).pipe(Effect.provide(onDisk({ "a.txt": "public" })))
-  )
+  it.effect("and becomes a link that leads out is not read", onDisk({ "a.txt": "public" }), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root } = yield* Workspace
+    const outside = yield* temporaryFolder
+    yield* fs.writeFileString(`${outside}/secret`, "secret")
+    const swapping = FileSystem.FileSystem.of({
+      ...fs,
+      // Between the judgement of the path and its opening.
+      open: (place, options) =>
+        fs
+          .remove(placeOf(place))
+          .pipe(
+            Effect.andThen(fs.symlink(`${outside}/secret`, `${root}/a.txt`)),
+            Effect.andThen(fs.open(place, options))
+          )
+    })
+    const tool = yield* readFile.pipe(Effect.provideService(FileSystem.FileSystem, swapping))
+    const message = yield* refusalOf(tool, { file_path: "a.txt" })
+    assert.notInclude(message, "secret")
+    assert.strictEqual(yield* fs.readFileString(`${root}/a.txt`), "secret")
+  })
 })

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { readManyFiles } from "../../../../src/services/tools/builtin/ReadManyFiles.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
 import { answerOf, refusalOf, resultOf } from "../../../support/callTool.ts"
 import { isUnitTier } from "../../../support/runs.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 import { inMemory, onDisk } from "../../../support/workspaces.ts"
 
 const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 0])
@@ -80,23 +80,19 @@ describe("read_many_files", () => {
     ["reports that nothing matched", { include: ["*.rs", "empty"] }, "No files matching *.rs, empty were found."]
   ]
   for (const [rule, args, answer] of cases) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        assert.strictEqual(yield* answerOf(yield* readManyFiles, args), answer)
-      }).pipe(Effect.provide(inMemory(files)))
-    )
+    it.effect(rule, inMemory(files), function* () {
+      assert.strictEqual(yield* answerOf(yield* readManyFiles, args), answer)
+    })
   }
 
   for (const include of ["src/*.png", "src/logo.png", "**/logo*"]) {
-    it.effect(`attaches requested media: ${include}`, () =>
-      Effect.gen(function* () {
-        const { media, value } = yield* resultOf(yield* readManyFiles, { include: [include] })
-        assert.strictEqual(value, `${block("src/logo.png", "src/logo.png (image) is attached.")}${end}`)
-        assert.deepStrictEqual(media, [
-          { inlineData: { mimeType: "image/png", data: Buffer.from(png).toString("base64") } }
-        ])
-      }).pipe(Effect.provide(inMemory(files)))
-    )
+    it.effect(`attaches requested media: ${include}`, inMemory(files), function* () {
+      const { media, value } = yield* resultOf(yield* readManyFiles, { include: [include] })
+      assert.strictEqual(value, `${block("src/logo.png", "src/logo.png (image) is attached.")}${end}`)
+      assert.deepStrictEqual(media, [
+        { inlineData: { mimeType: "image/png", data: Buffer.from(png).toString("base64") } }
+      ])
+    })
   }
 
   it.effect.skipIf(isUnitTier)("stops after 20 MiB", () =>
@@ -130,19 +126,17 @@ describe("read_many_files", () => {
     )
   )
 
-  it.effect("an unreadable file does not stop the others", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-      const { root } = yield* Workspace
-      yield* spawner.exitCode(ChildProcess.make("mkfifo", [`${root}/pipe`]))
-      yield* fs.truncate(`${root}/big.txt`, 21 * 1_048_576)
-      assert.strictEqual(
-        yield* answerOf(yield* readManyFiles, { include: ["pipe", "*.txt"] }),
-        `--- ${root}/a.txt ---\n\na\n\n${end}\n(skipped big.txt: big.txt has 21.0 MiB; files of more than 20 MiB cannot be read at once)\n(skipped pipe: pipe is a named pipe; only regular files can be read)`
-      )
-    }).pipe(Effect.provide(onDisk({ "a.txt": "a", "big.txt": "" })))
-  )
+  it.effect("an unreadable file does not stop the others", onDisk({ "a.txt": "a", "big.txt": "" }), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    const { root } = yield* Workspace
+    yield* spawner.exitCode(ChildProcess.make("mkfifo", [`${root}/pipe`]))
+    yield* fs.truncate(`${root}/big.txt`, 21 * 1_048_576)
+    assert.strictEqual(
+      yield* answerOf(yield* readManyFiles, { include: ["pipe", "*.txt"] }),
+      `--- ${root}/a.txt ---\n\na\n\n${end}\n(skipped big.txt: big.txt has 21.0 MiB; files of more than 20 MiB cannot be read at once)\n(skipped pipe: pipe is a named pipe; only regular files can be read)`
+    )
+  })
 
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
     ["no patterns", { include: [] }, "read_many_files was called wrongly: include:"],
@@ -151,12 +145,10 @@ describe("read_many_files", () => {
     ["a file outside", { include: ["/etc/passwd"] }, "/etc/passwd is outside the workspace"]
   ]
   for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, () =>
-      Effect.gen(function* () {
-        const message = yield* refusalOf(yield* readManyFiles, args)
-        assert.isTrue(message.startsWith(said), message)
-        assert.notInclude(message, "\n")
-      }).pipe(Effect.provide(inMemory(files)))
-    )
+    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
+      const message = yield* refusalOf(yield* readManyFiles, args)
+      assert.isTrue(message.startsWith(said), message)
+      assert.notInclude(message, "\n")
+    })
   }
 })

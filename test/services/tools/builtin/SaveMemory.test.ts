@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import * as FileMemory from "../../../../src/layers/memory/FileMemory.ts"
 import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
@@ -6,6 +5,7 @@ import { saveMemory } from "../../../../src/services/tools/builtin/SaveMemory.ts
 import { ToolFailure } from "../../../../src/services/tools/Tool.ts"
 import type { UserQuestion } from "../../../../src/services/tools/UserPrompt.ts"
 import { callTool, failureOf } from "../../../support/callTool.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const here = (files: Readonly<Record<string, string>> = {}, isTrusted = true) =>
   FileMemory.layer({
@@ -31,37 +31,33 @@ const answering = (answer: string) => {
 }
 
 describe("save_memory", () => {
-  it.effect("shows the user the file's change, and writes that", () =>
-    Effect.gen(function* () {
-      const tool = yield* saveMemory()
-      const { question, result, title } = yield* callTool(tool, { fact: "tabs, not spaces", scope: "project" })
-      const diff = `--- a/GEMINI.md\n+++ b/GEMINI.md\n@@ -0,0 +1,2 @@\n+${section.trim().replace("\n", "\n+")}\n`
-      assert.strictEqual(title, "save_memory (project) tabs, not spaces")
-      assert.deepStrictEqual(question, {
-        detail: `GEMINI.md\n${diff}`,
-        touches: ["/home/work/GEMINI.md"],
-        grants: ["memory:/home/work/GEMINI.md"],
-        covers: "facts in GEMINI.md"
-      })
-      assert.deepStrictEqual(result.value, {
-        success: true,
-        message: "Remembered in GEMINI.md; it holds from the next request on."
-      })
-      assert.deepStrictEqual(result.display, { _tag: "Diff", file: "GEMINI.md", diff, added: 2, removed: 0 })
-      assert.strictEqual(yield* textOf("/home/work/GEMINI.md"), section)
-      const again = yield* callTool(tool, { fact: "tabs, not spaces", scope: "project" })
-      assert.isUndefined(again.question)
-      assert.deepInclude(again.result.value, { message: "GEMINI.md says so already." })
-    }).pipe(Effect.provide(here()))
-  )
+  it.effect("shows the user the file's change, and writes that", here(), function* () {
+    const tool = yield* saveMemory()
+    const { question, result, title } = yield* callTool(tool, { fact: "tabs, not spaces", scope: "project" })
+    const diff = `--- a/GEMINI.md\n+++ b/GEMINI.md\n@@ -0,0 +1,2 @@\n+${section.trim().replace("\n", "\n+")}\n`
+    assert.strictEqual(title, "save_memory (project) tabs, not spaces")
+    assert.deepStrictEqual(question, {
+      detail: `GEMINI.md\n${diff}`,
+      touches: ["/home/work/GEMINI.md"],
+      grants: ["memory:/home/work/GEMINI.md"],
+      covers: "facts in GEMINI.md"
+    })
+    assert.deepStrictEqual(result.value, {
+      success: true,
+      message: "Remembered in GEMINI.md; it holds from the next request on."
+    })
+    assert.deepStrictEqual(result.display, { _tag: "Diff", file: "GEMINI.md", diff, added: 2, removed: 0 })
+    assert.strictEqual(yield* textOf("/home/work/GEMINI.md"), section)
+    const again = yield* callTool(tool, { fact: "tabs, not spaces", scope: "project" })
+    assert.isUndefined(again.question)
+    assert.deepInclude(again.result.value, { message: "GEMINI.md says so already." })
+  })
 
-  it.effect("a global fact has its own grant", () =>
-    Effect.gen(function* () {
-      const { question } = yield* callTool(yield* saveMemory(), { fact: "tabs, not spaces", scope: "global" })
-      assert.deepStrictEqual(question?.grants, ["memory:global"])
-      assert.strictEqual(yield* textOf("/home/.palimpsest/GEMINI.md"), section)
-    }).pipe(Effect.provide(here()))
-  )
+  it.effect("a global fact has its own grant", here(), function* () {
+    const { question } = yield* callTool(yield* saveMemory(), { fact: "tabs, not spaces", scope: "global" })
+    assert.deepStrictEqual(question?.grants, ["memory:global"])
+    assert.strictEqual(yield* textOf("/home/.palimpsest/GEMINI.md"), section)
+  })
 
   const answers: ReadonlyArray<readonly [answer: string, file: string]> = [
     ["This project", "/home/work/GEMINI.md"],
@@ -70,18 +66,16 @@ describe("save_memory", () => {
     [" Global ", "/home/.palimpsest/GEMINI.md"]
   ]
   for (const [answer, file] of answers) {
-    it.effect(`without a scope asks the user, once: ${answer}`, () =>
-      Effect.gen(function* () {
-        const { ask, asked } = answering(answer)
-        yield* callTool(yield* saveMemory({ ask }), { fact: "tabs, not spaces" })
-        assert.lengthOf(asked, 1)
-        assert.deepStrictEqual(
-          asked[0]?.choices.map(({ label }) => label),
-          ["This project", "Everywhere"]
-        )
-        assert.strictEqual(yield* textOf(file), section)
-      }).pipe(Effect.provide(here()))
-    )
+    it.effect(`without a scope asks the user, once: ${answer}`, here(), function* () {
+      const { ask, asked } = answering(answer)
+      yield* callTool(yield* saveMemory({ ask }), { fact: "tabs, not spaces" })
+      assert.lengthOf(asked, 1)
+      assert.deepStrictEqual(
+        asked[0]?.choices.map(({ label }) => label),
+        ["This project", "Everywhere"]
+      )
+      assert.strictEqual(yield* textOf(file), section)
+    })
   }
 
   const refusals: ReadonlyArray<readonly [what: string, args: unknown, answer: string | undefined, why: RegExp]> = [
@@ -104,35 +98,29 @@ describe("save_memory", () => {
     ]
   ]
   for (const [what, args, answer, why] of refusals) {
-    it.effect(`writes nothing: ${what}`, () =>
-      Effect.gen(function* () {
-        const tool = yield* saveMemory(answer === undefined ? {} : answering(answer))
-        assert.match((yield* failureOf(tool, args)) ?? "", why)
-        const fs = yield* FileSystem.FileSystem
-        assert.deepStrictEqual(yield* fs.readDirectory("/home"), ["work"])
-        assert.deepStrictEqual(yield* fs.readDirectory("/home/work"), [".git"])
-      }).pipe(Effect.provide(here()))
-    )
+    it.effect(`writes nothing: ${what}`, here(), function* () {
+      const tool = yield* saveMemory(answer === undefined ? {} : answering(answer))
+      assert.match((yield* failureOf(tool, args)) ?? "", why)
+      const fs = yield* FileSystem.FileSystem
+      assert.deepStrictEqual(yield* fs.readDirectory("/home"), ["work"])
+      assert.deepStrictEqual(yield* fs.readDirectory("/home/work"), [".git"])
+    })
   }
 
-  it.effect("writes nothing into an untrusted folder", () =>
-    Effect.gen(function* () {
-      const tool = yield* saveMemory()
-      assert.match((yield* failureOf(tool, { fact: "x", scope: "project" })) ?? "", /work is not trusted/)
-      assert.isUndefined(yield* failureOf(tool, { fact: "x", scope: "global" }))
-    }).pipe(Effect.provide(here({}, false)))
-  )
+  it.effect("writes nothing into an untrusted folder", here({}, false), function* () {
+    const tool = yield* saveMemory()
+    assert.match((yield* failureOf(tool, { fact: "x", scope: "project" })) ?? "", /work is not trusted/)
+    assert.isUndefined(yield* failureOf(tool, { fact: "x", scope: "global" }))
+  })
 
-  it.effect("keeps the file's changes meanwhile; writes nothing when no terminal could choose", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const change = () => Effect.orDie(fs.writeFileString("/home/work/GEMINI.md", "other"))
-      assert.isUndefined(yield* failureOf(yield* saveMemory(), { fact: "x", scope: "project" }, change))
-      const both = yield* textOf("/home/work/GEMINI.md")
-      assert.strictEqual(both, "other\n\n## Gemini Added Memories\n- x\n")
-      const nobody = { ask: () => Effect.fail(new ToolFailure({ message: "they left" })) }
-      assert.match((yield* failureOf(yield* saveMemory(nobody), { fact: "x" })) ?? "", /they left/)
-      assert.strictEqual(yield* textOf("/home/work/GEMINI.md"), both)
-    }).pipe(Effect.provide(here()))
-  )
+  it.effect("keeps the file's changes meanwhile; writes nothing when no terminal could choose", here(), function* () {
+    const fs = yield* FileSystem.FileSystem
+    const change = () => Effect.orDie(fs.writeFileString("/home/work/GEMINI.md", "other"))
+    assert.isUndefined(yield* failureOf(yield* saveMemory(), { fact: "x", scope: "project" }, change))
+    const both = yield* textOf("/home/work/GEMINI.md")
+    assert.strictEqual(both, "other\n\n## Gemini Added Memories\n- x\n")
+    const nobody = { ask: () => Effect.fail(new ToolFailure({ message: "they left" })) }
+    assert.match((yield* failureOf(yield* saveMemory(nobody), { fact: "x" })) ?? "", /they left/)
+    assert.strictEqual(yield* textOf("/home/work/GEMINI.md"), both)
+  })
 })

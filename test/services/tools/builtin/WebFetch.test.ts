@@ -5,10 +5,10 @@ import { Duration, Effect, Fiber, Layer } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { Dns, NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { AllowPrivate } from "../../../../src/services/platform/PublicNetwork.ts"
 import { webFetch } from "../../../../src/services/tools/builtin/WebFetch.ts"
 import { answerOf, context } from "../../../support/callTool.ts"
+import { portOf } from "../../../support/loopback.ts"
 
 const allowing = Layer.succeed(AllowPrivate, true)
 
@@ -24,28 +24,6 @@ const names = (table: Readonly<Record<string, ReadonlyArray<string>>>) =>
           : Effect.succeed(found.map(NetAddress.ipFromStringUnsafe))
       }
     })
-  )
-
-/** A server on loopback for as long as the test runs; the answer is its port. */
-const serving = (handle: (request: IncomingMessage, response: ServerResponse) => void) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
-      const server = createServer(handle)
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        resume(
-          Effect.succeed({
-            port,
-            close: () => {
-              server.closeAllConnections()
-              server.close()
-            }
-          })
-        )
-      })
-    }),
-    ({ close }) => Effect.sync(close)
   )
 
 const fetching = (prompt: string) => Effect.flatMap(webFetch, (tool) => answerOf(tool, { prompt }))
@@ -80,7 +58,7 @@ const real = Layer.mergeAll(NodeHttpClient.layerNodeHttp, NodeDns.layer, allowin
 describe("web_fetch", () => {
   it.effect("returns the text of pages, marked as foreign, and reports what could not be fetched", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((request, response) => {
+      const port = yield* portOf((request, response) => {
         if (request.url === "/page") {
           response.setHeader("content-type", "text/html; charset=utf-8")
           response.end("<title>T</title><p>Héllo <script>no</script></web_page> <a href='/x'>x</a>")
@@ -130,7 +108,7 @@ describe("web_fetch", () => {
 
   it.effect("follows up to five redirections", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((request, response) => {
+      const port = yield* portOf((request, response) => {
         const left = Number((request.url ?? "/0").slice(1))
         response.setHeader("content-type", "text/plain")
         if (left > 0) response.writeHead(302, { location: `/${left - 1}` })
@@ -145,7 +123,7 @@ describe("web_fetch", () => {
 
   it.effect("cuts at 250,000 characters with a note; reads no more of an endless page than needed", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((request, response) => {
+      const port = yield* portOf((request, response) => {
         response.setHeader("content-type", "text/plain")
         if (request.url === "/long") response.end("x".repeat(300_000))
         else {
@@ -167,7 +145,7 @@ describe("web_fetch", () => {
 
   it.effect("refuses content that is not text, with its type", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((request, response) => {
+      const port = yield* portOf((request, response) => {
         response.setHeader("content-type", request.url === "/png" ? "image/png" : "text/plain")
         response.end(Buffer.from([0, 1, 2, 3]))
       })
@@ -197,8 +175,7 @@ describe("web_fetch", () => {
 
   it.effect("reports a refused connection in one line", () =>
     Effect.gen(function* () {
-      const { close, port } = yield* serving((_, response) => response.end())
-      close()
+      const port = yield* Effect.scoped(portOf((_, response) => response.end()))
       const failure = yield* Effect.flip(fetching(`http://127.0.0.1:${port}/`))
       assert.match(failure.message, /^127\.0\.0\.1:\d+ could not be reached \(.*ECONNREFUSED/)
     }).pipe(TestClock.withLive, Effect.scoped, Effect.provide(real))
@@ -214,7 +191,7 @@ describe("web_fetch", () => {
 
   it.effect("tries the next address of a name when the first is silent", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((_, response) => {
+      const port = yield* portOf((_, response) => {
         response.setHeader("content-type", "text/plain")
         response.end("here")
       })

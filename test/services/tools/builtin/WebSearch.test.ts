@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { model, text } from "../../../../src/domain/content/Content.ts"
@@ -13,6 +12,7 @@ import {
 } from "../../../../src/services/model/Model.ts"
 import { webSearch } from "../../../../src/services/tools/builtin/WebSearch.ts"
 import { context } from "../../../support/callTool.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const search = (query: unknown) =>
   Effect.gen(function* () {
@@ -64,11 +64,13 @@ describe("google_web_search", () => {
     )
   )
 
-  it.effect("returns an answer without sources with a note, and reports an empty one", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "returns an answer without sources with a note, and reports an empty one",
+    ScriptedModel.layer(["Just so.", answer(" ")]),
+    function* () {
       assert.match(yield* search("a"), /\n\nJust so\.$/)
       assert.strictEqual(yield* search("b"), 'Nothing was found for "b".')
-    }).pipe(Effect.provide(ScriptedModel.layer(["Just so.", answer(" ")])))
+    }
   )
 
   it.effect("retries where that may help, and reports the failure otherwise", () =>
@@ -89,43 +91,39 @@ describe("google_web_search", () => {
     )
   )
 
-  it.effect("refuses an empty query", () =>
-    Effect.gen(function* () {
-      assert.match((yield* Effect.flip(search("  "))).message, /not an empty text/)
-      assert.match((yield* Effect.flip(search(7))).message, /query/)
-    }).pipe(Effect.provide(ScriptedModel.layer([])))
-  )
+  it.effect("refuses an empty query", ScriptedModel.layer([]), function* () {
+    assert.match((yield* Effect.flip(search("  "))).message, /not an empty text/)
+    assert.match((yield* Effect.flip(search(7))).message, /query/)
+  })
 
-  it.live("reads the sources from the API, and ignores malformed ones", () =>
-    Effect.gen(function* () {
-      const said = Fake.response([{ text: "It is so." }])
-      const grounded = (groundingMetadata: unknown) => ({
-        ...said,
-        candidates: said.candidates.map((candidate) => ({ ...candidate, groundingMetadata }))
-      })
-      const fake = yield* Fake.make(({ index }) =>
-        Fake.json(
-          grounded(
-            index === 0
-              ? {
-                  webSearchQueries: ["is it so"],
-                  groundingChunks: [{ web: { uri: "https://one.example/", title: "One" } }],
-                  groundingSupports: [
-                    { segment: { startIndex: 0, endIndex: 9, text: "It is so." }, groundingChunkIndices: [0] }
-                  ]
-                }
-              : { groundingChunks: "none" }
-          )
-        )
-      )
-      const layer = GoogleModel.layerConfig.pipe(
-        Layer.provide(
-          ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "k", GOOGLE_GEMINI_BASE_URL: fake.url }))
-        )
-      )
-      const found = yield* Effect.provide(Effect.all([search("is it so?"), search("is it so?")]), layer)
-      assert.match(found[0], /\n\nIt is so\.\[1\]\n\nSources:\n\[1\] One \(https:\/\/one\.example\/\)$/)
-      assert.match(found[1], /\n\nIt is so\.$/)
+  it.live("reads the sources from the API, and ignores malformed ones", function* () {
+    const said = Fake.response([{ text: "It is so." }])
+    const grounded = (groundingMetadata: unknown) => ({
+      ...said,
+      candidates: said.candidates.map((candidate) => ({ ...candidate, groundingMetadata }))
     })
-  )
+    const fake = yield* Fake.make(({ index }) =>
+      Fake.json(
+        grounded(
+          index === 0
+            ? {
+                webSearchQueries: ["is it so"],
+                groundingChunks: [{ web: { uri: "https://one.example/", title: "One" } }],
+                groundingSupports: [
+                  { segment: { startIndex: 0, endIndex: 9, text: "It is so." }, groundingChunkIndices: [0] }
+                ]
+              }
+            : { groundingChunks: "none" }
+        )
+      )
+    )
+    const layer = GoogleModel.layerConfig.pipe(
+      Layer.provide(
+        ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "k", GOOGLE_GEMINI_BASE_URL: fake.url }))
+      )
+    )
+    const found = yield* Effect.provide(Effect.all([search("is it so?"), search("is it so?")]), layer)
+    assert.match(found[0], /\n\nIt is so\.\[1\]\n\nSources:\n\[1\] One \(https:\/\/one\.example\/\)$/)
+    assert.match(found[1], /\n\nIt is so\.$/)
+  })
 })

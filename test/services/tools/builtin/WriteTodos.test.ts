@@ -1,7 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { writeTodos } from "../../../../src/services/tools/builtin/WriteTodos.ts"
 import { callTool, failureOf } from "../../../support/callTool.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const todos = [
   { description: "Read the spec", status: "completed" },
@@ -12,24 +11,20 @@ const todos = [
 ]
 
 describe("write_todos", () => {
-  it.effect("returns the whole list, numbered, with statuses", () =>
-    Effect.gen(function* () {
-      const { question, result, title } = yield* callTool(writeTodos, { todos })
-      assert.strictEqual(
-        result.value,
-        "The list is now:\n1. [completed] Read the spec\n2. [in_progress] Write it\n3. [pending] Test it\n4. [blocked] Ship it\n5. [cancelled] Rest"
-      )
-      assert.deepStrictEqual({ ...result.display }, { _tag: "Todos", todos })
-      assert.strictEqual(title, "write_todos 5 steps")
-      assert.strictEqual(question, undefined)
-    })
-  )
+  it.effect("returns the whole list, numbered, with statuses", function* () {
+    const { question, result, title } = yield* callTool(writeTodos, { todos })
+    assert.strictEqual(
+      result.value,
+      "The list is now:\n1. [completed] Read the spec\n2. [in_progress] Write it\n3. [pending] Test it\n4. [blocked] Ship it\n5. [cancelled] Rest"
+    )
+    assert.deepStrictEqual({ ...result.display }, { _tag: "Todos", todos })
+    assert.strictEqual(title, "write_todos 5 steps")
+    assert.strictEqual(question, undefined)
+  })
 
-  it.effect("accepts an empty list", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* callTool(writeTodos, { todos: [] })).result.value, "The list is empty now.")
-    })
-  )
+  it.effect("accepts an empty list", function* () {
+    assert.strictEqual((yield* callTool(writeTodos, { todos: [] })).result.value, "The list is empty now.")
+  })
 
   for (const [rule, wrong, expected] of [
     [
@@ -45,10 +40,8 @@ describe("write_todos", () => {
     ["a status is one of five", [{ description: "x", status: "done" }], /^invalid_tool_params: .*todos\.0\.status/],
     ["a list is a list", "x", /^invalid_tool_params: .*todos/]
   ] as const) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        assert.match((yield* failureOf(writeTodos, { todos: wrong })) ?? "no failure", expected)
-      })
-    )
+    it.effect(rule, function* () {
+      assert.match((yield* failureOf(writeTodos, { todos: wrong })) ?? "no failure", expected)
+    })
   }
 })

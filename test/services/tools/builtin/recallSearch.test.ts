@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -14,6 +13,7 @@ import { recall } from "../../../../src/services/tools/builtin/Recall.ts"
 import { callTool, failureOf } from "../../../support/callTool.ts"
 import { answers, calls, result, results, says } from "../../../support/prompts.ts"
 import { begin } from "../../../support/sending.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** The rules of a search without a handle, for each surface on which a model recalls. */
 
@@ -115,44 +115,36 @@ describe.each([
   ["the tool over a language model", languageModelTool],
   ["the tool over a chat of effect/ai", compressedChatTool]
 ] as const)("%s, without a handle", (_, make) => {
-  it.effect("finds what left the window, words of the user first, with handles that recall it", () =>
-    Effect.gen(function* () {
-      const ask = yield* make(true)
-      const found = yield* ask({ grep: "the lock|new beads" })
-      const [first = "", ...rest] = mentions(found)
-      assert.match(found, /^h_\w+ {2}\S[^\n]*user\n {2}1: Tackle the new beads before the lock\./)
-      assert.match(found, /output of read\n {2}1- first\n {2}2: the lock of a session/)
-      assert.isAtLeast(rest.length, 2)
-      assert.strictEqual(yield* ask({ handle: first }), order)
-    }).pipe(Effect.scoped)
-  )
+  it.effect("finds what left the window, words of the user first, with handles that recall it", function* () {
+    const ask = yield* make(true)
+    const found = yield* ask({ grep: "the lock|new beads" })
+    const [first = "", ...rest] = mentions(found)
+    assert.match(found, /^h_\w+ {2}\S[^\n]*user\n {2}1: Tackle the new beads before the lock\./)
+    assert.match(found, /output of read\n {2}1- first\n {2}2: the lock of a session/)
+    assert.isAtLeast(rest.length, 2)
+    assert.strictEqual(yield* ask({ handle: first }), order)
+  })
 
-  it.effect("finds nothing that is still shown", () =>
-    Effect.gen(function* () {
-      const ask = yield* make(true)
-      assert.match(yield* ask({ grep: "heron" }), /^No match in the \d+ parts that left the window\.$/)
-    }).pipe(Effect.scoped)
-  )
+  it.effect("finds nothing that is still shown", function* () {
+    const ask = yield* make(true)
+    assert.match(yield* ask({ grep: "heron" }), /^No match in the \d+ parts that left the window\.$/)
+  })
 
-  it.effect("leaves secrets out unless the policy shows them", () =>
-    Effect.gen(function* () {
-      const redacted = yield* make(true)
-      const found = yield* redacted({ grep: "^token:" })
-      assert.notInclude(found, token)
-      assert.match(found, /\[redacted: [^]*\(secrets [^)]*\)$/)
-      assert.match(yield* redacted({ grep: token.slice(0, 12) }), /^No match/)
-      const exact = yield* make(false)
-      assert.include(yield* exact({ grep: "^token:" }), token)
-    }).pipe(Effect.scoped)
-  )
+  it.effect("leaves secrets out unless the policy shows them", function* () {
+    const redacted = yield* make(true)
+    const found = yield* redacted({ grep: "^token:" })
+    assert.notInclude(found, token)
+    assert.match(found, /\[redacted: [^]*\(secrets [^)]*\)$/)
+    assert.match(yield* redacted({ grep: token.slice(0, 12) }), /^No match/)
+    const exact = yield* make(false)
+    assert.include(yield* exact({ grep: "^token:" }), token)
+  })
 
-  it.effect("treats an invalid pattern as text, and refuses a blank or missing one", () =>
-    Effect.gen(function* () {
-      const ask = yield* make(true)
-      assert.match(yield* ask({ grep: "beads (" }), /^\(Searched as plain text: /)
-      assert.match(yield* ask({ grep: "(?=a)b" }), /look-ahead/)
-      assert.match(yield* ask({ grep: " " }), /blank/)
-      assert.match(yield* ask({}), /handle, or grep/)
-    }).pipe(Effect.scoped)
-  )
+  it.effect("treats an invalid pattern as text, and refuses a blank or missing one", function* () {
+    const ask = yield* make(true)
+    assert.match(yield* ask({ grep: "beads (" }), /^\(Searched as plain text: /)
+    assert.match(yield* ask({ grep: "(?=a)b" }), /look-ahead/)
+    assert.match(yield* ask({ grep: " " }), /blank/)
+    assert.match(yield* ask({}), /handle, or grep/)
+  })
 })
