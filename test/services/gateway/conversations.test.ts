@@ -1,24 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope, Schema } from "effect"
-import { handleOf } from "../../src/domain/content/Handle.ts"
-import type { ReadAnswer } from "../../src/domain/gateway/Answer.ts"
-import { type Dialect, dialects, routeOf } from "../../src/domain/gateway/Dialect.ts"
-import { answerDialects } from "../../src/domain/gateway/DialectCodecs.ts"
-import { requestTarget } from "../../src/domain/gateway/RequestTarget.ts"
-import { SseSplitter } from "../../src/domain/gateway/SseEvents.ts"
-import * as Sha256 from "../../src/layers/platform/Sha256.ts"
-import { nextStep, noRounds } from "../../src/services/gateway/AnswerRounds.ts"
-import { Gateway } from "../../src/services/gateway/Gateway.ts"
+import { handleOf } from "../../../src/domain/content/Handle.ts"
+import type { ReadAnswer } from "../../../src/domain/gateway/Answer.ts"
+import { type Dialect, dialects, routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
+import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { SseSplitter } from "../../../src/domain/gateway/SseEvents.ts"
+import * as Sha256 from "../../../src/layers/platform/Sha256.ts"
+import { nextStep, noRounds } from "../../../src/services/gateway/AnswerRounds.ts"
+import { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import type {
   AskUpstream,
   GatewayError,
   GatewayOptions,
   GatewayPlan,
   SentView
-} from "../../src/services/gateway/GatewayPlan.ts"
-import { type Block, codecs, type Json, signatureOf } from "../support/GatewayDialects.ts"
-import { gatewayLayer } from "../support/GatewayScene.ts"
-import { runsOf } from "../support/runs.ts"
+} from "../../../src/services/gateway/GatewayPlan.ts"
+import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
+import { gatewayLayer } from "../../support/GatewayScene.ts"
+import { runsOf } from "../../support/runs.ts"
 
 /**
  * The law of the gateway, over generated conversations: between compressions each request extends the one before it byte for byte;
