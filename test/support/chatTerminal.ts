@@ -16,10 +16,11 @@ export interface Typing {
   readonly lines?: Array<string>
   readonly picks: Array<string>
   readonly isTerminal?: boolean
+  readonly canColor?: boolean
 }
 
 /** A terminal, and what it did. A line `^C` before another cancels the work of that line as soon as it shows progress; one that begins with `?` is completed. */
-export const recorded = ({ isTerminal = true, lines = [], picks }: Typing) => {
+export const recorded = ({ canColor = false, isTerminal = true, lines = [], picks }: Typing) => {
   const done: Array<string> = []
   const sentences = new Map<string, number>()
   /** A text is told by its number among the different ones, without its facts, and by its facts. */
@@ -54,7 +55,7 @@ export const recorded = ({ isTerminal = true, lines = [], picks }: Typing) => {
     })
   const terminal = {
     isTerminal,
-    canColor: false,
+    canColor,
     theme: "dark",
     columns: Effect.succeed(60),
     ask,
