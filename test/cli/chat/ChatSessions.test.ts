@@ -70,7 +70,7 @@ const play = Effect.fnUntraced(function* (
   keys: Record<string, string> = { GEMINI_API_KEY: "not-a-real-key" }
 ) {
   const lines = typed === "" ? [] : typed.trim().split(/[\n;]\s*/)
-  const { done, terminal } = recorded({ isTerminal, lines, picks })
+  const { done, terminal } = recorded({ isTerminal, lines, picks, canColor: isTerminal })
   const home = path.join(folder, "home")
   const silent = { stdout: () => Sink.drain, stderr: () => Sink.drain }
   const services = Layer.mergeAll(
@@ -110,6 +110,7 @@ const play = Effect.fnUntraced(function* (
   const named = done
     .join("\n")
     .replaceAll(folder, "FOLDER")
+    .replaceAll("\u001b", "^")
     .replace(/^(row .* · )[\d.]+$/gm, "$1size")
     .replace(/[\da-f]{8}-[\da-f-]{27}/g, (id) => ids.get(id) ?? `id_${ids.set(id, `id_${ids.size + 1}`).size}`)
   return `${named}\n${exit._tag} ${exit._tag === "Failure" ? String(exit.cause.reasons) : ""}\n`

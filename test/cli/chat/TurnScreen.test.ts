@@ -303,6 +303,16 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     "[This message does not fit: it has about 9,000 tokens, and 7,500 of the window of 10,000 are left. Nothing was sent. Shorten it, or use a model with a larger window (/model).]\n"
   ],
   [
+    "results that do not fit: the three largest parts are named",
+    [
+      overflow({
+        what: "tool results",
+        stubborn: [1, 2, 3, 4].map((at) => ({ entry: entryId(at), what: "text", tokens: tokens(100 * at) }))
+      })
+    ],
+    "[The tools' results do not fit: they have about 1,200 tokens, and 800 of the window of 10,000 are left. Nothing was sent. Ask for less at once, or use a model with a larger window (/model). Cannot be shortened: e1 text (100), e2 text (200), e3 text (300).]\n"
+  ],
+  [
     "a message that alone is too large",
     [overflow({ estimated: tokens(10_001) })],
     "[This message alone is too large: it has about 10,001 tokens, the whole window 10,000. Nothing was sent. Shorten it, or use a model with a larger window (/model).]\n"
