@@ -24,7 +24,9 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
   const done: Array<string> = []
   const sentences = new Map<string, number>()
   /** A text is told by its number among the different ones, without its facts, and by its facts. */
-  const numbered = (what: string) => (shown: string) => {
+  const numbered = (what: string) => (text: string) => {
+    // The sizes of files are those of their folders' names, too.
+    const shown = text.replace(/\d[\d.]* [kM]?B\b/g, "size")
     const words = shown.replace(/"[^"]*"|[^\s"'(),:;]*[\d/_][^\s"'(),:;]*/g, "")
     const number = sentences.get(words) ?? sentences.size + 1
     sentences.set(words, number)
@@ -96,7 +98,12 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
     card: ({ body, head, isRunning, more }: Card) =>
       keep(`card ${isRunning ? "running " : ""}${head} ${body.join(" / ")} + ${more.length}`),
     // The tokens of the instruction are not the terminal's.
-    status: (line: (columns: number) => string) => changed(`status ${line(200).replace(/[\d,]+ of/, "some of")}`),
+    status: (line: (columns: number) => string) =>
+      changed(
+        `status ${line(200)
+          .replace(/[█░]+/, "bar")
+          .replace(/[\d,]+ of (\S+ tokens) .*?%\)/, "some of $1")}`
+      ),
     title: (text: string) => changed(`title ${text}`),
     panel: (all: ReadonlyArray<string>) => keep(`panel ${all.length}`),
     configure: ({ theme }: { readonly theme: string }) => keep(`theme ${theme}`),

@@ -1,5 +1,5 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer, type Scope, Sink, Stdio } from "effect"
+import { ConfigProvider, Context, Effect, Layer, type Scope, Sink, Stdio } from "effect"
 import { TestClock } from "effect/testing"
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -8,10 +8,12 @@ import { converse, sessionFlags } from "../../../src/cli/chat/ChatSessions.ts"
 import type { Options } from "../../../src/cli/commands/chat.ts"
 import { call, model, plainText, text, user } from "../../../src/domain/content/Content.ts"
 import * as LiveRuntime from "../../../src/layers/assembly/LiveRuntime.ts"
+import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { ChatDefaults } from "../../../src/services/chat/ChatSettings.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
+import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { ChatTerminal } from "../../../src/services/terminal/ChatTerminal.ts"
 import { recorded } from "../../support/chatTerminal.ts"
 import * as Processes from "../../support/processes.ts"
@@ -62,7 +64,7 @@ type Services = Exclude<Effect.Services<ReturnType<typeof converse>>, ChatTermin
 
 /** Plays a chat in a folder, and returns what its terminal showed. */
 const play = Effect.fnUntraced(function* (
-  folder: string,
+  { folder, sessions }: { readonly folder: string; readonly sessions: SessionStore["Service"] },
   typed: string,
   options: Options = {},
   picks: Array<string> = [],
@@ -85,6 +87,7 @@ const play = Effect.fnUntraced(function* (
       Effect.map(Stdio.Stdio, (stdio) => Stdio.make({ ...stdio, ...silent }))
     ),
     ConfigProvider.layer(ConfigProvider.fromUnknown({ ...keys, PALIMPSEST_HOME: home })),
+    Layer.succeed(SessionStore, sessions),
     shell
   ).pipe(
     Layer.provideMerge(
@@ -111,7 +114,6 @@ const play = Effect.fnUntraced(function* (
     .join("\n")
     .replaceAll(folder, "FOLDER")
     .replaceAll("\u001b", "^")
-    .replace(/^(row .* · )[\d.]+$/gm, "$1size")
     .replace(/[\da-f]{8}-[\da-f-]{27}/g, (id) => ids.get(id) ?? `id_${ids.set(id, `id_${ids.size + 1}`).size}`)
   return `${named}\n${exit._tag} ${exit._tag === "Failure" ? String(exit.cause.reasons) : ""}\n`
 })
@@ -122,22 +124,23 @@ describe("a chat", () => {
       const above = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "chat-"))
       const folder = path.join(above, "work_1")
       mkdirSync(folder)
+      const here = { folder, sessions: Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore) }
       writeFileSync(path.join(folder, "AGENTS.md"), "Be brief.")
       const first = `
         ?/comp; ?/export AG; ?see @AG; hello; go on; list; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2
         /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; clear this
-        //third; /resume first; last; /quit`
+        //third; /resume first; last; /export first_1.jsonl; /quit`
       const shown = [
-        yield* play(folder, first, { session: "first" }, ["y", "y", "n"]),
-        yield* play(folder, "more", { resume: "" }, ["0"]),
-        yield* play(folder, "", { resume: "" }, ["none"]),
-        yield* play(folder, "hi; !no command; fail", { session: "piped" }, [], false),
-        yield* play(folder, "hi; fail; hi", { resume: "piped" }, [], false),
-        yield* play(folder, "", { resume: "nothing_1" }),
-        yield* play(folder, "=; =; =; x; /clear; =", { model: `replay:${folder}/home/sessions/first.jsonl` }),
-        yield* play(folder, "", { model: "replay:none" }),
-        yield* play(folder, "", {}, [], true, {}),
-        yield* play(folder, "", { model: "ollama/x" }, [], true, {})
+        yield* play(here, first, { session: "first" }, ["y", "y", "n"]),
+        yield* play(here, "more", { resume: "" }, ["0"]),
+        yield* play(here, "", { resume: "" }, ["none"]),
+        yield* play(here, "hi; !no command; fail", { session: "piped" }, [], false),
+        yield* play(here, "hi; fail; hi", { resume: "piped" }, [], false),
+        yield* play(here, "", { resume: "nothing_1" }),
+        yield* play(here, "=; =; =; x; /clear; =", { model: `replay:${folder}/first_1.jsonl` }),
+        yield* play(here, "", { model: "replay:none" }),
+        yield* play(here, "", {}, [], true, {}),
+        yield* play(here, "", { model: "ollama/x" }, [], true, {})
       ]
       yield* Effect.promise(() => expect(shown.join("\n")).toMatchFileSnapshot("../../golden/chat.txt"))
     })

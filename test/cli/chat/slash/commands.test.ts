@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Ref } from "effect"
+import { Effect, FileSystem, Layer, Ref } from "effect"
 import path from "node:path"
 import { type ChatSession, make, type NextSession } from "../../../../src/cli/chat/slash/ChatSession.ts"
 import { slashCommands } from "../../../../src/cli/chat/slash/SlashCommands.ts"
@@ -74,6 +74,7 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
   const parts = { agent, chat, id: "session_1", recording: undefined, terminal, writePage: () => Effect.void }
   const session = yield* make(parts, undefined)
   let seen = 0
+  const written = new Set<string>()
   const look = Effect.gen(function* () {
     const tags = events.slice(seen).map((event) => event._tag)
     seen = events.length
@@ -84,7 +85,15 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
       ...(prefill === undefined ? [] : [`prefill ${prefill.slice(0, 40)}`]),
       ...(at < 0 ? [] : [`at ${at}`])
     ]
-    return [...done.splice(0), ...state]
+    const fs = yield* FileSystem.FileSystem
+    const names = yield* Effect.orDie(fs.readDirectory(path.resolve(".")))
+    const files: Array<string> = []
+    for (const name of names.filter((each) => !written.has(each))) {
+      const text = yield* Effect.orElseSucceed(fs.readFileString(path.resolve(name)), () => "a folder")
+      written.add(name)
+      files.push(`${name}, ${text.split("\n").length} lines: ${facts(text).slice(0, 60)}`)
+    }
+    return [...done.splice(0), ...state, ...files]
   })
   return { session, look }
 })
@@ -98,7 +107,7 @@ const services = Layer.mergeAll(
   Offline.layerWithModel(ScriptedModel.layer([])),
   Layer.succeed(Settings, settings),
   Layer.succeed(Environment, {
-    variables: Effect.succeed({ HOME: "/h", TERM: "t" })
+    variables: Effect.succeed({ HOME: "/h", TERM: "t_1", TMUX: "/tmp/t_2" })
   } as unknown as Environment["Service"]),
   Layer.succeed(RuntimePlatform, { platform: "linux" } as unknown as RuntimePlatform["Service"]),
   Layer.succeed(SessionFiles, { folder: "/s", of: (id) => `/s/${id}` }),
