@@ -12,17 +12,12 @@ import { Chat } from "../../../src/services/chat/Chat.ts"
 import { startedWith } from "../../../src/services/chat/ChatSettings.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
+import { brief } from "../../support/brief.ts"
 import { taken } from "../../support/sending.ts"
 
 /** One long session: each event, each request and each line of the log, with a model that counts twice the estimate. */
 
 const words = (topic: string, count: number) => Array.from({ length: count }, (_, at) => `${topic} ${at}.`).join(" ")
-
-/** A value as JSON, with long texts cut. */
-const brief = (value: unknown): string =>
-  JSON.stringify(value, (_, each) =>
-    typeof each === "string" && each.length > 40 ? `${each.slice(0, 20).split("\n")[0]}… ${each.length}` : each
-  ).replace(/"(\w+)":/g, "$1:")
 
 const partOf = ({ functionCall, functionResponse, text: words = "", ...rest }: Part) =>
   functionCall === undefined
