@@ -18,7 +18,7 @@ describe("the output of a program", () => {
     ["is empty", shown(""), ""],
     [
       "has no colours, titles and controls",
-      shown("\u001b[1;31ma\u001b[0m\u001b]0;t\u0007b\u001b]0;u\u001b\\\\c\u001b7d\u0008\u000c\u007fe\tf" + words),
+      shown("\u001b[1;31ma\u001b[0m\u001b]0;t\u0007b\u001b]0;u\u001b\\c\u001b7d\u0008\u000c\u007fe\tf" + words),
       "abcde\tf" + words
     ],
     ["ends its lines with one character", shown("a\r\nb\u0000c" + words), "a\nb\nc" + words],
