@@ -36,7 +36,7 @@ const shown = (...events: ReadonlyArray<ChatEvent>) =>
       card: ({ body, head, isRunning, more }) =>
         write(
           isRunning
-            ? `<${[head, ...more].join(": ")}>`
+            ? `<${[head, ...more].join(": ")}${body.map((line) => `|${line}`).join("")}>`
             : `${[head, ...body.map((line) => `  ${line}`)].join("\n")}${more.length === 0 ? "" : ` {${more.join("|")}}`}\n`
         ),
       note: (line) => write(`[${line}]\n`),
@@ -157,7 +157,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       { _tag: "ToolCallProgress", id: "2", text: "one\n  two\n" },
       answered("2", { duration: 12_400, display: { _tag: "Text", text: "exit code 0" } })
     ],
-    "<read_file a.ts>(running)✓ read_file a.ts · … of 300 {lines 1-20|of 300\\u{1b}[2J}\n(thinking)<run npm test>(running)<run npm test: one:   two>✓ run npm test · 12 s\n(thinking)"
+    "<read_file a.ts>(running)✓ read_file a.ts · … of 300 {lines 1-20|of 300\\u{1b}[2J}\n(thinking)<run npm test>(running)<run npm test: one:   two|  two>✓ run npm test · 12 s\n(thinking)"
   ],
   [
     "calls at the same time are counted",
