@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { ChildProcess } from "effect/process"
 import { TestClock } from "effect/testing"
+import * as TreeSitterGrammar from "../../../../src/layers/tools/TreeSitterGrammar.ts"
 import { Environment } from "../../../../src/services/platform/Environment.ts"
 import * as BackgroundCommands from "../../../../src/services/tools/builtin/BackgroundCommands.ts"
 import { shell } from "../../../../src/services/tools/builtin/Shell.ts"
@@ -21,12 +22,16 @@ const variables = {
 }
 
 /** Calls of the tool, each with the process that it starts. */
-const opened = Effect.fnUntraced(function* (play: (command: ChildProcess.StandardCommand) => Processes.Played) {
+const opened = Effect.fnUntraced(function* (
+  play: (command: ChildProcess.StandardCommand) => Processes.Played,
+  grammar: Layer.Layer<never> | typeof TreeSitterGrammar.layer = Layer.empty
+) {
   const started: Array<ChildProcess.StandardCommand> = []
   const scope = yield* Scope.make()
   const commands = yield* BackgroundCommands.make
   const services = Layer.mergeAll(
     inMemory({ "sub/x": "" }),
+    grammar,
     Layer.succeed(Environment, { variables: Effect.succeed(variables) }),
     Layer.succeed(ShellSettings, {
       inactivity: "10 seconds",
@@ -48,7 +53,8 @@ const opened = Effect.fnUntraced(function* (play: (command: ChildProcess.Standar
     const made = yield* tool.call(args, { ...context, progress })
     return { question: yield* made.question, result: yield* made.run }
   })
-  return { call, close: Scope.close(scope, Exit.void), commands, shown, started }
+  const ask = (args: object) => Effect.flatMap(tool.call(args, context), ({ question }) => question)
+  return { ask, call, close: Scope.close(scope, Exit.void), commands, shown, started }
 })
 
 const answered = (fields: Readonly<Record<string, string | number>>, group = 101) =>
@@ -163,6 +169,28 @@ describe("a command in the foreground", () => {
       yield* TestClock.adjust("500 millis")
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(shown, [answered({ Stdout: "half", Error: "it was cancelled before it ended" })])
+    })
+  )
+})
+
+describe("the question before a command", () => {
+  const rows: ReadonlyArray<readonly [command: string, grants: ReadonlyArray<string>, covers: string]> = [
+    ["git push && npm test", ["shell:/work $ git push", "shell:npm test in /work"], "in this folder"],
+    ["cd sub && git push", ["shell:/work/sub $ git push"], "in sub"],
+    ["cat < sub/x", ["shell:cat"], "cat"],
+    ["cat < none", [], "this command"],
+    ["cat < ../etc/passwd", [], "this command"],
+    ["ls > sub/y", [], "this command"],
+    ["cd .. && ls", [], "this command"],
+    ["(cd sub; ls ../../x)", [], "this command"],
+    ["eval x", [], "this command"]
+  ]
+  it.effect.each(rows)("%s", ([command, grants, covers]) =>
+    Effect.gen(function* () {
+      const { ask } = yield* opened(() => ({}), TreeSitterGrammar.layer)
+      const question = yield* ask({ command })
+      assert.deepStrictEqual(question?.grants, [...grants])
+      assert.include(question?.covers, covers)
     })
   )
 })
