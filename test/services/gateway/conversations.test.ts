@@ -298,6 +298,26 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
   }, Effect.scoped)
 
+  it.effect("is made for no request that only counts", () =>
+    Effect.gen(function* () {
+      const gateway = yield* opened({}, new Map())
+      const due = yield* threshold(yield* opened({}, new Map()))
+      if (route === undefined) return assert.fail("no route")
+      for (const count of [due - 1, due]) {
+        const text = JSON.stringify(codec.body(turns(count), true, more))
+        const plan = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+        assert.deepStrictEqual([plan._tag, plan.next], ["Unchanged", undefined])
+      }
+      // What was compressed stays so where it is counted, without another compression and without the tool.
+      const made = yield* planned(gateway, due)
+      const text = JSON.stringify(codec.body(turns(due + 40), true, more))
+      const counted = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+      if (made._tag !== "Changed" || counted._tag !== "Changed") return assert.fail("it is not compressed")
+      assert.strictEqual(counted.sent.view, made.sent.view)
+      assert.deepStrictEqual([counted.isNew, counted.next, counted.sent.declaration], [false, undefined, undefined])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is made by code while the client works", () =>
     Effect.gen(function* () {
       const { near, plan } = yield* prepared({}, () => Effect.die("a model is asked"))
