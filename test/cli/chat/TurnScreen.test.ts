@@ -307,10 +307,10 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     [
       overflow({
         what: "tool results",
-        stubborn: [1, 2, 3, 4].map((at) => ({ entry: entryId(at), what: "text", tokens: tokens(100 * at) }))
+        stubborn: [12, 2, 3, 4].map((at) => ({ entry: entryId(at), what: "text", tokens: tokens(100 * at) }))
       })
     ],
-    "[The tools' results do not fit: they have about 1,200 tokens, and 800 of the window of 10,000 are left. Nothing was sent. Ask for less at once, or use a model with a larger window (/model). Cannot be shortened: e1 text (100), e2 text (200), e3 text (300).]\n"
+    "[The tools' results do not fit: they have about 1,200 tokens, and 800 of the window of 10,000 are left. Nothing was sent. Ask for less at once, or use a model with a larger window (/model). Cannot be shortened: e12 text (1,200), e2 text (200), e3 text (300).]\n"
   ],
   [
     "a message that alone is too large",

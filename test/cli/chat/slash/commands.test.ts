@@ -180,6 +180,7 @@ describe("the commands of a chat", () => {
         yield* store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
       }
       yield* store.rename("session_2", "title_2")
+      for (let at = 10; at < 40; at += 1) yield* store.add([started(`old_${at}`), appended(1, text("old"))])
       yield* play(beginning)
       yield* session.chat.append(messages)
       yield* look
