@@ -183,7 +183,9 @@ describe("the question before a command", () => {
     ["ls > sub/y", [], "this command"],
     ["cd .. && ls", [], "this command"],
     ["(cd sub; ls ../../x)", [], "this command"],
-    ["eval x", [], "this command"]
+    ["eval x", [], "this command"],
+    ["ls a\u202e", [], "this command"],
+    [`ls ${"a".repeat(20_000)}`, [], "this command"]
   ]
   it.effect.each(rows)("%s", ([command, grants, covers]) =>
     Effect.gen(function* () {
