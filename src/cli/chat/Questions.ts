@@ -74,7 +74,8 @@ export const approvalInquiry = (
   style: Output.Style
 ): Inquiry<Answer> => {
   const canGrant = grants.length > 0
-  const canKeep = canGrant && grants.every(canPersist)
+  const own = planQuestions[tool]
+  const canKeep = canGrant && own === undefined && grants.every(canPersist)
   const who = agent === main ? "" : ` (${printableLine(agent)})`
   const all = detailLines(detail)
   // A short command is in the heading already.
@@ -83,7 +84,6 @@ export const approvalInquiry = (
   const isCut = shown.length < lines.length
   // A plan contains lists; their markers are not diff signs.
   const paint = (line: string) => `  ${tool === "exit_plan_mode" ? line : colouredDiffLine(line, style)}\n`
-  const own = planQuestions[tool]
   const options = [
     ...(own?.options ?? [
       "y once",
@@ -96,12 +96,7 @@ export const approvalInquiry = (
   const optionsLine = lineOf(isCut ? [...options, "v view all"] : options)
   const why = because === undefined ? "" : `  Reason: ${printableLine(because)}.\n`
   // Only the grants that the question offers are valid answers.
-  const keys = [
-    "y",
-    ...(canGrant ? (own === undefined && canKeep ? ["s", "a"] : ["s"]) : []),
-    ...(edits === undefined ? [] : ["e"]),
-    "n"
-  ]
+  const keys = ["y", ...(canGrant ? (canKeep ? ["s", "a"] : ["s"]) : []), ...(edits === undefined ? [] : ["e"]), "n"]
   const heading = `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n`
   const inquiry: Inquiry<Answer> = {
     text: `${heading}${why}${shown.map(paint).join("")}${optionsLine}`,

@@ -36,7 +36,7 @@ const shown = (...events: ReadonlyArray<ChatEvent>) =>
       card: ({ body, head, isRunning, more }) =>
         write(
           isRunning
-            ? `<${[head, ...more].join(": ")}>`
+            ? `<${[head, ...more].join(": ")}${body.map((line) => `|${line}`).join("")}>`
             : `${[head, ...body.map((line) => `  ${line}`)].join("\n")}${more.length === 0 ? "" : ` {${more.join("|")}}`}\n`
         ),
       note: (line) => write(`[${line}]\n`),
@@ -157,7 +157,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       { _tag: "ToolCallProgress", id: "2", text: "one\n  two\n" },
       answered("2", { duration: 12_400, display: { _tag: "Text", text: "exit code 0" } })
     ],
-    "<read_file a.ts>(running)✓ read_file a.ts · … of 300 {lines 1-20|of 300\\u{1b}[2J}\n(thinking)<run npm test>(running)<run npm test: one:   two>✓ run npm test · 12 s\n(thinking)"
+    "<read_file a.ts>(running)✓ read_file a.ts · … of 300 {lines 1-20|of 300\\u{1b}[2J}\n(thinking)<run npm test>(running)<run npm test: one:   two|  two>✓ run npm test · 12 s\n(thinking)"
   ],
   [
     "calls at the same time are counted",
@@ -301,6 +301,16 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     "no room, and most of the window is free: it is not",
     [overflow({ estimated: tokens(9_000), remaining: tokens(7_500), stubborn: [] })],
     "[This message does not fit: it has about 9,000 tokens, and 7,500 of the window of 10,000 are left. Nothing was sent. Shorten it, or use a model with a larger window (/model).]\n"
+  ],
+  [
+    "results that do not fit: the three largest parts are named",
+    [
+      overflow({
+        what: "tool results",
+        stubborn: [12, 2, 3, 4].map((at) => ({ entry: entryId(at), what: "text", tokens: tokens(100 * at) }))
+      })
+    ],
+    "[The tools' results do not fit: they have about 1,200 tokens, and 800 of the window of 10,000 are left. Nothing was sent. Ask for less at once, or use a model with a larger window (/model). Cannot be shortened: e12 text (1,200), e2 text (200), e3 text (300).]\n"
   ],
   [
     "a message that alone is too large",

@@ -98,6 +98,13 @@ runner: process`)
     ["negative minutes", `${usual}\ntimeout_mins: -1`, /^timeout_mins: expected a whole number of minutes above 0$/],
     ["a runner that there is none of", `${usual}\nrunner: moon`, /^runner: expected process/],
     ["an unknown field", `${usual}\ncolour: red`, /^colour: there is no such field; expected one of name, /],
+    [
+      "an unknown field of a remote agent",
+      "name: x\nkind: remote\nagent_card_url: https://a.b\ntools: [a]",
+      /^tools: there is no such field; expected one of name, /
+    ],
+    ["a list with a word", "- x", /^agent 1 of the list: expected an object/],
+    ["an empty list", "[]", /^front matter: expected at least one agent$/],
     ["two wrong fields", "name: A\ndescription: x\nmax_turns: 0", /^name: expected .*; max_turns: expected/],
     ["YAML that is none", `${usual}\n  bad: [`, /^front matter: expected YAML; /],
     ["a bare asterisk", `${usual}\ntools:\n  - *`, /front matter: expected YAML; .*; write "\*" with quotes$/],

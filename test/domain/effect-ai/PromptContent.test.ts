@@ -39,6 +39,31 @@ describe("a message of a prompt as content, and back", () => {
     { arbitrary: thousand("round trip") }
   )
 
+  it("keeps what a result shows to the model, in its order", () => {
+    const [picture, page] = ["AAAA", new URL("https://a.b/c.pdf")].map((data) =>
+      Prompt.filePart({ mediaType: "image/png", data, fileName: "f" })
+    )
+    if (picture === undefined || page === undefined) return assert.fail("no files")
+    const said = ["before", "between"].map((text) => Prompt.textPart({ text, options: { any: { a: 1 } } }))
+    const part = (id: string, modelOutput: ReadonlyArray<Prompt.ToolModelOutputPart>) =>
+      Prompt.toolResultPart({
+        id,
+        name: "look",
+        result: { a: [1] },
+        isFailure: false,
+        providerExecuted: false,
+        modelOutput
+      })
+    const message = Prompt.toolMessage({
+      content: [
+        part("c1", [...said.slice(0, 1), picture, ...said.slice(1), page]),
+        part("c2", [page]),
+        part("c3", said)
+      ]
+    })
+    assert.deepStrictEqual(toMessage(throughJson(toContent(message))), message)
+  })
+
   it("keeps the system messages before it", () => {
     const before = [
       Prompt.systemMessage({ content: "One.", options: { anthropic: { cacheControl: { type: "ephemeral" } } } }),

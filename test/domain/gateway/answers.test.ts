@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
 import { type HiddenExchange, woven } from "../../../src/domain/gateway/HiddenExchange.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
@@ -53,6 +53,9 @@ const plain = (messages: ReadonlyArray<string>): ReadonlyArray<Json> =>
     const { id: _id, status: _status, ...message }: Json = JSON.parse(json)
     return message
   })
+
+/** What clients get of answers that the gateway adds to. */
+const written: Array<string> = []
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   const codec = codecs[dialect]
@@ -119,6 +122,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       expected.push(...sentBack(blocks), ...codec.results(results))
     }
     client += stream.finish(ending)
+    if (note !== "" || isUnanswered) written.push(`# ${dialect}`, client.trimEnd(), whole.finish(ending))
     for (const got of [codec.readEvents(client), codec.readJson(whole.finish(ending))]) {
       assert.deepStrictEqual(shown(got.blocks), shown(visible))
       assert.deepStrictEqual(got.counts, { input: 11 * rounds.length, output: 3 * rounds.length })
@@ -174,3 +178,6 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     assert.include(JSON.stringify(ours?.["error"]), "503")
   })
 })
+
+it("are written like this: see `test/golden/gateway-answers.txt`, and take a new one with `vitest -u`", () =>
+  expect(`${written.join("\n")}\n`).toMatchFileSnapshot("../../golden/gateway-answers.txt"))

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base"
 import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
@@ -316,4 +316,25 @@ describe("learning", () => {
     const both = TextFeatures.sumFeatures([one, mixed(random, kindNames).features])
     assert.isAbove(Calibration.upperBound(again, both), Calibration.upperBound(again, one))
   })
+})
+
+it("learns like this: see `test/golden/calibration.txt`, and take a new one with `vitest -u`", () => {
+  const seen = ["prose", "code", "figures", "cjk"].map((name) =>
+    Work.runSync(TextFeatures.textFeatures(`${name} `.repeat(40) + "x = [1, 2]; 語 é 😀 ".repeat(name.length)))
+  )
+  let calibration = Calibration.uncalibrated
+  const lines = Array.from({ length: 24 }, (_, at) => {
+    const features = seen[at % seen.length] ?? Calibration.uncalibratedMargin
+    const estimate = TextFeatures.totalTokens(features)
+    // Mostly a model that counts more; once much more, once much less, once nothing.
+    const factor = at === 9 ? 3 : at === 14 ? 0.4 : at === 17 ? 0 : 1.2 + (at % 3) / 20
+    const likely = Calibration.expected(calibration, features) ?? 0
+    const bound = Calibration.upperBound(calibration, features)
+    calibration = Calibration.observe(calibration, features, Math.round(estimate * factor))
+    const numbers = JSON.stringify(calibration, (_, value) =>
+      typeof value === "number" ? Math.round(value * 1e4) / 1e4 : value
+    )
+    return `${estimate.toFixed(2)} * ${factor.toFixed(2)}: ${likely.toFixed(2)} <= ${bound.toFixed(2)} ${numbers.replaceAll('"', "").replace(/(?<=[,[])(?:0,)+/g, (zeros) => `${zeros.length / 2}*0,`)}`
+  })
+  return expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/calibration.txt")
 })

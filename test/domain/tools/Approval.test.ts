@@ -59,12 +59,23 @@ describe("a call that needs approval", () => {
     assert.strictEqual(new Set(cases.map(([mode, kind]) => `${mode} ${kind}`)).size, ApprovalMode.literals.length * 4)
   })
 
-  it("a call without a grant is asked for each time, and so is one that must be shown", () => {
-    assert.strictEqual(judged("edits", { kind: "edit" }, ["edit"]), "asked")
-    assert.strictEqual(judged("none", { kind: "read", grants: ["edit"], mustBeSeen: true }, ["edit"]), "asked")
-    assert.strictEqual(judged("edits", { kind: "read", grants: ["edit"], mustBeSeen: true }), "asked")
-    assert.strictEqual(judged("plan", { kind: "read", grants: ["edit"], mustBeSeen: true }, ["edit"]), "asked")
-    assert.strictEqual(judged("all", { kind: "read", grants: ["edit"], mustBeSeen: true }), "allowed")
+  // a: allowed, -: asked, r: refused; without a grant, granted, not granted, one of two, a file that edits do not cover, a server's.
+  const wishes = [[], ["edit"], ["other"], ["edit", "other"], ["edit:/a"], ["mcp:s"]]
+  const rows: Readonly<Record<ApprovalMode, readonly [plain: string, seen: string, reviewed: string]>> = {
+    none: ["-a---a", "------", "------"],
+    edits: ["-a---a", "------", "------"],
+    all: ["aaaaaa", "aaaaaa", "------"],
+    plan: ["-a----", "------", "------"]
+  }
+  it.each(ApprovalMode.literals)("depends on its grants, and on who has to see it: %s", (mode) => {
+    const letters = { allowed: "a", asked: "-", refused: "r" }
+    const found = [{}, { mustBeSeen: true }, { needsReview: true }].map((more) =>
+      wishes
+        .map((grants) => verdict({ mode, granted: new Set(["edit", "mcp:s"]) }, { kind: "fetch", grants, ...more }))
+        .map((each) => letters[each])
+        .join("")
+    )
+    assert.deepStrictEqual(found, [...rows[mode]])
   })
 })
 

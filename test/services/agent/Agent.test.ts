@@ -35,34 +35,6 @@ const watching = (
 }
 
 describe("Agent", () => {
-  it.effect("takes turns until the model calls no tool, and answers every call in order", () =>
-    Effect.gen(function* () {
-      const { chat, run } = yield* agent({
-        tools: [upper],
-        answers: [calling(asking("read", "a", "1"), asking("read", "b", "2")), saying("done")]
-      })
-      const { events, error } = yield* taken(run("go"))
-      assert.isUndefined(error)
-      assert.deepStrictEqual(tags(events), [
-        "ToolCallRequest",
-        "ToolCallRequest",
-        "Finished",
-        "ToolCallStarted",
-        "ToolCallResponse",
-        "ToolCallStarted",
-        "ToolCallResponse",
-        "Content",
-        "Finished"
-      ])
-      assert.deepStrictEqual(yield* transcript(chat), [
-        "user go",
-        `model read({"word":"a"}) | read({"word":"b"})`,
-        `user read → {"output":"A"} | read → {"output":"B"}`,
-        "model done"
-      ])
-    })
-  )
-
   it.effect("runs reading calls in parallel, with results in the order of the calls", () =>
     Effect.gen(function* () {
       const second = yield* Deferred.make<void>()
@@ -155,23 +127,6 @@ describe("Agent", () => {
     }
   })
 
-  it.effect("stops a tool that hangs after its timeout, and keeps its output so far", () =>
-    Effect.gen(function* () {
-      const hanging = tool("hang", "read", (_, { progress }) => Effect.andThen(progress("half"), Effect.never), {
-        timeout: "1 minute"
-      })
-      const { chat, run } = yield* agent({ tools: [hanging], answers: [calling(asking("hang", "x")), saying("done")] })
-      const fiber = yield* Effect.forkChild(taken(run("go")))
-      yield* TestClock.adjust("1 minute")
-      const { events } = yield* Fiber.join(fiber)
-      assert.match((yield* transcript(chat))[2] ?? "", /did not finish within 1m.*\\nhalf/)
-      assert.include(
-        events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.status] : [])),
-        "timeout"
-      )
-    })
-  )
-
   describe("approval of changes", () => {
     const edits = (ran: Ref.Ref<number>) =>
       tool("edit", "edit", () =>
@@ -180,52 +135,6 @@ describe("Agent", () => {
           "ok"
         )
       )
-
-    it.effect("denies without a terminal, and informs the model", () =>
-      Effect.gen(function* () {
-        const ran = yield* Ref.make(0)
-        const { chat, run } = yield* agent({
-          tools: [edits(ran)],
-          mode: "none",
-          answers: [calling(asking("edit", "x")), saying("done")]
-        })
-        const { events } = yield* taken(run("go"))
-        assert.strictEqual(yield* Ref.get(ran), 0)
-        assert.match((yield* transcript(chat))[2] ?? "", /denied this call of edit/)
-        assert.deepStrictEqual(
-          events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.status] : [])),
-          ["denied"]
-        )
-      })
-    )
-
-    it.effect("runs what the user edited, and tells the model", () =>
-      Effect.gen(function* () {
-        const ran = yield* Ref.make<ReadonlyArray<string>>([])
-        const asked = yield* Ref.make(0)
-        const { chat, run } = yield* agent({
-          tools: [
-            tool("edit", "edit", (word) =>
-              Effect.as(
-                Ref.update(ran, (words) => [...words, word]),
-                "ok"
-              )
-            )
-          ],
-          mode: "none",
-          ask: () =>
-            Effect.as(
-              Ref.update(asked, (n) => n + 1),
-              { _tag: "Edited", text: "y" }
-            ),
-          answers: [calling(asking("edit", "x")), calling(asking("edit", "z")), saying("done")]
-        })
-        yield* Stream.runDrain(run("go"))
-        // An edited call grants nothing: the next one asks again.
-        assert.deepStrictEqual([yield* Ref.get(ran), yield* Ref.get(asked)], [["y", "y"], 2])
-        assert.match((yield* transcript(chat))[2] ?? "", /ok.*the user changed the word before it ran, to: y/)
-      })
-    )
 
     it.effect("passes a refusal's reason to the model", () =>
       Effect.gen(function* () {
@@ -307,49 +216,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("carries out no call of an answer that was cut off, and tells the model", () =>
-    Effect.gen(function* () {
-      const cut = { ...calling(asking("read", "a", "1"), asking("read", "b", "2")), finishReason: "MAX_TOKENS" }
-      const { chat, run } = yield* agent({ tools: [upper], answers: [cut, saying("done")] })
-      const { events } = yield* taken(run("go"))
-      assert.notInclude(tags(events), "ToolCallStarted")
-      const [, , refused = "", last] = yield* transcript(chat)
-      assert.lengthOf(refused.match(/not carried out/g) ?? [], 2)
-      assert.strictEqual(last, "model done")
-    })
-  )
-
   describe("limits", () => {
-    const again = () => calling(asking("read", "a"))
-
-    it.effect("turns", () =>
-      Effect.gen(function* () {
-        const { calls, run } = yield* agent({ tools: [upper], answers: again, limits: { turns: 3 } })
-        const { events } = yield* taken(run("go"))
-        const last = events.at(-1)
-        assert.isTrue(last?._tag === "LimitReached" && last.limit === "turns")
-        assert.strictEqual((yield* calls).length, 3)
-      })
-    )
-
-    it.effect("tokens, by the provider's counts", () =>
-      Effect.gen(function* () {
-        const { calls, run } = yield* agent({ tools: [upper], answers: again, limits: { tokens: 250 } })
-        const { events } = yield* taken(run("go"))
-        const last = events.at(-1)
-        assert.isTrue(last?._tag === "LimitReached" && last.limit === "tokens")
-        assert.strictEqual((yield* calls).length, 3)
-      })
-    )
-
-    it.effect("cost", () =>
-      Effect.gen(function* () {
-        const { run } = yield* agent({ tools: [upper], answers: again, limits: { cost: 0.0001 } })
-        const last = (yield* taken(run("go"))).events.at(-1)
-        assert.isTrue(last?._tag === "LimitReached" && last.limit === "cost")
-      })
-    )
-
     it.effect("time, not counting questions to the user", () =>
       Effect.gen(function* () {
         const slow = tool("slow", "read", () => Effect.as(Effect.sleep("40 seconds"), "ok"))
@@ -379,35 +246,6 @@ describe("Agent", () => {
   })
 
   describe("loops", () => {
-    const loop: Loop = { kind: "calls", detail: "read(a) five times" }
-
-    it.effect("repeated calls are rejected with a note, the second time the run stops, and it can be continued", () =>
-      Effect.gen(function* () {
-        const ran = yield* Ref.make(0)
-        const { chat, run } = yield* agent({
-          tools: [
-            tool("read", "read", () =>
-              Effect.as(
-                Ref.update(ran, (n) => n + 1),
-                "x"
-              )
-            )
-          ],
-          loops: watching({ call: (n) => (n >= 2 && n <= 3 ? loop : undefined) }),
-          answers: (_, index) => (index < 3 ? calling(asking("read", "a")) : saying("done"))
-        })
-        const { events } = yield* taken(run("go"))
-        assert.deepStrictEqual(
-          events.flatMap((event) => (event._tag === "LoopDetected" ? [event.halted] : [])),
-          [false, true]
-        )
-        assert.strictEqual(yield* Ref.get(ran), 1)
-        assert.match((yield* transcript(chat)).at(-1) ?? "", /stuck in a loop/)
-        yield* Stream.runDrain(run("go on"))
-        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
-      })
-    )
-
     it.effect("a repeating answer is stopped, the model informed, and the message kept", () =>
       Effect.gen(function* () {
         const { chat, run } = yield* agent({
@@ -423,17 +261,6 @@ describe("Agent", () => {
       })
     )
   })
-
-  it.effect("lets a tool end the work", () =>
-    Effect.gen(function* () {
-      const { calls, run } = yield* agent({
-        tools: [tool("finish", "read", () => Effect.succeed("ok"), { ends: true })],
-        answers: [calling(asking("finish", "x"))]
-      })
-      yield* Stream.runDrain(run("go"))
-      assert.strictEqual((yield* calls).length, 1)
-    })
-  )
 
   it.effect("shows a summary in place of a result, which can be recalled by its handle", () =>
     Effect.gen(function* () {

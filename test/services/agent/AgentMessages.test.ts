@@ -369,7 +369,7 @@ describe("sessions_send", () => {
 
   it.effect("REPLY_SKIP ends an exchange from either side", () =>
     Effect.gen(function* () {
-      const { call, heard, mail, spawn } = yield* scene("scout", () => Effect.succeed("REPLY_SKIP"))
+      const { call, heard, mail, spawn } = yield* scene("scout", () => Effect.succeed("\nREPLY_SKIP "))
       yield* spawn
       yield* call("sessions_send", { session: "scout-1", message: "x", timeout_seconds: 0 })
       for (let turn = 0; turn < 5; turn += 1) yield* Effect.yieldNow
@@ -379,7 +379,7 @@ describe("sessions_send", () => {
         "scout-1 has no reply."
       )
       assert.include(
-        String((yield* call("sessions_send", { session: "scout-1", message: "REPLY_SKIP" })).value),
+        String((yield* call("sessions_send", { session: "scout-1", message: " REPLY_SKIP " })).value),
         "nothing was sent"
       )
       assert.strictEqual(heard.length, 2)
@@ -523,7 +523,7 @@ describe("sessions_yield", () => {
       yield* call("sessions_send", { session: "scout-1", message: "REPLY_SKIP" })
       yield* call("sessions_send", { session: "scout-1", message: "ok", timeout_seconds: 0 })
       const again = yield* Effect.forkChild(call("sessions_yield", {}), { startImmediately: true })
-      yield* Deferred.succeed(second, "REPLY_SKIP")
+      yield* Deferred.succeed(second, " REPLY_SKIP\n")
       assert.include(String((yield* Fiber.join(again)).value), "none has a message")
       assert.include(yield* refusal("sessions_yield", {}), "no agent is running")
     })

@@ -1,15 +1,21 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Ref, Scope, Stream } from "effect"
+import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, isResponse, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { entries, entryId, view } from "../../../src/domain/conversation/Conversation.ts"
 import { emptySession, logVersion, type SessionEvent, applyEvent } from "../../../src/domain/session/Session.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import { InvalidAnswer, StoppedByHook } from "../../../src/services/chat/AskModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import { Chats } from "../../../src/services/chat/Chats.ts"
 import type { ChatOptions } from "../../../src/services/chat/ChatState.ts"
+import { ChatBusy } from "../../../src/services/chat/Commit.ts"
+import { ContextOverflow } from "../../../src/services/chat/FitRequest.ts"
+import { failureEvent, NothingToAsk, type TurnError } from "../../../src/services/chat/Turn.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
-import { SessionStore } from "../../../src/services/session/SessionStore.ts"
+import { sessionError, SessionNotFound, SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { strideOf } from "../../support/runs.ts"
@@ -159,6 +165,34 @@ layer(offline)("a turn", (it) => {
       const asked = (yield* calls).at(-1)?.request.contents ?? []
       assert.include(JSON.stringify(asked), "always use tabs")
     })
+  )
+})
+
+describe("the last event of a turn that failed", () => {
+  const overflow = {
+    what: "message",
+    estimated: TokenCount.make(30),
+    remaining: TokenCount.make(10),
+    limit: TokenCount.make(20),
+    stubborn: [],
+    text: "words"
+  } as const
+  it.each<readonly [error: TurnError, event: object]>([
+    [
+      new InvalidAnswer({ fault: "NO_FINISH_REASON", detail: "x" }),
+      { _tag: "InvalidStream", fault: "NO_FINISH_REASON" }
+    ],
+    [new StoppedByHook({ reason: "no" }), { _tag: "HookStopped", refused: true }],
+    [new ContextOverflow(overflow), { _tag: "ContextWindowWillOverflow", ...overflow }],
+    [
+      new ModelError({ reason: new InvalidRequestError({ detail: "no" }) }),
+      { _tag: "Error", reason: "InvalidRequestError" }
+    ],
+    [sessionError(new SessionNotFound({ id: "s" })), { _tag: "Error", reason: "SessionNotFound" }],
+    [new NothingToAsk({}), { _tag: "Error", reason: "NothingToAsk" }],
+    [new ChatBusy({ doing: "a turn" }), { _tag: "Error", reason: "ChatBusy" }]
+  ])("says why: %s", (error, event) =>
+    assert.deepStrictEqual(failureEvent(error), { ...event, message: error.message } as ChatEvent)
   )
 })
 

@@ -364,7 +364,19 @@ describe("failures", () => {
     [new AiError.InternalProviderError({ description: "overloaded" }), "InternalProviderError", true],
     [new AiError.InvalidResponseError({ description: "no JSON" }), "InvalidResponseError", false],
     [new AiError.InvalidOutputError({ description: "no JSON" }), "InvalidResponseError", false],
-    [new AiError.UnknownError({}), "InternalProviderError", true]
+    [new AiError.UnknownError({}), "InternalProviderError", true],
+    ...[
+      new AiError.UnsupportedSchemaError({ description: "no" }),
+      new AiError.ToolConfigurationError({ toolName: "t", description: "no" }),
+      new AiError.ToolkitRequiredError({ pendingApprovals: ["a"] }),
+      new AiError.ToolResultEncodingError({ toolName: "t", toolResult: 1, description: "no" }),
+      new AiError.InvalidToolResultError({ toolName: "t", description: "no" }),
+      new AiError.InvalidUserInputError({ description: "no" })
+    ].map((reason) => [reason, "InvalidRequestError", false] as const),
+    ...[
+      new AiError.StructuredOutputError({ description: "no", responseText: "x" }),
+      new AiError.ToolParameterValidationError({ toolName: "t", description: "no" })
+    ].map((reason) => [reason, "InvalidResponseError", false] as const)
   ]
   for (const [reason, ours, retryable] of cases) {
     it(`${reason._tag}: ${ours}`, () => {

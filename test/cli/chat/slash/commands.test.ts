@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Option, Ref } from "effect"
+import { Effect, FileSystem, Layer, Ref } from "effect"
 import path from "node:path"
 import { type ChatSession, make, type NextSession } from "../../../../src/cli/chat/slash/ChatSession.ts"
 import { slashCommands } from "../../../../src/cli/chat/slash/SlashCommands.ts"
@@ -19,55 +19,17 @@ import { SessionFiles } from "../../../../src/services/session/SessionFiles.ts"
 import { SessionStore } from "../../../../src/services/session/SessionStore.ts"
 import { BlobFolder } from "../../../../src/services/session/TempStore.ts"
 import { Settings } from "../../../../src/services/settings/Settings.ts"
-import { type ChatTerminal, Closed } from "../../../../src/services/terminal/ChatTerminal.ts"
+import { facts, recorded } from "../../../support/chatTerminal.ts"
 import { begin } from "../../../support/sending.ts"
 
 /** What each command does to the session and the terminal. Of its sentences only names, numbers and ids are looked at. */
-
-/** The names, numbers and ids of a text. */
-const facts = (shown: string): string =>
-  (shown.match(/[^\s"'(),:;]*[\d/_█▓▒|…·$%][^\s"'(),:;]*|"[^"]*"/g) ?? [])
-    .map((word) => word.replace(/\.$/, ""))
-    .join(" ")
-
-const maxRows = 3
 
 const tool = (name: string, kind: string, description: string) => ({ name, kind, description })
 
 /** A session with a conversation in memory. Returns it, and what it did since the last look. */
 const opened = Effect.fnUntraced(function* (picks: Array<string>) {
-  const done: Array<string> = []
-  const sentences = new Map<string, number>()
-  /** A text is told by its number among the different ones, without its facts, and by its facts. */
-  const numbered = (what: string) => (shown: string) => {
-    const words = shown.replace(/"[^"]*"|[^\s"'(),:;]*[\d/_][^\s"'(),:;]*/g, "")
-    const number = sentences.get(words) ?? sentences.size + 1
-    sentences.set(words, number)
-    const { length } = shown.split("\n")
-    return `${what} ${number}${length > 1 ? ` of ${length} lines` : ""}: ${facts(shown)}`.trim()
-  }
-  const told = (what: string) => (shown: string) => Effect.sync(() => void done.push(numbered(what)(shown)))
+  const { done, terminal } = recorded({ picks })
   const { chat, events } = yield* begin()
-  const terminal = {
-    canColor: false,
-    theme: "dark",
-    columns: Effect.succeed(60),
-    during: <A, E, R>(_: string, work: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>) =>
-      work(Effect.never),
-    choose: (
-      _: string,
-      choices: ReadonlyArray<{ readonly label: string; readonly about?: string; value: unknown }>
-    ) => {
-      for (const { about = "", label } of choices.slice(0, maxRows)) done.push(numbered("row")(`${label} ${about}`))
-      const pick = picks.shift() ?? "closed"
-      if (pick === "closed") return Effect.fail(new Closed())
-      return Effect.succeed(pick === "none" ? Option.none() : Option.fromNullishOr(choices[Number(pick)]?.value))
-    },
-    configure: ({ theme }: { readonly theme: string }) => Effect.sync(() => void done.push(`theme ${theme}`)),
-    copy: (copied: string) => Effect.sync(() => done.push(`copied ${copied}`) > 0),
-    write: told("write"),
-    note: told("note")
-  } as unknown as ChatTerminal["Service"]
   const files: ReadonlyArray<RewindFile> = [
     { shown: "a.ts", state: "ours" },
     { shown: "b.ts", state: "changed" }
@@ -112,6 +74,7 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
   const parts = { agent, chat, id: "session_1", recording: undefined, terminal, writePage: () => Effect.void }
   const session = yield* make(parts, undefined)
   let seen = 0
+  const written = new Set<string>()
   const look = Effect.gen(function* () {
     const tags = events.slice(seen).map((event) => event._tag)
     seen = events.length
@@ -122,7 +85,15 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
       ...(prefill === undefined ? [] : [`prefill ${prefill.slice(0, 40)}`]),
       ...(at < 0 ? [] : [`at ${at}`])
     ]
-    return [...done.splice(0), ...state]
+    const fs = yield* FileSystem.FileSystem
+    const names = yield* Effect.orDie(fs.readDirectory(path.resolve(".")))
+    const files: Array<string> = []
+    for (const name of names.filter((each) => !written.has(each))) {
+      const text = yield* Effect.orElseSucceed(fs.readFileString(path.resolve(name)), () => "a folder")
+      written.add(name)
+      files.push(`${name}, ${text.split("\n").length} lines: ${facts(text).slice(0, 60)}`)
+    }
+    return [...done.splice(0), ...state, ...files]
   })
   return { session, look }
 })
@@ -136,7 +107,7 @@ const services = Layer.mergeAll(
   Offline.layerWithModel(ScriptedModel.layer([])),
   Layer.succeed(Settings, settings),
   Layer.succeed(Environment, {
-    variables: Effect.succeed({ HOME: "/h", TERM: "t" })
+    variables: Effect.succeed({ HOME: "/h", TERM: "t_1", TMUX: "/tmp/t_2" })
   } as unknown as Environment["Service"]),
   Layer.succeed(RuntimePlatform, { platform: "linux" } as unknown as RuntimePlatform["Service"]),
   Layer.succeed(SessionFiles, { folder: "/s", of: (id) => `/s/${id}` }),
@@ -209,6 +180,7 @@ describe("the commands of a chat", () => {
         yield* store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
       }
       yield* store.rename("session_2", "title_2")
+      for (let at = 10; at < 40; at += 1) yield* store.add([started(`old_${at}`), appended(1, text("old"))])
       yield* play(beginning)
       yield* session.chat.append(messages)
       yield* look

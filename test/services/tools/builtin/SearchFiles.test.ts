@@ -1,30 +1,200 @@
-import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Path, PlatformError } from "effect"
-import { ChildProcessSpawner } from "effect/process"
-import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import type { ChildProcess } from "effect/process"
 import { Environment } from "../../../../src/services/platform/Environment.ts"
 import { searchFiles } from "../../../../src/services/tools/builtin/SearchFiles.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
 import { answerOf } from "../../../support/callTool.ts"
+import * as Processes from "../../../support/processes.ts"
+import { inMemory } from "../../../support/workspaces.ts"
 
-/** A workspace of these folders in memory, on a machine without ripgrep. */
+const environment = (variables: Record<string, string>) =>
+  Layer.succeed(Environment, { variables: Effect.succeed(variables) })
+
+/** The answer of a machine with this ripgrep, if any, in a workspace of these files, and what ripgrep was started with. */
+const searched = (
+  files: Readonly<Record<string, string>>,
+  args: object,
+  play?: (command: ChildProcess.StandardCommand) => Processes.Played
+) => {
+  const started: Array<ReadonlyArray<string>> = []
+  const processes = Processes.layer((command) => {
+    assert.deepStrictEqual(
+      [command.command, command.options.cwd, command.options.env],
+      ["/bin/rg", "/work", { PATH: "/bin", PLAIN: "1" }]
+    )
+    started.push(command.args.map(String))
+    return play?.(command)
+  })
+  return Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    if (play !== undefined) yield* fs.makeDirectory("/bin")
+    if (play !== undefined) yield* fs.writeFileString("/bin/rg", "", { mode: 0o755 })
+    return { answer: yield* answerOf(yield* searchFiles, args), started }
+  }).pipe(
+    Effect.provide(
+      Layer.mergeAll(inMemory(files), processes, environment({ PATH: "/bin", PLAIN: "1", MY_API_KEY: "secret-1" }))
+    )
+  )
+}
+
+/** Ripgrep without ignore rules: what it prints for these files. */
+const ripgrep =
+  (files: Readonly<Record<string, string>>) =>
+  ({ args: words }: ChildProcess.StandardCommand): Processes.Played => {
+    const args = words.map(String)
+    const of = (key: string) => args.find((arg) => arg.startsWith(key))?.slice(key.length) ?? ""
+    const places = args.slice(args.indexOf("--") + 1).map((place) => place.replace(/^\.\/|^\/work\//, ""))
+    const expression = new RegExp(of("--regexp="), args.includes("--ignore-case") ? "i" : "")
+    const isListing = args.includes("--files-with-matches")
+    const out = Object.entries(files).flatMap(([name, content]) => {
+      if (
+        name.startsWith(".git/") ||
+        !places.some((place) => place === "" || name === place || name.startsWith(`${place}/`))
+      )
+        return []
+      const lines = content.split("\n").flatMap((line, at) => (expression.test(line) ? [`${at + 1}:${line}\n`] : []))
+      if (isListing) return lines.length === 0 ? [] : [`${name}\0`]
+      return lines.slice(0, Number(of("--max-count="))).map((line) => `${name}\0${line}`)
+    })
+    return { out: out.join(""), ends: out.length === 0 ? 1 : 0 }
+  }
+
+const files = {
+  "z.txt": "one\ntwo\nOne and one\n",
+  "src/a.ts": "const one = 1\nconst two = one + 1\nx",
+  "src/deep/b.ts": "// one\r\n// two\r\n",
+  "src/c.js": "one",
+  "log/d.txt": "one\n",
+  "own/e.txt": "one\n",
+  "node_modules/f.txt": "one\n",
+  ".git/HEAD": "one\n",
+  ".gitignore": "log/\n",
+  ".geminiignore": "own/\n"
+}
+
+describe("a search with ripgrep", () => {
+  const common = (...more: ReadonlyArray<string>) => [
+    "--color=never --no-heading --with-filename --line-number --null --max-columns=8192 --max-columns-preview",
+    "--no-config --hidden --no-mmap --no-messages --crlf",
+    ...more
+  ]
+  const rules = [
+    "--ignore-file=/work/.geminiignore --glob=!**/.git --glob=!node_modules --glob=!bower_components --glob=!.svn --glob=!.hg"
+  ]
+  const rows: ReadonlyArray<readonly [args: object, started: ReadonlyArray<string> | undefined]> = [
+    [
+      { pattern: "one" },
+      common("--ignore-case --max-count=101 --no-ignore-dot --no-ignore-global", ...rules, "--regexp=one -- ./")
+    ],
+    [
+      { pattern: "one", case_sensitive: true, no_ignore: true, max_matches_per_file: 1 },
+      common(
+        "--case-sensitive --max-count=1 --no-ignore-dot --no-ignore-global --no-ignore-vcs --no-ignore-exclude --glob=!**/.git",
+        "--regexp=one -- ./"
+      )
+    ],
+    [
+      { pattern: "one", dir_path: "src", include_pattern: "*.ts", total_max_matches: 2 },
+      common(
+        "--ignore-case --max-count=3 --no-ignore-dot --no-ignore-global",
+        ...rules,
+        "--glob=*.ts --regexp=one -- ./src"
+      )
+    ],
+    [
+      { pattern: "two", include_pattern: "src/**", context: 1 },
+      common("--ignore-case --max-count=101 --no-ignore-dot --no-ignore-global", ...rules, "--regexp=two -- ./")
+    ],
+    [
+      { pattern: "one", dir_path: "log/d.txt", names_only: true },
+      common(
+        "--ignore-case --max-count=101 --no-ignore-dot --no-ignore-global",
+        ...rules,
+        "--regexp=one -- ./log/d.txt"
+      )
+    ],
+    [{ pattern: "one", exclude_pattern: "two" }, undefined]
+  ]
+  it.effect.each(rows)("answers as one without it: %j", ([args, started]) =>
+    Effect.gen(function* () {
+      const own = yield* searched(files, args)
+      const found = yield* searched(files, args, ripgrep(files))
+      assert.strictEqual(found.answer, own.answer)
+      assert.deepStrictEqual(
+        found.started.map((each) => each.join(" ")),
+        started === undefined ? [] : [started.join(" ")]
+      )
+    })
+  )
+
+  it.effect("lists the files first where there are more matches than it takes, and ends at the total", () =>
+    Effect.gen(function* () {
+      const many = Object.fromEntries(
+        Array.from({ length: 30 }, (_, at) => [`m${String(at).padStart(2, "0")}.txt`, "one\n".repeat(100)])
+      )
+      const args = { pattern: "one", total_max_matches: 450 }
+      const own = yield* searched(many, args)
+      const { answer, started } = yield* searched(many, args, ripgrep(many))
+      assert.strictEqual(answer, own.answer)
+      assert.deepStrictEqual(
+        started.map((each) => each.slice(each.indexOf("--") + 1).map((place) => place.replace("/work/", ""))),
+        [["./"], ["./"], ["m00.txt", "m01.txt", "m02.txt", "m03.txt"], ["m04.txt", "m05.txt", "m06.txt", "m07.txt"]]
+      )
+    })
+  )
+
+  const first = "src/a.ts\u00001:const one = 1\nsrc/a.ts\u00002:const two = one + 1\n"
+  it.effect.each<readonly [rule: string, played: Processes.Played, shown: "all" | "src/a.ts"]>([
+    ["failed with a complaint", { out: first, err: "regex parse error", ends: 2 }, "all"],
+    ["failed in another way", { out: first, ends: 3 }, "all"],
+    ["was killed", { out: first, ends: "SIGKILL" }, "all"],
+    ["could not read some file", { out: first, ends: 2 }, "src/a.ts"],
+    ["prints no line numbers", { out: "src/a.ts\u0000const one = 1\n" }, "all"],
+    ["prints half a line at its end", { out: `${first}src` }, "all"],
+    ["prints lines that the file does not have", { out: first.replaceAll("one", "1ne") }, "src/a.ts"],
+    [
+      "stopped in a binary file",
+      { out: `${first}z.txt\u00001:one\nz.txt: binary file matches (found "\\0" byte around offset 3)\n` },
+      "src/a.ts"
+    ],
+    [
+      "tells of a binary file that is not there",
+      { out: `${first}none: binary file matches (found "\\0" byte around offset 3)\n` },
+      "all"
+    ]
+  ])("that %s shows only what the files have", ([, played, shown]) =>
+    Effect.gen(function* () {
+      const args = { pattern: "one", names_only: true }
+      const own = yield* searched(files, args)
+      const { answer } = yield* searched(files, args, () => played)
+      const names = (text: string) => text.split("\n").slice(1)
+      assert.deepStrictEqual(names(answer), shown === "all" ? names(own.answer) : [shown])
+    })
+  )
+
+  it.effect("is not made where its rules could not be those of the workspace", () =>
+    Effect.gen(function* () {
+      const negated = { ...files, ".geminiignore": "own/*\n!own/e.txt\n" }
+      const { answer, started } = yield* searched(negated, { pattern: "one", names_only: true }, ripgrep(negated))
+      assert.deepStrictEqual(started, [])
+      assert.include(answer, "own/e.txt")
+    })
+  )
+})
+
+/** A workspace of these folders, on a machine without ripgrep. */
 const within = (folders: ReadonlyArray<string>) =>
   Layer.mergeAll(
-    MemoryFileSystem.layer({ "/work/a.txt": "one\n", "/work/sub/b.txt": "one\n", "/workshop/c.txt": "one\n" }),
-    Path.layer,
-    Layer.succeed(Environment, { variables: Effect.succeed({}) }),
-    Layer.succeed(
-      ChildProcessSpawner.ChildProcessSpawner,
-      ChildProcessSpawner.make(() =>
-        Effect.fail(PlatformError.systemError({ _tag: "NotFound", module: "ChildProcess", method: "spawn" }))
-      )
-    ),
+    inMemory({ "a.txt": "one\n", "sub/b.txt": "one\n", "../workshop/c.txt": "one\n" }),
+    environment({}),
+    Processes.layer(() => undefined),
     Layer.mock(Workspace, {
       root: folders[0] ?? "/",
       folders,
       path: (given) => Effect.succeed(given),
       shown: (given) => given,
-      files: (files) => files,
+      files: (all) => all,
       held: (folder) => Effect.succeed(folder)
     })
   )

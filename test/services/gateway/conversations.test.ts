@@ -1,25 +1,25 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope, Schema } from "effect"
-import { handleOf } from "../../src/domain/content/Handle.ts"
-import { routeOf } from "../../src/domain/gateway/Dialect.ts"
-import { answerDialects } from "../../src/domain/gateway/DialectCodecs.ts"
-import { requestTarget } from "../../src/domain/gateway/RequestTarget.ts"
-import { type Dialect, dialects } from "../../src/domain/wire/Dialect.ts"
-import type { ReadAnswer } from "../../src/domain/wire/RelayedAnswer.ts"
-import { SseSplitter } from "../../src/domain/wire/SseEvents.ts"
-import * as Sha256 from "../../src/layers/platform/Sha256.ts"
-import { nextStep, noRounds } from "../../src/services/gateway/AnswerRounds.ts"
-import { Gateway } from "../../src/services/gateway/Gateway.ts"
+import { handleOf } from "../../../src/domain/content/Handle.ts"
+import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
+import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
+import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
+import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
+import * as Sha256 from "../../../src/layers/platform/Sha256.ts"
+import { nextStep, noRounds } from "../../../src/services/gateway/AnswerRounds.ts"
+import { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import type {
   AskUpstream,
   GatewayError,
   GatewayOptions,
   GatewayPlan,
   SentView
-} from "../../src/services/gateway/GatewayPlan.ts"
-import { type Block, codecs, type Json, signatureOf } from "../support/GatewayDialects.ts"
-import { gatewayLayer } from "../support/GatewayScene.ts"
-import { runsOf } from "../support/runs.ts"
+} from "../../../src/services/gateway/GatewayPlan.ts"
+import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
+import { gatewayLayer } from "../../support/GatewayScene.ts"
+import { runsOf } from "../../support/runs.ts"
 
 /**
  * The law of the gateway, over generated conversations: between compressions each request extends the one before it byte for byte;
@@ -298,6 +298,26 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.deepStrictEqual(codec.problems(JSON.parse(plan._tag === "Changed" ? plan.text : "{}")), [])
     return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
   }, Effect.scoped)
+
+  it.effect("is made for no request that only counts", () =>
+    Effect.gen(function* () {
+      const gateway = yield* opened({}, new Map())
+      const due = yield* threshold(yield* opened({}, new Map()))
+      if (route === undefined) return assert.fail("no route")
+      for (const count of [due - 1, due]) {
+        const text = JSON.stringify(codec.body(turns(count), true, more))
+        const plan = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+        assert.deepStrictEqual([plan._tag, plan.next], ["Unchanged", undefined])
+      }
+      // What was compressed stays so where it is counted, without another compression and without the tool.
+      const made = yield* planned(gateway, due)
+      const text = JSON.stringify(codec.body(turns(due + 40), true, more))
+      const counted = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+      if (made._tag !== "Changed" || counted._tag !== "Changed") return assert.fail("it is not compressed")
+      assert.strictEqual(counted.sent.view, made.sent.view)
+      assert.deepStrictEqual([counted.isNew, counted.next, counted.sent.declaration], [false, undefined, undefined])
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("is made by code while the client works", () =>
     Effect.gen(function* () {

@@ -2,16 +2,17 @@ import { Effect, Layer, Schema, type Scope } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
-import { type Handle, mentions } from "../../src/domain/content/Handle.ts"
-import { messageText } from "../../src/domain/conversation/MessageName.ts"
-import * as Offline from "../../src/layers/assembly/Offline.ts"
-import * as CompressedLanguageModel from "../../src/services/effect-ai/CompressedLanguageModel.ts"
-import { ConversationKey, withConversation } from "../../src/services/effect-ai/ConversationKey.ts"
-import { Recall } from "../../src/services/effect-ai/RecallTool.ts"
-import { SessionStore } from "../../src/services/session/SessionStore.ts"
-import { thousand } from "../support/generate.ts"
-import { answers, says } from "../support/prompts.ts"
-import { assert, describe, it } from "../support/vitest.ts"
+import { type Handle, mentions } from "../../../src/domain/content/Handle.ts"
+import { messageText } from "../../../src/domain/conversation/MessageName.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
+import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
+import { ConversationKey, withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
+import { Recall } from "../../../src/services/effect-ai/RecallTool.ts"
+import { SessionStore } from "../../../src/services/session/SessionStore.ts"
+import { thousand } from "../../support/generate.ts"
+import { answers, says } from "../../support/prompts.ts"
+import { sizeOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Conversations with a key: stored, scoped, and the same after a restart. */
 
@@ -116,7 +117,7 @@ describe("conversations with a key", () => {
     function* () {
       const { problems, shown, started } = yield* world()
       const first = yield* started
-      const tenants = Array.from({ length: 100 }, (_, n) => `tenant/${n}`)
+      const tenants = Array.from({ length: sizeOf(100, 3) }, (_, n) => `tenant/${n}`)
       const histories = new Map<string, Messages>()
       for (let turn = 0; turn < 10; turn += 1) {
         for (const tenant of tenants) {

@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import { dialects, routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
+import { headOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { codecs, type Json } from "../../support/GatewayDialects.ts"
+
+describe.each(dialects)("a request in the dialect %s", (dialect) => {
+  const codec = codecs[dialect]
+  const route = routeOf("POST", requestTarget(codec.path(true)) ?? { path: "", query: [] })
+  const key = { anthropic: "messages", chat: "messages", responses: "input", gemini: "contents" }[dialect]
+  const lead = dialect === "chat" || dialect === "responses" ? [{ role: "system", content: "s" }] : []
+  const plain = (name: string) => JSON.parse(recallDeclaration(dialect, `"palimpsest_recall"${name}`).plain)
+  const declared = (name: string) => JSON.parse(recallDeclaration(dialect, name).inDialect)
+  const said = [...codec.user("one"), ...codec.assistant([{ kind: "text", text: "two" }]), ...codec.user("three")]
+  const own = declared("x")
+
+  it.each<readonly [rule: string, tools: ReadonlyArray<Json> | undefined]>([
+    ["no tools", undefined],
+    ["an empty list of tools", []],
+    ["one tool", [plain("a")].map((one) => (dialect === "gemini" ? { functionDeclarations: [one] } : one))],
+    [
+      "two tools",
+      dialect === "gemini"
+        ? [{ googleSearch: {} }, { functionDeclarations: [plain("a"), plain("b")] }]
+        : [plain("a"), plain("b")]
+    ]
+  ])("with %s keeps all but its messages, and has our tool last", (_, tools) => {
+    const { tools: _tools, ...body } = codec.body([...lead, ...said], true)
+    const given: Json = { ...body, ...(tools === undefined ? {} : { tools }) }
+    const first = given[key].slice(0, -said.length)
+    const read = route === undefined ? undefined : readBody(route, JSON.stringify(given))
+    if (read === undefined) return assert.fail("not read")
+    assert.deepStrictEqual(
+      read.messages.map((json) => JSON.parse(json)),
+      said
+    )
+    assert.deepStrictEqual(JSON.parse(withMessages(read, read.messages.slice(1), undefined)), {
+      ...given,
+      [key]: [...first, ...said.slice(1)]
+    })
+    const declaration = recallDeclaration(dialect, "x")
+    const functions = tools?.find((tool) => tool["functionDeclarations"] !== undefined)
+    const all =
+      functions === undefined
+        ? [...(tools ?? []), own]
+        : (tools ?? []).map((tool) =>
+            tool === functions
+              ? { functionDeclarations: [...functions["functionDeclarations"], JSON.parse(declaration.plain)] }
+              : tool
+          )
+    assert.deepStrictEqual(JSON.parse(withMessages(read, read.messages, declaration)), {
+      ...given,
+      [key]: [...first, ...said],
+      tools: all
+    })
+    for (const words of ["one", "two"]) assert.notInclude(headOf(read), `"${words}"`)
+  })
+})

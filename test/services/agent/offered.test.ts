@@ -1,0 +1,144 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { call, text } from "../../../src/domain/content/Content.ts"
+import { Script } from "../../../src/layers/testing/ScriptedModel.ts"
+import type { ExternalRunner } from "../../../src/services/agent/AgentRunner.ts"
+import { McpServers } from "../../../src/services/tools/McpServers.ts"
+import type * as Tool from "../../../src/services/tools/Tool.ts"
+import { brief } from "../../support/brief.ts"
+import { callTool } from "../../support/callTool.ts"
+import { agent, calls, complete, each, echo, runtime, told, whose } from "../../support/subagents.ts"
+
+/** What a parent offers of its agents, and a run with all of them, whole. */
+
+const [look, change, mcp] = [echo("look"), echo("change", "edit"), echo("mcp_docs_find", "fetch")]
+const agents = [
+  agent("reader", { tools: ["look"], model: "gemini-2.5-pro", temperature: 0.5, topP: 0.9, maxTurns: 3 }),
+  agent("writer", { tools: ["look", "change", "reader"], maxTurns: 2 }),
+  agent("server", { tools: ["mcp_*", "complete_task", "recall"], mcpServers: { docs: { command: "docs" } } }),
+  agent("1st", { description: "x".repeat(80) }),
+  agent("process", { runner: "process", tools: ["look", "reader"] }),
+  { ...agent("opted"), isOptIn: true },
+  { ...agent("hidden"), isOptIn: true },
+  // These have a name that is taken.
+  agent("look"),
+  agent("reader"),
+  agent("recall")
+]
+
+const elsewhere = (started: Array<string>): ExternalRunner => ({
+  start: (task, share) =>
+    Effect.sync(() => {
+      started.push(brief({ prompt: task.prompt, context: task.context, ...share, tools: share.tools.join() }))
+      return {
+        id: "remote",
+        result: Effect.succeed({ text: "from afar", reason: "GOAL", turns: 1, duration: 5, session: undefined }),
+        send: () => Effect.succeed("reply")
+      }
+    })
+})
+
+const query = (name: string, words: string) => call(name, { query: words })
+const task = (name: string, words: string, more: object = {}) => ({ agent: name, task: words, ...more })
+
+describe("the agents of a parent", () => {
+  it.effect("are offered and work like this: see `test/golden/agents.txt`, and take a new one with `vitest -u`", () =>
+    Effect.gen(function* () {
+      const ids = new Map<string, string>()
+      const masked = (line: string) =>
+        line
+          .replace(/[\da-f]{8}-[\da-f-]{27}/g, (id) => ids.get(id) ?? `id_${ids.set(id, `id_${ids.size + 1}`).size}`)
+          .replace(/h_[a-z2-7]{10}/g, "h_")
+      const started: Array<string> = []
+      const { contents, events, offered } = yield* told(agents, [look, change, mcp], {
+        include: ["opted"],
+        batch: { tasks: 4, parallel: 2 },
+        elsewhere: () => elsewhere(started),
+        memory: Effect.succeed("Remember the memory."),
+        rules: (model, names) => Effect.succeed(`Rules for ${model}: ${names.join()}`),
+        mcp: (servers) =>
+          Effect.succeed(
+            McpServers.of({
+              tools: [echo(`mcp_${Object.keys(servers).join()}_own`, "fetch")],
+              problems: [{ _tag: "ToolsLeftOut", server: "docs", offered: 3, left: 2, maxTools: 1 }]
+            })
+          )
+      })
+      const lines = ["# offered"]
+      const all: ReadonlyArray<Tool.Tool> = [...offered.tools, ...(offered.batch === undefined ? [] : [offered.batch])]
+      for (const { description, kind, name, parameters } of all) {
+        lines.push(`${name} ${kind} ${description.length} ${brief(parameters)}`)
+      }
+      if (offered.batch !== undefined) {
+        const { batch } = offered
+        const lists = [
+          { tasks: [task("reader", "one\nmore"), task("reader", "two"), task("none", "three")] },
+          {
+            chain: [
+              task("reader", "four"),
+              task("process", "after {previous}"),
+              task("writer", "{previous}?"),
+              task("reader", "never")
+            ]
+          },
+          { tasks: [task("process", "five", { context: "fork" })] }
+        ]
+        for (const list of lists) {
+          lines.push(`# ${batch.name} ${brief(list)}`)
+          const ended = yield* Effect.result(callTool(batch, list))
+          lines.push(
+            ...(ended._tag === "Failure"
+              ? [ended.failure.message]
+              : [brief(ended.success.title), String(ended.success.result.value)])
+          )
+        }
+      }
+      lines.push("# events")
+      for (const event of events) {
+        if (!["ModelInfo", "ToolCallRequest", "Finished"].includes(event._tag)) lines.push(brief(event))
+      }
+      lines.push("# outside", ...started, "# requests")
+      const { calls: made } = yield* Script
+      for (const { request } of yield* made) {
+        const { contents: sent, generation, model, systemInstruction = "", tools = [] } = request
+        const names = JSON.stringify(tools).match(/(?<="name":")\w+/g) ?? []
+        const said = sent.map(
+          ({ parts, role }) =>
+            `${role}(${parts.map((part) => brief(part.text ?? part.functionCall?.name ?? part.functionResponse?.response)).join()})`
+        )
+        lines.push(
+          `${whose(request)} ${model} ${brief(generation)} ${systemInstruction.split("\n\n").slice(1).map(brief).join()} [${names.join()}] ${said.join(" ")}`
+        )
+      }
+      lines.push("# conversation", ...contents.map(brief))
+      yield* Effect.promise(() =>
+        expect(`${masked(lines.join("\n"))}\n`).toMatchFileSnapshot("../../golden/agents.txt")
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        runtime(
+          each({
+            main: [
+              calls(query("reader", "read"), query("writer", "write"), query("server", "serve")),
+              calls(query("agent_1st", "first"), query("process", "afar"), query("opted", "opt")),
+              "Thanks"
+            ],
+            reader: (request) =>
+              JSON.stringify(request.contents).includes("look read")
+                ? complete("read it")
+                : calls(text("I look."), call("look", { word: "read" })),
+            writer: [
+              calls(query("reader", "inner"), call("change", { word: "w" })),
+              calls(call("look", {})),
+              "I cannot",
+              "No"
+            ],
+            server: [calls(call("mcp_docs_own", { word: "s" }), call("change", {})), complete("served")],
+            opted: ["half a result", complete("late")]
+          })
+        )
+      )
+    )
+  )
+})

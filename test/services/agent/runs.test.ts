@@ -1,0 +1,223 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { Loop } from "../../../src/domain/agent/LoopDetection.ts"
+import { text } from "../../../src/domain/content/Content.ts"
+import { view } from "../../../src/domain/conversation/Conversation.ts"
+import type { HookEvent, HookOutput } from "../../../src/domain/hooks/Hook.ts"
+import { run } from "../../../src/services/agent/Agent.ts"
+import type { RunOptions } from "../../../src/services/agent/AgentRun.ts"
+import { off } from "../../../src/services/agent/LoopDetector.ts"
+import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
+import * as Tool from "../../../src/services/tools/Tool.ts"
+import { agent, asking, calling, saying, tool, type Work } from "../../support/agents.ts"
+import { brief } from "../../support/brief.ts"
+import { taken } from "../../support/sending.ts"
+
+/** Runs of an agent, whole: each event, each hook, each request, and the conversation afterwards. */
+
+const picture = Tool.make({
+  name: "look",
+  aliases: ["see"],
+  description: "Looks.",
+  parameters: Schema.Struct({}),
+  result: Schema.Struct({ seen: Schema.Int }),
+  kind: "read",
+  run: () => Effect.succeed({ value: { seen: 1 }, media: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }] })
+})
+const tools = [
+  tool("read", "read", (word, { progress }) => Effect.as(progress(`at ${word}`), word.toUpperCase())),
+  tool("edit", "edit", (word) => Effect.succeed(`edited ${word}`)),
+  tool("slow", "read", (word, { progress }) => Effect.andThen(progress(`half ${word}`), Effect.never), {
+    timeout: "1 minute"
+  }),
+  tool("long", "read", () => Effect.as(Effect.sleep("40 seconds"), "long")),
+  tool("bad", "read", () => Effect.fail(new Tool.ToolFailure({ message: "no such file" }))),
+  tool("end", "read", () => Effect.succeed("the end"), { ends: true }),
+  picture,
+  // The first tool of a name counts.
+  tool("read", "edit", () => Effect.succeed("another"))
+]
+const all = ["read", "edit", "slow", "bad"].map((name, at) => asking(name, `w${at}`, `c${at}`))
+const loop: Loop = { kind: "calls", detail: "read(a)" }
+const call = (...names: ReadonlyArray<string>) => calling(...names.map((name, at) => asking(name, "w", `${name}${at}`)))
+
+interface Scene extends Partial<Work> {
+  readonly options?: RunOptions
+  readonly hook?: (event: HookEvent, count: number) => HookOutput | undefined
+  readonly message?: string
+}
+
+const once = (tag: HookEvent["_tag"], output: HookOutput) => (event: HookEvent, count: number) =>
+  event._tag === tag && count === 1 ? output : undefined
+const specific = (hookSpecificOutput: Readonly<Record<string, unknown>>): HookOutput => ({ hookSpecificOutput })
+
+const scenes: Readonly<Record<string, Scene>> = {
+  "all kinds of calls": {
+    answers: [calling(text("So."), ...all, asking("none", "x"), asking("see", "y")), saying("done")],
+    options: { messageId: "m1", attached: [{ parts: [text("a note")] }] }
+  },
+  "calls that are asked about": {
+    mode: "none",
+    ask: ({ title }) =>
+      Effect.as(
+        Effect.sleep("1 minute"),
+        title === "edit w" ? { _tag: "Edited", text: "w2" } : { _tag: "No", words: "not this" }
+      ),
+    answers: [calling(asking("edit", "w"), asking("edit", "x")), saying("done")]
+  },
+  "an answer that was cut off": { answers: [{ ...call("read", "edit"), finishReason: "MAX_TOKENS" }, saying("done")] },
+  "the end by a tool": { answers: [call("end", "read")] },
+  "a cancel while calls run": {
+    answers: [call("read", "slow", "edit")],
+    options: { cancel: Effect.sleep("5 seconds") }
+  },
+  "a failing model": {
+    answers: [call("read"), new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })]
+  },
+  "turns are over": { answers: () => call("read"), limits: { turns: 2 } },
+  "tokens are over": { answers: () => call("read"), limits: { tokens: 220 } },
+  "money is over": { answers: () => call("read"), limits: { cost: 0.00001 } },
+  "time is over": { answers: () => call("long"), limits: { time: 60_000 } },
+  "a loop of calls, twice": {
+    loops: { ...off, call: () => Effect.succeed(loop) },
+    answers: () => call("read", "edit")
+  },
+  "a loop of turns, twice": {
+    loops: { ...off, turn: () => Effect.succeed(loop) },
+    answers: () => call("read")
+  },
+  "letters, a route and summaries": {
+    inbox: (use) => use(["[palimpsest: x] marked", "a letter"]),
+    route: (input) => Effect.succeed(`gemini-2.5-pro-${input.length}`),
+    summarize: (name, output, intent) => Effect.succeed(output === "W" ? `${name}: ${intent}` : undefined),
+    beforeTurn: ({ attached, emit, message }) =>
+      emit({ _tag: "Notice", source: "test", message: `${message.length} and ${attached.length}` }),
+    answers: [call("read", "edit"), saying("done")]
+  },
+  "a message of a program": {
+    answers: [saying("done")],
+    options: { author: "program" },
+    hook: () => ({ decision: "block", reason: "no" })
+  },
+  "hooks that add": {
+    hook: (event) => specific({ additionalContext: `to ${event._tag}` }),
+    answers: [call("read", "bad", "see"), saying("done")]
+  },
+  "a hook that changes arguments, and one that asks": {
+    mode: "none",
+    ask: () => Effect.succeed({ _tag: "Once" }),
+    hook: (event) =>
+      event._tag === "BeforeTool"
+        ? { decision: "ask", ...specific({ tool_input: { word: "changed" } }), systemMessage: "changed it" }
+        : undefined,
+    answers: [call("read", "edit"), saying("done")]
+  },
+  "a hook that breaks arguments": {
+    hook: once("BeforeTool", specific({ tool_input: { word: 1 } })),
+    answers: [call("read"), saying("done")]
+  },
+  "a hook that runs other tools": {
+    hook: (event) =>
+      event._tag === "AfterTool"
+        ? specific({
+            tailToolCallRequest: { name: event.tool === "read" ? "edit" : "read", args: { word: event.tool } }
+          })
+        : undefined,
+    answers: [call("read"), saying("done")]
+  },
+  "a hook that has an unknown tool run": {
+    hook: once("AfterTool", specific({ tailToolCallRequest: { name: "none" } })),
+    answers: [call("read"), saying("done")]
+  },
+  ...Object.fromEntries(
+    (["BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"] as const).flatMap((tag): Array<[string, Scene]> => [
+      [
+        `a hook that blocks ${tag}`,
+        {
+          hook: once(tag, { decision: "block", reason: "why" }),
+          answers: [call("read"), saying("done"), saying("more")]
+        }
+      ],
+      [
+        `a hook that stops ${tag}`,
+        { hook: once(tag, { continue: false, stopReason: "why" }), answers: [call("read"), saying("done")] }
+      ]
+    ])
+  ),
+  "a hook that clears": {
+    hook: (event) =>
+      event._tag === "AfterAgent"
+        ? { decision: "block", reason: "go on", ...specific({ clearContext: true }) }
+        : undefined,
+    onClear: () => Effect.void,
+    answers: [saying("done")]
+  },
+  "a hook that clears where that is not possible": {
+    hook: once("AfterAgent", specific({ clearContext: true })),
+    answers: [saying("done")]
+  },
+  "a hook that goes on, and then refuses the prompt": {
+    hook: (event, count) =>
+      event._tag === "AfterAgent" || (event._tag === "BeforeAgent" && count > 1)
+        ? { decision: "block", reason: "go on" }
+        : undefined,
+    answers: [saying("done")]
+  }
+}
+
+/** What the conversation has, too. */
+const unshown = new Set(["ModelInfo", "Content", "ToolCallRequest"])
+
+const played = Effect.fnUntraced(function* ({ hook, message = "go", options, ...work }: Scene) {
+  const shown: Array<string> = []
+  const hooks = yield* Effect.provide(HookSystem, HookSystem.layer)
+  const counts = new Map<string, number>()
+  if (hook !== undefined) {
+    yield* hooks.subscribe("test", (event) =>
+      Effect.sync(() => {
+        const count = (counts.get(event._tag) ?? 0) + 1
+        counts.set(event._tag, count)
+        if (!event._tag.endsWith("Model") && event._tag !== "BeforeToolSelection") shown.push(`  hook ${brief(event)}`)
+        return event._tag.endsWith("Model") ? undefined : hook(event, count)
+      })
+    )
+  }
+  const { calls, chat, profile, services } = yield* agent({
+    tools,
+    answers: [],
+    ...(hook === undefined ? {} : { hooks }),
+    ...work
+  })
+  const events = run(profile, message, options).pipe(
+    Stream.tap((event) => Effect.sync(() => void (unshown.has(event._tag) || shown.push(`  ${brief(event)}`)))),
+    Stream.provideContext(services)
+  )
+  const fiber = yield* Effect.forkChild(taken(events))
+  const isOver = () => fiber.pollUnsafe() !== undefined
+  for (let step = 0; step < 40 && !isOver(); step += 1) {
+    // Time passes when nothing else happens.
+    for (let yields = 0; yields < 500 && !isOver(); yields += 1) yield* Effect.yieldNow
+    yield* TestClock.adjust("5 seconds")
+  }
+  const { error } = yield* Fiber.join(fiber)
+  if (error !== undefined) shown.push(`  failed ${error._tag}`)
+  const made = yield* calls
+  shown.push(`  ${made.length} requests of ${made.map(({ request }) => request.model).join()}`)
+  for (const { entry } of view(yield* chat.conversation)) {
+    const { author, content, messageId } = entry
+    shown.push(`  ${brief({ author, messageId, ...content })}`)
+  }
+  return shown
+}, Effect.scoped)
+
+describe("runs of an agent", () => {
+  it.effect("go like this: see `test/golden/agent-runs.txt`, and take a new one with `vitest -u`", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      for (const [name, scene] of Object.entries(scenes)) lines.push(`# ${name}`, ...(yield* played(scene)))
+      yield* Effect.promise(() => expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/agent-runs.txt"))
+    })
+  )
+})
