@@ -552,8 +552,9 @@ const responses: DialectCodec = {
         .filter(({ encrypted_content, type }) => type === "reasoning" && !signatureForm.test(encrypted_content))
         .map(({ id }) => `${id} is torn`),
       ...items
+        .filter(({ type }) => type === "item_reference")
         .map(({ id }) => id)
-        .filter((id, at, ids) => id !== undefined && ids.indexOf(id) !== at)
+        .filter((id) => items.filter((item) => item["id"] === id).length > 1)
         .map((id) => `Duplicate item found with id ${id}`),
       // Schemas are strict unless the request says otherwise, and a strict one requires every property.
       ...(tools ?? [])

@@ -188,7 +188,9 @@ const lastTurns = 2
 /** Shows the end of a resumed conversation. */
 const showLastTurns = Effect.fnUntraced(function* ({ chat, style, terminal }: ChatSession.ChatSession) {
   if (!terminal.isTerminal) return
-  const all = entries((yield* chat.whole).conversation).map(({ content }) => content)
+  const all = entries((yield* chat.whole).conversation)
+    .filter(({ author, content }) => author === undefined || content.role === "model")
+    .map(({ content }) => content)
   const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
   const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
   const succeeded = new Set(

@@ -7,6 +7,7 @@ import path from "node:path"
 import { converse, sessionFlags } from "../../../src/cli/chat/ChatSessions.ts"
 import type { Options } from "../../../src/cli/commands/chat.ts"
 import { call, model, plainText, text, user } from "../../../src/domain/content/Content.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as LiveRuntime from "../../../src/layers/assembly/LiveRuntime.ts"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
@@ -38,13 +39,15 @@ describe("sessionFlags", () => {
 
 /** Answers by what the last message says. Titles are asked for without a stream. */
 const answers: ScriptedModel.Answers = ({ contents, model: asked, systemInstruction }) => {
-  const said = contents.at(-1)?.parts.some((part) => part.functionResponse !== undefined)
+  const { parts = [] } = contents.at(-1) ?? {}
+  const said = parts.some((part) => part.functionResponse !== undefined)
     ? "results"
-    : plainText(contents.at(-1) ?? user())
+    : // What the program adds names files of the test's folder.
+      plainText(user(...parts.filter((part) => part.text?.startsWith(runtimeMark) !== true)))
   if (systemInstruction?.includes("titles") === true) return `Title_${/"text":"(\w+)/.exec(said)?.[1]}`
   if (said.includes("fail")) return new ModelError({ reason: new InvalidRequestError({ detail: "no_1" }) })
   if (said.includes("wait")) return ScriptedModel.hang
-  const usage = { prompt: 8_000, answer: 100_000, thoughts: 0, cached: 0 }
+  const usage = { prompt: 8_000 + JSON.stringify(contents).length, answer: 100_000, thoughts: 0, cached: 0 }
   if (said.includes("list"))
     return {
       content: model(call("list_directory", { path: "." }, "c1"), call("read_file", { path: "none" }, "c2")),

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { dialects, routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
 import { headOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
