@@ -66,6 +66,7 @@ const functionOf =
 const choice = ({ mustCall, tools }: OpenAiRequest): Json =>
   mustCall === true && tools.length > 0 ? { tool_choice: "required" } : {}
 
+/** A text, an image or a file as a part of the input of the Responses API. */
 export const inputPart = (part: Part): Json => {
   const media = sendable(part)
   if (media === undefined) return { type: "input_text", text: part.text ?? mediaText(part) }
