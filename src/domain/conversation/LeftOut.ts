@@ -1,5 +1,7 @@
-import { isMedia, type Part } from "../content/Content.ts"
+import { Predicate } from "effect"
+import { isMedia, isResponse, type Part } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
+import { responseContent, splitMedia } from "../content/MediaBlocks.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
 
@@ -20,31 +22,20 @@ export interface MediaPlace {
 /** What was refused: images, other files, or a request of too many bytes. */
 export type RefusedMedia = "image" | "file" | "bytes"
 
-const hasNestedMedia = ({ functionResponse }: Part): boolean =>
-  Array.isArray(functionResponse?.parts) && functionResponse.parts.length > 0
+/** The media of a part, in any form. */
+const mediaOf = (part: Part): ReadonlyArray<Part> =>
+  isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []
 
-const typeOf = ({ fileData, functionResponse, inlineData }: Part): string =>
-  inlineData?.mimeType ??
-  fileData?.mimeType ??
-  (functionResponse === undefined ? "" : JSON.stringify(functionResponse.parts))
-
-/** Whether a part has media of the refused kind. */
-const isOfKind = (part: Part, kind: RefusedMedia): boolean =>
-  kind === "bytes" || typeOf(part).includes("image/") === (kind === "image")
+const isOfKind = ({ fileData, inlineData }: Part, kind: RefusedMedia): boolean =>
+  kind === "bytes" || ((inlineData ?? fileData)?.mimeType ?? "").startsWith("image/") === (kind === "image")
 
 /** Whether a message has media that may be what was refused. */
 export const hasMedia = (parts: ReadonlyArray<Part>, kind: RefusedMedia): boolean =>
-  parts.some((part) => (isMedia(part) || hasNestedMedia(part)) && isOfKind(part, kind))
+  parts.some((part) => mediaOf(part).some((media) => isOfKind(media, kind)))
 
 /** Characters of the media of these parts. */
 export const mediaSize = (parts: ReadonlyArray<Part>): number =>
-  parts.reduce(
-    (sum, part) =>
-      sum +
-      (part.inlineData?.data?.length ?? 0) +
-      (hasNestedMedia(part) ? JSON.stringify(part.functionResponse?.parts).length : 0),
-    0
-  )
+  parts.flatMap(mediaOf).reduce((sum, { inlineData }) => sum + (inlineData?.data?.length ?? 0), 0)
 
 /** Returns the media of a view, oldest first. */
 export const mediaIn = (items: ReadonlyArray<ViewItem>, kind: RefusedMedia): ReadonlyArray<MediaPlace> => {
@@ -93,11 +84,7 @@ export const withoutMedia = ({ handle, shown }: MediaPlace, why: string): Part =
   const { functionResponse } = shown
   if (functionResponse === undefined) return { text: note }
   const { parts: _media, response, ...rest } = functionResponse
-  return {
-    ...shown,
-    functionResponse: {
-      ...rest,
-      response: typeof response === "object" && response !== null ? { ...response, note } : { output: response, note }
-    }
-  }
+  const { rest: words } = splitMedia(response)
+  const kept = Predicate.isObject(words) && !Array.isArray(words) ? words : { output: responseContent(shown).text }
+  return { ...shown, functionResponse: { ...rest, response: { ...kept, note } } }
 }

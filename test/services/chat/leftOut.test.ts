@@ -31,7 +31,7 @@ const partsOf = ({ contents }: ModelRequest): ReadonlyArray<Part> => contents.fl
 const dataOf = (request: ModelRequest) =>
   partsOf(request).flatMap(({ functionResponse, inlineData }) => [
     ...(inlineData === undefined ? [] : [inlineData.mimeType ?? ""]),
-    ...(JSON.stringify(functionResponse?.parts ?? []).match(/image\/png/g) ?? [])
+    ...(JSON.stringify(functionResponse ?? {}).match(/image\/png/g) ?? [])
   ])
 
 const refusing = (refused: "image" | "file" | "signature") =>
@@ -66,7 +66,23 @@ describe("content that the provider refuses", () => {
     ["image", [image], []],
     ["image", [pdf, image], ["application/pdf"]],
     ["file", [pdf, image], ["image/png"]],
-    ["image", [{ functionResponse: { id: "a", name: "read_file", response: {}, parts: [image] } }], []]
+    ["image", [{ functionResponse: { id: "a", name: "read_file", response: {}, parts: [image] } }], []],
+    // As other agents write results.
+    [
+      "image",
+      [
+        {
+          functionResponse: {
+            id: "a",
+            name: "read_file",
+            response: {
+              content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: "abcd" } }]
+            }
+          }
+        }
+      ],
+      []
+    ]
   ] as const)("%s: is left out once, with one line, and stays recallable", ([refused, parts, left]) =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
