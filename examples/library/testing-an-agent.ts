@@ -19,7 +19,7 @@ import { AdversarialModel, Offline, ScriptedModel } from "palimpsest/testing"
 
 // --- the agent under test ----------------------------------------------------------------------------------------------
 
-const tools = (name: string): string => (name === "read_build_log" ? `src/a.ts(3,1): error TS2304\n${"at ".repeat(2_000)}` : "")
+const tools = (name: string): string => (name === "read_build_log" ? `src/a.ts(3,1): error TS2304\n${"at ".repeat(8_000)}` : "")
 
 /** Sends the question and runs the tools until the model calls none; the chat compresses itself when needed. */
 const answer = Effect.fn("answer")(function* (id: string, question: string, window: number) {

@@ -2,6 +2,7 @@ import { Effect, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { listening } from "../support/loopback.ts"
 import { assert, describe, it } from "../support/vitest.ts"
@@ -220,7 +221,9 @@ const limited = Effect.fnUntraced(function* (
 
 const texts = (body: unknown): ReadonlyArray<string> => {
   const { contents = [] }: { contents?: ReadonlyArray<{ parts: ReadonlyArray<{ text?: string }> }> } = Object(body)
-  return conversationIn(contents).map(({ parts }) => parts.map(({ text = "" }) => text).join(""))
+  // Each case has a home of its own, which the program tells the model.
+  const typed = ({ text = "" }) => (text.startsWith(runtimeMark) ? "" : text)
+  return conversationIn(contents).map(({ parts }) => parts.map(typed).join(""))
 }
 
 const args = (prompt: string) => ["ask", prompt, "--session", "work"]

@@ -121,7 +121,8 @@ describe("a script with actions in any order", () => {
       it.effect("the generated cases cover every outcome", () =>
         Effect.map(played, () => {
           for (const end of [
-            "ContentTruncated",
+            // Rare: large results of which some are answered.
+            ...(runsOf(500, 5) === 500 ? ["ContentTruncated"] : []),
             "FailedInflatedTokenCount",
             "Noop",
             "append",
