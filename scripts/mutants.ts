@@ -31,7 +31,7 @@ import type { Coverage } from "./mutants/coverage.ts"
 import { distancesTo, importersOf } from "./mutants/graph.ts"
 import { applied, drawn, type Mutant, mutantsOf } from "./mutants/operators.ts"
 
-const rooms = "transcripts model gateway effect-ai chat compression session agent tools tokens".split(" ")
+const rooms = "transcripts wire model gateway effect-ai chat compression session agent tools tokens".split(" ")
 /** How long tests may take with a fault, beyond twice their time in the clean run. */
 const graceMillis = 20_000
 /** The nearest test files of one fault. */
@@ -45,9 +45,15 @@ const { positionals, values } = parseArgs({
     sample: { type: "string", default: "60" },
     seed: { type: "string", default: "1" },
     tier: { type: "string", default: "unit" },
-    "at-least": { type: "string", default: "0" }
+    "at-least": { type: "string", default: "0" },
+    help: { type: "boolean", default: false }
   }
 })
+if (values.help) {
+  console.log(`npm run test:mutants -- [ROOM | PATH | all | --changed] [--sample 60] [--seed 1] [--tier unit | e2e] [--at-least PERCENT]
+Rooms: ${rooms.join(", ")}. CONTRIBUTING.md says more.`)
+  process.exit(0)
+}
 const [size = 0, seed = 0, least = 0] = [values.sample, values.seed, values["at-least"]].map(Number)
 
 const folder = mkdtempSync(path.join(tmpdir(), "mutants-"))
