@@ -47,6 +47,13 @@ const isInstruction = (message: string): boolean => {
 const isNull = (text: string, { end, start }: Span): boolean => text.slice(start, end) === "null"
 
 /**
+ * Whether the provider stores the answer to a request, so that later requests may refer to its items. Looks at the text of the body alone: quotation marks
+ * within texts are escaped.
+ */
+export const storesAnswer = (dialect: Dialect, body: { readonly includes: (text: string) => boolean }): boolean =>
+  dialect === "responses" && !body.includes('"store":false') && !body.includes('"store": false')
+
+/**
  * Whether a request may refer to state that a provider keeps for the account of the key, whoever wrote it. True for a body that is no
  * plain object, whose keys a provider may read otherwise.
  */
@@ -106,7 +113,7 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     isStream: isStream || value("stream") === true,
     maxAnswer,
     canRecall,
-    keepsAnswer: dialect === "responses" && value("store") !== false
+    keepsAnswer: storesAnswer(dialect, text)
   }
 }
 

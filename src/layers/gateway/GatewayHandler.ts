@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Dialect.ts"
 import { failureBody } from "../../domain/gateway/FailureBody.ts"
-import { mayNameState } from "../../domain/gateway/RequestBody.ts"
+import { mayNameState, storesAnswer } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -107,10 +107,6 @@ const counted = ({ route, tenant }: ProxiedRequest, view: string) =>
     1
   )
 
-/** Whether the provider stores an answer, so that later requests may refer to its items. */
-const isStored = ({ asks, dialect }: Route, body: Buffer): boolean =>
-  dialect === "responses" && asks === "answer" && !body.includes('"store":false') && !body.includes('"store": false')
-
 /** Sends a chat or a count, compressed if it has to be. */
 const passRoute = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,
@@ -174,7 +170,7 @@ const work = Effect.fnUntraced(function* (
     bodyBytes: Math.max(declared, received.body.length),
     holder,
     clientSeconds,
-    keeper: route !== undefined && isStored(route, received.body) ? owner : undefined
+    keeper: route?.asks === "answer" && storesAnswer(route.dialect, received.body) ? owner : undefined
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
     return yield* passRoute(options, request, { passing, owner, isOperators }, received, route)

@@ -80,7 +80,7 @@ export const holding = <A, E, R>(
   Effect.flatMap(Upstream, ({ held }) => {
     const ended = Deferred.makeUnsafe<never, UpstreamFailed>()
     const holder = held.open(() => Deferred.doneUnsafe(ended, noRoom))
-    // A timer of Node, and an error made when it is needed: a fiber and an error for each request delayed its first byte by a tenth.
+    // A timer of Node, and an error made when it is needed: each request would wait for a fiber and an error that almost none needs.
     const deadline = setTimeout(
       () => Deferred.doneUnsafe(ended, late(`no end within ${maxMillis / 60_000} minutes`)),
       maxMillis
